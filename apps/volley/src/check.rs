@@ -142,9 +142,7 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
             },
             ..spec.clone()
         })),
-        Request::MemifSocketAdd(_)
-        | Request::MemifSocketDel { .. }
-        | Request::DpdkEal(_)
+        Request::DpdkEal(_)
         | Request::LcpCreate(_)
         | Request::LcpDelete { .. }
         | Request::PcapTraceOn(_)

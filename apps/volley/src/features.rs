@@ -17,6 +17,7 @@ macro_rules! features {
             volley_ip::classes()?;
             volley_mcast::classes()?;
             volley_rights::classes()?;
+            volley_memif::classes()?;
             $($feature::classes()?;)*
             Ok(())
         }

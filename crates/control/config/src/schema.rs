@@ -295,16 +295,6 @@ pub(crate) static DPDK: Table = Table {
         k("options", "list of further arguments of its EAL"),
     ],
 };
-pub(crate) static MEMIF_SOCKET: Table = many(
-    "memif_socket",
-    &[
-        k(
-            "id",
-            "its number, from 1; 0 is memif.sock beside the control socket",
-        ),
-        k("filename", "a file, or @name for an abstract socket"),
-    ],
-);
 pub(crate) static NEIGHBOR: Table = many(
     "neighbor",
     &[
@@ -445,7 +435,6 @@ pub fn schema() -> Vec<&'static Table> {
         &TABLE,
         &INTERFACE,
         &MEMIF,
-        &MEMIF_SOCKET,
         &DPDK,
         &PATH_HEADER,
         &NEIGHBOR,

@@ -155,11 +155,6 @@ impl Writer {
                 }
                 let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
             }
-            Request::MemifSocketAdd(socket) => {
-                keys.plain("id", socket.id);
-                keys.text("filename", socket.filename.display());
-                let _ = write!(self.first, "\n[[memif_socket]]\n{}", keys.lines());
-            }
             Request::InterfaceCreate(spec) => {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);

@@ -75,9 +75,6 @@ fn kinds_of_the_kernel() {
 fn sockets_and_their_peers() {
     comes_back(
         r#"
-        [[memif_socket]]
-        id = 1
-        filename = "/run/m.sock"
         [[interface]]
         name = "m"
         kind = "memif"

@@ -135,13 +135,6 @@ impl Editor<'_> {
                 }
                 Ok(())
             }
-            Request::MemifSocketAdd(socket) => {
-                let key = Key::MemifSocket(socket.id);
-                self.is_new(&key)?;
-                self.put(key, Value::File(Arc::new(socket.filename.clone())));
-                Ok(())
-            }
-            Request::MemifSocketDel { id } => self.take(Key::MemifSocket(*id)),
             Request::TableAdd { family, table } => {
                 self.is_new(&Key::Table(*family, *table))?;
                 self.put(Key::Table(*family, *table), Value::Present);

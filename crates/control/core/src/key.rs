@@ -1,6 +1,5 @@
 //! Objects of the desired state: what each is called, and what it needs.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::{
     DpdkEal, Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathHeader,
@@ -18,8 +17,6 @@ pub enum Key {
     Global(ObjectKey),
     /// How DPDK is started, when not as usual.
     DpdkEal,
-    /// A memif socket.
-    MemifSocket(u32),
     /// An IP table.
     Table(Family, u32),
     /// An interface.
@@ -108,8 +105,6 @@ pub enum Value {
     PathHeader(Arc<PathHeader>),
     /// It is there, and that is all.
     Present,
-    /// File of a memif socket.
-    File(Arc<PathBuf>),
     /// What stands behind an interface.
     Kind(Arc<InterfaceKind>),
     /// MAC address.
@@ -232,9 +227,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             });
         }
         (Key::Interface(_), Value::Kind(kind)) => {
-            if let InterfaceKind::Memif(memif) = kind.as_ref() {
-                tell(Key::MemifSocket(memif.socket_id));
-            }
+            kind.references(&mut |class, value| tell_reference(class, &value, tell));
         }
         (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
@@ -305,7 +298,10 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// What is always there: table 0 of both families, memif socket 0.
+/// What is always there: table 0 of both families, objects that are built in.
 pub(crate) fn is_built_in(key: &Key) -> bool {
-    matches!(key, Key::Table(_, 0) | Key::MemifSocket(0))
+    match key {
+        Key::Global(it) | Key::Setting(it) => it.is_built_in(),
+        _ => matches!(key, Key::Table(_, 0)),
+    }
 }

@@ -2,9 +2,7 @@
 
 use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
-use volley_model::{
-    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, Switch,
-};
+use volley_model::{AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
@@ -43,10 +41,6 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
         (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
-        (Key::MemifSocket(id), Value::File(file)) => {
-            let (id, filename) = (*id, file.as_ref().clone());
-            vec![Request::MemifSocketAdd(MemifSocket { id, filename })]
-        }
         (Key::Table(family, table), _) => vec![Request::TableAdd {
             family: *family,
             table: *table,
@@ -104,7 +98,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
         (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
-        (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
             table: *table,

@@ -11,7 +11,6 @@ impl Key {
             Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
-            Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
             Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),

@@ -151,11 +151,7 @@ impl<'a> Planner<'a> {
                 {
                     first.push(key.clone());
                 }
-                Key::MemifSocket(_)
-                | Key::Interface(_)
-                | Key::Stream(_)
-                | Key::Lcp(_)
-                | Key::Unnumbered(_)
+                Key::Interface(_) | Key::Stream(_) | Key::Lcp(_) | Key::Unnumbered(_)
                     if self.differs(key) =>
                 {
                     first.push(key.clone());
@@ -185,15 +181,12 @@ impl<'a> Planner<'a> {
     fn find_leaning(&mut self) {
         let mut moved: BTreeSet<Key> = self.again.clone();
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
-        moved.retain(|k| {
-            matches!(
+        moved.retain(|k| match k {
+            Key::Global(it) | Key::Setting(it) => it.class().def().recreate,
+            _ => matches!(
                 k,
-                Key::MemifSocket(_)
-                    | Key::Interface(_)
-                    | Key::Table(..)
-                    | Key::Lcp(_)
-                    | Key::Stream(_)
-            )
+                Key::Interface(_) | Key::Table(..) | Key::Lcp(_) | Key::Stream(_)
+            ),
         });
         if moved.is_empty() {
             return;

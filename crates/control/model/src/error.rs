@@ -34,8 +34,6 @@ pub enum ObjectKind {
     Neighbor,
     /// Packet capture.
     Capture,
-    /// Socket that memif interfaces meet at.
-    MemifSocket,
     /// How DPDK is started.
     Dpdk,
     /// The path batcher's settings.
@@ -70,7 +68,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Address => "address",
             ObjectKind::Neighbor => "neighbor",
             ObjectKind::Capture => "capture",
-            ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",
             ObjectKind::PathBatcher => "path batcher",
             ObjectKind::PathQueue => "path-batcher queue",

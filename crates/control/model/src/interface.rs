@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use volley_object::Value;
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +55,13 @@ pub enum InterfaceKind {
 }
 
 impl InterfaceKind {
+    /// Tells class and key of every object that an interface of this kind needs.
+    pub fn references(&self, tell: &mut dyn FnMut(&'static str, Value)) {
+        if let InterfaceKind::Memif(memif) = self {
+            tell("memif_socket", Value::Number(memif.socket_id.into()));
+        }
+    }
+
     /// Name of the kind, such as `packet-generator` or `tap`.
     pub fn name(&self) -> &'static str {
         match self {

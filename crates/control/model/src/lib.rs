@@ -68,7 +68,7 @@ pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,
 };
-pub use memif::{MemifRole, MemifSocket, MemifSpec};
+pub use memif::{MemifRole, MemifSpec};
 pub use mroute::Mroute;
 pub use name::check_name;
 pub use near::nearest;

@@ -5,7 +5,6 @@ use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
 use crate::lcp::LcpTap;
 use crate::log::LogLevel;
-use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
 use crate::paths::PathHeader;
 use crate::route::{Route, RouteLoad};
@@ -52,13 +51,6 @@ pub enum Request {
         /// derived from the machine and the interface's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mac: Option<Mac>,
-    },
-    /// Make a socket for memif interfaces to meet at.
-    MemifSocketAdd(MemifSocket),
-    /// Remove a memif socket that no interface uses.
-    MemifSocketDel {
-        /// Its number.
-        id: u32,
     },
     /// Say how DPDK is to be started. Before its first port is made.
     DpdkEal(DpdkEal),

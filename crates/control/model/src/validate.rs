@@ -45,9 +45,8 @@ impl Request {
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
-            Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
-            Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
+            Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name)?;
                 mtu.map_or(Ok(()), |mtu| within("mtu", mtu, limits::MTU))
@@ -69,8 +68,7 @@ impl Request {
                 interface: name, ..
             } => interface(name),
             Request::TableDel { table: 0, .. } => always_there("ip table 0"),
-            Request::MemifSocketDel { .. }
-            | Request::TableAdd { .. }
+            Request::TableAdd { .. }
             | Request::TableDel { .. }
             | Request::RouteUnload { .. }
             | Request::PcapTraceOff

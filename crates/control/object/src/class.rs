@@ -62,6 +62,8 @@ pub struct FieldDef {
     pub example: &'static str,
     /// The class of the objects that it names.
     pub reference: Option<Reference>,
+    /// Of a key: the value of the object that is always there.
+    pub built_in: Option<Value>,
 }
 
 impl FieldDef {
@@ -77,6 +79,7 @@ impl FieldDef {
             unit: "",
             example: "",
             reference: None,
+            built_in: None,
         }
     }
 
@@ -191,6 +194,8 @@ pub struct ClassDef {
     pub one_of: &'static str,
     /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
     pub recreate: bool,
+    /// Name of the request that older commits of the journal have for an object; empty = none.
+    pub formerly: &'static str,
 }
 
 impl ClassDef {
@@ -208,6 +213,7 @@ impl ClassDef {
             unset_any: Vec::new(),
             one_of: "",
             recreate: false,
+            formerly: "",
         }
     }
 }
@@ -352,6 +358,9 @@ impl Class {
             filled.push(value);
         }
         let instance = Instance::new(self.clone(), filled);
+        if let Some(field) = instance.built_in() {
+            return Err(field.error("must be another one: this object is built in"));
+        }
         if let Some(check) = self.0.def.check {
             check(&instance)?;
         }

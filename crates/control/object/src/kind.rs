@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -49,6 +50,15 @@ pub enum Shape {
     Address,
     /// A MAC address.
     Mac,
+    /// A file: a client makes its name absolute.
+    File,
+}
+
+impl Shape {
+    /// Whether a word of it can look like a keyword.
+    pub fn is_any(self) -> bool {
+        matches!(self, Shape::Any | Shape::File)
+    }
 }
 
 impl Kind {
@@ -319,6 +329,28 @@ text_field!(
 );
 text_field!(Ipv4Addr, "an IPv4 address", Address, ["192.0.2.1"]);
 text_field!(Ipv6Addr, "an IPv6 address", Address, ["2001:db8::1"]);
+
+impl FieldType for PathBuf {
+    fn kind() -> Kind {
+        Kind::Text(TextKind {
+            noun: "a file",
+            shape: Shape::File,
+            samples: &["/run/a.sock", "@b 1"],
+            check: |text| match text.is_empty() || text.contains('\0') {
+                true => Err("must be the path of a file".to_owned()),
+                false => Ok(text.to_owned()),
+            },
+        })
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_text().map(PathBuf::from)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::text(self.to_string_lossy())
+    }
+}
 
 impl FieldType for String {
     fn kind() -> Kind {

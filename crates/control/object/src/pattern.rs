@@ -15,7 +15,7 @@
 
 use crate::class::FieldDef;
 use crate::instance::Instance;
-use crate::kind::{Kind, Shape};
+use crate::kind::Kind;
 use crate::value::{Value, quote};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -382,7 +382,7 @@ impl Speller<'_> {
     fn word(&self, at: usize, value: &Value, contested: bool) -> String {
         let field = &self.instance.class().fields()[at];
         match (field.kind.element(), value) {
-            (Kind::Text(text), Value::Text(word)) if contested && text.shape == Shape::Any => {
+            (Kind::Text(text), Value::Text(word)) if contested && text.shape.is_any() => {
                 apart(word)
             }
             _ => value.word(),

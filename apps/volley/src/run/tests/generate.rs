@@ -4,10 +4,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
+use volley_memif::model::MemifSocket;
 use volley_model::{
     AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
-    MemifSocket, MemifSpec, Mroute, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route,
-    Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    MemifSpec, Mroute, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route, Sizes,
+    StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 use volley_object::Object;
 
@@ -326,7 +327,7 @@ fn table() -> impl Strategy<Value = Request> {
 
 fn memif_socket() -> Request {
     let filename = std::env::temp_dir().join(format!("volley-prop-{}.sock", std::process::id()));
-    Request::MemifSocketAdd(MemifSocket { id: 1, filename })
+    Request::set(&MemifSocket { id: 1, filename }).unwrap()
 }
 
 /// Requests of a whole configuration. What an earlier one refuses of a later one is left out, so that most of them hold.

@@ -203,9 +203,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::CreateHost => kernel::host(args)?,
         Id::CreateXdp => kernel::xdp(args)?,
         Id::LcpCreate | Id::LcpDelete | Id::LcpResync => lcp::request(id, args)?,
-        Id::CreateMemifSocket | Id::DeleteMemifSocket | Id::CreateMemif | Id::DeleteMemif => {
-            memif::request(id, args)?
-        }
+        Id::CreateMemif | Id::DeleteMemif => memif::request(id, args)?,
         Id::DeleteInterface
         | Id::DeleteVhostUser
         | Id::DeleteSubInterface

@@ -151,9 +151,6 @@ commands! {
          zero-copy | no-zero-copy | wait | mac <mac> | mtu <mtu>}",
         "Create an interface on one of the kernel, through XDP sockets; with `wait` the kernel's may appear later.", "create interface af_xdp host-if veth0";
     DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp | dpdk] interface <interface>", "Delete an interface.", "delete interface pg0";
-    CreateMemifSocket: "create memif socket id <n> filename <file>",
-        "Make a socket that memif interfaces meet at: a file, or @name for an abstract one.", "create memif socket id 1 filename /run/volley/memif1.sock";
-    DeleteMemifSocket: "delete memif socket id <n>", "Remove a memif socket that no interface uses.", "delete memif socket id 1";
     CreateMemif: "create interface memif {id <n> | socket-id <n> | master | slave | ring-size <n> | buffer-size <n> | rx-queues <n> | \
          tx-queues <n> | secret <secret> | no-zero-copy | name <name> | (mac | hw-addr) <mac> | mtu <mtu>}",
         "Create an interface to another program by shared memory: the master listens, the slave connects.", "create interface memif id 0 socket-id 0 master";

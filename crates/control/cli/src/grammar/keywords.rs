@@ -126,10 +126,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("create interface virtio-user", VIRTIO),
     (
-        "create memif socket",
-        &[("filename", "Path of the socket; @NAME for an abstract one.")],
-    ),
-    (
         "create pcap",
         &[
             ("fast", "Send packets as fast as they can be sent."),

@@ -1,0 +1,155 @@
+//! Objects that had requests of their own before: their spellings, files, and requests of older commits.
+
+use crate::objects;
+use volley_cli::{Action, parse_line};
+use volley_control::{Core, State};
+use volley_model::Request;
+use volley_object::formerly;
+
+fn read(line: &str) -> Result<Request, String> {
+    match parse_line(line).map_err(|e| e.to_string())?.action {
+        Action::Request(request) => Ok(*request),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// Requests of commands.
+fn all(lines: &[&str]) -> Vec<Request> {
+    objects::register().unwrap();
+    lines.iter().map(|line| read(line).unwrap()).collect()
+}
+
+fn state(lines: &[&str]) -> State {
+    Core::state_of(&all(lines)).unwrap_or_else(|e| panic!("{lines:?}: {e}"))
+}
+
+fn refusal(lines: &[&str]) -> String {
+    Core::state_of(&all(lines)).unwrap_err().to_string()
+}
+
+fn error(line: &str) -> String {
+    objects::register().unwrap();
+    read(line).expect_err(line)
+}
+
+/// A request of an older commit is the object that a command creates.
+fn was(json: &str, line: &str) {
+    let [now] = &all(&[line])[..] else {
+        panic!("one request")
+    };
+    let object = formerly(json.as_bytes()).expect(json).expect(json);
+    assert_eq!(Request::Set(object), *now, "{json}");
+}
+
+const SOCKET: &str = "create memif socket id 1 filename /run/m.sock";
+const MEMIF: &str = "create interface memif id 3 socket-id 1 slave name up0";
+
+#[test]
+fn memif_sockets_keep_their_spellings() {
+    let same = [
+        SOCKET,
+        "create memif socket id 2 filename @volley",
+        "delete memif socket id 2",
+    ];
+    for (line, request) in same.iter().zip(all(&same)) {
+        assert_eq!(request.to_string(), *line);
+    }
+    let json = r#"{"memif-socket-add":{"id":1,"filename":"/run/m.sock"}}"#;
+    was(json, SOCKET);
+    assert!(
+        formerly(br#"{"memif-socket-add":{"id":1}}"#)
+            .unwrap()
+            .is_err()
+    );
+    assert_eq!(formerly(br#"{"no-such-request":{}}"#), None);
+}
+
+#[test]
+fn memif_socket_0_is_built_in() {
+    let said = error("create memif socket id 0 filename /x");
+    assert!(
+        said.contains("id must be another one: this object is built in"),
+        "{said}"
+    );
+    let said = error("delete memif socket id 0");
+    assert!(
+        said.contains("always there and cannot be deleted"),
+        "{said}"
+    );
+    let said = volley_config::parse("[[memif_socket]]\nid = 0\nfilename = \"/x\"\n");
+    assert!(said.unwrap_err().to_string().contains("built in"));
+    state(&["create interface memif id 3 master"]);
+    let said = error(&format!(
+        "create memif socket id 2 filename /{}",
+        "x".repeat(107)
+    ));
+    assert!(said.contains("107 bytes at most, not 108"), "{said}");
+}
+
+#[test]
+fn memif_sockets_come_before_their_interfaces_and_go_behind_them() {
+    let text = "[[interface]]\nname = \"up0\"\nkind = \"memif\"\nmemif = { id = 3, socket = 1, role = \"slave\" }\nstate = \"down\"\n\
+                [[memif_socket]]\nid = 1\nfilename = \"/run/m.sock\"\n";
+    objects::register().unwrap();
+    let requests = volley_config::parse(text).unwrap().requests;
+    let lines: Vec<String> = requests.iter().take(2).map(Request::to_string).collect();
+    assert_eq!(lines, [SOCKET, MEMIF]);
+    let said = refusal(&[MEMIF]);
+    assert!(said.contains("there is no memif socket 1"), "{said}");
+    let said = refusal(&[SOCKET, MEMIF, "delete memif socket id 1"]);
+    assert!(
+        said.contains("memif socket 1 is in use by interface up0"),
+        "{said}"
+    );
+    assert_eq!(
+        Core::difference(&state(&[]), &state(&[SOCKET, MEMIF])),
+        [format!("+ {SOCKET}"), format!("+ {MEMIF}")]
+    );
+}
+
+#[test]
+fn an_interface_is_created_again_with_its_socket() {
+    let other = "create memif socket id 1 filename /run/n.sock";
+    let (from, to) = (state(&[SOCKET, MEMIF]), state(&[other, MEMIF]));
+    let lines = Core::difference(&from, &to);
+    let again = "! interface up0 is deleted and created again: its traffic stops meanwhile";
+    assert_eq!(
+        lines,
+        [
+            format!("- {SOCKET}"),
+            format!("+ {other}"),
+            again.to_owned()
+        ]
+    );
+    // One command does the same.
+    let mut core = Core::default();
+    core.run(&all(&[SOCKET, MEMIF]), &Nothing).unwrap();
+    let transaction = core.begin(&all(&[other]), &Nothing).unwrap();
+    let steps: Vec<String> = transaction
+        .steps()
+        .iter()
+        .map(|s| s.request.to_string())
+        .collect();
+    let wanted = [
+        "delete interface up0",
+        "delete memif socket id 1",
+        other,
+        MEMIF,
+    ];
+    assert_eq!(steps, wanted);
+}
+
+/// Carries out everything by doing nothing.
+struct Nothing;
+
+impl volley_control::Probe for Nothing {
+    fn hardware(&self, _: &str) -> Option<(volley_model::Mac, u32)> {
+        None
+    }
+}
+
+impl volley_control::Executor for Nothing {
+    fn apply(&self, _: &Request) -> Result<volley_model::Applied, volley_model::ModelError> {
+        Ok(volley_model::Applied::one())
+    }
+}

@@ -18,6 +18,7 @@ macro_rules! features {
             volley_mcast::classes()?;
             volley_rights::classes()?;
             volley_memif::classes()?;
+            volley_dpdk::classes()?;
             $($feature::classes()?;)*
             Ok(())
         }

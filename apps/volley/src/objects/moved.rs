@@ -139,6 +139,28 @@ fn an_interface_is_created_again_with_its_socket() {
     assert_eq!(steps, wanted);
 }
 
+#[test]
+fn the_start_of_dpdk_keeps_its_spellings() {
+    let line = "set dpdk eal lcores 0-1 memory 128 no-huge-pages option --log-level=8";
+    let json = r#"{"dpdk-eal":{"lcores":"0-1","memory":128,"huge_pages":"no","options":["--log-level=8"]}}"#;
+    was(json, line);
+    let [request] = &all(&[line])[..] else {
+        panic!("one request")
+    };
+    assert_eq!(request.to_string(), line);
+    let text = "[dpdk]\nlcores = \"0-1\"\nmemory = 128\nhuge_pages = \"no\"\noptions = [\"--log-level=8\"]\n";
+    let config = volley_config::parse(text).unwrap();
+    assert_eq!(config.requests, all(&[line]));
+    assert_eq!(volley_config::write(&config.requests).trim(), text.trim());
+    // A number by itself is one core.
+    let config = volley_config::parse("[dpdk]\nlcores = 0\n").unwrap();
+    assert_eq!(config.requests, all(&["set dpdk eal lcores 0"]));
+    let said = volley_config::parse("[dpdk]\nhuge_pages = \"some\"\n").unwrap_err();
+    assert!(said.to_string().contains("volley.toml:2"), "{said}");
+    // All defaults are the same as no object.
+    assert!(state(&[line, "set dpdk eal"]).is_empty());
+}
+
 /// Carries out everything by doing nothing.
 struct Nothing;
 

@@ -90,9 +90,8 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 14] = [
+const READERS: [(&s::Table, Reader); 13] = [
     (&s::TABLE, table),
-    (&s::DPDK, dpdk::eal),
     (&s::PATH_HEADER, paths::header),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),

@@ -285,16 +285,6 @@ pub(crate) static PATH_HEADER: Table = many(
         ),
     ],
 );
-pub(crate) static DPDK: Table = Table {
-    name: "dpdk",
-    repeats: false,
-    keys: &[
-        k("lcores", "cores that DPDK counts, such as \"0-3\" (one)"),
-        k("memory", "megabytes for DPDK's own tables (64)"),
-        k("huge_pages", "yes, no or auto: if enough are free (auto)"),
-        k("options", "list of further arguments of its EAL"),
-    ],
-};
 pub(crate) static NEIGHBOR: Table = many(
     "neighbor",
     &[
@@ -435,7 +425,6 @@ pub fn schema() -> Vec<&'static Table> {
         &TABLE,
         &INTERFACE,
         &MEMIF,
-        &DPDK,
         &PATH_HEADER,
         &NEIGHBOR,
         &ROUTE,

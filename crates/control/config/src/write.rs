@@ -5,7 +5,7 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind, InterfaceSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, InterfaceKind, InterfaceSpec,
     MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request,
     Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
     SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
@@ -141,19 +141,6 @@ impl Writer {
                 keys.plain("id", table);
                 keys.text("family", family_name(*family));
                 let _ = write!(self.first, "\n[[table]]\n{}", keys.lines());
-            }
-            Request::DpdkEal(eal) => {
-                keys.maybe("lcores", eal.lcores.as_ref());
-                keys.maybe_plain("memory", eal.memory);
-                match eal.huge_pages {
-                    HugePages::Auto => {}
-                    HugePages::Yes => keys.text("huge_pages", "yes"),
-                    HugePages::No => keys.text("huge_pages", "no"),
-                }
-                if !eal.options.is_empty() {
-                    keys.plain("options", list(eal.options.iter().map(quoted)));
-                }
-                let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
             }
             Request::InterfaceCreate(spec) => {
                 self.order.push(spec.name.clone());

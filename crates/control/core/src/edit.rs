@@ -4,7 +4,7 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
+    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
     PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
 };
 
@@ -125,16 +125,6 @@ impl Editor<'_> {
             Request::Unset(key) => self.unset_object(key),
             Request::UnsetExact(object) => self.unset_exact(object),
             Request::UnsetAny(key) => self.unset_any(key),
-            Request::DpdkEal(eal) => {
-                if *eal == DpdkEal::default() {
-                    if self.exists(&Key::DpdkEal).is_ok() {
-                        return self.take(Key::DpdkEal);
-                    }
-                } else {
-                    self.put(Key::DpdkEal, Value::DpdkEal(Arc::new(eal.clone())));
-                }
-                Ok(())
-            }
             Request::TableAdd { family, table } => {
                 self.is_new(&Key::Table(*family, *table))?;
                 self.put(Key::Table(*family, *table), Value::Present);

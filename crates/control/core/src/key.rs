@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use volley_model::{
-    DpdkEal, Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathHeader,
+    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathHeader,
     PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
@@ -15,8 +15,6 @@ pub enum Key {
     PathHeader(String),
     /// An object that refers to no interface and no table.
     Global(ObjectKey),
-    /// How DPDK is started, when not as usual.
-    DpdkEal,
     /// An IP table.
     Table(Family, u32),
     /// An interface.
@@ -99,8 +97,6 @@ impl MrouteKey {
 pub enum Value {
     /// An object of a registered class.
     Object(Arc<Instance>),
-    /// How DPDK is started.
-    DpdkEal(Arc<DpdkEal>),
     /// A protocol.
     PathHeader(Arc<PathHeader>),
     /// It is there, and that is all.

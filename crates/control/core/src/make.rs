@@ -59,7 +59,6 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
-        (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
         (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
@@ -96,7 +95,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
-        (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
         (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,

@@ -34,8 +34,6 @@ pub enum ObjectKind {
     Neighbor,
     /// Packet capture.
     Capture,
-    /// How DPDK is started.
-    Dpdk,
     /// The path batcher's settings.
     PathBatcher,
     /// Queue of the path batcher.
@@ -68,7 +66,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Address => "address",
             ObjectKind::Neighbor => "neighbor",
             ObjectKind::Capture => "capture",
-            ObjectKind::Dpdk => "dpdk",
             ObjectKind::PathBatcher => "path batcher",
             ObjectKind::PathQueue => "path-batcher queue",
             ObjectKind::PathHeader => "path-batcher header",

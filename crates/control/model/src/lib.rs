@@ -53,7 +53,7 @@ pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
 };
-pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
+pub use dpdk::{DpdkDevice, DpdkSpec};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};

@@ -1,7 +1,6 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
-use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
 use crate::lcp::LcpTap;
 use crate::log::LogLevel;
@@ -52,8 +51,6 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mac: Option<Mac>,
     },
-    /// Say how DPDK is to be started. Before its first port is made.
-    DpdkEal(DpdkEal),
     /// Give it another name.
     InterfaceRename {
         /// Interface.

@@ -85,7 +85,6 @@ impl Display for Request {
         match self {
             Request::InterfaceCreate(spec) => write!(f, "{spec}"),
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
-            Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
             }

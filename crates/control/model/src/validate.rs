@@ -45,7 +45,6 @@ impl Request {
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
-            Request::DpdkEal(eal) => eal.validate(),
             Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name)?;

@@ -21,6 +21,7 @@ struct OfClass {
     check: Option<ExprPath>,
     recreate: bool,
     formerly: Option<LitStr>,
+    machine: bool,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -106,7 +107,7 @@ fn class_definition(
     let example = class.example.iter();
     let check = class.check.iter();
     let recreate = class.recreate;
-    let formerly = class.formerly.iter();
+    let (formerly, machine) = (class.formerly.iter(), class.machine);
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -118,6 +119,7 @@ fn class_definition(
         #(class.example = #example;)*
         class.recreate = #recreate;
         #(class.formerly = #formerly;)*
+        class.machine = #machine;
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -219,9 +221,10 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
+                Some("machine") => of.machine = true,
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate or formerly";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine or formerly";
                     return Err(meta.error(known));
                 }
             }

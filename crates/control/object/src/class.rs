@@ -196,6 +196,8 @@ pub struct ClassDef {
     pub recreate: bool,
     /// Name of the request that older commits of the journal have for an object; empty = none.
     pub formerly: &'static str,
+    /// The machine has a part in it: a check of a file without the machine leaves its objects out.
+    pub machine: bool,
 }
 
 impl ClassDef {
@@ -214,6 +216,7 @@ impl ClassDef {
             one_of: "",
             recreate: false,
             formerly: "",
+            machine: false,
         }
     }
 }

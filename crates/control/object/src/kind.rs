@@ -50,6 +50,8 @@ pub enum Shape {
     Address,
     /// A MAC address.
     Mac,
+    /// Numbers with signs between them, such as 0-3. A number by itself is one of them.
+    Numbers,
     /// A file: a client makes its name absolute.
     File,
 }
@@ -57,7 +59,7 @@ pub enum Shape {
 impl Shape {
     /// Whether a word of it can look like a keyword.
     pub fn is_any(self) -> bool {
-        matches!(self, Shape::Any | Shape::File)
+        matches!(self, Shape::Any | Shape::Numbers | Shape::File)
     }
 }
 
@@ -128,6 +130,9 @@ impl Kind {
                 Ok(value.clone())
             }
             (Kind::Choice(_) | Kind::Text(_), Value::Text(text)) => self.read(text),
+            (Kind::Text(text), Value::Number(n)) if text.shape == Shape::Numbers => {
+                self.read(&n.to_string())
+            }
             (Kind::List(inner), Value::List(all)) => {
                 let all: Result<Vec<Value>, String> = all.iter().map(|v| inner.check(v)).collect();
                 all.map(|all| Value::List(all.into()))

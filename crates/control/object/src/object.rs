@@ -21,6 +21,7 @@ use crate::{DefinitionError, FieldError};
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
 /// - `formerly = "icmp-set"`: the name of the request that older commits of the journal have for an object. Its fields are those of
 ///   the class.
+/// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///

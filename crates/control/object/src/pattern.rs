@@ -15,7 +15,7 @@
 
 use crate::class::FieldDef;
 use crate::instance::Instance;
-use crate::kind::Kind;
+use crate::kind::{Kind, Shape};
 use crate::value::{Value, quote};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -382,6 +382,7 @@ impl Speller<'_> {
     fn word(&self, at: usize, value: &Value, contested: bool) -> String {
         let field = &self.instance.class().fields()[at];
         match (field.kind.element(), value) {
+            (Kind::Text(text), Value::Text(_)) if text.shape == Shape::Numbers => value.word(),
             (Kind::Text(text), Value::Text(word)) if contested && text.shape.is_any() => {
                 apart(word)
             }
@@ -396,7 +397,7 @@ fn apart(name: &str) -> String {
     let digit = name.ends_with(|c: char| c.is_ascii_digit()) && !name.starts_with("ip");
     // No keyword has these signs; three parts could be a MAC address.
     let signs = name.contains(['.', '=']) && name.split(['-', '.']).count() < 3;
-    let unlike = letter && (digit || signs) && !name.contains(':');
+    let unlike = letter && (digit || signs) && !name.contains(':') || name.starts_with('-');
     match quote(name) {
         quoted if unlike || quoted.starts_with('"') => quoted,
         plain => format!("\"{plain}\""),

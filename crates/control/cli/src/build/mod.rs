@@ -195,7 +195,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
-        Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
+        Id::CreateDpdk => dpdk::create(args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
         Id::CreateSubInterface => interface::create_sub(args)?,

@@ -159,8 +159,6 @@ commands! {
          mac <mac> | mtu <mtu>}",
         "Create an interface on a port of DPDK: a card by its PCI address, or a virtual device. For a Volley with feature dpdk.",
         "create dpdk interface wan0 vdev net_null0";
-    SetDpdkEal: "set dpdk eal {lcores <list> | memory <n> | huge-pages | no-huge-pages | option <argument>}",
-        "Say how DPDK is started; before its first interface.", "set dpdk eal lcores 0 memory 128 no-huge-pages";
     CreateVhostUser: "create vhost-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | event-idx}",
         "Create a virtio device for a guest or program behind a vhost-user socket (the back end); client unless server is given.",
         "create vhost-user socket /run/vm1.sock server";

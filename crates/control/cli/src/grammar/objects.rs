@@ -165,7 +165,7 @@ fn takes(field: &FieldDef) -> Takes {
             Takes::OneOf(interned_list(&names))
         }
         (Kind::Text(text), _) => match text.shape {
-            Shape::Any | Shape::File => Takes::Any,
+            Shape::Any | Shape::Numbers | Shape::File => Takes::Any,
             Shape::Prefix => Takes::Prefix,
             Shape::Address => Takes::Address,
             Shape::Mac => Takes::Mac,

@@ -161,6 +161,57 @@ fn the_start_of_dpdk_keeps_its_spellings() {
     assert!(state(&[line, "set dpdk eal"]).is_empty());
 }
 
+#[test]
+fn headers_of_the_path_batcher_keep_their_spellings() {
+    let line = "set path-batcher header tag length 4 length-at 0 length-mask 240 length-scale 4 next-at 2 \
+                next 0x800 ip4 next 0x1 ethernet inner after 0x88b5 ethernet field color 8 8 field size 16 4";
+    let json = r#"{"path-header-set":{"name":"tag","length":4,"length_at":0,"length_mask":240,"length_scale":4,"next_at":2,
+        "next_bytes":null,"next":["0x800 ip4","0x1 ethernet inner"],"after":["0x88b5 ethernet"],"fields":["color 8 8","size 16 4"]}}"#;
+    was(json, line);
+    let [request] = &all(&[line])[..] else {
+        panic!("one request")
+    };
+    assert_eq!(request.to_string(), line);
+    let text = volley_config::write(std::slice::from_ref(request));
+    assert!(
+        text.contains("next = [\"0x800 ip4\", \"0x1 ethernet inner\"]"),
+        "{text}"
+    );
+    assert_eq!(volley_config::parse(&text).unwrap().requests, all(&[line]));
+    let said = error("set path-batcher header tag length 4 next-at 2 next x ip4");
+    assert!(
+        said.contains("column 53") && said.contains("0x894f ethernet"),
+        "{said}"
+    );
+    assert_eq!(
+        all(&["delete path-batcher header tag"])[0].to_string(),
+        "delete path-batcher header tag"
+    );
+}
+
+#[test]
+fn rules_and_learning_come_behind_the_headers_that_they_name() {
+    let header = "set path-batcher header tag length 4 field color 8 8";
+    let lines = [
+        "set path-batcher defaults learn 2 learn-field tag.color",
+        "set path-batcher queue 1",
+        "set path-batcher rule r queue 1 match tag.color=7",
+        header,
+    ];
+    let steps = volley_control::requests(&state(&lines));
+    assert_eq!(steps.len(), 4);
+    let at = |part: &str| {
+        steps
+            .iter()
+            .position(|r| r.to_string().contains(part))
+            .unwrap()
+    };
+    assert!(
+        at(header) < at("learn-field") && at(header) < at("rule r"),
+        "{steps:?}"
+    );
+}
+
 /// Carries out everything by doing nothing.
 struct Nothing;
 

@@ -4,7 +4,7 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, dpdk, kernel, kinds, log, memif, mroute, object, paths, route, stream, sub_interface,
+    Config, dpdk, kernel, kinds, log, memif, mroute, object, route, stream, sub_interface,
     vhost,
 };
 use std::collections::BTreeMap;
@@ -55,13 +55,6 @@ impl Plan {
         self.interfaces.push(request);
     }
 
-    /// Adds a request that interfaces need, when it is well-formed.
-    pub(crate) fn before(&mut self, section: &Section<'_>, request: Request) {
-        if valid(section, &request) {
-            self.tables.push(request);
-        }
-    }
-
     /// Adds a request that comes when everything else stands.
     pub(crate) fn start(&mut self, request: Request) {
         self.starts.push(request);
@@ -90,9 +83,8 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 13] = [
+const READERS: [(&s::Table, Reader); 12] = [
     (&s::TABLE, table),
-    (&s::PATH_HEADER, paths::header),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),

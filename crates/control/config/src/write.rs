@@ -165,7 +165,6 @@ impl Writer {
                 self.interface(name).up = *state == AdminState::Up;
             }
             other if self.lcp(other) || self.ip(other) => {}
-            other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
     }
@@ -354,36 +353,6 @@ fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
         XdpCopy::Copy => keys.text("copy", "copy"),
         XdpCopy::Zero => keys.text("copy", "zero"),
     }
-}
-
-/// Tables of the path batcher; false for any other request.
-fn path_batcher(request: &Request, out: &mut String) -> bool {
-    let mut keys = Keys::default();
-    let texts = |all: Vec<String>| (!all.is_empty()).then(|| list(all.iter().map(quoted)));
-    let title = match request {
-        Request::PathHeaderSet(it) => {
-            let of = |all: &[volley_model::HeaderLink]| {
-                texts(all.iter().map(|l| l.to_string()).collect())
-            };
-            keys.text("name", &it.name);
-            keys.plain("length", it.length);
-            keys.maybe_plain("length_at", it.length_at);
-            keys.maybe_plain("length_mask", it.length_mask);
-            keys.maybe_plain("length_scale", it.length_scale);
-            keys.maybe_plain("next_at", it.next_at);
-            keys.maybe_plain("next_bytes", it.next_bytes);
-            keys.maybe_plain("next", of(&it.next));
-            keys.maybe_plain("after", of(&it.after));
-            keys.maybe_plain(
-                "fields",
-                texts(it.fields.iter().map(|f| f.to_string()).collect()),
-            );
-            "[[path_header]]"
-        }
-        _ => return false,
-    };
-    let _ = write!(out, "\n{title}\n{}", keys.lines());
-    true
 }
 
 fn dpdk(spec: &DpdkSpec, keys: &mut Keys) {

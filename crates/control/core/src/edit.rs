@@ -160,7 +160,7 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.lcp(other)? || self.path(other)? => Ok(()),
+            other if self.lcp(other)? => Ok(()),
             other if self.ip(other)? || self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
@@ -179,19 +179,6 @@ impl Editor<'_> {
                 self.setting(&pair.interface, key, Some(value))?;
             }
             Request::LcpDelete { interface } => self.take(Key::Lcp(interface.clone()))?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Requests of the path batcher; false for any other.
-    fn path(&mut self, request: &Request) -> Result<bool, ModelError> {
-        match request {
-            Request::PathHeaderSet(it) => {
-                let value = Value::PathHeader(Arc::new(it.clone()));
-                self.put(Key::PathHeader(it.name.clone()), value);
-            }
-            Request::PathHeaderDel { name } => self.take(Key::PathHeader(name.clone()))?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathHeader,
+    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path,
     PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
@@ -11,8 +11,6 @@ use volley_object::{Instance, ObjectKey, Strength};
 /// are smaller, so creation goes up and removal goes down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A protocol that the path batcher was taught: rules, which are objects of a class, name its fields.
-    PathHeader(String),
     /// An object that refers to no interface and no table.
     Global(ObjectKey),
     /// An IP table.
@@ -97,8 +95,6 @@ impl MrouteKey {
 pub enum Value {
     /// An object of a registered class.
     Object(Arc<Instance>),
-    /// A protocol.
-    PathHeader(Arc<PathHeader>),
     /// It is there, and that is all.
     Present,
     /// What stands behind an interface.

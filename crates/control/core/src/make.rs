@@ -2,7 +2,7 @@
 
 use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
-use volley_model::{AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
+use volley_model::{AdminState, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
@@ -59,7 +59,6 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
-        (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
             mac: Some(*mac),
@@ -95,7 +94,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
-        (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
             table: *table,

@@ -9,7 +9,6 @@ impl Key {
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
             Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
-            Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
             Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),

@@ -38,8 +38,6 @@ pub enum ObjectKind {
     PathBatcher,
     /// Queue of the path batcher.
     PathQueue,
-    /// Header that the path batcher was taught.
-    PathHeader,
     /// Rule of the path batcher.
     PathRule,
     /// Worker.
@@ -68,7 +66,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Capture => "capture",
             ObjectKind::PathBatcher => "path batcher",
             ObjectKind::PathQueue => "path-batcher queue",
-            ObjectKind::PathHeader => "path-batcher header",
             ObjectKind::PathRule => "path-batcher rule",
             ObjectKind::Worker => "worker",
             ObjectKind::Mroute => "mroute",

@@ -5,7 +5,6 @@ use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
 use crate::lcp::LcpTap;
 use crate::log::LogLevel;
 use crate::mroute::Mroute;
-use crate::paths::PathHeader;
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
@@ -170,13 +169,6 @@ pub enum Request {
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),
-    /// Teach the path batcher a protocol, or change one.
-    PathHeaderSet(PathHeader),
-    /// Forget a protocol that no rule names.
-    PathHeaderDel {
-        /// Header.
-        name: String,
-    },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
     LcpCreate(LcpTap),
     /// Take the twin of an interface away.

@@ -22,6 +22,7 @@ struct OfClass {
     recreate: bool,
     formerly: Option<LitStr>,
     machine: bool,
+    after: Vec<LitStr>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -100,6 +101,7 @@ fn class_definition(
         set,
         unset,
         unset_any,
+        after,
         ..
     } = class;
     let one_of = class.one_of.iter();
@@ -120,6 +122,7 @@ fn class_definition(
         class.recreate = #recreate;
         #(class.formerly = #formerly;)*
         class.machine = #machine;
+        class.after = ::std::vec![#(#after),*];
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -222,9 +225,10 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("check") => of.check = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
                 Some("machine") => of.machine = true,
+                Some("after") => of.after.push(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine or formerly";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine, after or formerly";
                     return Err(meta.error(known));
                 }
             }

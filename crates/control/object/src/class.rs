@@ -198,6 +198,8 @@ pub struct ClassDef {
     pub formerly: &'static str,
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,
+    /// Classes whose objects the texts of an object may name: they are created before and removed behind it.
+    pub after: Vec<&'static str>,
 }
 
 impl ClassDef {
@@ -217,6 +219,7 @@ impl ClassDef {
             recreate: false,
             formerly: "",
             machine: false,
+            after: Vec::new(),
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct TextKind {
     pub shape: Shape,
     /// Some such texts: examples for people, values for tests.
     pub samples: &'static [&'static str],
+    /// The words of a text that is several words on the command line, such as `<value> <header> [inner]`; else empty.
+    pub parts: &'static str,
     /// Checks a text and returns its normal form.
     pub check: fn(&str) -> Result<String, String>,
 }
@@ -151,6 +153,14 @@ impl Kind {
         match self {
             Kind::List(inner) => inner,
             other => other,
+        }
+    }
+
+    /// The words of a text that is several words on the command line; empty for any other value.
+    pub fn parts(&self) -> &'static str {
+        match self.element() {
+            Kind::Text(text) => text.parts,
+            _ => "",
         }
     }
 
@@ -295,16 +305,21 @@ impl<T: FieldType> FieldType for Vec<T> {
     }
 }
 
-/// A type that is written as text, by `FromStr` and `Display`.
+/// A type that is written as text, by `FromStr` and `Display`. With its parts, a text of several words, such as
+/// `"<value> <header> [inner]"`.
 #[macro_export]
 macro_rules! text_field {
     ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*]) => {
+        $crate::text_field!($ty, $noun, $shape, [$($sample),*], "");
+    };
+    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal) => {
         impl $crate::FieldType for $ty {
             fn kind() -> $crate::Kind {
                 $crate::Kind::Text($crate::TextKind {
                     noun: $noun,
                     shape: $crate::Shape::$shape,
                     samples: &[$($sample),*],
+                    parts: $parts,
                     check: |text| {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err(|e| {
@@ -341,6 +356,7 @@ impl FieldType for PathBuf {
             noun: "a file",
             shape: Shape::File,
             samples: &["/run/a.sock", "@b 1"],
+            parts: "",
             check: |text| match text.is_empty() || text.contains('\0') {
                 true => Err("must be the path of a file".to_owned()),
                 false => Ok(text.to_owned()),
@@ -363,6 +379,7 @@ impl FieldType for String {
             noun: "a text",
             shape: Shape::Any,
             samples: &["a", "b1"],
+            parts: "",
             check: |text| match text.chars().any(char::is_control) {
                 true => Err("must not have control characters".to_owned()),
                 false => String::from_str(text).map_err(|e| match e {}),

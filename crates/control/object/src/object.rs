@@ -22,6 +22,8 @@ use crate::{DefinitionError, FieldError};
 /// - `formerly = "icmp-set"`: the name of the request that older commits of the journal have for an object. Its fields are those of
 ///   the class.
 /// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
+/// - `after = "path_header"`: a class whose objects the texts of an object may name; any number. Objects of that class are
+///   created before and removed behind it.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///

@@ -169,6 +169,7 @@ fn slot_text(field: &FieldDef) -> String {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             format!("({})", names.join(" | "))
         }
+        Kind::Text(text) if !text.parts.is_empty() => text.parts.to_owned(),
         _ => format!("<{}>", field.dashed()),
     }
 }
@@ -382,6 +383,7 @@ impl Speller<'_> {
     fn word(&self, at: usize, value: &Value, contested: bool) -> String {
         let field = &self.instance.class().fields()[at];
         match (field.kind.element(), value) {
+            (Kind::Text(text), Value::Text(words)) if !text.parts.is_empty() => words.to_string(),
             (Kind::Text(text), Value::Text(_)) if text.shape == Shape::Numbers => value.word(),
             (Kind::Text(text), Value::Text(word)) if contested && text.shape.is_any() => {
                 apart(word)

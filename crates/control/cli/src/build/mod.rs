@@ -11,7 +11,6 @@ mod log;
 mod memif;
 mod mroute;
 mod object;
-mod paths;
 mod ping;
 mod route;
 mod show;
@@ -228,7 +227,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         Id::L2FibFlush => bridge::flush(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
-        id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };
     Ok(Action::Request(Box::new(request)))

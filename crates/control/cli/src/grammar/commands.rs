@@ -172,11 +172,6 @@ commands! {
         "create sub-interfaces pg0 100 dot1ad 100 inner-dot1q 7 exact-match";
     DeleteSubInterface: "delete (sub-interface | subif) <interface>", "Delete a sub-interface.", "delete sub-interface pg0.100";
 
-    SetPathHeader: "set path-batcher header <name> length <n> {length-at <n> | length-mask <n> | length-scale <n> | next-at <n> | next-bytes <n> | \
-         next <n> <name> [inner] | after <n> <name> [inner] | field <name> <n> <n>}",
-        "Teach the parser a protocol: its length, what follows, what it follows, its fields (name, first bit, bits).",
-        "set path-batcher header tag length 4 next-at 2 next 0x800 ip4 after 0x88b5 ethernet field color 8 8";
-    DeletePathHeader: "delete path-batcher header <name>", "Forget a protocol.", "delete path-batcher header tag";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu ([packet] <mtu> | default) <interface>", "Set the L3 MTU of an interface, or its default again.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> (<mac> | default)", "Set the MAC address of an interface, or its default again.", "set interface mac address pg0 02:fe:00:00:00:01";

@@ -389,30 +389,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         &[("default", "The node runs on every worker.")],
     ),
     (
-        "set path-batcher header",
-        &[
-            (
-                "after",
-                "The protocol follows another one where its field has this value.",
-            ),
-            (
-                "field",
-                "A field that rules can name: name, first bit, bits.",
-            ),
-            ("inner", "It begins a packet within the packet."),
-            ("length", "Bytes of the header, or its shortest length."),
-            ("length-at", "Byte that has the length."),
-            ("length-mask", "Bits of that byte that are the length."),
-            ("length-scale", "Bytes that one unit of the length has."),
-            (
-                "next",
-                "Value of the field that says what follows, and the protocol that follows.",
-            ),
-            ("next-at", "Byte where the field is that says what follows."),
-            ("next-bytes", "Bytes of that field."),
-        ],
-    ),
-    (
         "show bridge-domain",
         &[("detail", "Ports, and what happened to stations.")],
     ),

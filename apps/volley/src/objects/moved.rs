@@ -41,6 +41,8 @@ fn was(json: &str, line: &str) {
     assert_eq!(Request::Set(object), *now, "{json}");
 }
 
+const EXAMPLE: &str = include_str!("../../../../crates/control/config/examples/router.toml");
+
 const SOCKET: &str = "create memif socket id 1 filename /run/m.sock";
 const MEMIF: &str = "create interface memif id 3 socket-id 1 slave name up0";
 
@@ -162,6 +164,48 @@ fn the_start_of_dpdk_keeps_its_spellings() {
 }
 
 #[test]
+fn the_example_reads_in_dependency_order() {
+    objects::register().unwrap();
+    let config = volley_config::parse(EXAMPLE).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(config.engine.vector_size, 256);
+    let lines: Vec<String> = config.requests.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "ip table add 7",
+            "ip6 table add 7",
+            "create packet-generator interface pg0 mac 02:fe:00:00:00:01",
+            "set interface ip address pg0 192.0.2.1/24",
+            "set interface ip address pg0 2001:db8::1/64",
+            "create packet-generator interface pg1 mtu 1500",
+            "set interface ip address pg1 198.51.100.1/24",
+            "set interface ip address pg1 2001:db8:1::1/64",
+            "create packet-generator interface pg2",
+            "set interface ip table pg2 7",
+            "set interface ip address pg2 203.0.113.1/24",
+            "set ip neighbor pg1 198.51.100.2 02:fe:00:00:00:02",
+            "set ip neighbor pg1 198.51.100.3 02:fe:00:00:00:03",
+            "set ip neighbor pg1 2001:db8:1::2 02:fe:00:00:00:02",
+            "ip route add 10.0.0.0/8 via 198.51.100.2 pg1",
+            "ip route add 172.16.0.0/12 via 198.51.100.2 pg1 weight 3 via 198.51.100.3 pg1",
+            "ip route add 20.0.0.0/24 count 1000 via 172.16.0.1",
+            "ip route add 192.168.0.0/16 via drop",
+            "ip route add ::/0 via 2001:db8:1::2",
+            "ip route add 0.0.0.0/0 table 7 via lookup-in-table 0",
+            "packet-generator new name s0 interface pg0 limit 1000000 rate 100000 \
+             size imix 64:7,594:4,1518:1 seed 42 edit ip4.dst increment 10.0.0.0 10.0.255.255 \
+             edit udp.sport random 1024 65535 template { eth src 02:00:00:00:00:99 \
+             dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.0 / udp sport 1024 dport 53 / \
+             payload size 20 }",
+            "set interface state pg0 up",
+            "set interface state pg1 up",
+            "set interface state pg2 down",
+            "packet-generator enable s0",
+        ]
+    );
+}
+
+#[test]
 fn headers_of_the_path_batcher_keep_their_spellings() {
     let line = "set path-batcher header tag length 4 length-at 0 length-mask 240 length-scale 4 next-at 2 \
                 next 0x800 ip4 next 0x1 ethernet inner after 0x88b5 ethernet field color 8 8 field size 16 4";
@@ -209,6 +253,70 @@ fn rules_and_learning_come_behind_the_headers_that_they_name() {
     assert!(
         at(header) < at("learn-field") && at(header) < at("rule r"),
         "{steps:?}"
+    );
+}
+
+#[test]
+fn static_neighbours_keep_their_spellings() {
+    let line = "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01";
+    let json =
+        r#"{"neighbor-add":{"interface":"pg1","address":"192.0.2.2","mac":"02:fe:00:00:00:01"}}"#;
+    was(json, line);
+    for other in [
+        "set ip neighbor static pg1 192.0.2.2 02fe.0000.0001",
+        "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01 static",
+        "set ip6 neighbor pg1 192.0.2.2 02:fe:00:00:00:01",
+    ] {
+        assert_eq!(all(&[other])[0].to_string(), line, "{other}");
+    }
+    // Names that could be read as words of the command.
+    for line in [
+        "set ip neighbor \"del\" 192.0.2.2 02:fe:00:00:00:01",
+        "set ip neighbor \"st\" 192.0.2.2 02:fe:00:00:00:01",
+        "set ip neighbor del \"static\" 192.0.2.2",
+        "set ip neighbor del pg1 192.0.2.2",
+    ] {
+        assert_eq!(all(&[line])[0].to_string(), line);
+    }
+    let said = error("set ip neighbor pg0 10.0.0.1 01:00:00:00:00:01");
+    assert!(
+        said.contains("column 30: mac must be a unicast address"),
+        "{said}"
+    );
+    assert!(error("set ip neighbor pg0 224.0.0.1 02:00:00:00:00:01").contains("of one host"));
+    assert!(error("set ip neighbor pg0 10.0.0.1 02:00:00:00:01").contains("column 30"));
+}
+
+#[test]
+fn static_neighbours_are_parts_of_their_interface() {
+    let pg = "create packet-generator interface pg1";
+    let line = "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01";
+    assert!(refusal(&[line]).contains("there is no interface pg1"));
+    let renamed = state(&[pg, line, "set interface name pg1 up0"]);
+    let wanted = [
+        "create packet-generator interface up0",
+        "set ip neighbor up0 192.0.2.2 02:fe:00:00:00:01",
+    ];
+    assert_eq!(Core::difference(&state(&wanted), &renamed), [""; 0]);
+    assert!(state(&[pg, line, "delete interface pg1"]).is_empty());
+    let said = refusal(&[pg, "set ip neighbor del pg1 192.0.2.2"]);
+    assert!(
+        said.contains("there is no neighbor pg1 192.0.2.2"),
+        "{said}"
+    );
+    let said = refusal(&[
+        pg,
+        line,
+        "set ip neighbor del pg1 192.0.2.2 02:fe:00:00:00:02",
+    ]);
+    assert!(said.contains("it has mac 02:fe:00:00:00:01"), "{said}");
+    assert_eq!(
+        state(&[
+            pg,
+            line,
+            "set ip neighbor del pg1 192.0.2.2 02:fe:00:00:00:01"
+        ]),
+        state(&[pg])
     );
 }
 

@@ -375,15 +375,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
             family: Family::V4,
             table
         }),
-        (name(), addr6(), mac()).prop_map(|(interface, address, mac)| Request::NeighborAdd(
-            Neighbor {
-                interface,
-                address,
-                mac
-            }
-        )),
-        (name(), addr4())
-            .prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
     ]
 }
 

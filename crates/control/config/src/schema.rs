@@ -261,14 +261,6 @@ pub(crate) static MEMIF: Table = Table {
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
     ],
 };
-pub(crate) static NEIGHBOR: Table = many(
-    "neighbor",
-    &[
-        k("interface", "interface it is reached by"),
-        k("address", "its IP address"),
-        k("mac", "its MAC address"),
-    ],
-);
 pub(crate) static ROUTE: Table = many(
     "route",
     &[
@@ -401,7 +393,6 @@ pub fn schema() -> Vec<&'static Table> {
         &TABLE,
         &INTERFACE,
         &MEMIF,
-        &NEIGHBOR,
         &ROUTE,
         &PATH,
         &ROUTE_FILE,

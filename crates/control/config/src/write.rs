@@ -5,9 +5,9 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, InterfaceKind, InterfaceSpec,
-    MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request,
-    Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, InterfaceKind, InterfaceSpec, MemifRole,
+    MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route,
+    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
     SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
     XdpSpec,
 };
@@ -197,12 +197,6 @@ impl Writer {
 
     fn more(&mut self, request: &Request, mut keys: Keys) {
         match request {
-            Request::NeighborAdd(n) => {
-                keys.text("interface", &n.interface);
-                keys.text("address", n.address);
-                keys.text("mac", n.mac);
-                self.table("neighbor", &keys);
-            }
             Request::RouteAdd(r) if r.source == RouteSource::Static => {
                 self.table("route", &route(r));
             }

@@ -4,8 +4,8 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
-    PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
+    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
+    Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -105,15 +105,6 @@ impl Editor<'_> {
             Request::AddressDel { interface, address } => {
                 self.exists(&Key::Interface(interface.clone()))?;
                 self.del_address(interface, address)
-            }
-            Request::NeighborAdd(n) => {
-                let key = Key::Neighbor(n.interface.clone(), n.address);
-                self.put(key, Value::Mac(n.mac));
-                Ok(())
-            }
-            Request::NeighborDel { interface, address } => {
-                self.exists(&Key::Interface(interface.clone()))?;
-                self.take(Key::Neighbor(interface.clone(), *address))
             }
             other => self.edit_more(other),
         }
@@ -227,10 +218,6 @@ impl Editor<'_> {
             Key::Up(own()),
         ];
         parts.extend(self.objects_of(name));
-        let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
-        let neighbors = self.state.from(Key::Neighbor(own(), zero));
-        let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
-        parts.extend(neighbors.map(|(k, _)| k).take_while(same).cloned());
         let first = Key::Feature(Box::new((own(), String::new(), String::new())));
         let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
         parts.extend(
@@ -528,7 +515,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Unnumbered(n) => Key::Unnumbered(new(n)),
-        Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
         Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path,
-    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
+    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathTarget, Prefix,
+    RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -29,8 +29,6 @@ pub enum Key {
     Addresses(String),
     /// Whose addresses it uses, when they are not its own.
     Unnumbered(String),
-    /// A neighbour on it.
-    Neighbor(String, std::net::IpAddr),
     /// Files whose routes a table has, in the order they were loaded.
     RouteFiles(u32),
     /// A source's route.
@@ -141,7 +139,6 @@ impl Key {
             | Key::Binding(name, _)
             | Key::Addresses(name)
             | Key::Unnumbered(name)
-            | Key::Neighbor(name, _)
             | Key::Lcp(name)
             | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),

@@ -1,7 +1,7 @@
 //! The request that makes, changes or removes one object.
 
 use crate::key::{Key, MrouteKey, Value};
-use crate::plan::{kind, neighbor, route};
+use crate::plan::{kind, route};
 use volley_model::{AdminState, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
 
 /// How the rest of the state is looked up.
@@ -73,9 +73,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             table: *table,
         },
         (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
-        (Key::Neighbor(name, address), Value::Mac(mac)) => {
-            Request::NeighborAdd(neighbor(name, *address, *mac))
-        }
         (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
         (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
@@ -113,7 +110,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             table: 0,
         },
         (Key::Unnumbered(name), _) => unnumbered(name, None),
-        (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::Mroute(it), _) => mroute_del(it),
@@ -144,11 +140,6 @@ fn mroute_del(it: &MrouteKey) -> Request {
         source,
         table,
     }
-}
-
-fn neighbor_del(name: &str, address: std::net::IpAddr) -> Request {
-    let interface = name.to_owned();
-    Request::NeighborDel { interface, address }
 }
 
 fn unnumbered(name: &str, uses: Option<&str>) -> Request {

@@ -12,7 +12,6 @@ impl Key {
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
             Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),
-            Key::Neighbor(name, address) => (ObjectKind::Neighbor, format!("{address} on {name}")),
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
                 let mut name = route.prefix.to_string();

@@ -4,11 +4,9 @@ use crate::key::{Key, RouteKey, Value, needs, parts_of};
 use crate::make::{self, create_interface};
 use crate::state::{Changes, State};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use volley_model::{
-    IfAddress, InterfaceKind, Mac, ModelError, Neighbor, Path, Prefix, Request, Route, RouteLoad,
-    RouteSource,
+    IfAddress, InterfaceKind, Mac, ModelError, Path, Prefix, Request, Route, RouteLoad, RouteSource,
 };
 
 /// One request to the handlers, and those that take it back.
@@ -484,16 +482,6 @@ pub(crate) fn route(key: &RouteKey, paths: &[Path]) -> Route {
         source: key.source,
         paths: paths.to_vec(),
         count: 1,
-    }
-}
-
-/// A neighbour of a key.
-pub(crate) fn neighbor(interface: &str, address: IpAddr, mac: Mac) -> Neighbor {
-    let interface = interface.to_owned();
-    Neighbor {
-        interface,
-        address,
-        mac,
     }
 }
 

@@ -8,7 +8,6 @@ use crate::sub_interface::SubInterfaceSpec;
 use crate::vhost::VhostSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use volley_object::Value;
 
@@ -163,18 +162,6 @@ pub enum Switch {
     On,
     /// Off.
     Off,
-}
-
-/// A static neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Neighbor {
-    /// Interface it is reached by.
-    pub interface: String,
-    /// Its address.
-    pub address: IpAddr,
-    /// Its MAC address.
-    pub mac: Mac,
 }
 
 /// A feature on an arc of an interface, switched on or off.

@@ -58,8 +58,7 @@ pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
 pub use interface::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
-    Switch,
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpTap, RouteBatch, RouteSet, lcp_tap_name};

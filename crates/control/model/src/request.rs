@@ -1,7 +1,7 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
-use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
+use crate::interface::{AdminState, Feature, InterfaceSpec};
 use crate::lcp::LcpTap;
 use crate::log::LogLevel;
 use crate::mroute::Mroute;
@@ -100,15 +100,6 @@ pub enum Request {
         family: Family,
         /// Its number.
         table: u32,
-    },
-    /// Add a static neighbour, or change its MAC address.
-    NeighborAdd(Neighbor),
-    /// Remove a neighbour.
-    NeighborDel {
-        /// Interface.
-        interface: String,
-        /// Its address.
-        address: IpAddr,
     },
     /// Gives vectors another size, until Volley ends.
     VectorSize {

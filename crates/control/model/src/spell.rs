@@ -113,13 +113,6 @@ impl Display for Request {
             }
             Request::TableAdd { family, table } => write!(f, "{} table add {table}", ip(*family)),
             Request::TableDel { family, table } => write!(f, "{} table del {table}", ip(*family)),
-            Request::NeighborAdd(n) => {
-                let name = del_apart(&n.interface);
-                write!(f, "set ip neighbor {name} {} {}", n.address, n.mac)
-            }
-            Request::NeighborDel { interface, address } => {
-                write!(f, "set ip neighbor del {interface} {address}")
-            }
             Request::NeighborClear { family, interface } => {
                 write!(f, "clear {} neighbors", ip(*family))?;
                 interface.iter().try_for_each(|name| write!(f, " {name}"))

@@ -72,11 +72,7 @@ impl Request {
             | Request::RouteUnload { .. }
             | Request::PcapTraceOff
             | Request::Clear(_) => Ok(()),
-            Request::NeighborAdd(n) => neighbor(n),
-            Request::NeighborDel {
-                interface: name, ..
-            }
-            | Request::PgCaptureOff { interface: name } => interface(name),
+            Request::PgCaptureOff { interface: name } => interface(name),
             Request::NeighborClear {
                 interface: name, ..
             } => name.as_deref().map_or(Ok(()), interface),
@@ -125,12 +121,6 @@ fn workers(request: &Request) -> Check {
         Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
         other => crate::lcp::validate(other),
     }
-}
-
-fn neighbor(n: &crate::Neighbor) -> Check {
-    interface(&n.interface)?;
-    host_address(n.address)?;
-    unicast(n.mac)
 }
 
 fn feature(f: &crate::Feature) -> Check {

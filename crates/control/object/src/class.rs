@@ -324,6 +324,11 @@ impl Class {
             .any(|(at, field)| field.reference == part && !(field.key && at == 0))
     }
 
+    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file.
+    pub fn is_thing(&self) -> bool {
+        matches!(self.0.def.file, Place::List(_) | Place::Map(_))
+    }
+
     /// The commands that create or change an object.
     pub fn set_patterns(&self) -> &[Pattern] {
         &self.0.set
@@ -337,6 +342,14 @@ impl Class {
     /// The commands that remove an object of whichever class of the group.
     pub fn unset_any_patterns(&self) -> &[Pattern] {
         &self.0.unset_any
+    }
+
+    /// Whether a text could be read as a word of a command of the class, which may be shortened. The words that every
+    /// command has are in places of their own.
+    pub(crate) fn has_word(&self, text: &str) -> bool {
+        let fixed = self.0.set.iter().flat_map(Pattern::fixed_words).collect();
+        let all = [&self.0.set, &self.0.unset];
+        all.into_iter().flatten().any(|p| p.has_word(text, &fixed))
     }
 
     /// Whether both classes are in one group, of which an interface has one object at most.

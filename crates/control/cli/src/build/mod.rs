@@ -215,7 +215,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::SetUnnumbered => interface::unnumbered(args)?,
-        Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
+        Id::ClearNeighbors => interface::clear_neighbors(args),
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {

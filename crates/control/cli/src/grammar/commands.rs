@@ -188,9 +188,6 @@ commands! {
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
         "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
-    SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
-        "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
-    DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";
 
     TableAdd: "(ip | ip6) table add <table>", "Add an IP table (VRF).", "ip table add 7";
     TableDel: "(ip | ip6) table del <table>", "Remove an IP table.", "ip table del 7";

@@ -142,10 +142,9 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
             },
             ..spec.clone()
         })),
-        Request::MemifSocketAdd(_)
-        | Request::MemifSocketDel { .. }
-        | Request::DpdkEal(_)
-        | Request::LcpCreate(_)
+        Request::Set(object) if object.class().def().machine => None,
+        Request::Unset(key) if key.class().def().machine => None,
+        Request::LcpCreate(_)
         | Request::LcpDelete { .. }
         | Request::PcapTraceOn(_)
         | Request::PcapTraceOff

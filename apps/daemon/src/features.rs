@@ -15,6 +15,8 @@ macro_rules! features {
             volley_ip::classes()?;
             volley_mcast::classes()?;
             volley_rights::classes()?;
+            volley_memif::classes()?;
+            volley_dpdk::classes()?;
             $($feature::classes()?;)*
             Ok(())
         }

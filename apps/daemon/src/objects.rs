@@ -5,6 +5,8 @@ use volley_object::DefinitionError;
 #[cfg(test)]
 mod layer2;
 #[cfg(test)]
+mod moved;
+#[cfg(test)]
 mod tests;
 
 /// Registers the classes, so that files and commands can be read where no router runs.

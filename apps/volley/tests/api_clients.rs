@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
+use volley_fib::StaticNeighbor;
 use volley_l2::model::Xconnect;
 use volley_model::{
-    AdminState, Applied, Family, InterfaceKind, InterfaceSpec, Neighbor, Path, PathTarget, Request,
+    AdminState, Applied, Family, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget, Request,
     Route,
 };
 use volley_object::Object;
@@ -115,20 +116,21 @@ impl Dice {
                 family: self.family(),
                 table: self.table(),
             },
-            9 => Request::NeighborAdd(Neighbor {
-                interface: self.interface(),
-                address: format!("198.51.0.{}", 2 + self.below(60)).parse().unwrap(),
-                mac,
-            }),
-            10 => Request::NeighborDel {
-                interface: self.interface(),
-                address: format!("198.51.0.{}", 2 + self.below(60)).parse().unwrap(),
-            },
+            9 => Request::set(&self.neighbor(mac)).unwrap(),
+            10 => Request::unset(&self.neighbor(mac)).unwrap(),
             11 => Request::RouteDel(self.route()),
             12 => Request::RouteReplace(self.route()),
             13 => Request::set(&self.xconnect()).unwrap(),
             14 => Request::UnsetAny(self.xconnect().instance().unwrap().key()),
             _ => Request::RouteAdd(self.route()),
+        }
+    }
+
+    fn neighbor(&mut self, mac: Mac) -> StaticNeighbor {
+        StaticNeighbor {
+            interface: self.interface(),
+            address: format!("198.51.0.{}", 2 + self.below(60)).parse().unwrap(),
+            mac,
         }
     }
 

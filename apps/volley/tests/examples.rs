@@ -341,6 +341,7 @@ fn lines_are_read_as_the_pages_mean_them() {
         )
         .is_some()
     );
+    define();
     let alone =
         "[[neighbor]]\ninterface = \"pg9\"\naddress = \"192.0.2.1\"\nmac = \"02:fe:00:00:00:01\"\n";
     assert!(fault(alone, true).is_some() && fault(alone, false).is_none());

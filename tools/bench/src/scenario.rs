@@ -8,12 +8,12 @@ use super::tables::{self, Rows};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 use volley_daemon::stack::Stack;
-use volley_fib::{Path, Source, V4, V6, Via};
+use volley_fib::{Path, Source, StaticNeighbor, V4, V6, Via};
 use volley_graph::{Clock, Worker};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
     AdminState, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec, IsaChoice,
-    Mac, Neighbor, Query, Reply, Request, Sizes, StreamSource, StreamSpec, Value,
+    Mac, Query, Reply, Request, Sizes, StreamSource, StreamSpec, Value,
 };
 use volley_object::Object;
 use volley_pg::Preload;
@@ -211,12 +211,12 @@ impl Bench {
         let iface = self.stack.interfaces.borrow().index(TX).map_or(0, |i| i.0);
         let mut paths = Vec::new();
         for rank in 0..count {
-            let neighbor = Neighbor {
+            let neighbor = StaticNeighbor {
                 interface: TX.to_owned(),
                 address: address(rank),
                 mac: Mac(mac_of(rank)),
             };
-            self.stack.apply(&Request::NeighborAdd(neighbor))?;
+            self.stack.apply(&set(&neighbor)?)?;
             paths.push(vec![Path::from(Via::NextHop {
                 addr: address(rank),
                 iface,

@@ -109,10 +109,9 @@ fn one_name_for_a_field_in_every_face() {
                 // A word that introduces a value of a field is the field's name.
                 let behind = format!(" <{dashed}>");
                 for (at, _) in shown.match_indices(&behind) {
-                    let word = shown[..at]
-                        .rsplit([' ', '[', '{', '(', '|'])
-                        .next()
-                        .unwrap();
+                    let word = shown[..at].rsplit([' ', '{', '(', '|']).next().unwrap();
+                    // `option[s]` is a word with two spellings.
+                    let word = word.replace(['[', ']'], "");
                     let free = class.keys().iter().any(|k| k.name == field.name);
                     let none = word.is_empty() || word.ends_with('>') || word.ends_with(')');
                     let same = word == dashed || none;

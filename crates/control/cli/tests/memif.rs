@@ -16,9 +16,6 @@ fn request(line: &str) -> Request {
 #[test]
 fn spellings() {
     let same = [
-        "create memif socket id 1 filename /run/m.sock",
-        "create memif socket id 2 filename @volley",
-        "delete memif socket id 2",
         "create interface memif id 0 socket-id 0 master",
         "create interface memif id 3 socket-id 1 slave ring-size 512 buffer-size 4096 rx-queues 2 tx-queues 4 secret psst no-zero-copy",
         "create interface memif id 3 socket-id 1 slave name up1 mac 02:fe:00:00:00:01 mtu 1500",
@@ -61,10 +58,6 @@ fn errors_are_one_sentence() {
     assert_eq!(
         error("create interface memif id 0 secret 1234567890123456789012345"),
         "column 1: length of the secret is 25, the limit is 24"
-    );
-    assert_eq!(
-        error("create memif socket id 0 filename /x"),
-        "column 24: memif socket id 0 is not valid: it is always there: choose a number from 1"
     );
     assert!(error("create interface memif master slave rx-queues 65").contains("1 to 64"));
 }

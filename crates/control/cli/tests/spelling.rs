@@ -307,7 +307,7 @@ fn dpdk_request() -> impl Strategy<Value = Request> {
         Just(DpdkDevice::Pci("0000:02:00.0".into())),
         "net_[a-z]{1,6}0(,[a-z]{1,4}=[a-z/|#]{1,5})?".prop_map(DpdkDevice::Vdev),
     ];
-    let port = (name(), device, 1u32..=8, any::<bool>()).prop_map(|(name, device, queues, on)| {
+    (name(), device, 1u32..=8, any::<bool>()).prop_map(|(name, device, queues, on)| {
         let spec = DpdkSpec {
             queues,
             rx_desc: 512 * queues,
@@ -320,17 +320,7 @@ fn dpdk_request() -> impl Strategy<Value = Request> {
             mac: None,
             mtu: None,
         })
-    });
-    let options = proptest::collection::vec("--[a-z]{1,6}(=[a-z|#\"]{1,5})?", 0..3);
-    let eal = (options, 0..3usize, 16u32..99).prop_map(|(options, pages, memory)| {
-        Request::DpdkEal(DpdkEal {
-            lcores: Some("0-3,5".into()),
-            memory: Some(memory),
-            huge_pages: [HugePages::Auto, HugePages::Yes, HugePages::No][pages],
-            options,
-        })
-    });
-    prop_oneof![port, eal]
+    })
 }
 
 fn interface_request() -> impl Strategy<Value = Request> {
@@ -385,15 +375,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
             family: Family::V4,
             table
         }),
-        (name(), addr6(), mac()).prop_map(|(interface, address, mac)| Request::NeighborAdd(
-            Neighbor {
-                interface,
-                address,
-                mac
-            }
-        )),
-        (name(), addr4())
-            .prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
     ]
 }
 

@@ -1,29 +1,7 @@
-//! Ports of DPDK, and `[dpdk]`: how it is started.
+//! Ports of DPDK.
 
 use crate::field::Section;
-use crate::read::Plan;
-use volley_model::{DpdkDevice, DpdkEal, DpdkSpec, HugePages, InterfaceKind, Request, Switch};
-
-/// `[dpdk]`
-pub(crate) fn eal(section: Section<'_>, plan: &mut Plan) {
-    let pages = [
-        ("auto", HugePages::Auto),
-        ("yes", HugePages::Yes),
-        ("no", HugePages::No),
-    ];
-    let options = section.get("options").map_or(Vec::new(), |f| f.list());
-    let options = options.iter().filter_map(|f| f.text());
-    let eal = DpdkEal {
-        lcores: section.get("lcores").and_then(|f| f.text_or_number()),
-        memory: section.get("memory").and_then(|f| f.uint32(0..=u32::MAX)),
-        huge_pages: section
-            .get("huge_pages")
-            .and_then(|f| f.one_of(&pages))
-            .unwrap_or_default(),
-        options: options.map(str::to_owned).collect(),
-    };
-    plan.before(&section, Request::DpdkEal(eal));
-}
+use volley_model::{DpdkDevice, DpdkSpec, InterfaceKind, Switch};
 
 /// An interface of kind `dpdk`.
 pub(crate) fn kind(section: &Section<'_>) -> Option<InterfaceKind> {

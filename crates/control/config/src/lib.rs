@@ -17,7 +17,6 @@ mod memif;
 mod mroute;
 mod object;
 mod object_write;
-mod paths;
 mod read;
 mod route;
 mod schema;

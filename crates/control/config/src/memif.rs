@@ -1,19 +1,8 @@
-//! memif interfaces and sockets of the file.
+//! memif interfaces of the file.
 
 use crate::field::Section;
-use crate::read::{Plan, path};
 use crate::schema::MEMIF;
-use volley_model::{InterfaceKind, MemifRole, MemifSocket, MemifSpec, Request};
-
-/// `[[memif_socket]]`
-pub(crate) fn socket(section: Section<'_>, plan: &mut Plan) {
-    let id = section.required("id").and_then(|f| f.uint32(1..=u32::MAX));
-    let filename = section.required("filename").and_then(|f| path(&f));
-    if let (Some(id), Some(filename)) = (id, filename) {
-        let socket = MemifSocket { id, filename };
-        plan.before(&section, Request::MemifSocketAdd(socket));
-    }
-}
+use volley_model::{InterfaceKind, MemifRole, MemifSpec};
 
 /// `memif = { ... }` of an interface; all of it may be left out.
 pub(crate) fn kind(section: &Section<'_>) -> Option<InterfaceKind> {

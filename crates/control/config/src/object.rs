@@ -212,7 +212,8 @@ fn referred(class: &'static str, name: &Value) -> Option<Referred> {
     }
     let classes = volley_object::classes();
     let key = classes.get(class)?.key(vec![name.clone()]);
-    key.is_ok().then_some(Referred::Class(class))
+    let declared = key.ok().filter(|key| !key.is_built_in());
+    declared.map(|_| Referred::Class(class))
 }
 
 fn finish(class: &Class, given: &[Given<'_>], plan: &mut Plan, error: impl Fn(String)) {

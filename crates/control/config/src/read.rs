@@ -4,16 +4,14 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, dpdk, kernel, kinds, log, memif, mroute, object, paths, route, stream, sub_interface,
-    vhost,
+    Config, dpdk, kernel, kinds, log, memif, mroute, object, route, stream, sub_interface, vhost,
 };
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, LcpTap, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request,
-    Switch, limits,
+    InterfaceSpec, IsaChoice, LcpTap, ObjectKind, Pace, PcapFiles, Repeat, Request, Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -55,13 +53,6 @@ impl Plan {
         self.interfaces.push(request);
     }
 
-    /// Adds a request that interfaces need, when it is well-formed.
-    pub(crate) fn before(&mut self, section: &Section<'_>, request: Request) {
-        if valid(section, &request) {
-            self.tables.push(request);
-        }
-    }
-
     /// Adds a request that comes when everything else stands.
     pub(crate) fn start(&mut self, request: Request) {
         self.starts.push(request);
@@ -90,13 +81,9 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 15] = [
+const READERS: [(&s::Table, Reader); 11] = [
     (&s::TABLE, table),
-    (&s::MEMIF_SOCKET, memif::socket),
-    (&s::DPDK, dpdk::eal),
-    (&s::PATH_HEADER, paths::header),
     (&s::INTERFACE, interface),
-    (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
     (&s::ROUTE_FILE, route::route_file),
     (&s::MROUTE, mroute::mroute),
@@ -441,24 +428,6 @@ fn repeat(field: &Field<'_>) -> Option<Repeat> {
         field.error("must be a number of times from 1, or \"forever\"");
     }
     times.map(Repeat::Times)
-}
-
-fn neighbor(section: Section<'_>, plan: &mut Plan) {
-    let interface = section
-        .required("interface")
-        .and_then(|f| f.refers(ObjectKind::Interface));
-    let address = section.required("address").and_then(|f| f.read());
-    let mac = section.required("mac").and_then(|f| f.read());
-    if let (Some(interface), Some(address), Some(mac)) = (interface, address, mac) {
-        plan.object(
-            &section,
-            Request::NeighborAdd(Neighbor {
-                interface,
-                address,
-                mac,
-            }),
-        );
-    }
 }
 
 fn feature(section: Section<'_>, plan: &mut Plan) {

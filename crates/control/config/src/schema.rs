@@ -261,58 +261,6 @@ pub(crate) static MEMIF: Table = Table {
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
     ],
 };
-pub(crate) static PATH_HEADER: Table = many(
-    "path_header",
-    &[
-        k("name", "its name, as rules use it"),
-        k("length", "its bytes, those besides the variable part"),
-        k("length_at", "byte whose bits say how much longer it is"),
-        k("length_mask", "which bits of that byte (255)"),
-        k("length_scale", "bytes for each unit (1)"),
-        k(
-            "next_at",
-            "byte where the field begins that says what follows",
-        ),
-        k("next_bytes", "bytes of that field: 1, 2 or 4 (2)"),
-        k(
-            "next",
-            "what follows: list such as \"0x800 ip4\" or \"0x1 ethernet inner\"",
-        ),
-        k("after", "what it follows: list such as \"0x894f ethernet\""),
-        k(
-            "fields",
-            "list of name, first bit, bits, such as \"spi 32 24\"",
-        ),
-    ],
-);
-pub(crate) static DPDK: Table = Table {
-    name: "dpdk",
-    repeats: false,
-    keys: &[
-        k("lcores", "cores that DPDK counts, such as \"0-3\" (one)"),
-        k("memory", "megabytes for DPDK's own tables (64)"),
-        k("huge_pages", "yes, no or auto: if enough are free (auto)"),
-        k("options", "list of further arguments of its EAL"),
-    ],
-};
-pub(crate) static MEMIF_SOCKET: Table = many(
-    "memif_socket",
-    &[
-        k(
-            "id",
-            "its number, from 1; 0 is memif.sock beside the control socket",
-        ),
-        k("filename", "a file, or @name for an abstract socket"),
-    ],
-);
-pub(crate) static NEIGHBOR: Table = many(
-    "neighbor",
-    &[
-        k("interface", "interface it is reached by"),
-        k("address", "its IP address"),
-        k("mac", "its MAC address"),
-    ],
-);
 pub(crate) static ROUTE: Table = many(
     "route",
     &[
@@ -445,10 +393,6 @@ pub fn schema() -> Vec<&'static Table> {
         &TABLE,
         &INTERFACE,
         &MEMIF,
-        &MEMIF_SOCKET,
-        &DPDK,
-        &PATH_HEADER,
-        &NEIGHBOR,
         &ROUTE,
         &PATH,
         &ROUTE_FILE,

@@ -5,9 +5,9 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind, InterfaceSpec,
-    MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request,
-    Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, InterfaceKind, InterfaceSpec, MemifRole,
+    MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route,
+    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
     SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
     XdpSpec,
 };
@@ -142,24 +142,6 @@ impl Writer {
                 keys.text("family", family_name(*family));
                 let _ = write!(self.first, "\n[[table]]\n{}", keys.lines());
             }
-            Request::DpdkEal(eal) => {
-                keys.maybe("lcores", eal.lcores.as_ref());
-                keys.maybe_plain("memory", eal.memory);
-                match eal.huge_pages {
-                    HugePages::Auto => {}
-                    HugePages::Yes => keys.text("huge_pages", "yes"),
-                    HugePages::No => keys.text("huge_pages", "no"),
-                }
-                if !eal.options.is_empty() {
-                    keys.plain("options", list(eal.options.iter().map(quoted)));
-                }
-                let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
-            }
-            Request::MemifSocketAdd(socket) => {
-                keys.plain("id", socket.id);
-                keys.text("filename", socket.filename.display());
-                let _ = write!(self.first, "\n[[memif_socket]]\n{}", keys.lines());
-            }
             Request::InterfaceCreate(spec) => {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
@@ -183,7 +165,6 @@ impl Writer {
                 self.interface(name).up = *state == AdminState::Up;
             }
             other if self.lcp(other) || self.ip(other) => {}
-            other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
     }
@@ -216,12 +197,6 @@ impl Writer {
 
     fn more(&mut self, request: &Request, mut keys: Keys) {
         match request {
-            Request::NeighborAdd(n) => {
-                keys.text("interface", &n.interface);
-                keys.text("address", n.address);
-                keys.text("mac", n.mac);
-                self.table("neighbor", &keys);
-            }
             Request::RouteAdd(r) if r.source == RouteSource::Static => {
                 self.table("route", &route(r));
             }
@@ -372,36 +347,6 @@ fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
         XdpCopy::Copy => keys.text("copy", "copy"),
         XdpCopy::Zero => keys.text("copy", "zero"),
     }
-}
-
-/// Tables of the path batcher; false for any other request.
-fn path_batcher(request: &Request, out: &mut String) -> bool {
-    let mut keys = Keys::default();
-    let texts = |all: Vec<String>| (!all.is_empty()).then(|| list(all.iter().map(quoted)));
-    let title = match request {
-        Request::PathHeaderSet(it) => {
-            let of = |all: &[volley_model::HeaderLink]| {
-                texts(all.iter().map(|l| l.to_string()).collect())
-            };
-            keys.text("name", &it.name);
-            keys.plain("length", it.length);
-            keys.maybe_plain("length_at", it.length_at);
-            keys.maybe_plain("length_mask", it.length_mask);
-            keys.maybe_plain("length_scale", it.length_scale);
-            keys.maybe_plain("next_at", it.next_at);
-            keys.maybe_plain("next_bytes", it.next_bytes);
-            keys.maybe_plain("next", of(&it.next));
-            keys.maybe_plain("after", of(&it.after));
-            keys.maybe_plain(
-                "fields",
-                texts(it.fields.iter().map(|f| f.to_string()).collect()),
-            );
-            "[[path_header]]"
-        }
-        _ => return false,
-    };
-    let _ = write!(out, "\n{title}\n{}", keys.lines());
-    true
 }
 
 fn dpdk(spec: &DpdkSpec, keys: &mut Keys) {

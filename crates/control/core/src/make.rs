@@ -1,10 +1,8 @@
 //! The request that makes, changes or removes one object.
 
 use crate::key::{Key, MrouteKey, Value};
-use crate::plan::{kind, neighbor, route};
-use volley_model::{
-    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, Switch,
-};
+use crate::plan::{kind, route};
+use volley_model::{AdminState, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
@@ -43,10 +41,6 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
         (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
-        (Key::MemifSocket(id), Value::File(file)) => {
-            let (id, filename) = (*id, file.as_ref().clone());
-            vec![Request::MemifSocketAdd(MemifSocket { id, filename })]
-        }
         (Key::Table(family, table), _) => vec![Request::TableAdd {
             family: *family,
             table: *table,
@@ -65,8 +59,6 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
-        (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
-        (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
             mac: Some(*mac),
@@ -81,9 +73,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             table: *table,
         },
         (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
-        (Key::Neighbor(name, address), Value::Mac(mac)) => {
-            Request::NeighborAdd(neighbor(name, *address, *mac))
-        }
         (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
         (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
@@ -102,9 +91,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
-        (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
-        (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
-        (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
             table: *table,
@@ -124,7 +110,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             table: 0,
         },
         (Key::Unnumbered(name), _) => unnumbered(name, None),
-        (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::Mroute(it), _) => mroute_del(it),
@@ -155,11 +140,6 @@ fn mroute_del(it: &MrouteKey) -> Request {
         source,
         table,
     }
-}
-
-fn neighbor_del(name: &str, address: std::net::IpAddr) -> Request {
-    let interface = name.to_owned();
-    Request::NeighborDel { interface, address }
 }
 
 fn unnumbered(name: &str, uses: Option<&str>) -> Request {

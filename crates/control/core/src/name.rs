@@ -9,13 +9,9 @@ impl Key {
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
             Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
-            Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
-            Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
-            Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
             Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),
-            Key::Neighbor(name, address) => (ObjectKind::Neighbor, format!("{address} on {name}")),
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
                 let mut name = route.prefix.to_string();

@@ -4,11 +4,9 @@ use crate::key::{Key, RouteKey, Value, needs, parts_of};
 use crate::make::{self, create_interface};
 use crate::state::{Changes, State};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::sync::Arc;
 use volley_model::{
-    IfAddress, InterfaceKind, Mac, ModelError, Neighbor, Path, Prefix, Request, Route, RouteLoad,
-    RouteSource,
+    IfAddress, InterfaceKind, Mac, ModelError, Path, Prefix, Request, Route, RouteLoad, RouteSource,
 };
 
 /// One request to the handlers, and those that take it back.
@@ -151,11 +149,7 @@ impl<'a> Planner<'a> {
                 {
                     first.push(key.clone());
                 }
-                Key::MemifSocket(_)
-                | Key::Interface(_)
-                | Key::Stream(_)
-                | Key::Lcp(_)
-                | Key::Unnumbered(_)
+                Key::Interface(_) | Key::Stream(_) | Key::Lcp(_) | Key::Unnumbered(_)
                     if self.differs(key) =>
                 {
                     first.push(key.clone());
@@ -185,15 +179,12 @@ impl<'a> Planner<'a> {
     fn find_leaning(&mut self) {
         let mut moved: BTreeSet<Key> = self.again.clone();
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
-        moved.retain(|k| {
-            matches!(
+        moved.retain(|k| match k {
+            Key::Global(it) | Key::Setting(it) => it.class().def().recreate,
+            _ => matches!(
                 k,
-                Key::MemifSocket(_)
-                    | Key::Interface(_)
-                    | Key::Table(..)
-                    | Key::Lcp(_)
-                    | Key::Stream(_)
-            )
+                Key::Interface(_) | Key::Table(..) | Key::Lcp(_) | Key::Stream(_)
+            ),
         });
         if moved.is_empty() {
             return;
@@ -491,16 +482,6 @@ pub(crate) fn route(key: &RouteKey, paths: &[Path]) -> Route {
         source: key.source,
         paths: paths.to_vec(),
         count: 1,
-    }
-}
-
-/// A neighbour of a key.
-pub(crate) fn neighbor(interface: &str, address: IpAddr, mac: Mac) -> Neighbor {
-    let interface = interface.to_owned();
-    Neighbor {
-        interface,
-        address,
-        mac,
     }
 }
 

@@ -244,10 +244,7 @@ impl State {
         let mut known: Vec<String> = Vec::new();
         if matches!(
             kind,
-            ObjectKind::Interface
-                | ObjectKind::Stream
-                | ObjectKind::Table
-                | ObjectKind::MemifSocket
+            ObjectKind::Interface | ObjectKind::Stream | ObjectKind::Table
         ) {
             known = self
                 .objects

@@ -20,7 +20,7 @@ struct Binding {
 
 /// Sends what an interface receives back.
 #[derive(Object)]
-#[object(class = "test_loop", one_of = "test_l2")]
+#[object(class = "test_loop", one_of = "test_l2", formerly = "loop-set")]
 #[object(set = "test loop <rx>", unset = "test unloop <rx>")]
 struct Loop {
     /// Interface.

@@ -138,7 +138,7 @@ impl Transaction {
             let mut done = request.validate().and_then(|()| state.edit(request, into));
             if renames {
                 done = done.and_then(|()| state.check(&own));
-                match is_by_state(request) {
+                match is_by_state(state, request) {
                     true => steps.extend(plan(state, &own).steps),
                     false => steps.extend(in_order(state, request, &own)),
                 }
@@ -182,9 +182,9 @@ impl Transaction {
                 return Err(probe.explain(request, error).into());
             }
         }
-        if takes_others(request, &changes) || is_by_state(request) {
+        if takes_others(request, &changes) || is_by_state(state, request) {
             return Ok(Transaction {
-                alone: is_by_state(request),
+                alone: is_by_state(state, request),
                 ..Transaction::planned(state, changes)
             });
         }
@@ -309,9 +309,16 @@ fn takes_others(request: &Request, changes: &Changes) -> bool {
     matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
 }
 
-/// Whether the state tells which object a request means: handlers get a request about that object.
-fn is_by_state(request: &Request) -> bool {
-    matches!(request, Request::UnsetExact(_) | Request::UnsetAny(_))
+/// Whether the state tells which object a request means, or which others are created again with it: handlers get
+/// requests about those objects.
+fn is_by_state(state: &State, request: &Request) -> bool {
+    match request {
+        Request::UnsetExact(_) | Request::UnsetAny(_) => true,
+        Request::Set(object) => {
+            object.class().def().recreate && state.is_needed(&Key::object(object.key()))
+        }
+        _ => false,
+    }
 }
 
 /// A request that is carried out as it stands, in its place, and what takes it back.

@@ -1,4 +1,4 @@
-//! Interfaces that are ports of DPDK, and how DPDK is started.
+//! Interfaces that are ports of DPDK.
 
 use crate::error::ModelError;
 use crate::interface::Switch;
@@ -15,8 +15,6 @@ type Check = Result<(), ModelError>;
 const QUEUES: RangeInclusive<u32> = 1..=64;
 /// Descriptors of a queue.
 const DESCRIPTORS: RangeInclusive<u32> = 32..=32_768;
-/// Megabytes that DPDK takes for itself.
-const MEMORY: RangeInclusive<u32> = 16..=1_048_576;
 /// Longest name of a device, and longest text about one.
 const DEVICE: usize = 63;
 const ARGUMENTS: usize = 1024;
@@ -181,69 +179,6 @@ impl Display for DpdkSpec {
     }
 }
 
-/// How DPDK's environment layer is started.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DpdkEal {
-    /// Cores that DPDK may think it has (`0`, `0-3`); some drivers have as many queues. None = one.
-    pub lcores: Option<String>,
-    /// Megabytes that DPDK takes for its own tables; packet buffers are not among them. None = 64, and more for a large
-    /// arena.
-    pub memory: Option<u32>,
-    /// What that memory is made of.
-    pub huge_pages: HugePages,
-    /// Further arguments, each one word, as DPDK's manual has them (`--log-level=pmd.net.memif:debug`).
-    pub options: Vec<String>,
-}
-
-/// What DPDK's memory is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum HugePages {
-    /// Huge pages where enough are free, else plain ones.
-    #[default]
-    Auto,
-    /// Huge pages.
-    Yes,
-    /// Plain pages.
-    No,
-}
-
-impl DpdkEal {
-    pub(crate) fn validate(&self) -> Check {
-        if let Some(lcores) = &self.lcores {
-            let fits = |b: u8| b.is_ascii_digit() || b"-,@()".contains(&b);
-            if lcores.is_empty() || lcores.len() > ARGUMENTS || !lcores.bytes().all(fits) {
-                let what = format!("lcores '{}'", lcores.escape_debug());
-                return Err(ModelError::invalid(what, "write 0, 0-3 or 0,2"));
-            }
-        }
-        if let Some(memory) = self.memory {
-            within("memory", memory, MEMORY)?;
-        }
-        let mut options = self.options.iter();
-        options.try_for_each(|o| one_word("option", o))
-    }
-}
-
-impl Display for DpdkEal {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if let Some(lcores) = &self.lcores {
-            write!(f, " lcores {lcores}")?;
-        }
-        if let Some(memory) = self.memory {
-            write!(f, " memory {memory}")?;
-        }
-        f.write_str(match self.huge_pages {
-            HugePages::Auto => "",
-            HugePages::Yes => " huge-pages",
-            HugePages::No => " no-huge-pages",
-        })?;
-        let mut options = self.options.iter();
-        options.try_for_each(|o| write!(f, " option {}", quote(o)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,13 +223,5 @@ mod tests {
         assert_eq!(spec.validate(), Ok(()));
         spec.queues = 0;
         assert!(spec.validate().is_err());
-        let eal = |lcores: &str, memory| DpdkEal {
-            lcores: Some(lcores.into()),
-            memory: Some(memory),
-            ..DpdkEal::default()
-        };
-        assert_eq!(eal("0-3,5", 64).validate(), Ok(()));
-        assert!(eal("a", 64).validate().is_err());
-        assert!(eal("0", 1).validate().is_err());
     }
 }

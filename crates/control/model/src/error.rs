@@ -34,16 +34,10 @@ pub enum ObjectKind {
     Neighbor,
     /// Packet capture.
     Capture,
-    /// Socket that memif interfaces meet at.
-    MemifSocket,
-    /// How DPDK is started.
-    Dpdk,
     /// The path batcher's settings.
     PathBatcher,
     /// Queue of the path batcher.
     PathQueue,
-    /// Header that the path batcher was taught.
-    PathHeader,
     /// Rule of the path batcher.
     PathRule,
     /// Worker.
@@ -70,11 +64,8 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Address => "address",
             ObjectKind::Neighbor => "neighbor",
             ObjectKind::Capture => "capture",
-            ObjectKind::MemifSocket => "memif socket",
-            ObjectKind::Dpdk => "dpdk",
             ObjectKind::PathBatcher => "path batcher",
             ObjectKind::PathQueue => "path-batcher queue",
-            ObjectKind::PathHeader => "path-batcher header",
             ObjectKind::PathRule => "path-batcher rule",
             ObjectKind::Worker => "worker",
             ObjectKind::Mroute => "mroute",

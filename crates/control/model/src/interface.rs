@@ -8,8 +8,8 @@ use crate::sub_interface::SubInterfaceSpec;
 use crate::vhost::VhostSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::path::PathBuf;
+use volley_object::Value;
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,13 @@ pub enum InterfaceKind {
 }
 
 impl InterfaceKind {
+    /// Tells class and key of every object that an interface of this kind needs.
+    pub fn references(&self, tell: &mut dyn FnMut(&'static str, Value)) {
+        if let InterfaceKind::Memif(memif) = self {
+            tell("memif_socket", Value::Number(memif.socket_id.into()));
+        }
+    }
+
     /// Name of the kind, such as `packet-generator` or `tap`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -155,18 +162,6 @@ pub enum Switch {
     On,
     /// Off.
     Off,
-}
-
-/// A static neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Neighbor {
-    /// Interface it is reached by.
-    pub interface: String,
-    /// Its address.
-    pub address: IpAddr,
-    /// Its MAC address.
-    pub mac: Mac,
 }
 
 /// A feature on an arc of an interface, switched on or off.

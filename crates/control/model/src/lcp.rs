@@ -103,7 +103,7 @@ pub(crate) fn validate(request: &Request) -> Result<(), ModelError> {
     match request {
         Request::LcpCreate(pair) => pair.validate(),
         Request::LcpDelete { interface } => check_name(ObjectKind::Interface, interface),
-        other => crate::paths::validate(other),
+        _ => Ok(()),
     }
 }
 

@@ -31,7 +31,6 @@ mod mroute;
 mod name;
 mod near;
 mod owner;
-mod paths;
 mod ping;
 mod query;
 pub mod reply;
@@ -53,14 +52,13 @@ pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
 };
-pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
+pub use dpdk::{DpdkDevice, DpdkSpec};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
 pub use interface::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
-    Switch,
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpTap, RouteBatch, RouteSet, lcp_tap_name};
@@ -68,12 +66,11 @@ pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,
 };
-pub use memif::{MemifRole, MemifSocket, MemifSpec};
+pub use memif::{MemifRole, MemifSpec};
 pub use mroute::Mroute;
 pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};
-pub use paths::{HeaderField, HeaderLink, PathHeader, is_header_name};
 pub use ping::{ArpingQuery, PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;

@@ -1,19 +1,16 @@
-//! memif interfaces and the sockets that peers meet at.
+//! memif interfaces.
 
 use crate::error::ModelError;
 use crate::validate::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
-use std::path::PathBuf;
 use volley_object::quote;
 
 /// Longest secret, in bytes.
 const SECRET: usize = 24;
 /// Most queues, each way.
 const QUEUES: u32 = 64;
-/// Longest filename of a socket, in bytes.
-const FILENAME: usize = 107;
 
 /// Which side of a connection an interface is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -145,46 +142,5 @@ impl Display for MemifSpec {
             f.write_str(" no-zero-copy")?;
         }
         Ok(())
-    }
-}
-
-/// A socket that masters listen at and slaves connect to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MemifSocket {
-    /// Its number; 0 is always there.
-    pub id: u32,
-    /// A file, or `@name` for an abstract socket.
-    pub filename: PathBuf,
-}
-
-impl MemifSocket {
-    pub(crate) fn validate(&self) -> Result<(), ModelError> {
-        if self.id == 0 {
-            let why = "it is always there: choose a number from 1";
-            return Err(ModelError::invalid("memif socket id 0", why));
-        }
-        let name = self.filename.as_os_str().as_encoded_bytes();
-        let shown = || format!("filename '{}'", self.filename.display());
-        if name.is_empty() || name == b"@" || name.contains(&0) {
-            let why = "it must be a path, or @ and a name for an abstract socket";
-            return Err(ModelError::invalid(shown(), why));
-        }
-        if name.len() > FILENAME {
-            let bytes = name.len() as u64;
-            return Err(ModelError::limit(
-                "length of the filename",
-                bytes,
-                FILENAME as u64,
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Display for MemifSocket {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = quote(&self.filename.display().to_string());
-        write!(f, "create memif socket id {} filename {name}", self.id)
     }
 }

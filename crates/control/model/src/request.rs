@@ -1,13 +1,10 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
-use crate::dpdk::DpdkEal;
-use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
+use crate::interface::{AdminState, Feature, InterfaceSpec};
 use crate::lcp::LcpTap;
 use crate::log::LogLevel;
-use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
-use crate::paths::PathHeader;
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
@@ -53,15 +50,6 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mac: Option<Mac>,
     },
-    /// Make a socket for memif interfaces to meet at.
-    MemifSocketAdd(MemifSocket),
-    /// Remove a memif socket that no interface uses.
-    MemifSocketDel {
-        /// Its number.
-        id: u32,
-    },
-    /// Say how DPDK is to be started. Before its first port is made.
-    DpdkEal(DpdkEal),
     /// Give it another name.
     InterfaceRename {
         /// Interface.
@@ -112,15 +100,6 @@ pub enum Request {
         family: Family,
         /// Its number.
         table: u32,
-    },
-    /// Add a static neighbour, or change its MAC address.
-    NeighborAdd(Neighbor),
-    /// Remove a neighbour.
-    NeighborDel {
-        /// Interface.
-        interface: String,
-        /// Its address.
-        address: IpAddr,
     },
     /// Gives vectors another size, until Volley ends.
     VectorSize {
@@ -181,13 +160,6 @@ pub enum Request {
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),
-    /// Teach the path batcher a protocol, or change one.
-    PathHeaderSet(PathHeader),
-    /// Forget a protocol that no rule names.
-    PathHeaderDel {
-        /// Header.
-        name: String,
-    },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
     LcpCreate(LcpTap),
     /// Take the twin of an interface away.

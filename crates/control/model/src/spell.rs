@@ -85,9 +85,6 @@ impl Display for Request {
         match self {
             Request::InterfaceCreate(spec) => write!(f, "{spec}"),
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
-            Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
-            Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
-            Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
             }
@@ -116,13 +113,6 @@ impl Display for Request {
             }
             Request::TableAdd { family, table } => write!(f, "{} table add {table}", ip(*family)),
             Request::TableDel { family, table } => write!(f, "{} table del {table}", ip(*family)),
-            Request::NeighborAdd(n) => {
-                let name = del_apart(&n.interface);
-                write!(f, "set ip neighbor {name} {} {}", n.address, n.mac)
-            }
-            Request::NeighborDel { interface, address } => {
-                write!(f, "set ip neighbor del {interface} {address}")
-            }
             Request::NeighborClear { family, interface } => {
                 write!(f, "clear {} neighbors", ip(*family))?;
                 interface.iter().try_for_each(|name| write!(f, " {name}"))
@@ -228,7 +218,7 @@ impl Request {
             Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
             // Display has spelled all others.
             other if crate::bridge::spell(other, f)? || crate::mroute::spell(other, f)? => Ok(()),
-            other => crate::paths::spell(other, f),
+            _ => Ok(()),
         }
     }
 }

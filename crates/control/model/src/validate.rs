@@ -45,9 +45,7 @@ impl Request {
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
-            Request::MemifSocketAdd(socket) => socket.validate(),
-            Request::DpdkEal(eal) => eal.validate(),
-            Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
+            Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name)?;
                 mtu.map_or(Ok(()), |mtu| within("mtu", mtu, limits::MTU))
@@ -69,17 +67,12 @@ impl Request {
                 interface: name, ..
             } => interface(name),
             Request::TableDel { table: 0, .. } => always_there("ip table 0"),
-            Request::MemifSocketDel { .. }
-            | Request::TableAdd { .. }
+            Request::TableAdd { .. }
             | Request::TableDel { .. }
             | Request::RouteUnload { .. }
             | Request::PcapTraceOff
             | Request::Clear(_) => Ok(()),
-            Request::NeighborAdd(n) => neighbor(n),
-            Request::NeighborDel {
-                interface: name, ..
-            }
-            | Request::PgCaptureOff { interface: name } => interface(name),
+            Request::PgCaptureOff { interface: name } => interface(name),
             Request::NeighborClear {
                 interface: name, ..
             } => name.as_deref().map_or(Ok(()), interface),
@@ -128,12 +121,6 @@ fn workers(request: &Request) -> Check {
         Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
         other => crate::lcp::validate(other),
     }
-}
-
-fn neighbor(n: &crate::Neighbor) -> Check {
-    interface(&n.interface)?;
-    host_address(n.address)?;
-    unicast(n.mac)
 }
 
 fn feature(f: &crate::Feature) -> Check {

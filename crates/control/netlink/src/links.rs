@@ -6,7 +6,26 @@ use crate::message::{Item, Link};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow};
-use volley_model::{AdminState, IfAddress, Mac, Neighbor, Request, VlanTag};
+use volley_model::{AdminState, IfAddress, Mac, Request, VlanTag};
+use volley_object::Value;
+
+/// The request for a static neighbour, by the fields of its class; without a MAC address, for none. None where the class
+/// does not take the values.
+fn neighbor(interface: &str, address: IpAddr, mac: Option<Mac>) -> Option<Request> {
+    let classes = volley_object::classes();
+    let class = classes.get("neighbor")?;
+    let key = [interface.to_owned(), address.to_string()].map(Value::text);
+    match mac {
+        Some(mac) => {
+            let fields = key.into_iter().chain([Value::text(mac.to_string())]);
+            class
+                .instance(fields.map(Some).collect())
+                .ok()
+                .map(Request::Set)
+        }
+        None => class.key(key.into()).ok().map(Request::Unset),
+    }
+}
 
 /// What the kernel is to do with one of its interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -413,16 +432,12 @@ impl SyncView<'_> {
                 None if unchanged && agreed.missing.insert(address) => todo.again = true,
                 // Volley has what was agreed, or neither had it: the kernel has changed it.
                 Some(mac) if unchanged => {
-                    todo.requests.push(Request::NeighborAdd(Neighbor {
-                        interface: interface(),
-                        address,
-                        mac: *mac,
-                    }));
+                    let set = neighbor(&interface(), address, Some(*mac));
+                    todo.requests.extend(set);
                 }
-                None if unchanged => todo.requests.push(Request::NeighborDel {
-                    interface: interface(),
-                    address,
-                }),
+                None if unchanged => {
+                    todo.requests.extend(neighbor(&interface(), address, None));
+                }
                 _ => todo
                     .orders
                     .push((self.link.index, Order::Neighbor(address, ours.copied()))),

@@ -20,6 +20,9 @@ struct OfClass {
     example: Option<LitStr>,
     check: Option<ExprPath>,
     recreate: bool,
+    formerly: Option<LitStr>,
+    machine: bool,
+    after: Vec<LitStr>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -29,6 +32,7 @@ struct OfField {
     part_of: Option<LitStr>,
     needs: Option<LitStr>,
     default: Option<Expr>,
+    built_in: Option<Expr>,
     range: Option<Expr>,
     unit: Option<LitStr>,
     example: Option<LitStr>,
@@ -97,6 +101,7 @@ fn class_definition(
         set,
         unset,
         unset_any,
+        after,
         ..
     } = class;
     let one_of = class.one_of.iter();
@@ -104,6 +109,7 @@ fn class_definition(
     let example = class.example.iter();
     let check = class.check.iter();
     let recreate = class.recreate;
+    let (formerly, machine) = (class.formerly.iter(), class.machine);
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -114,6 +120,9 @@ fn class_definition(
         #(class.one_of = #one_of;)*
         #(class.example = #example;)*
         class.recreate = #recreate;
+        #(class.formerly = #formerly;)*
+        class.machine = #machine;
+        class.after = ::std::vec![#(#after),*];
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -168,6 +177,11 @@ fn definition(field: &Field) -> Result<TokenStream> {
             field.default = ::volley_object::FieldType::to_slot(&{ let it: #ty = #default; it });
         });
     }
+    if let Some(value) = &of.built_in {
+        steps.push(quote! {
+            field.built_in = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
+        });
+    }
     if let Some(range) = &of.range {
         steps.push(quote! { field.limit((#range).into_inner()); });
     }
@@ -210,9 +224,11 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
+                Some("machine") => of.machine = true,
+                Some("after") => of.after.push(meta.value()?.parse()?),
+                Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
-                    let known =
-                        "class, file, set, unset, unset_any, one_of, example, check or recreate";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine, after or formerly";
                     return Err(meta.error(known));
                 }
             }
@@ -232,11 +248,12 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("part_of") => of.part_of = Some(meta.value()?.parse()?),
                 Some("needs") => of.needs = Some(meta.value()?.parse()?),
                 Some("default") => of.default = Some(meta.value()?.parse()?),
+                Some("built_in") => of.built_in = Some(meta.value()?.parse()?),
                 Some("range") => of.range = Some(meta.value()?.parse()?),
                 Some("unit") => of.unit = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "key, part_of, needs, default, range, unit or example";
+                    let known = "key, part_of, needs, default, built_in, range, unit or example";
                     return Err(meta.error(known));
                 }
             }

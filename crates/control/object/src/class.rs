@@ -62,6 +62,8 @@ pub struct FieldDef {
     pub example: &'static str,
     /// The class of the objects that it names.
     pub reference: Option<Reference>,
+    /// Of a key: the value of the object that is always there.
+    pub built_in: Option<Value>,
 }
 
 impl FieldDef {
@@ -77,6 +79,7 @@ impl FieldDef {
             unit: "",
             example: "",
             reference: None,
+            built_in: None,
         }
     }
 
@@ -192,6 +195,12 @@ pub struct ClassDef {
     pub one_of: &'static str,
     /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
     pub recreate: bool,
+    /// Name of the request that older commits of the journal have for an object; empty = none.
+    pub formerly: &'static str,
+    /// The machine has a part in it: a check of a file without the machine leaves its objects out.
+    pub machine: bool,
+    /// Classes whose objects the texts of an object may name: they are created before and removed behind it.
+    pub after: Vec<&'static str>,
 }
 
 impl ClassDef {
@@ -209,6 +218,9 @@ impl ClassDef {
             unset_any: Vec::new(),
             one_of: "",
             recreate: false,
+            formerly: "",
+            machine: false,
+            after: Vec::new(),
         }
     }
 }
@@ -313,6 +325,11 @@ impl Class {
             .any(|(at, field)| field.reference == part && !(field.key && at == 0))
     }
 
+    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file.
+    pub fn is_thing(&self) -> bool {
+        matches!(self.0.def.file, Place::List(_) | Place::Map(_))
+    }
+
     /// The commands that create or change an object.
     pub fn set_patterns(&self) -> &[Pattern] {
         &self.0.set
@@ -326,6 +343,14 @@ impl Class {
     /// The commands that remove an object of whichever class of the group.
     pub fn unset_any_patterns(&self) -> &[Pattern] {
         &self.0.unset_any
+    }
+
+    /// Whether a text could be read as a word of a command of the class, which may be shortened. The words that every
+    /// command has are in places of their own.
+    pub(crate) fn has_word(&self, text: &str) -> bool {
+        let fixed = self.0.set.iter().flat_map(Pattern::fixed_words).collect();
+        let all = [&self.0.set, &self.0.unset];
+        all.into_iter().flatten().any(|p| p.has_word(text, &fixed))
     }
 
     /// Whether both classes are in one group, of which an interface has one object at most.
@@ -353,6 +378,9 @@ impl Class {
             filled.push(value);
         }
         let instance = Instance::new(self.clone(), filled);
+        if let Some(field) = instance.built_in() {
+            return Err(field.error("must be another one: this object is built in"));
+        }
         if let Some(check) = self.0.def.check {
             check(&instance)?;
         }

@@ -43,6 +43,12 @@ impl ObjectKey {
         self.values.first()?.as_text()
     }
 
+    /// Whether the object is always there: it is neither created nor removed.
+    pub fn is_built_in(&self) -> bool {
+        let mut fields = self.class.keys().iter().zip(self.values.iter());
+        fields.any(|(field, value)| field.built_in.as_ref() == Some(value))
+    }
+
     /// The smallest key of a class whose first value is this name, and smaller than no other such key.
     pub fn first_of(class: &Class, owner: &str) -> ObjectKey {
         ObjectKey::new(class.clone(), vec![Value::text(owner)])
@@ -161,6 +167,14 @@ impl Instance {
     /// What the object holds for a field.
     pub fn slot(&self, at: usize) -> Option<&Value> {
         self.slots.get(at).and_then(Option::as_ref)
+    }
+
+    /// The field of the key that says that the object is always there.
+    pub(crate) fn built_in(&self) -> Option<&crate::FieldDef> {
+        let mut fields = self.class.keys().iter().zip(self.slots.iter());
+        let found =
+            fields.find(|(field, slot)| field.built_in.is_some() && field.built_in == **slot);
+        found.map(|(field, _)| field)
     }
 
     /// A field as its type.

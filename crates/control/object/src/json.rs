@@ -2,7 +2,7 @@
 
 use crate::class::{Class, FieldDef};
 use crate::instance::{Instance, ObjectKey};
-use crate::kind::{Kind, Shape};
+use crate::kind::Kind;
 use crate::registry::{Classes, classes};
 use crate::value::Value;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -164,7 +164,7 @@ impl Kind {
                 let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
                 serde_json::json!({ "type": "string", "enum": names })
             }
-            Kind::Text(text) if text.shape == Shape::Any => {
+            Kind::Text(text) if text.shape.is_any() => {
                 serde_json::json!({ "type": "string" })
             }
             Kind::Text(text) => {
@@ -175,6 +175,15 @@ impl Kind {
             }
         }
     }
+}
+
+/// The object of a request of an older commit, by the name that its class had there; none when no class had it.
+pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
+    let map: Map<String, Json> = serde_json::from_slice(json).ok()?;
+    let (name, body) = map.iter().next()?;
+    let all = classes();
+    let class = all.iter().find(|it| it.def().formerly == name)?;
+    Some(class.from_json(body.as_object()?))
 }
 
 /// The class that a map names.

@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub struct TextKind {
     pub shape: Shape,
     /// Some such texts: examples for people, values for tests.
     pub samples: &'static [&'static str],
+    /// The words of a text that is several words on the command line, such as `<value> <header> [inner]`; else empty.
+    pub parts: &'static str,
     /// Checks a text and returns its normal form.
     pub check: fn(&str) -> Result<String, String>,
 }
@@ -49,6 +52,17 @@ pub enum Shape {
     Address,
     /// A MAC address.
     Mac,
+    /// Numbers with signs between them, such as 0-3. A number by itself is one of them.
+    Numbers,
+    /// A file: a client makes its name absolute.
+    File,
+}
+
+impl Shape {
+    /// Whether a word of it can look like a keyword.
+    pub fn is_any(self) -> bool {
+        matches!(self, Shape::Any | Shape::Numbers | Shape::File)
+    }
 }
 
 impl Kind {
@@ -118,6 +132,9 @@ impl Kind {
                 Ok(value.clone())
             }
             (Kind::Choice(_) | Kind::Text(_), Value::Text(text)) => self.read(text),
+            (Kind::Text(text), Value::Number(n)) if text.shape == Shape::Numbers => {
+                self.read(&n.to_string())
+            }
             (Kind::List(inner), Value::List(all)) => {
                 let all: Result<Vec<Value>, String> = all.iter().map(|v| inner.check(v)).collect();
                 all.map(|all| Value::List(all.into()))
@@ -136,6 +153,14 @@ impl Kind {
         match self {
             Kind::List(inner) => inner,
             other => other,
+        }
+    }
+
+    /// The words of a text that is several words on the command line; empty for any other value.
+    pub fn parts(&self) -> &'static str {
+        match self.element() {
+            Kind::Text(text) => text.parts,
+            _ => "",
         }
     }
 
@@ -280,16 +305,21 @@ impl<T: FieldType> FieldType for Vec<T> {
     }
 }
 
-/// A type that is written as text, by `FromStr` and `Display`.
+/// A type that is written as text, by `FromStr` and `Display`. With its parts, a text of several words, such as
+/// `"<value> <header> [inner]"`.
 #[macro_export]
 macro_rules! text_field {
     ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*]) => {
+        $crate::text_field!($ty, $noun, $shape, [$($sample),*], "");
+    };
+    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal) => {
         impl $crate::FieldType for $ty {
             fn kind() -> $crate::Kind {
                 $crate::Kind::Text($crate::TextKind {
                     noun: $noun,
                     shape: $crate::Shape::$shape,
                     samples: &[$($sample),*],
+                    parts: $parts,
                     check: |text| {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err(|e| {
@@ -320,12 +350,36 @@ text_field!(
 text_field!(Ipv4Addr, "an IPv4 address", Address, ["192.0.2.1"]);
 text_field!(Ipv6Addr, "an IPv6 address", Address, ["2001:db8::1"]);
 
+impl FieldType for PathBuf {
+    fn kind() -> Kind {
+        Kind::Text(TextKind {
+            noun: "a file",
+            shape: Shape::File,
+            samples: &["/run/a.sock", "@b 1"],
+            parts: "",
+            check: |text| match text.is_empty() || text.contains('\0') {
+                true => Err("must be the path of a file".to_owned()),
+                false => Ok(text.to_owned()),
+            },
+        })
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_text().map(PathBuf::from)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::text(self.to_string_lossy())
+    }
+}
+
 impl FieldType for String {
     fn kind() -> Kind {
         Kind::Text(TextKind {
             noun: "a text",
             shape: Shape::Any,
             samples: &["a", "b1"],
+            parts: "",
             check: |text| match text.chars().any(char::is_control) {
                 true => Err("must not have control characters".to_owned()),
                 false => String::from_str(text).map_err(|e| match e {}),

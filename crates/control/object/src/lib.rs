@@ -32,6 +32,7 @@ mod value;
 
 pub use class::{Check, Class, ClassDef, FieldDef, Place, Reference, Strength};
 pub use instance::{Instance, ObjectKey};
+pub use json::formerly;
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextKind, choice_from, choice_kind, choice_name, choice_value,
 };

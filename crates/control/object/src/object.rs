@@ -19,6 +19,11 @@ use crate::{DefinitionError, FieldError};
 /// - `one_of = "l2"`: a group of classes. An interface, their only key, has one object of the group at most.
 /// - `unset_any = "..."`: the command that removes what an interface has of the group.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
+/// - `formerly = "icmp-set"`: the name of the request that older commits of the journal have for an object. Its fields are those of
+///   the class.
+/// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
+/// - `after = "path_header"`: a class whose objects the texts of an object may name; any number. Objects of that class are
+///   created before and removed behind it.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///
@@ -28,6 +33,7 @@ use crate::{DefinitionError, FieldError};
 /// - `part_of = "interface"`: names an object that this one goes with, whichever field says so; `needs = "interface"`: names an object that cannot
 ///   go while this one is there.
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
+/// - `built_in = 0`, of a key: the object with this value is always there, and neither created nor removed.
 /// - `range = MIN..=MAX` of a number, `unit = "ms"`, `example = "..."`.
 pub trait Object: Sized {
     /// Name of the class.

@@ -131,6 +131,30 @@ impl Pattern {
         }
     }
 
+    /// Whether a word of the pattern begins with a text. Words in `fixed` do not count.
+    pub(crate) fn has_word(&self, text: &str, fixed: &BTreeSet<&str>) -> bool {
+        match self {
+            Pattern::Word(word) => word.text.starts_with(text) && !fixed.contains(&*word.text),
+            Pattern::Field(_) => false,
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().any(|p| p.has_word(text, fixed))
+            }
+            Pattern::Optional(inner) => inner.has_word(text, fixed),
+        }
+    }
+
+    /// The words that every command of the pattern has.
+    pub(crate) fn fixed_words(&self) -> impl Iterator<Item = &str> {
+        let all = match self {
+            Pattern::Seq(all) => &all[..],
+            one => std::slice::from_ref(one),
+        };
+        all.iter().filter_map(|p| match p {
+            Pattern::Word(word) => Some(&*word.text),
+            _ => None,
+        })
+    }
+
     /// Whether it names a field behind the key.
     pub fn names_value(&self, fields: &[FieldDef]) -> bool {
         let mut named = BTreeSet::new();
@@ -169,6 +193,7 @@ fn slot_text(field: &FieldDef) -> String {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             format!("({})", names.join(" | "))
         }
+        Kind::Text(text) if !text.parts.is_empty() => text.parts.to_owned(),
         _ => format!("<{}>", field.dashed()),
     }
 }
@@ -382,7 +407,14 @@ impl Speller<'_> {
     fn word(&self, at: usize, value: &Value, contested: bool) -> String {
         let field = &self.instance.class().fields()[at];
         match (field.kind.element(), value) {
-            (Kind::Text(text), Value::Text(word)) if contested && text.shape == Shape::Any => {
+            (Kind::Text(text), Value::Text(words)) if !text.parts.is_empty() => words.to_string(),
+            (Kind::Text(text), Value::Text(word))
+                if text.shape.is_any() && self.instance.class().has_word(word) =>
+            {
+                format!("\"{word}\"")
+            }
+            (Kind::Text(text), Value::Text(_)) if text.shape == Shape::Numbers => value.word(),
+            (Kind::Text(text), Value::Text(word)) if contested && text.shape.is_any() => {
                 apart(word)
             }
             _ => value.word(),
@@ -396,7 +428,7 @@ fn apart(name: &str) -> String {
     let digit = name.ends_with(|c: char| c.is_ascii_digit()) && !name.starts_with("ip");
     // No keyword has these signs; three parts could be a MAC address.
     let signs = name.contains(['.', '=']) && name.split(['-', '.']).count() < 3;
-    let unlike = letter && (digit || signs) && !name.contains(':');
+    let unlike = letter && (digit || signs) && !name.contains(':') || name.starts_with('-');
     match quote(name) {
         quoted if unlike || quoted.starts_with('"') => quoted,
         plain => format!("\"{plain}\""),

@@ -83,6 +83,19 @@ impl Classes {
         Ok(class)
     }
 
+    /// The smallest rank of a class that comes after others.
+    fn rank_after(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
+        let mut rank = 0;
+        for name in &def.after {
+            let Some(other) = self.get(name) else {
+                let why = format!("it comes after {name}, which no class is called");
+                return Err(DefinitionError::new(def.name, why + ": register it first"));
+            };
+            rank = rank.max(other.rank() + 1);
+        }
+        Ok(rank)
+    }
+
     fn check(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
         let is_name = |name: &str| {
@@ -110,7 +123,7 @@ impl Classes {
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
-        let mut rank = 0;
+        let mut rank = self.rank_after(def)?;
         let mut keys_end = false;
         for (at, field) in def.fields.iter().enumerate() {
             let name = field.name;
@@ -213,7 +226,8 @@ pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     change(|all| {
         let refers = |c: &&Class| {
             let mut fields = c.fields().iter();
-            fields.any(|f| f.reference.is_some_and(|r| r.class == name))
+            c.def().after.contains(&name)
+                || fields.any(|f| f.reference.is_some_and(|r| r.class == name))
         };
         if let Some(other) = all.iter().find(refers) {
             let why = format!("class {} refers to it: remove that one first", other.name());

@@ -1,5 +1,6 @@
 use crate::{
-    Choice, FieldError, Instance, Object, Place, Value, classes, instances, register, unregister,
+    Choice, FieldError, Instance, Object, Place, Value, classes, formerly, instances, register,
+    text_field, unregister,
 };
 use proptest::prelude::*;
 
@@ -263,4 +264,95 @@ fn a_list_of_numbers_is_one_word_with_commas() {
     let empty = Rail::defaults([]).unwrap().instance().unwrap();
     assert_eq!(empty.set_command(), "set rail");
     assert_eq!(empty.summary(), "defaults");
+}
+
+/// A way to a stop: words of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Way(String);
+
+text_field!(Way, "a way", Any, ["3 b1 back"], "<miles> <stop> [back]");
+
+impl std::str::FromStr for Way {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words[..] {
+            [_, _] | [_, _, "back"] => Ok(Way(words.join(" "))),
+            _ => Err("write miles and a stop".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A stop.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_stop", formerly = "test-stop-add", after = "test_rail")]
+#[object(set = "set stop <id> {way~s <ways>}", unset = "set stop <id> off")]
+struct Stop {
+    /// Number.
+    #[object(key, built_in = 0)]
+    id: u32,
+    /// Ways to other stops.
+    ways: Vec<Way>,
+}
+
+#[test]
+fn a_text_of_several_words_is_spelled_word_by_word() {
+    Rail::class().unwrap();
+    let stop = Stop {
+        id: 1,
+        ways: vec!["3 b1 back".parse().unwrap(), "4 c".parse().unwrap()],
+    };
+    let instance = stop.instance().unwrap();
+    assert_eq!(instance.set_command(), "set stop 1 way 3 b1 back way 4 c");
+    let class = instance.class();
+    let shown = class.set_patterns()[0].show(class.fields());
+    assert_eq!(shown, "set stop <id> {way[s] <miles> <stop> [back]}");
+}
+
+#[test]
+fn what_is_built_in_is_neither_created_nor_removed() {
+    let rail = Rail::class().unwrap();
+    let stop = |id| Stop {
+        id,
+        ways: Vec::new(),
+    };
+    let refused = stop(0).instance().unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "id must be another one: this object is built in"
+    );
+    let instance = stop(1).instance().unwrap();
+    assert!(!instance.key().is_built_in());
+    let key = |id| instance.class().key(vec![Value::Number(id)]).unwrap();
+    assert!(key(0).is_built_in());
+    assert!(instance.class().rank() > rail.rank());
+    let used = unregister("test_rail").unwrap_err().to_string();
+    assert!(used.contains("class test_stop refers to it"), "{used}");
+}
+
+#[test]
+fn a_request_of_an_older_commit_is_an_object() {
+    Rail::class().unwrap();
+    Stop::class().unwrap();
+    let read = |json: &str| formerly(json.as_bytes());
+    let stop = read(r#"{"test-stop-add":{"id":2,"ways":["3 b1"]}}"#)
+        .unwrap()
+        .unwrap();
+    assert_eq!(stop.set_command(), "set stop 2 way 3 b1");
+    let wrong = read(r#"{"test-stop-add":{"id":2,"way":[]}}"#)
+        .unwrap()
+        .unwrap_err();
+    assert!(
+        wrong.contains("unknown field `way` of test stop"),
+        "{wrong}"
+    );
+    assert_eq!(read(r#"{"test-stop-del":{"id":2}}"#), None);
+    assert_eq!(read("[]"), None);
 }

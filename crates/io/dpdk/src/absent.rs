@@ -1,5 +1,6 @@
 //! What a Volley without DPDK says to requests about it.
 
+use crate::model::DpdkEal;
 use volley_graph::GraphError;
 use volley_iface::Registry;
 use volley_model::{Applied, Handler, InterfaceKind, ModelError, Query, Reply, Request};
@@ -12,6 +13,17 @@ impl DpdkHandler {
     pub fn new(_registry: &mut Registry) -> Result<Self, GraphError> {
         Ok(DpdkHandler)
     }
+
+    /// Refuses the objects of this crate.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        registry.own(|_, _: Option<DpdkEal>| Err(absent("DPDK".to_owned())));
+    }
+}
+
+fn absent(what: String) -> ModelError {
+    let instead = "this volley was built without it: install libdpdk-dev and dpdk, and build with \
+                   `cargo build --release --features dpdk`";
+    ModelError::unsupported(what, instead)
 }
 
 impl Handler for DpdkHandler {
@@ -20,12 +32,9 @@ impl Handler for DpdkHandler {
             Request::InterfaceCreate(spec) if matches!(spec.kind, InterfaceKind::Dpdk(_)) => {
                 format!("interface {} of kind dpdk", spec.name)
             }
-            Request::DpdkEal(_) => "DPDK".to_owned(),
             _ => return None,
         };
-        let instead = "this volley was built without it: install libdpdk-dev and dpdk, and build with \
-                       `cargo build --release --features dpdk`";
-        Some(Err(ModelError::unsupported(what, instead)))
+        Some(Err(absent(what)))
     }
 
     fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {

@@ -4,6 +4,7 @@
 //! transmit queue goes with the node. Until then its device cannot be used again.
 
 use crate::eal::{self, EalError};
+use crate::model::DpdkEal;
 use crate::node::dpdk_input::DpdkInput;
 use crate::node::dpdk_tx::DpdkTx;
 use crate::place::{MOST, Placed, Shared};
@@ -19,8 +20,8 @@ use volley_graph::{GraphError, ProcessInfo, Source, Watch};
 use volley_iface::driver::{Caps, DriverHost, Port as DriverPort, PortRefusal};
 use volley_iface::{IfIdx, Link, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool};
 use volley_model::{
-    AdminState, Applied, DpdkEal, DpdkSpec, Handler, InterfaceKind, InterfaceSpec, ModelError,
-    Query, Reply, Request, RxMode, Switch,
+    AdminState, Applied, DpdkSpec, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply,
+    Request, RxMode, Switch,
 };
 
 /// How often links and counters are looked at, and queues that came back.
@@ -131,6 +132,12 @@ impl DpdkHandler {
             cache: None,
             tick: None,
         }))))
+    }
+
+    /// Makes the ports the owner of the objects of this crate.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        let ports = DpdkHandler(self.0.clone());
+        registry.own(move |_, eal: Option<DpdkEal>| ports.set(&eal.unwrap_or_default()));
     }
 
     fn create(&self, spec: &InterfaceSpec, dpdk: &DpdkSpec) -> Result<Applied, ModelError> {
@@ -512,7 +519,6 @@ impl Handler for DpdkHandler {
                 _ => None,
             },
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
-            Request::DpdkEal(eal) => Some(self.set(eal)),
             _ => None,
         }
     }

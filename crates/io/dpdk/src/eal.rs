@@ -1,8 +1,8 @@
 //! DPDK's environment layer, which is started once for a process, with the first port.
 
+use crate::model::{DpdkEal, HugePages};
 use crate::sys;
 use std::sync::Mutex; // tidy: allow(Mutex) control thread only
-use volley_model::{DpdkEal, HugePages};
 
 /// Why DPDK does not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -84,8 +84,8 @@ fn arguments(eal: &DpdkEal, slots: usize, machine: &Machine) -> Result<Vec<Strin
     };
     let lcores = eal
         .lcores
-        .clone()
-        .unwrap_or_else(|| machine.core.to_string());
+        .as_ref()
+        .map_or_else(|| machine.core.to_string(), |cores| cores.0.clone());
     let memory = memory.to_string();
     // Nothing is shared with other processes, no socket and no file is left behind, and no card is taken that nobody
     // asked for: the list of allowed ones names one that no driver has.
@@ -97,7 +97,7 @@ fn arguments(eal: &DpdkEal, slots: usize, machine: &Machine) -> Result<Vec<Strin
         true => words.push("--in-memory"),
         false => words.extend(["--no-huge", "--no-shconf", &prefix]),
     }
-    words.extend(eal.options.iter().map(String::as_str));
+    words.extend(eal.options.iter().map(|it| it.0.as_str()));
     Ok(words.into_iter().map(str::to_owned).collect())
 }
 
@@ -126,6 +126,7 @@ pub(crate) fn start(eal: &DpdkEal, slots: usize) -> Result<(), EalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Argument, Cores};
 
     const BARE: Machine = Machine {
         core: 3,
@@ -158,10 +159,10 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_done_or_refused() {
         let eal = DpdkEal {
-            lcores: Some("0-1".into()),
+            lcores: Some(Cores("0-1".into())),
             memory: Some(128),
             huge_pages: HugePages::Yes,
-            options: vec!["--log-level=8".into()],
+            options: vec![Argument("--log-level=8".into())],
         };
         let words = line(&eal, &RICH);
         assert!(words.contains("-l 0-1 -m 128") && words.ends_with("--log-level=8"));

@@ -14,6 +14,7 @@ mod absent;
 mod control;
 #[cfg(feature = "dpdk")]
 mod eal;
+pub mod model;
 #[cfg(feature = "dpdk")]
 pub mod node;
 #[cfg(feature = "dpdk")]
@@ -31,6 +32,7 @@ pub mod sys;
 pub use absent::DpdkHandler;
 #[cfg(feature = "dpdk")]
 pub use control::DpdkHandler;
+pub use model::classes;
 
 use volley_graph::GraphError;
 use volley_iface::Registry;
@@ -44,6 +46,7 @@ pub const IS_COMPILED_IN: bool = cfg!(feature = "dpdk");
 /// Bring in the interface kind `dpdk` and its requests, and with the feature `dpdk-input`.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let handler = DpdkHandler::new(registry)?;
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! A Volley without DPDK knows the words and says what is missing.
 #![cfg(not(feature = "dpdk"))]
 
+use volley_dpdk::model::DpdkEal;
 use volley_linux::testbed::Daemon;
-use volley_model::{DpdkDevice, DpdkEal, DpdkSpec, InterfaceKind, InterfaceSpec, Request};
+use volley_model::{DpdkDevice, DpdkSpec, InterfaceKind, InterfaceSpec, Request};
 
 #[test]
 fn requests_are_refused_with_the_way_to_get_it() {
@@ -17,7 +18,7 @@ fn requests_are_refused_with_the_way_to_get_it() {
     for (request, part) in [
         (create, "interface x of kind dpdk is not supported"),
         (
-            Request::DpdkEal(DpdkEal::default()),
+            Request::set(&DpdkEal::default()).unwrap(),
             "DPDK is not supported",
         ),
     ] {

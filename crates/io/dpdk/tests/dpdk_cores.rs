@@ -4,7 +4,7 @@
 mod support;
 
 use support::*;
-use volley_model::{DpdkEal, Request};
+use volley_dpdk::model::{Cores, DpdkEal};
 
 #[test]
 fn settings_of_the_start_hold() {
@@ -14,8 +14,8 @@ fn settings_of_the_start_hold() {
         return;
     }
     let mut daemon = daemon(None);
-    daemon.must(Request::DpdkEal(DpdkEal {
-        lcores: Some("0-1".into()),
+    daemon.must(set(&DpdkEal {
+        lcores: Some(Cores("0-1".into())),
         memory: Some(96),
         ..DpdkEal::default()
     }));
@@ -24,7 +24,7 @@ fn settings_of_the_start_hold() {
     daemon.must(create("r", two));
     let text = hardware(&mut daemon, "r");
     assert!(text.contains("queues: rx 2 of"), "{text}");
-    let text = refused(&mut daemon, Request::DpdkEal(DpdkEal::default()));
+    let text = refused(&mut daemon, set(&DpdkEal::default()));
     assert!(text.contains("-l 0-1 -m 96"), "{text}");
     daemon.stop();
 }

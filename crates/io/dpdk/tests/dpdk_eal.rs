@@ -5,13 +5,13 @@
 mod support;
 
 use support::*;
-use volley_model::{DpdkEal, Request};
+use volley_dpdk::model::{Argument, DpdkEal};
 
 #[test]
 fn a_start_that_fails_is_told() {
     let mut daemon = daemon(None);
-    daemon.must(Request::DpdkEal(DpdkEal {
-        options: vec!["--no-such-thing".into()],
+    daemon.must(set(&DpdkEal {
+        options: vec![Argument("--no-such-thing".into())],
         ..DpdkEal::default()
     }));
     for _ in 0..2 {

@@ -253,7 +253,7 @@ fn what_cannot_be_is_one_sentence_and_leaves_nothing() {
     assert!(text.contains("in use by another interface"), "{text}");
     let text = refused(
         &mut daemon,
-        Request::DpdkEal(volley_model::DpdkEal {
+        set(&volley_dpdk::model::DpdkEal {
             memory: Some(77),
             ..Default::default()
         }),

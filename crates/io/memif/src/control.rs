@@ -19,7 +19,9 @@ use tracing::{info, warn};
 use volley_graph::{Activation, Source};
 use volley_iface::driver::{DriverHost, NewInterface};
 use volley_iface::{IfIdx, Link as State};
-use volley_model::{AdminState, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind};
+use volley_model::{
+    AdminState, Applied, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind,
+};
 use volley_shm::Account;
 use volley_tables::qsbr::Publisher;
 
@@ -251,32 +253,44 @@ impl Control {
         Ok(())
     }
 
-    /// Make a socket.
-    pub fn add_socket(&mut self, id: u32, address: Address) -> Result<(), ModelError> {
+    /// Create a socket, or give one that no interface uses another address.
+    pub fn set_socket(&mut self, id: u32, address: Address) -> Result<Applied, ModelError> {
         if let Some((other, _)) = self.sockets.iter().find(|(_, s)| s.address == address) {
+            if *other == id {
+                return Ok(Applied::nothing());
+            }
             let what = format!("filename {}", address.0.display());
             let why = format!("memif socket {other} has it: use that one");
             return Err(ModelError::invalid(what, why));
         }
-        if self.sockets.contains_key(&id) {
-            return Err(ModelError::exists(ObjectKind::MemifSocket, id));
-        }
+        self.is_unused(id)?;
         let listener = None;
         self.sockets.insert(id, Socket { address, listener });
-        Ok(())
+        Ok(Applied::one())
+    }
+
+    fn is_unused(&self, id: u32) -> Result<(), ModelError> {
+        match self.ports.values().find(|p| p.spec.socket_id == id) {
+            Some(port) => {
+                let by = format!("interface {}", self.name(port.index));
+                let socket = format!("memif socket {id}");
+                Err(ModelError::in_use(ObjectKind::Object, socket, by))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Remove a socket.
     pub fn delete_socket(&mut self, id: u32) -> Result<(), ModelError> {
-        if let Some(port) = self.ports.values().find(|p| p.spec.socket_id == id) {
-            let by = format!("interface {}", self.name(port.index));
-            return Err(ModelError::in_use(ObjectKind::MemifSocket, id, by));
-        }
+        self.is_unused(id)?;
         let known = self.sockets.keys().map(u32::to_string);
         let known: Vec<String> = known.collect();
         match self.sockets.remove(&id) {
             Some(_) => Ok(()),
-            None => Err(ModelError::not_found(ObjectKind::MemifSocket, id, known)),
+            None => {
+                let socket = format!("memif socket {id}");
+                Err(ModelError::not_found(ObjectKind::Object, socket, known))
+            }
         }
     }
 

@@ -1,12 +1,14 @@
 //! Requests and queries about memif interfaces.
 
 use crate::control::{Control, Port};
+use crate::model::MemifSocket;
 use crate::socket::Address;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
+use volley_iface::Registry;
 use volley_model::reply::{MemifReply, MemifRow, MemifSocketRow};
-use volley_model::{Applied, Handler, InterfaceKind, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, InterfaceKind, ModelError, Query, Reply, Request, key_value};
 
 /// Carries out requests about memif.
 pub struct MemifHandler(Rc<RefCell<Control>>);
@@ -15,6 +17,18 @@ impl MemifHandler {
     /// A handler over the daemon's interfaces.
     pub fn new(control: Rc<RefCell<Control>>) -> Self {
         MemifHandler(control)
+    }
+
+    /// Makes the control the owner of sockets.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        let control = self.0.clone();
+        registry.own(move |key, now: Option<MemifSocket>| {
+            let (mut control, id) = (control.borrow_mut(), key_value(key, 0));
+            match now {
+                Some(socket) => control.set_socket(id, Address(socket.filename)),
+                None => control.delete_socket(id).map(|()| Applied::one()),
+            }
+        });
     }
 }
 
@@ -72,10 +86,6 @@ impl Handler for MemifHandler {
                 let index = control.find(name)?;
                 control.delete(index).map(|()| Applied::one())
             }
-            Request::MemifSocketAdd(socket) => control
-                .add_socket(socket.id, Address(socket.filename.clone()))
-                .map(|()| Applied::one()),
-            Request::MemifSocketDel { id } => control.delete_socket(*id).map(|()| Applied::one()),
             Request::WorkerAdd { .. } => {
                 control.publish_queues();
                 Ok(Applied::nothing())

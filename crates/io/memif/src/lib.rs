@@ -18,6 +18,7 @@ pub mod control;
 pub mod fault;
 pub mod handler;
 pub mod link;
+pub mod model;
 pub mod node;
 pub mod place;
 pub mod region;
@@ -28,6 +29,7 @@ pub mod socket;
 pub mod wire;
 
 pub use handler::MemifHandler;
+pub use model::classes;
 pub use node::memif_input::MemifInput;
 pub use node::memif_tx::MemifTx;
 
@@ -109,6 +111,7 @@ pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, Memif
         })
     });
     let handler = MemifHandler::new(control.clone());
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
     Ok(Memif {
         control,

@@ -370,8 +370,7 @@ fn bad_requests_leave_nothing_half_made() {
     let said = error(router.create(slave(1, 0)));
     assert!(said.contains("a socket serves one role"), "{said}");
     assert!(error(router.create(master(0))).contains("memif0/0"));
-    let delete = volley_model::Request::MemifSocketDel { id: 1 };
-    router.apply(delete).unwrap();
+    router.no_socket(1).unwrap();
     router.delete("memif0/0").unwrap();
     assert!(
         !folder.path().join("m.sock").exists(),

@@ -2,7 +2,7 @@
 
 use crate::count::{Cells, Sums};
 use crate::learn::Learner;
-use crate::model::{BatcherSettings, InterfaceBatcher, PathQueue, PathRule};
+use crate::model::{BatcherSettings, InterfaceBatcher, PathHeader, PathQueue, PathRule};
 use crate::queues::MOST;
 use crate::table::{ClassLimits, LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table};
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use volley_model::reply::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
 use volley_model::{
-    Applied, Clear, Handler, ModelError, ObjectKind, PathHeader, Query, Reply, Request, key_value,
+    Applied, Clear, Handler, ModelError, ObjectKind, Query, Reply, Request, key_value,
 };
 use volley_tables::qsbr::Publisher;
 
@@ -114,6 +114,13 @@ impl PathHandler {
 
     /// Makes the handler the owner of its classes.
     pub(crate) fn own(&self, registry: &mut Registry) {
+        let shared = self.clone();
+        registry.own(move |key, now: Option<PathHeader>| {
+            shared.with(|control| match &now {
+                Some(header) => control.header_set(header),
+                None => control.header_del(&key_value::<String>(key, 0)),
+            })
+        });
         let shared = self.clone();
         registry.own(move |_, now: Option<BatcherSettings>| {
             shared.with(|control| {
@@ -293,7 +300,8 @@ impl Control {
             wishes.headers.iter_mut().find(|h| h.name == header.name),
         );
         if own.is_none() && self.publisher.program.number(&header.name).is_some() {
-            return Err(ModelError::exists(ObjectKind::PathHeader, &header.name));
+            let name = format!("path header {}", header.name);
+            return Err(ModelError::exists(ObjectKind::Object, name));
         }
         match own {
             Some(own) => *own = header.clone(),
@@ -318,7 +326,8 @@ impl Control {
         if wishes.headers.len() == known {
             let names = wishes.headers.iter().map(|h| h.name.clone());
             let names = names.collect::<Vec<_>>();
-            return Err(ModelError::not_found(ObjectKind::PathHeader, name, names));
+            let name = format!("path header {name}");
+            return Err(ModelError::not_found(ObjectKind::Object, name, names));
         }
         self.replace(wishes)
     }
@@ -519,8 +528,6 @@ impl Control {
 impl Handler for PathHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         self.with(|control| match request {
-            Request::PathHeaderSet(header) => Some(control.header_set(header)),
-            Request::PathHeaderDel { name } => Some(control.header_del(name)),
             Request::Clear(Clear::PathBatcher) => {
                 control.clear();
                 Some(Ok(Applied::one()))

@@ -3,7 +3,7 @@
 //! A type says how long its header is, where the field is that says what follows, and which fields rules may name. The
 //! operator's own types ([`PathHeader`]) are rows of the same table.
 
-use volley_model::PathHeader;
+use crate::model::PathHeader;
 
 /// How much longer a header is than its fixed part.
 #[derive(Clone, Copy, Debug, Default)]

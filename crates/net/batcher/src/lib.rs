@@ -7,6 +7,7 @@
 
 mod control;
 mod count;
+mod header;
 mod headers;
 mod learn;
 mod matcher;
@@ -20,6 +21,7 @@ mod table;
 mod tests;
 
 pub use control::PathHandler;
+pub use header::{HeaderField, HeaderLink, PathHeader};
 pub use model::{
     BatcherSettings, InterfaceBatcher, PathMatch, PathQueue, PathRule, PathTest, classes,
 };

@@ -1,9 +1,11 @@
 //! Objects of the path batcher: its defaults, queues, rules, and the interfaces whose packets wait in it.
 
+pub use crate::header::PathHeader;
+use crate::header::{is_header_name as is_name, number};
 use std::fmt::{self, Display, Formatter};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
-use volley_model::{Mac, is_header_name as is_name, limits};
+use volley_model::{Mac, limits};
 use volley_object::{Class, DefinitionError, FieldError, Object, text_field};
 
 /// Most tests of a rule.
@@ -13,7 +15,7 @@ const LEARN_FIELDS: usize = 4;
 
 /// Defaults of the path batcher's queues, and learning: the heaviest paths that no rule names get queues of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
-#[object(class = "path_batcher", file = "[path_batcher]", check = BatcherSettings::check)]
+#[object(class = "path_batcher", file = "[path_batcher]", check = BatcherSettings::check, after = "path_header")]
 #[object(set = "set path-batcher defaults {fields}")]
 #[object(example = "set path-batcher defaults batch 64 timeout 100 learn 2")]
 pub struct BatcherSettings {
@@ -123,7 +125,7 @@ pub struct PathQueue {
 
 /// Rule of the path batcher: packets that match wait in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
-#[object(class = "path_rule", file = "[[path_rule]]", check = PathRule::check, recreate)]
+#[object(class = "path_rule", file = "[[path_rule]]", check = PathRule::check, recreate, after = "path_header")]
 #[object(set = "set path-batcher rule <name> queue <queue> {priority <priority> | match <match>}")]
 #[object(unset = "delete path-batcher rule <name>")]
 #[object(example = "set path-batcher rule dns queue 1 priority 10 match udp.dst=53")]
@@ -178,6 +180,7 @@ pub struct InterfaceBatcher {
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![
+        PathHeader::class()?,
         BatcherSettings::class()?,
         PathQueue::class()?,
         PathRule::class()?,
@@ -241,14 +244,6 @@ impl Literal {
             Literal::Ip6(a) => a.to_bits(),
             Literal::Mac(m) => m.iter().fold(0, |all, b| all << 8 | u128::from(*b)),
         }
-    }
-}
-
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None if text.starts_with(|c: char| c.is_ascii_digit()) => text.parse().ok(),
-        None => None,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::headers::{Extra, HeaderType, NextField, built_in, own};
 use crate::memo::Trail;
-use volley_model::PathHeader;
+use crate::model::PathHeader;
 
 /// Headers of one packet that are looked at.
 const MOST: usize = 16;

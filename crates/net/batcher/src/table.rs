@@ -1,10 +1,12 @@
 //! What workers read: parser program, matcher, queues, published as one value.
 
 use crate::matcher::{Matcher, NONE, Test};
-use crate::model::{BatcherSettings, Literal, PathMatch, PathQueue, PathRule, PathTest};
+use crate::model::{
+    BatcherSettings, Literal, PathHeader, PathMatch, PathQueue, PathRule, PathTest,
+};
 use crate::parser::{Features, Program, WantError, Wanted};
 use volley_model::limits::{PATH_QUEUES, PATH_RULES};
-use volley_model::{ModelError, ObjectKind, PathHeader};
+use volley_model::{ModelError, ObjectKind};
 
 /// Queues there can be.
 pub(crate) const QUEUES: usize = PATH_QUEUES as usize;

@@ -2,9 +2,10 @@
 
 use crate::source::Fib;
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
-use volley_model::{Applied, Owners};
-use volley_object::{Class, DefinitionError, FieldError, Object};
+use volley_model::{Applied, Mac, Owners};
+use volley_object::{Class, DefinitionError, FieldError, FieldType, Object};
 
 /// Sharing of a route's flows among its paths (multipath).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Object)]
@@ -47,9 +48,49 @@ pub struct DirectedBroadcast {
     pub enabled: bool,
 }
 
+/// Static neighbour: MAC address of a host on the link of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "neighbor", file = "[[neighbor]]", check = StaticNeighbor::check)]
+#[object(formerly = "neighbor-add")]
+#[object(set = "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]")]
+#[object(unset = "set (ip | ip6) neighbor del <interface> <address>")]
+#[object(unset = "set (ip | ip6) neighbor del <interface> <address> <mac>")]
+#[object(example = "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02")]
+pub struct StaticNeighbor {
+    /// Interface on whose link the neighbour is.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// IP address of the neighbour.
+    #[object(key)]
+    pub address: IpAddr,
+    /// MAC address of the neighbour.
+    pub mac: Mac,
+}
+
+impl StaticNeighbor {
+    fn check(&self) -> Result<(), FieldError> {
+        let wrong = |field, why: String| Err(FieldError { field, why });
+        let addr = self.address;
+        let broadcast = matches!(addr, IpAddr::V4(a) if a.is_broadcast());
+        if addr.is_unspecified() || addr.is_multicast() || broadcast {
+            let why = "must be the address of one host, not zero, multicast or broadcast:";
+            return wrong("address", format!("{why} {addr}"));
+        }
+        if self.mac.is_multicast() || self.mac.0 == [0; 6] {
+            let why = "must be a unicast address (first octet even) and not zero, not";
+            return wrong("mac", format!("{why} {}", self.mac));
+        }
+        Ok(())
+    }
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    Ok(vec![Multipath::class()?, DirectedBroadcast::class()?])
+    Ok(vec![
+        Multipath::class()?,
+        DirectedBroadcast::class()?,
+        StaticNeighbor::class()?,
+    ])
 }
 
 /// Makes the FIB the owner of its classes.
@@ -60,6 +101,16 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         let buckets = now.resilient.then_some(now.buckets as usize);
         let changed = shared.borrow_mut().set_resilient(buckets);
         Ok(Applied::changed(changed.into()))
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<StaticNeighbor>| {
+        let interface = key.owner().unwrap_or_default();
+        let address = key.values().get(1).and_then(IpAddr::from_value);
+        let Some(address) = address else {
+            return Ok(Applied::nothing());
+        };
+        let mac = now.map(|it| it.mac);
+        shared.borrow_mut().neighbor_of(interface, address, mac)
     })?;
     let shared = fib.clone();
     owners.own(move |key, now: Option<DirectedBroadcast>| {

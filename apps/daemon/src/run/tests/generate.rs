@@ -3,11 +3,13 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
+use volley_fib::StaticNeighbor;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
+use volley_memif::model::MemifSocket;
 use volley_model::{
     AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
-    MemifSocket, MemifSpec, Mroute, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route,
-    Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    MemifSpec, Mroute, Path, PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource,
+    StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 use volley_object::Object;
 
@@ -145,13 +147,15 @@ fn add_address() -> impl Strategy<Value = Request> {
 }
 
 fn add_neighbor() -> impl Strategy<Value = Request> {
-    (name(), next_hop(), mac()).prop_map(|(interface, address, mac)| {
-        Request::NeighborAdd(Neighbor {
-            interface,
-            address,
-            mac,
+    (name(), next_hop(), mac())
+        .prop_map(|(interface, address, mac)| {
+            Request::set(&StaticNeighbor {
+                interface,
+                address,
+                mac,
+            })
         })
-    })
+        .prop_filter_map("addresses of hosts", Result::ok)
 }
 
 fn path() -> impl Strategy<Value = Path> {
@@ -326,7 +330,7 @@ fn table() -> impl Strategy<Value = Request> {
 
 fn memif_socket() -> Request {
     let filename = std::env::temp_dir().join(format!("volley-prop-{}.sock", std::process::id()));
-    Request::MemifSocketAdd(MemifSocket { id: 1, filename })
+    Request::set(&MemifSocket { id: 1, filename }).unwrap()
 }
 
 /// Requests of a whole configuration. What an earlier one refuses of a later one is left out, so that most of them hold.
@@ -377,7 +381,7 @@ fn any_change() -> impl Strategy<Value = Request> {
         3 => add_address(),
         1 => (name(), address()).prop_map(|(interface, address)| Request::AddressDel { interface, address }),
         3 => add_neighbor(),
-        1 => (name(), next_hop()).prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
+        1 => add_neighbor().prop_map(removed),
         2 => table(),
         1 => (family(), 1u32..3).prop_map(|(family, table)| Request::TableDel { family, table }),
         4 => a_route().prop_map(Request::RouteAdd),

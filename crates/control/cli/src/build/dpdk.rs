@@ -1,21 +1,12 @@
-//! Ports of DPDK, and how it is started.
+//! Ports of DPDK.
 
 use super::args::Args;
 use super::interface::stray;
-use crate::grammar::Id;
 use volley_model::{
-    DpdkDevice, DpdkEal, DpdkSpec, HugePages, InterfaceKind, InterfaceSpec, Request, Switch,
-    SyntaxError,
+    DpdkDevice, DpdkSpec, InterfaceKind, InterfaceSpec, Request, Switch, SyntaxError,
 };
 
-pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    match id {
-        Id::SetDpdkEal => eal(args),
-        _ => create(args),
-    }
-}
-
-fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+pub(super) fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let (name, mut mac, mut mtu) = (args.text()?, None, None);
     let is_vdev = args.take("vdev");
     let device = match is_vdev {
@@ -40,22 +31,4 @@ fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         mac,
         mtu,
     }))
-}
-
-fn eal(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let mut eal = DpdkEal::default();
-    for word in ["set", "dpdk", "eal"] {
-        args.take(word);
-    }
-    while let Some((word, column)) = args.option()? {
-        match word {
-            "lcores" => eal.lcores = Some(args.text()?),
-            "memory" => eal.memory = Some(args.number32()?),
-            "huge-pages" => eal.huge_pages = HugePages::Yes,
-            "no-huge-pages" => eal.huge_pages = HugePages::No,
-            "option" => eal.options.push(args.text()?),
-            _ => stray(word, column)?,
-        }
-    }
-    Ok(Request::DpdkEal(eal))
 }

@@ -3,7 +3,7 @@
 use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Request,
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Request,
     SubInterfaceSpec, Switch, SyntaxError, VlanTag,
 };
 
@@ -182,21 +182,9 @@ pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     }))
 }
 
-pub(super) fn neighbor(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    if id == Id::ClearNeighbors {
-        return Ok(Request::NeighborClear {
-            family: args.family(),
-            interface: args.maybe_text(),
-        });
+pub(super) fn clear_neighbors(args: &mut Args<'_>) -> Request {
+    Request::NeighborClear {
+        family: args.family(),
+        interface: args.maybe_text(),
     }
-    let interface = args.text()?;
-    let address = args.read()?;
-    Ok(match id {
-        Id::DelNeighbor => Request::NeighborDel { interface, address },
-        _ => Request::NeighborAdd(Neighbor {
-            interface,
-            address,
-            mac: args.read()?,
-        }),
-    })
 }

@@ -3,19 +3,10 @@
 use super::args::Args;
 use super::interface::stray;
 use crate::grammar::Id;
-use volley_model::{
-    InterfaceKind, InterfaceSpec, MemifRole, MemifSocket, MemifSpec, Request, SyntaxError,
-};
+use volley_model::{InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, Request, SyntaxError};
 
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(match id {
-        Id::CreateMemifSocket => Request::MemifSocketAdd(MemifSocket {
-            id: args.number32()?,
-            filename: args.text()?.into(),
-        }),
-        Id::DeleteMemifSocket => Request::MemifSocketDel {
-            id: args.number32()?,
-        },
         Id::DeleteMemif => Request::InterfaceDelete { name: args.text()? },
         _ => create(args)?,
     })

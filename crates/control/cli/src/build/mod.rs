@@ -11,7 +11,6 @@ mod log;
 mod memif;
 mod mroute;
 mod object;
-mod paths;
 mod ping;
 mod route;
 mod show;
@@ -195,7 +194,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
-        Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
+        Id::CreateDpdk => dpdk::create(args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
         Id::CreateSubInterface => interface::create_sub(args)?,
@@ -203,9 +202,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::CreateHost => kernel::host(args)?,
         Id::CreateXdp => kernel::xdp(args)?,
         Id::LcpCreate | Id::LcpDelete | Id::LcpResync => lcp::request(id, args)?,
-        Id::CreateMemifSocket | Id::DeleteMemifSocket | Id::CreateMemif | Id::DeleteMemif => {
-            memif::request(id, args)?
-        }
+        Id::CreateMemif | Id::DeleteMemif => memif::request(id, args)?,
         Id::DeleteInterface
         | Id::DeleteVhostUser
         | Id::DeleteSubInterface
@@ -218,7 +215,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::SetUnnumbered => interface::unnumbered(args)?,
-        Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
+        Id::ClearNeighbors => interface::clear_neighbors(args),
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
@@ -230,7 +227,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         Id::L2FibFlush => bridge::flush(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
-        id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };
     Ok(Action::Request(Box::new(request)))

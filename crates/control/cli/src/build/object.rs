@@ -4,7 +4,7 @@ use super::args::Args;
 use crate::grammar::{ObjectCommand, Piece, Verb};
 use volley_model::{Request, SyntaxError};
 use volley_object::pattern::Pattern;
-use volley_object::{Class, FieldError, Value, classes};
+use volley_object::{Class, FieldDef, FieldError, Value, classes};
 
 /// The request of a command.
 pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -45,17 +45,23 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
         slots: vec![None; fields.len()],
         columns: vec![None; fields.len()],
     };
-    for piece in pieces {
+    let mut pieces = pieces.iter().peekable();
+    while let Some(piece) = pieces.next() {
         let (at, value, column) = match piece {
             Piece::Word(text, column) => match pattern.and_then(|pattern| given(pattern, text)) {
                 Some((at, value)) => (at, value, *column),
                 None => continue,
             },
             Piece::Slot(name, token) => {
-                let Some((at, field)) = class.field(name) else {
+                let whole = name.split_once(' ').map_or(*name, |(field, _)| field);
+                let Some((at, field)) = class.field(whole) else {
                     continue;
                 };
-                let value = field.kind.read(&token.text).map_err(|why| {
+                let mut text = token.text.clone();
+                while let Some(more) = pieces.next_if(|next| continues(field, piece, next)) {
+                    text += &format!(" {}", word_of(more));
+                }
+                let value = field.kind.read(&text).map_err(|why| {
                     SyntaxError::new(token.column, format!("{} {why}", field.dashed()))
                 })?;
                 (at, value, token.column)
@@ -75,6 +81,32 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
         read.columns[at] = Some(column);
     }
     Ok(read)
+}
+
+/// Whether a piece is a further word of the value of several words that `first` begins.
+fn continues(field: &FieldDef, first: &Piece, next: &Piece) -> bool {
+    let Piece::Slot(first, _) = first else {
+        return false;
+    };
+    match next {
+        Piece::Slot(name, _) => {
+            let parts = [first, name].map(|name| name.split_once(' ').map(|(field, _)| field));
+            name != first && parts[0].is_some() && parts[0] == parts[1]
+        }
+        Piece::Word(word, _) => {
+            let mut parts = field.kind.parts().split(' ');
+            parts.any(|part| {
+                part.strip_prefix('[').and_then(|it| it.strip_suffix(']')) == Some(word)
+            })
+        }
+    }
+}
+
+fn word_of(piece: &Piece) -> &str {
+    match piece {
+        Piece::Word(word, _) => word,
+        Piece::Slot(_, token) => &token.text,
+    }
 }
 
 /// The field that a word of a pattern gives a value.

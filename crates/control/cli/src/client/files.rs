@@ -8,7 +8,8 @@ use crate::build::Action;
 use crate::grammar::{Piece, run};
 use crate::token::Form;
 use crate::{parse_line, pipe};
-use volley_model::{ConfigSource, quote};
+use volley_model::{ConfigSource, Request, quote};
+use volley_object::{Kind, Shape};
 
 /// A line, as the daemon gets it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,24 +35,30 @@ impl OwnFiles {
                     own.text = Some(read(&file.display().to_string())?);
                 }
             }
-            Ok((Action::Request(_), plain)) => own.make_absolute(plain)?,
+            Ok((Action::Request(request), plain)) => {
+                own.make_absolute(plain, |slot| slot == "file" || names_file(&request, slot))?;
+            }
             _ => {}
         }
         Ok(own)
     }
 
-    fn make_absolute(&mut self, with_note: bool) -> Result<(), ClientError> {
+    fn make_absolute(
+        &mut self,
+        with_note: bool,
+        is_file: impl Fn(&str) -> bool,
+    ) -> Result<(), ClientError> {
         let Ok((_, pieces)) = pipe::split(&self.line).and_then(|(command, _)| run(&command)) else {
             return Ok(());
         };
         let mut chars: Vec<char> = self.line.chars().collect();
         // From the last to the first: columns before a change stay what they are.
         for piece in pieces.iter().rev() {
-            let Piece::Slot("file", token) = piece else {
+            let Piece::Slot(slot, token) = piece else {
                 continue;
             };
             // An abstract socket has no folder.
-            if token.form == Form::Block || token.text.starts_with(['/', '@']) {
+            if !is_file(slot) || token.form == Form::Block || token.text.starts_with(['/', '@']) {
                 continue;
             }
             let bad = |e: std::io::Error| ClientError::Batch {
@@ -70,9 +77,44 @@ impl OwnFiles {
     }
 }
 
+/// Whether a slot is a field of an object that takes a file.
+fn names_file(request: &Request, slot: &str) -> bool {
+    let Request::Set(object) = request else {
+        return false;
+    };
+    let field = object.class().field(slot);
+    let kind = field.map(|(_, field)| field.kind.element());
+    matches!(kind, Some(Kind::Text(text)) if text.shape == Shape::File)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A thing with a file.
+    #[derive(volley_object::Object)]
+    #[object(
+        class = "test_socket",
+        set = "create test socket <id> filename <filename>"
+    )]
+    struct Socket {
+        /// Number.
+        #[object(key)]
+        id: u32,
+        /// Path.
+        filename: std::path::PathBuf,
+    }
+
+    #[test]
+    fn files_of_objects_become_absolute() {
+        <Socket as volley_object::Object>::class().unwrap();
+        let own = OwnFiles::of("create test socket 1 filename m.sock").unwrap();
+        let wanted = format!("create test socket 1 filename {}", here("m.sock"));
+        assert_eq!(own.line, wanted);
+        assert_eq!(own.note, format!("file: {}\n", here("m.sock")));
+        let line = "create test socket 1 filename @m";
+        assert_eq!(OwnFiles::of(line).unwrap().line, line);
+    }
 
     fn here(name: &str) -> String {
         std::path::absolute(name).unwrap().display().to_string()
@@ -91,7 +133,6 @@ mod tests {
         assert_eq!(trace.note, format!("file: {}\n", here("x.pcap")));
         let stays = [
             "pcap trace rx file /tmp/x.pcap",
-            "create memif socket id 1 filename @m",
             "show interfaces",
             "bogus x.pcap",
         ];

@@ -151,9 +151,6 @@ commands! {
          zero-copy | no-zero-copy | wait | mac <mac> | mtu <mtu>}",
         "Create an interface on one of the kernel, through XDP sockets; with `wait` the kernel's may appear later.", "create interface af_xdp host-if veth0";
     DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp | dpdk] interface <interface>", "Delete an interface.", "delete interface pg0";
-    CreateMemifSocket: "create memif socket id <n> filename <file>",
-        "Make a socket that memif interfaces meet at: a file, or @name for an abstract one.", "create memif socket id 1 filename /run/volley/memif1.sock";
-    DeleteMemifSocket: "delete memif socket id <n>", "Remove a memif socket that no interface uses.", "delete memif socket id 1";
     CreateMemif: "create interface memif {id <n> | socket-id <n> | master | slave | ring-size <n> | buffer-size <n> | rx-queues <n> | \
          tx-queues <n> | secret <secret> | no-zero-copy | name <name> | (mac | hw-addr) <mac> | mtu <mtu>}",
         "Create an interface to another program by shared memory: the master listens, the slave connects.", "create interface memif id 0 socket-id 0 master";
@@ -162,8 +159,6 @@ commands! {
          mac <mac> | mtu <mtu>}",
         "Create an interface on a port of DPDK: a card by its PCI address, or a virtual device. For a Volley with feature dpdk.",
         "create dpdk interface wan0 vdev net_null0";
-    SetDpdkEal: "set dpdk eal {lcores <list> | memory <n> | huge-pages | no-huge-pages | option <argument>}",
-        "Say how DPDK is started; before its first interface.", "set dpdk eal lcores 0 memory 128 no-huge-pages";
     CreateVhostUser: "create vhost-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | event-idx}",
         "Create a virtio device for a guest or program behind a vhost-user socket (the back end); client unless server is given.",
         "create vhost-user socket /run/vm1.sock server";
@@ -177,11 +172,6 @@ commands! {
         "create sub-interfaces pg0 100 dot1ad 100 inner-dot1q 7 exact-match";
     DeleteSubInterface: "delete (sub-interface | subif) <interface>", "Delete a sub-interface.", "delete sub-interface pg0.100";
 
-    SetPathHeader: "set path-batcher header <name> length <n> {length-at <n> | length-mask <n> | length-scale <n> | next-at <n> | next-bytes <n> | \
-         next <n> <name> [inner] | after <n> <name> [inner] | field <name> <n> <n>}",
-        "Teach the parser a protocol: its length, what follows, what it follows, its fields (name, first bit, bits).",
-        "set path-batcher header tag length 4 next-at 2 next 0x800 ip4 after 0x88b5 ethernet field color 8 8";
-    DeletePathHeader: "delete path-batcher header <name>", "Forget a protocol.", "delete path-batcher header tag";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu ([packet] <mtu> | default) <interface>", "Set the L3 MTU of an interface, or its default again.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> (<mac> | default)", "Set the MAC address of an interface, or its default again.", "set interface mac address pg0 02:fe:00:00:00:01";
@@ -198,9 +188,6 @@ commands! {
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
         "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
-    SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
-        "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
-    DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";
 
     TableAdd: "(ip | ip6) table add <table>", "Add an IP table (VRF).", "ip table add 7";
     TableDel: "(ip | ip6) table del <table>", "Remove an IP table.", "ip table del 7";

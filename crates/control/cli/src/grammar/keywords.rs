@@ -126,10 +126,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("create interface virtio-user", VIRTIO),
     (
-        "create memif socket",
-        &[("filename", "Path of the socket; @NAME for an abstract one.")],
-    ),
-    (
         "create pcap",
         &[
             ("fast", "Send packets as fast as they can be sent."),
@@ -391,30 +387,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     (
         "set node worker",
         &[("default", "The node runs on every worker.")],
-    ),
-    (
-        "set path-batcher header",
-        &[
-            (
-                "after",
-                "The protocol follows another one where its field has this value.",
-            ),
-            (
-                "field",
-                "A field that rules can name: name, first bit, bits.",
-            ),
-            ("inner", "It begins a packet within the packet."),
-            ("length", "Bytes of the header, or its shortest length."),
-            ("length-at", "Byte that has the length."),
-            ("length-mask", "Bits of that byte that are the length."),
-            ("length-scale", "Bytes that one unit of the length has."),
-            (
-                "next",
-                "Value of the field that says what follows, and the protocol that follows.",
-            ),
-            ("next-at", "Byte where the field is that says what follows."),
-            ("next-bytes", "Bytes of that field."),
-        ],
     ),
     (
         "show bridge-domain",

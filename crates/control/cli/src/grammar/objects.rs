@@ -129,7 +129,13 @@ fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Patter
     let each = |all: &[From]| all.iter().map(|p| converted(class, p)).collect();
     match pattern {
         From::Word(it) => word(&it.text, &it.tail),
-        From::Field(at) => Pattern::Slot(slot(class, *at)),
+        From::Field(at) => {
+            let field = &class.fields()[*at];
+            match field.kind.parts() {
+                "" => Pattern::Slot(slot(class, *at)),
+                parts => Pattern::Seq(parts.split(' ').map(|part| part_of(field, part)).collect()),
+            }
+        }
         From::Seq(all) => Pattern::Seq(each(all)),
         From::OneOf(all) => Pattern::OneOf(each(all)),
         From::Optional(inner) => Pattern::Optional(Box::new(converted(class, inner))),
@@ -137,23 +143,41 @@ fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Patter
     }
 }
 
+/// One word of a value of several words: `<value>` in a slot that is called after the field, or `[inner]`.
+fn part_of(field: &FieldDef, part: &str) -> Pattern {
+    let inside = |open, close| part.strip_prefix(open)?.strip_suffix(close);
+    match (inside('<', '>'), inside('[', ']')) {
+        (Some(name), _) => Pattern::Slot(any_slot(
+            format!("{} {name}", field.dashed()),
+            field.help(),
+            Takes::Any,
+        )),
+        (_, Some(name)) => Pattern::Optional(Box::new(word(name, ""))),
+        _ => word(part, ""),
+    }
+}
+
 /// The slot of a field of a class.
 fn slot(class: &Class, at: usize) -> &'static Slot {
-    static SLOTS: Mutex<BTreeMap<(String, String, String), &'static Slot>> =
-        Mutex::new(BTreeMap::new());
     let field = &class.fields()[at];
     let takes = match (at, field.key, takes(field)) {
         // Completion offers the objects that exist.
         (0, true, Takes::Any | Takes::Number) => Takes::Name(NameKind::Object(class.name())),
         (_, _, takes) => takes,
     };
-    let key = (field.dashed(), field.help(), format!("{takes:?}"));
+    any_slot(field.dashed(), field.help(), takes)
+}
+
+fn any_slot(name: String, text: String, takes: Takes) -> &'static Slot {
+    static SLOTS: Mutex<BTreeMap<(String, String, String), &'static Slot>> =
+        Mutex::new(BTreeMap::new());
+    let key = (name.clone(), text.clone(), format!("{takes:?}"));
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     slots.entry(key).or_insert_with(|| {
         Box::leak(Box::new(Slot {
-            name: interned(&field.dashed()),
+            name: interned(&name),
             takes,
-            text: interned(&field.help()),
+            text: interned(&text),
         }))
     })
 }
@@ -170,7 +194,7 @@ fn takes(field: &FieldDef) -> Takes {
             Takes::OneOf(interned_list(&names))
         }
         (Kind::Text(text), _) => match text.shape {
-            Shape::Any => Takes::Any,
+            Shape::Any | Shape::Numbers | Shape::File => Takes::Any,
             Shape::Prefix => Takes::Prefix,
             Shape::Address => Takes::Address,
             Shape::Mac => Takes::Mac,

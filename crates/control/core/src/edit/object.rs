@@ -71,11 +71,12 @@ impl Editor<'_> {
         Err(ModelError::invalid(what, why))
     }
 
-    /// Removes an object. A part of an interface may be absent already, unless it is of a group.
+    /// Removes an object. A part of an interface may be absent already, unless it is a thing of its own or of a group.
     pub(super) fn unset_object(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
         let class = key.class();
-        let is_part = key.owner().is_some() && class.def().one_of.is_empty();
+        let is_alone = class.is_thing() || !class.def().one_of.is_empty();
+        let is_part = key.owner().is_some() && !is_alone;
         let is_setting = is_part || class.unset_patterns().is_empty();
         let key = Key::object(key.clone());
         if is_setting && !self.state.has(&key) {

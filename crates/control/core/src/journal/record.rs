@@ -157,6 +157,17 @@ fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, 
     })
 }
 
+/// A request, also one by the name that it had in older versions.
+fn request(line: usize, json: &[u8]) -> Result<Request, Fault> {
+    understood(line, json).or_else(|fault| match volley_object::formerly(json) {
+        Some(object) => {
+            let why = |why| Fault::Content { line, why };
+            object.map(Request::Set).map_err(why)
+        }
+        None => Err(fault),
+    })
+}
+
 impl Commit {
     /// As it is written into its file.
     pub fn bytes(&self) -> Vec<u8> {
@@ -183,7 +194,7 @@ impl Commit {
         let First { number, about } = understood(at, first)?;
         let lines = lines.filter(|(line, _)| !line.is_empty());
         let requests: Result<Vec<Request>, Fault> =
-            lines.map(|(line, at)| understood(at, line)).collect();
+            lines.map(|(line, at)| request(at, line)).collect();
         Ok(Commit {
             number,
             about,

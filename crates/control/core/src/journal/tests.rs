@@ -408,6 +408,30 @@ fn what_is_not_known_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_commit_may_have_requests_that_are_objects_now() {
+    let set = crate::tests::request("loop pg0");
+    let files = after_a_rollback();
+    let first =
+        br#"{"number":2,"about":{"time_s":7,"comment":null,"user":null,"how":null,"engine":null}}"#;
+    let read = |line: &[u8]| {
+        let disk = with(&files);
+        let body = [first, &b"\n"[..], line, b"\n"].concat();
+        let commit = record::sealed("volley-commit-2", &body);
+        put(&disk, "commit-00000002", Some(commit));
+        let commit = Journal::open(disk).unwrap().commit(2);
+        commit.map(|it| it.requests).map_err(|e| e.to_string())
+    };
+    assert_eq!(read(br#"{"loop-set":{"rx":"pg0"}}"#).unwrap(), [set]);
+    let wrong = read(br#"{"loop-set":{"tx":"pg0"}}"#).unwrap_err();
+    assert!(
+        wrong.contains("line 3 ") && wrong.contains("unknown field `tx`"),
+        "{wrong}"
+    );
+    let unknown = read(br#"{"loop-burn":{"rx":"pg0"}}"#).unwrap_err();
+    assert!(unknown.contains("unknown variant `loop-burn`"), "{unknown}");
+}
+
+#[test]
 fn checksums_are_crc_32_of_ieee_802_3() {
     // The check value of the CRC catalogue's CRC-32/ISO-HDLC.
     assert_eq!(

@@ -1,4 +1,5 @@
 use super::*;
+use volley_object::Object;
 
 fn pair() -> LcpRow {
     LcpRow {
@@ -204,7 +205,7 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
     );
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
     let interface = "eth0".into();
-    assert_eq!(todo.requests, [Request::NeighborDel { interface, address }]);
+    assert_eq!(todo.requests, [unset(interface, address)]);
 }
 
 #[test]
@@ -218,11 +219,37 @@ fn neighbours_follow_whoever_changed_them() {
         address,
         mac,
     };
+    let neighbor = neighbor.instance().unwrap();
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[]);
-    assert_eq!(todo.requests, [Request::NeighborAdd(neighbor)]);
+    assert_eq!(todo.requests, [Request::Set(neighbor)]);
     let ours = fixed(address, mac);
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[ours]);
     assert_eq!(todo, SyncPlan::default());
     let todo = twins.plan(&[pair()], &[up], &[]);
     assert_eq!(todo.orders, [(5, Order::Neighbor(address, None))]);
+}
+
+/// The class of static neighbours, which the FIB defines.
+#[derive(Object)]
+#[object(class = "neighbor", set = "neighbor <interface> <address> <mac>")]
+#[object(unset = "no neighbor <interface> <address>")]
+struct Neighbor {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// Address.
+    #[object(key)]
+    address: IpAddr,
+    /// MAC address.
+    mac: Mac,
+}
+
+fn unset(interface: String, address: IpAddr) -> Request {
+    let mac = Mac([2; 6]);
+    let neighbor = Neighbor {
+        interface,
+        address,
+        mac,
+    };
+    Request::unset(&neighbor).unwrap()
 }

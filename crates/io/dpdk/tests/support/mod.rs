@@ -32,6 +32,11 @@ pub fn daemon(socket: Option<&Path>) -> Daemon {
     daemon
 }
 
+/// The request for the start of DPDK.
+pub fn set(eal: &volley_dpdk::model::DpdkEal) -> Request {
+    Request::set(eal).unwrap()
+}
+
 /// A virtual device.
 pub fn vdev(text: impl Into<String>) -> DpdkSpec {
     DpdkSpec::new(DpdkDevice::Vdev(text.into()))

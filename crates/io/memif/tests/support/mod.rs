@@ -13,15 +13,17 @@ use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads};
 use volley_iface::{IfCounts, Interfaces, Registry};
 use volley_memif::link::ConnectionRings;
+use volley_memif::model::MemifSocket;
 use volley_memif::ring::Scratch;
 use volley_memif::session::{Joined, Joining, Offer, Served, Serving, hello};
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{Message, Text};
 use volley_model::reply::{MemifReply, MemifRow};
 use volley_model::{
-    AdminState, Handler, InterfaceKind, InterfaceSpec, MemifRole, MemifSocket, MemifSpec,
-    ModelError, Query, Reply, Request,
+    AdminState, Handler, InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, ModelError, Query,
+    Reply, Request,
 };
+use volley_object::Object;
 
 /// A Volley with memif and patches.
 pub struct Router {
@@ -82,7 +84,14 @@ impl Router {
     }
 
     pub fn socket(&mut self, id: u32, filename: PathBuf) -> Result<(), ModelError> {
-        self.apply(Request::MemifSocketAdd(MemifSocket { id, filename }))
+        let socket = MemifSocket { id, filename }.instance();
+        self.apply(Request::Set(socket.expect("the socket is well-formed")))
+    }
+
+    pub fn no_socket(&mut self, id: u32) -> Result<(), ModelError> {
+        let class = MemifSocket::class().unwrap();
+        let key = class.key(vec![u64::from(id).into()]).unwrap();
+        self.apply(Request::Unset(key))
     }
 
     /// Make an interface and set it up.

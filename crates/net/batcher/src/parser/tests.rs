@@ -1,6 +1,6 @@
 use super::*;
+use crate::header::{HeaderField, HeaderLink};
 use proptest::prelude::*;
-use volley_model::{HeaderField, HeaderLink};
 
 fn features(program: &Program, packet: &[u8], whole: bool) -> Features {
     let mut out = Features::default();
@@ -133,7 +133,7 @@ fn operators_teach_protocols() {
         next: vec![link("0x800 ip4"), link("0x9 nowhere")],
         after: vec![link("0x88b5 ethernet")],
         fields: vec!["color 8 8".parse::<HeaderField>().unwrap()],
-        ..PathHeader::default()
+        next_bytes: None,
     };
     let mut program = Program::new(std::slice::from_ref(&own));
     assert_eq!(program.missing(&own), ["nowhere"]);

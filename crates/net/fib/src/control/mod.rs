@@ -9,10 +9,8 @@ mod own;
 mod reply;
 mod warn;
 
-use volley_model::{
-    Applied, Handler, IfAddress, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request,
-    Route,
-};
+use std::net::IpAddr;
+use volley_model::{Applied, Handler, IfAddress, Mac, ModelError, Query, Reply, Request, Route};
 
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
@@ -78,13 +76,6 @@ impl Handler for Fib {
                 let done = self.del_configured(iface, *address);
                 self.said(done).map(|()| Applied::one())
             }),
-            Request::NeighborAdd(neighbor) => self.neighbor_add(neighbor),
-            Request::NeighborDel { interface, address } => {
-                self.named(interface).and_then(|iface| {
-                    let done = self.remove_neighbor(iface, *address);
-                    self.said(done).map(|()| Applied::one())
-                })
-            }
             Request::RouteAdd(route) => self.route_with_notes(route, Change::Add),
             Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),
@@ -175,9 +166,18 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
-    fn neighbor_add(&mut self, neighbor: &ModelNeighbor) -> Done {
-        let iface = self.named(&neighbor.interface)?;
-        let done = self.set_neighbor(iface, neighbor.address, Neighbor::new(neighbor.mac.0));
+    /// Gives an interface a static neighbour; without a MAC address, removes it.
+    pub(crate) fn neighbor_of(
+        &mut self,
+        interface: &str,
+        address: IpAddr,
+        mac: Option<Mac>,
+    ) -> Done {
+        let iface = self.named(interface)?;
+        let done = match mac {
+            Some(mac) => self.set_neighbor(iface, address, Neighbor::new(mac.0)),
+            None => self.remove_neighbor(iface, address).map(|()| true),
+        };
         self.said(done)
             .map(|changed| Applied::changed(changed.into()))
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use volley_model::reply::FibReply;
 use volley_model::{
-    Applied, Family, FibSelect, Fold, Handler, IfAddress, Mac, ModelError, Neighbor, NextHops,
-    Path, PathTarget, Prefix, Query, Reply, Request, Route, RouteFormat, RouteLoad, RouteSource,
+    Applied, Family, FibSelect, Fold, Handler, IfAddress, Mac, ModelError, NextHops, Path,
+    PathTarget, Prefix, Query, Reply, Request, Route, RouteFormat, RouteLoad, RouteSource,
 };
 use volley_tables::Domain;
 
@@ -34,12 +34,8 @@ fn fib() -> Fib {
     )
     .unwrap();
     let mac: Mac = "06:00:00:00:00:02".parse().unwrap();
-    let neighbor = Neighbor {
-        interface: "pg0".into(),
-        address: "10.0.0.2".parse().unwrap(),
-        mac,
-    };
-    run(&mut fib, Request::NeighborAdd(neighbor)).unwrap();
+    let address = "10.0.0.2".parse().unwrap();
+    fib.neighbor_of("pg0", address, Some(mac)).unwrap();
     fib
 }
 

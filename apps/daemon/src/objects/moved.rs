@@ -1,0 +1,336 @@
+//! Objects that had requests of their own before: their spellings, files, and requests of older commits.
+
+use crate::objects;
+use volley_cli::{Action, parse_line};
+use volley_control::{Core, State};
+use volley_model::Request;
+use volley_object::formerly;
+
+fn read(line: &str) -> Result<Request, String> {
+    match parse_line(line).map_err(|e| e.to_string())?.action {
+        Action::Request(request) => Ok(*request),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// Requests of commands.
+fn all(lines: &[&str]) -> Vec<Request> {
+    objects::register().unwrap();
+    lines.iter().map(|line| read(line).unwrap()).collect()
+}
+
+fn state(lines: &[&str]) -> State {
+    Core::state_of(&all(lines)).unwrap_or_else(|e| panic!("{lines:?}: {e}"))
+}
+
+fn refusal(lines: &[&str]) -> String {
+    Core::state_of(&all(lines)).unwrap_err().to_string()
+}
+
+fn error(line: &str) -> String {
+    objects::register().unwrap();
+    read(line).expect_err(line)
+}
+
+/// A request of an older commit is the object that a command creates.
+fn was(json: &str, line: &str) {
+    let [now] = &all(&[line])[..] else {
+        panic!("one request")
+    };
+    let object = formerly(json.as_bytes()).expect(json).expect(json);
+    assert_eq!(Request::Set(object), *now, "{json}");
+}
+
+const EXAMPLE: &str = include_str!("../../../../crates/control/config/examples/router.toml");
+
+const SOCKET: &str = "create memif socket id 1 filename /run/m.sock";
+const MEMIF: &str = "create interface memif id 3 socket-id 1 slave name up0";
+
+#[test]
+fn memif_sockets_keep_their_spellings() {
+    let same = [
+        SOCKET,
+        "create memif socket id 2 filename @volley",
+        "delete memif socket id 2",
+    ];
+    for (line, request) in same.iter().zip(all(&same)) {
+        assert_eq!(request.to_string(), *line);
+    }
+    let json = r#"{"memif-socket-add":{"id":1,"filename":"/run/m.sock"}}"#;
+    was(json, SOCKET);
+    assert!(
+        formerly(br#"{"memif-socket-add":{"id":1}}"#)
+            .unwrap()
+            .is_err()
+    );
+    assert_eq!(formerly(br#"{"no-such-request":{}}"#), None);
+}
+
+#[test]
+fn memif_socket_0_is_built_in() {
+    let said = error("create memif socket id 0 filename /x");
+    assert!(
+        said.contains("id must be another one: this object is built in"),
+        "{said}"
+    );
+    let said = error("delete memif socket id 0");
+    assert!(
+        said.contains("always there and cannot be deleted"),
+        "{said}"
+    );
+    let said = volley_config::parse("[[memif_socket]]\nid = 0\nfilename = \"/x\"\n");
+    assert!(said.unwrap_err().to_string().contains("built in"));
+    state(&["create interface memif id 3 master"]);
+    let said = error(&format!(
+        "create memif socket id 2 filename /{}",
+        "x".repeat(107)
+    ));
+    assert!(said.contains("107 bytes at most, not 108"), "{said}");
+}
+
+#[test]
+fn memif_sockets_come_before_their_interfaces_and_go_behind_them() {
+    let text = "[[interface]]\nname = \"up0\"\nkind = \"memif\"\nmemif = { id = 3, socket = 1, role = \"slave\" }\nstate = \"down\"\n\
+                [[memif_socket]]\nid = 1\nfilename = \"/run/m.sock\"\n";
+    objects::register().unwrap();
+    let requests = volley_config::parse(text).unwrap().requests;
+    let lines: Vec<String> = requests.iter().take(2).map(Request::to_string).collect();
+    assert_eq!(lines, [SOCKET, MEMIF]);
+    let said = refusal(&[MEMIF]);
+    assert!(said.contains("there is no memif socket 1"), "{said}");
+    let said = refusal(&[SOCKET, MEMIF, "delete memif socket id 1"]);
+    assert!(
+        said.contains("memif socket 1 is in use by interface up0"),
+        "{said}"
+    );
+    assert_eq!(
+        Core::difference(&state(&[]), &state(&[SOCKET, MEMIF])),
+        [format!("+ {SOCKET}"), format!("+ {MEMIF}")]
+    );
+}
+
+#[test]
+fn an_interface_is_created_again_with_its_socket() {
+    let other = "create memif socket id 1 filename /run/n.sock";
+    let (from, to) = (state(&[SOCKET, MEMIF]), state(&[other, MEMIF]));
+    let lines = Core::difference(&from, &to);
+    let again = "! interface up0 is deleted and created again: its traffic stops meanwhile";
+    assert_eq!(
+        lines,
+        [
+            format!("- {SOCKET}"),
+            format!("+ {other}"),
+            again.to_owned()
+        ]
+    );
+    // One command does the same.
+    let mut core = Core::default();
+    core.run(&all(&[SOCKET, MEMIF]), &Nothing).unwrap();
+    let transaction = core.begin(&all(&[other]), &Nothing).unwrap();
+    let steps: Vec<String> = transaction
+        .steps()
+        .iter()
+        .map(|s| s.request.to_string())
+        .collect();
+    let wanted = [
+        "delete interface up0",
+        "delete memif socket id 1",
+        other,
+        MEMIF,
+    ];
+    assert_eq!(steps, wanted);
+}
+
+#[test]
+fn the_start_of_dpdk_keeps_its_spellings() {
+    let line = "set dpdk eal lcores 0-1 memory 128 no-huge-pages option --log-level=8";
+    let json = r#"{"dpdk-eal":{"lcores":"0-1","memory":128,"huge_pages":"no","options":["--log-level=8"]}}"#;
+    was(json, line);
+    let [request] = &all(&[line])[..] else {
+        panic!("one request")
+    };
+    assert_eq!(request.to_string(), line);
+    let text = "[dpdk]\nlcores = \"0-1\"\nmemory = 128\nhuge_pages = \"no\"\noptions = [\"--log-level=8\"]\n";
+    let config = volley_config::parse(text).unwrap();
+    assert_eq!(config.requests, all(&[line]));
+    assert_eq!(volley_config::write(&config.requests).trim(), text.trim());
+    // A number by itself is one core.
+    let config = volley_config::parse("[dpdk]\nlcores = 0\n").unwrap();
+    assert_eq!(config.requests, all(&["set dpdk eal lcores 0"]));
+    let said = volley_config::parse("[dpdk]\nhuge_pages = \"some\"\n").unwrap_err();
+    assert!(said.to_string().contains("volley.toml:2"), "{said}");
+    // All defaults are the same as no object.
+    assert!(state(&[line, "set dpdk eal"]).is_empty());
+}
+
+#[test]
+fn the_example_reads_in_dependency_order() {
+    objects::register().unwrap();
+    let config = volley_config::parse(EXAMPLE).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(config.engine.vector_size, 256);
+    let lines: Vec<String> = config.requests.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "ip table add 7",
+            "ip6 table add 7",
+            "create packet-generator interface pg0 mac 02:fe:00:00:00:01",
+            "set interface ip address pg0 192.0.2.1/24",
+            "set interface ip address pg0 2001:db8::1/64",
+            "create packet-generator interface pg1 mtu 1500",
+            "set interface ip address pg1 198.51.100.1/24",
+            "set interface ip address pg1 2001:db8:1::1/64",
+            "create packet-generator interface pg2",
+            "set interface ip table pg2 7",
+            "set interface ip address pg2 203.0.113.1/24",
+            "set ip neighbor pg1 198.51.100.2 02:fe:00:00:00:02",
+            "set ip neighbor pg1 198.51.100.3 02:fe:00:00:00:03",
+            "set ip neighbor pg1 2001:db8:1::2 02:fe:00:00:00:02",
+            "ip route add 10.0.0.0/8 via 198.51.100.2 pg1",
+            "ip route add 172.16.0.0/12 via 198.51.100.2 pg1 weight 3 via 198.51.100.3 pg1",
+            "ip route add 20.0.0.0/24 count 1000 via 172.16.0.1",
+            "ip route add 192.168.0.0/16 via drop",
+            "ip route add ::/0 via 2001:db8:1::2",
+            "ip route add 0.0.0.0/0 table 7 via lookup-in-table 0",
+            "packet-generator new name s0 interface pg0 limit 1000000 rate 100000 \
+             size imix 64:7,594:4,1518:1 seed 42 edit ip4.dst increment 10.0.0.0 10.0.255.255 \
+             edit udp.sport random 1024 65535 template { eth src 02:00:00:00:00:99 \
+             dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.0 / udp sport 1024 dport 53 / \
+             payload size 20 }",
+            "set interface state pg0 up",
+            "set interface state pg1 up",
+            "set interface state pg2 down",
+            "packet-generator enable s0",
+        ]
+    );
+}
+
+#[test]
+fn headers_of_the_path_batcher_keep_their_spellings() {
+    let line = "set path-batcher header tag length 4 length-at 0 length-mask 240 length-scale 4 next-at 2 \
+                next 0x800 ip4 next 0x1 ethernet inner after 0x88b5 ethernet field color 8 8 field size 16 4";
+    let json = r#"{"path-header-set":{"name":"tag","length":4,"length_at":0,"length_mask":240,"length_scale":4,"next_at":2,
+        "next_bytes":null,"next":["0x800 ip4","0x1 ethernet inner"],"after":["0x88b5 ethernet"],"fields":["color 8 8","size 16 4"]}}"#;
+    was(json, line);
+    let [request] = &all(&[line])[..] else {
+        panic!("one request")
+    };
+    assert_eq!(request.to_string(), line);
+    let text = volley_config::write(std::slice::from_ref(request));
+    assert!(
+        text.contains("next = [\"0x800 ip4\", \"0x1 ethernet inner\"]"),
+        "{text}"
+    );
+    assert_eq!(volley_config::parse(&text).unwrap().requests, all(&[line]));
+    let said = error("set path-batcher header tag length 4 next-at 2 next x ip4");
+    assert!(
+        said.contains("column 53") && said.contains("0x894f ethernet"),
+        "{said}"
+    );
+    assert_eq!(
+        all(&["delete path-batcher header tag"])[0].to_string(),
+        "delete path-batcher header tag"
+    );
+}
+
+#[test]
+fn rules_and_learning_come_behind_the_headers_that_they_name() {
+    let header = "set path-batcher header tag length 4 field color 8 8";
+    let lines = [
+        "set path-batcher defaults learn 2 learn-field tag.color",
+        "set path-batcher queue 1",
+        "set path-batcher rule r queue 1 match tag.color=7",
+        header,
+    ];
+    let steps = volley_control::requests(&state(&lines));
+    assert_eq!(steps.len(), 4);
+    let at = |part: &str| {
+        steps
+            .iter()
+            .position(|r| r.to_string().contains(part))
+            .unwrap()
+    };
+    assert!(
+        at(header) < at("learn-field") && at(header) < at("rule r"),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn static_neighbours_keep_their_spellings() {
+    let line = "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01";
+    let json =
+        r#"{"neighbor-add":{"interface":"pg1","address":"192.0.2.2","mac":"02:fe:00:00:00:01"}}"#;
+    was(json, line);
+    for other in [
+        "set ip neighbor static pg1 192.0.2.2 02fe.0000.0001",
+        "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01 static",
+        "set ip6 neighbor pg1 192.0.2.2 02:fe:00:00:00:01",
+    ] {
+        assert_eq!(all(&[other])[0].to_string(), line, "{other}");
+    }
+    // Names that could be read as words of the command.
+    for line in [
+        "set ip neighbor \"del\" 192.0.2.2 02:fe:00:00:00:01",
+        "set ip neighbor \"st\" 192.0.2.2 02:fe:00:00:00:01",
+        "set ip neighbor del \"static\" 192.0.2.2",
+        "set ip neighbor del pg1 192.0.2.2",
+    ] {
+        assert_eq!(all(&[line])[0].to_string(), line);
+    }
+    let said = error("set ip neighbor pg0 10.0.0.1 01:00:00:00:00:01");
+    assert!(
+        said.contains("column 30: mac must be a unicast address"),
+        "{said}"
+    );
+    assert!(error("set ip neighbor pg0 224.0.0.1 02:00:00:00:00:01").contains("of one host"));
+    assert!(error("set ip neighbor pg0 10.0.0.1 02:00:00:00:01").contains("column 30"));
+}
+
+#[test]
+fn static_neighbours_are_parts_of_their_interface() {
+    let pg = "create packet-generator interface pg1";
+    let line = "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01";
+    assert!(refusal(&[line]).contains("there is no interface pg1"));
+    let renamed = state(&[pg, line, "set interface name pg1 up0"]);
+    let wanted = [
+        "create packet-generator interface up0",
+        "set ip neighbor up0 192.0.2.2 02:fe:00:00:00:01",
+    ];
+    assert_eq!(Core::difference(&state(&wanted), &renamed), [""; 0]);
+    assert!(state(&[pg, line, "delete interface pg1"]).is_empty());
+    let said = refusal(&[pg, "set ip neighbor del pg1 192.0.2.2"]);
+    assert!(
+        said.contains("there is no neighbor pg1 192.0.2.2"),
+        "{said}"
+    );
+    let said = refusal(&[
+        pg,
+        line,
+        "set ip neighbor del pg1 192.0.2.2 02:fe:00:00:00:02",
+    ]);
+    assert!(said.contains("it has mac 02:fe:00:00:00:01"), "{said}");
+    assert_eq!(
+        state(&[
+            pg,
+            line,
+            "set ip neighbor del pg1 192.0.2.2 02:fe:00:00:00:01"
+        ]),
+        state(&[pg])
+    );
+}
+
+/// Carries out everything by doing nothing.
+struct Nothing;
+
+impl volley_control::Probe for Nothing {
+    fn hardware(&self, _: &str) -> Option<(volley_model::Mac, u32)> {
+        None
+    }
+}
+
+impl volley_control::Executor for Nothing {
+    fn apply(&self, _: &Request) -> Result<volley_model::Applied, volley_model::ModelError> {
+        Ok(volley_model::Applied::one())
+    }
+}

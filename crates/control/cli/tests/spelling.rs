@@ -375,11 +375,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         interface_life(),
         lcp(),
         bridge(),
-        (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
-            name,
-            family: Family::V6,
-            table
-        }),
         address_request(),
         any::<u32>().prop_map(|table| Request::TableAdd {
             family: Family::V4,

@@ -310,15 +310,6 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     if valid(&section, &create) {
         plan.interfaces.push(create);
     }
-    for (key, family) in [("table", Family::V4), ("table6", Family::V6)] {
-        if let Some(table) = section.get(key).and_then(|f| table_ref(&f, family)) {
-            plan.interfaces.push(Request::InterfaceTable {
-                name: name.clone(),
-                family,
-                table,
-            });
-        }
-    }
     object::of_interface(&section, &name, plan);
     modes(&section, &name, plan);
     addresses(&section, &name, plan);

@@ -153,8 +153,6 @@ pub(crate) static INTERFACE: Table = many(
             "lcp_vlan",
             "of a sub-interface: its twin is an 802.1Q device on its parent's (false)",
         ),
-        k("table", "IPv4 table (0)"),
-        k("table6", "IPv6 table (0)"),
         k("rx", "kind pcap: file to receive from"),
         k("tx", "kind pcap: file to transmit into"),
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),

@@ -164,17 +164,6 @@ impl Writer {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
             }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => {
-                let key = match family {
-                    Family::V4 => "table",
-                    Family::V6 => "table6",
-                };
-                self.interface(name).keys.plain(key, table);
-            }
             Request::AddressAdd { interface, address } => {
                 let address = quoted(address);
                 self.interface(interface).addresses.push(address);

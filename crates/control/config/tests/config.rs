@@ -5,12 +5,20 @@ use volley_config::{parse, parse_named};
 
 const EXAMPLE: &str = include_str!("../examples/router.toml");
 
+/// Registers the classes of settings of interfaces.
+fn classes() {
+    volley_iface::classes().unwrap();
+    volley_fib::classes().unwrap();
+}
+
 fn errors(text: &str) -> String {
+    classes();
     parse(text).expect_err("the text has errors").to_string()
 }
 
 #[test]
 fn the_example_reads_in_dependency_order() {
+    classes();
     let config = parse(EXAMPLE).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(config.engine.vector_size, 256);
     let lines: Vec<String> = config.requests.iter().map(ToString::to_string).collect();
@@ -74,12 +82,12 @@ weight = -1
         "\
 volley.toml:3:15: engine.vector_size: must be 1 to 1024, not 2000
 volley.toml:4:7: engine.isa: must be one of auto, scalar, x86-64-v3, x86-64-v4, not 'avx'
-volley.toml:8:1: unknown key 'adresses' in [[interface]]: did you mean 'addresses'? allowed are name, kind, mac, mtu, state, addresses, unnumbered, lcp, lcp_namespace, lcp_vlan, table, table6, rx, tx, loop, pace, capture, host, namespace, mode, queues, ring, offload, copy, host_mac, host_mtu, host_addresses, vhost, socket, role, gso, packed, event_idx, parent, dot1q, dot1ad, inner_dot1q, memif, dev, vdev, rx_desc, tx_desc
+volley.toml:8:1: unknown key 'adresses' in [[interface]]: did you mean 'addresses'? allowed are name, kind, mac, mtu, state, addresses, unnumbered, lcp, lcp_namespace, lcp_vlan, rx, tx, loop, pace, capture, host, namespace, mode, queues, ring, offload, copy, host_mac, host_mtu, host_addresses, vhost, socket, role, gso, packed, event_idx, parent, dot1q, dot1ad, inner_dot1q, memif, dev, vdev, rx_desc, tx_desc, description, directed_broadcast, table, promiscuous, rx_mode, rx_placement
 volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 10.0.0.0/8
 volley.toml:11:7: route.via: must be a string, not an integer
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, memif_socket, dpdk, path_header, interface, neighbor, route, route_file, mroute, feature, stream, engine, process, api, log"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, memif_socket, dpdk, path_header, interface, neighbor, route, route_file, mroute, feature, stream, engine, process, api, log, multipath"
     );
 }
 

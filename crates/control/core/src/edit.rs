@@ -4,8 +4,8 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
-    PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
+    AdminState, DpdkEal, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
+    Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -92,14 +92,6 @@ impl Editor<'_> {
             }
             Request::InterfaceMac { name, mac } => {
                 self.setting(name, Key::Mac(name.clone()), mac.map(Value::Mac))
-            }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => {
-                let table = Some(*table).filter(|t| *t != 0).map(Value::Number);
-                self.setting(name, Key::Binding(name.clone(), *family), table)
             }
             Request::AddressAdd { interface, address } => self.add_address(interface, address),
             Request::AddressDel { interface, address } => {
@@ -249,8 +241,6 @@ impl Editor<'_> {
         let mut parts = vec![
             Key::Mac(own()),
             Key::Mtu(own()),
-            Key::Binding(own(), Family::V4),
-            Key::Binding(own(), Family::V6),
             Key::Addresses(own()),
             Key::Unnumbered(own()),
             Key::Lcp(own()),
@@ -555,7 +545,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Interface(n) => Key::Interface(new(n)),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
-        Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Unnumbered(n) => Key::Unnumbered(new(n)),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),

@@ -30,8 +30,6 @@ pub enum Key {
     Mac(String),
     /// Its MTU, when one was asked for.
     Mtu(String),
-    /// The table it is bound to, when not 0.
-    Binding(String, Family),
     /// Its addresses.
     Addresses(String),
     /// Whose addresses it uses, when they are not its own.
@@ -114,7 +112,7 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// MAC address.
     Mac(Mac),
-    /// A number: MTU, table.
+    /// A number: MTU.
     Number(u32),
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
@@ -151,7 +149,6 @@ impl Key {
         match self {
             Key::Mac(name)
             | Key::Mtu(name)
-            | Key::Binding(name, _)
             | Key::Addresses(name)
             | Key::Unnumbered(name)
             | Key::Neighbor(name, _)
@@ -237,7 +234,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             }
         }
         (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
-        (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::Lcp(_), Value::Lcp(pair)) => {
             // Its name begins with that of what it stands on, so its key is larger.
             if let Some(parent) = pair.parent_tap() {

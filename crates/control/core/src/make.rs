@@ -75,11 +75,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             mtu: Some(*mtu),
         },
-        (Key::Binding(name, family), Value::Number(table)) => Request::InterfaceTable {
-            name: name.clone(),
-            family: *family,
-            table: *table,
-        },
         (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
             Request::NeighborAdd(neighbor(name, *address, *mac))
@@ -117,11 +112,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Mtu(name), _) => Request::InterfaceMtu {
             name: name.clone(),
             mtu: None,
-        },
-        (Key::Binding(name, family), _) => Request::InterfaceTable {
-            name: name.clone(),
-            family: *family,
-            table: 0,
         },
         (Key::Unnumbered(name), _) => unnumbered(name, None),
         (Key::Neighbor(name, address), _) => neighbor_del(name, *address),

@@ -164,8 +164,9 @@ impl<'a> Planner<'a> {
                 Key::Mroute(_) if self.differs(key) && self.nothing_left_of(key) => {
                     first.push(key.clone());
                 }
-                Key::Binding(name, _) => {
-                    first.push(Key::Addresses(name.clone()));
+                Key::Setting(it) if it.class().def().before_addresses => {
+                    let name = it.owner().unwrap_or_default();
+                    first.push(Key::Addresses(name.to_owned()));
                     first.extend(self.sharers(name));
                 }
                 Key::RouteFiles(table) if !self.only_more_files(key) => {

@@ -3,6 +3,23 @@
 use volley_model::*;
 use volley_object::Object;
 
+/// The table of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_bound", before_addresses)]
+#[object(formerly = "interface-test-bound name=interface")]
+#[object(set = "set interface (ip@family=ip4 | ip6@family=ip6) table <interface> <table>")]
+struct Bound {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// IP version.
+    #[object(key)]
+    family: Family,
+    /// Table.
+    #[object(default = 0, needs = "table")]
+    table: u32,
+}
+
 /// Sends what one interface receives out of another one.
 #[derive(Object)]
 #[object(class = "test_binding", one_of = "test_l2")]
@@ -52,11 +69,12 @@ pub(crate) fn request(line: &str) -> Request {
             name: own(1),
             mtu: Some(words[2].parse().unwrap()),
         },
-        "bind" => Request::InterfaceTable {
-            name: own(1),
+        "bind" => Request::set(&Bound {
+            interface: own(1),
             family: Family::V4,
             table: words[2].parse().unwrap(),
-        },
+        })
+        .unwrap(),
         "address" => Request::AddressAdd {
             interface: own(1),
             address: words[2].parse().unwrap(),

@@ -57,9 +57,9 @@ impl Request {
                 mac.map_or(Ok(()), unicast)
             }
             Request::InterfaceRename { name, new_name } => two(name, new_name),
-            Request::InterfaceDelete { name }
-            | Request::InterfaceState { name, .. }
-            | Request::InterfaceTable { name, .. } => interface(name),
+            Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
+                interface(name)
+            }
             Request::AddressAdd {
                 interface: name,
                 address,

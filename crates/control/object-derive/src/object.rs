@@ -20,6 +20,11 @@ struct OfClass {
     example: Option<LitStr>,
     check: Option<ExprPath>,
     recreate: bool,
+    after: Vec<LitStr>,
+    before_addresses: bool,
+    at_creation: bool,
+    interrupts: Option<LitStr>,
+    formerly: Option<LitStr>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -97,13 +102,17 @@ fn class_definition(
         set,
         unset,
         unset_any,
+        after,
+        recreate,
+        before_addresses,
+        at_creation,
         ..
     } = class;
+    let (interrupts, formerly) = (class.interrupts.iter(), class.formerly.iter());
     let one_of = class.one_of.iter();
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
-    let recreate = class.recreate;
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -114,6 +123,11 @@ fn class_definition(
         #(class.one_of = #one_of;)*
         #(class.example = #example;)*
         class.recreate = #recreate;
+        class.after = ::std::vec![#(#after),*];
+        class.before_addresses = #before_addresses;
+        class.at_creation = #at_creation;
+        #(class.interrupts = #interrupts;)*
+        #(class.formerly = #formerly;)*
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -210,9 +224,14 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
+                Some("after") => of.after.push(meta.value()?.parse()?),
+                Some("before_addresses") => of.before_addresses = true,
+                Some("at_creation") => of.at_creation = true,
+                Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
+                Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
-                    let known =
-                        "class, file, set, unset, unset_any, one_of, example, check or recreate";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, after, \
+                         before_addresses, at_creation, interrupts or formerly";
                     return Err(meta.error(known));
                 }
             }

@@ -191,6 +191,20 @@ pub struct ClassDef {
     pub one_of: &'static str,
     /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
     pub recreate: bool,
+    /// Classes of settings of interfaces that come first. When one of an interface that an object refers to changes, the
+    /// object is removed before and created again behind.
+    pub after: Vec<&'static str>,
+    /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
+    /// added again behind.
+    pub before_addresses: bool,
+    /// A setting that interfaces are created with and deleted with: it takes a request of its own only where its interface
+    /// stays.
+    pub at_creation: bool,
+    /// What traffic notices when an object is created again; `<field>` is the value of a field of the key.
+    pub interrupts: &'static str,
+    /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
+    /// another name: commits that they wrote have such requests.
+    pub formerly: &'static str,
 }
 
 impl ClassDef {
@@ -208,6 +222,11 @@ impl ClassDef {
             unset_any: Vec::new(),
             one_of: "",
             recreate: false,
+            after: Vec::new(),
+            before_addresses: false,
+            at_creation: false,
+            interrupts: "",
+            formerly: "",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Objects of a class, and their keys.
 
+use crate::FieldError;
 use crate::class::{Class, Strength};
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
@@ -151,6 +152,22 @@ impl Instance {
         class
             .instance(class.fields().iter().map(value).collect())
             .ok()
+    }
+
+    /// An object of the class of this name, from some of its fields by name; the others get their defaults.
+    pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Instance, FieldError> {
+        let classes = crate::registry::classes();
+        let class = classes.get(class).ok_or_else(|| FieldError {
+            field: "class",
+            why: format!("must be registered: {class}"),
+        })?;
+        let value = |name: &str| {
+            fields
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|it| it.1.clone())
+        };
+        class.instance(class.fields().iter().map(|f| value(f.name)).collect())
     }
 
     /// The class.

@@ -177,6 +177,26 @@ impl Kind {
     }
 }
 
+impl Classes {
+    /// The object of a request as an earlier version wrote it: `{"interface-lamp": {"name": "pg0"}}`. None where no class had
+    /// such requests.
+    pub fn former(&self, request: &Json) -> Option<Result<Instance, String>> {
+        let request = request.as_object().filter(|map| map.len() == 1)?;
+        let (name, fields) = request.iter().next()?;
+        let had = |class: &&Class| class.def().formerly.split(' ').next() == Some(name);
+        let class = self.iter().filter(|_| !name.is_empty()).find(had)?;
+        let renamed = |old: &String| {
+            let words = class.def().formerly.split(' ').skip(1);
+            let mut pairs = words.filter_map(|word| word.split_once('='));
+            let new = pairs.find(|(from, _)| from == old).map(|(_, to)| to);
+            new.unwrap_or(old).to_owned()
+        };
+        let fields = fields.as_object()?.iter();
+        let fields = fields.map(|(field, value)| (renamed(field), value.clone()));
+        Some(class.from_json(&fields.collect()))
+    }
+}
+
 /// The class that a map names.
 fn class_of(all: &Classes, map: &Map<String, Json>) -> Result<Class, String> {
     let Some(Json::String(name)) = map.get("class") else {

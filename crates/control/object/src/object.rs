@@ -20,6 +20,11 @@ use crate::{DefinitionError, FieldError};
 /// - `unset_any = "..."`: the command that removes what an interface has of the group.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
+/// - `after = "class"`: settings of that class come first, and an object is created again where one of its interfaces gets
+///   another; any number. `before_addresses`: the same for the addresses of the interface, which have no class.
+/// - `at_creation`: interfaces are created with such a setting, see [`crate::ClassDef::at_creation`].
+/// - `interrupts = "..."`: what traffic notices when an object is created again; differences of configurations show it.
+/// - `formerly = "name old=new"`: the request of earlier versions, which commits of that time have.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///
 /// Attributes of a field:

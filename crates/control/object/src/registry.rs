@@ -110,7 +110,17 @@ impl Classes {
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
+        let single = def.fields.iter().filter(|f| !f.key).count() == 1;
+        if def.at_creation && !(is_alone && single) {
+            return refuse("a setting that interfaces are created with is one value".into());
+        }
         let mut rank = 0;
+        for first in &def.after {
+            match self.get(first) {
+                Some(other) => rank = rank.max(other.rank() + 1),
+                None => return refuse(format!("it comes after {first}: register that one first")),
+            }
+        }
         let mut keys_end = false;
         for (at, field) in def.fields.iter().enumerate() {
             let name = field.name;
@@ -208,7 +218,8 @@ pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     change(|all| {
         let refers = |c: &&Class| {
             let mut fields = c.fields().iter();
-            fields.any(|f| f.reference.is_some_and(|r| r.class == name))
+            c.def().after.contains(&name)
+                || fields.any(|f| f.reference.is_some_and(|r| r.class == name))
         };
         if let Some(other) = all.iter().find(refers) {
             let why = format!("class {} refers to it: remove that one first", other.name());

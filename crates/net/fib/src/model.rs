@@ -1,9 +1,10 @@
 //! Objects of the FIB: settings of the router and of interfaces.
 
+use crate::family::Af;
 use crate::source::Fib;
 use std::cell::RefCell;
 use std::rc::Rc;
-use volley_model::{Applied, Owners};
+use volley_model::{Applied, Owners, key_value};
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// Sharing of a route's flows among its paths (multipath).
@@ -47,9 +48,31 @@ pub struct DirectedBroadcast {
     pub enabled: bool,
 }
 
+/// IP table (VRF) of an interface, for one IP version. The addresses of the interface move to the table.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "interface_table", file = "interface.table.*")]
+#[object(set = "set interface (ip@family=ip4 | ip6@family=ip6) table <interface> <table>")]
+#[object(example = "set interface ip table pg0 7")]
+#[object(before_addresses, formerly = "interface-table name=interface")]
+pub struct InterfaceTable {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// IP version.
+    #[object(key)]
+    pub family: Af,
+    /// IP table in which packets that the interface receives are looked up.
+    #[object(default = 0, needs = "table", example = "0")]
+    pub table: u32,
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    Ok(vec![Multipath::class()?, DirectedBroadcast::class()?])
+    Ok(vec![
+        Multipath::class()?,
+        DirectedBroadcast::class()?,
+        InterfaceTable::class()?,
+    ])
 }
 
 /// Makes the FIB the owner of its classes.
@@ -66,6 +89,13 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         let on = now.is_some_and(|it| it.enabled);
         let interface = key.owner().unwrap_or_default();
         shared.borrow_mut().directed_broadcast_of(interface, on)
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<InterfaceTable>| {
+        let table = now.map_or(0, |it| it.table);
+        let interface = key.owner().unwrap_or_default();
+        let mut fib = shared.borrow_mut();
+        fib.bind(interface, key_value(key, 1), table)
     })?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
+use volley_fib::InterfaceTable;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_model::{
     AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
@@ -133,10 +134,13 @@ fn setting() -> impl Strategy<Value = Request> {
 }
 
 fn bind() -> impl Strategy<Value = Request> {
-    (name(), family(), 0u32..3).prop_map(|(name, family, table)| Request::InterfaceTable {
-        name,
-        family,
-        table,
+    (name(), family(), 0u32..3).prop_map(|(interface, family, table)| {
+        let bound = InterfaceTable {
+            interface,
+            family,
+            table,
+        };
+        Request::set(&bound).unwrap()
     })
 }
 

@@ -104,7 +104,7 @@ pub(super) fn stray(word: &str, column: usize) -> Result<(), SyntaxError> {
 }
 
 pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let (family, del) = (args.family(), args.has("del"));
+    let del = args.has("del");
     Ok(match id {
         Id::SetState => {
             let name = args.text()?;
@@ -136,11 +136,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         Id::SetName => Request::InterfaceRename {
             name: args.text()?,
             new_name: args.text()?,
-        },
-        Id::SetTable => Request::InterfaceTable {
-            name: args.text()?,
-            family,
-            table: args.number32()?,
         },
         Id::SetAddress if del => Request::AddressDel {
             interface: args.text()?,

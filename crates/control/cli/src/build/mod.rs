@@ -213,7 +213,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetMtu
         | Id::SetMac
         | Id::SetName
-        | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,

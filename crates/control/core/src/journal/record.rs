@@ -157,6 +157,20 @@ fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, 
     })
 }
 
+/// A request of this version, or of an earlier one that had a request of its own for what is an object now.
+fn requested(line: usize, json: &[u8]) -> Result<Request, Fault> {
+    let read = understood(line, json);
+    let former = || {
+        let value = serde_json::from_slice(json).ok()?;
+        volley_object::classes().former(&value)
+    };
+    match read.is_err().then(former).flatten() {
+        Some(Ok(object)) => Ok(Request::Set(object)),
+        Some(Err(why)) => Err(Fault::Content { line, why }),
+        None => read,
+    }
+}
+
 impl Commit {
     /// As it is written into its file.
     pub fn bytes(&self) -> Vec<u8> {
@@ -183,7 +197,7 @@ impl Commit {
         let First { number, about } = understood(at, first)?;
         let lines = lines.filter(|(line, _)| !line.is_empty());
         let requests: Result<Vec<Request>, Fault> =
-            lines.map(|(line, at)| understood(at, line)).collect();
+            lines.map(|(line, at)| requested(at, line)).collect();
         Ok(Commit {
             number,
             about,

@@ -408,6 +408,25 @@ fn what_is_not_known_is_refused_by_its_name() {
 }
 
 #[test]
+fn requests_of_earlier_versions_are_objects() {
+    crate::tests::request("bind pg0 7");
+    let read = |line: &str| {
+        let first = r#"{"number":1,"about":{"time_s":1,"comment":null,"user":null,"how":null,"engine":null}}"#;
+        let body = format!("{first}\n{line}\n");
+        Commit::read(&record::sealed("volley-commit-2", body.as_bytes()))
+    };
+    let old = r#"{"interface-test-bound":{"name":"pg0","family":"ip4","table":7}}"#;
+    let commit = read(old).unwrap();
+    assert_eq!(commit.requests, [crate::tests::request("bind pg0 7")]);
+    let wrong = read(&old.replace("\"table\":7", "\"table\":\"x\"")).unwrap_err();
+    assert!(
+        wrong.to_string().contains("table must be a number"),
+        "{wrong}"
+    );
+    assert!(read(&old.replace("test-bound", "other")).is_err());
+}
+
+#[test]
 fn checksums_are_crc_32_of_ieee_802_3() {
     // The check value of the CRC catalogue's CRC-32/ISO-HDLC.
     assert_eq!(

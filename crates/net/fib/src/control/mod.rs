@@ -62,11 +62,6 @@ impl Handler for Fib {
                 let done = self.del_table(*family, *table);
                 self.said(done).map(|()| Applied::one())
             }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => self.bind(name, *family, *table),
             Request::InterfaceUnnumbered { name, uses } => self.unnumbered(name, uses.as_deref()),
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 self.give_way(iface, *address);
@@ -154,7 +149,8 @@ enum Change {
 type Undo<F> = (Prefix<F>, Option<Vec<Path>>);
 
 impl Fib {
-    fn bind(&mut self, name: &str, family: Af, table: u32) -> Done {
+    /// Binds an interface to a table of a family.
+    pub(crate) fn bind(&mut self, name: &str, family: Af, table: u32) -> Done {
         let iface = self.named(name)?;
         let same = self.interface_table(iface, family) == table;
         let done = self.bind_interface(iface, family, table);

@@ -221,11 +221,6 @@ fn mroute() -> impl Strategy<Value = Request> {
     })
 }
 
-fn unnumbered() -> impl Strategy<Value = Request> {
-    (name(), proptest::option::of(name()))
-        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
-}
-
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -361,7 +356,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface(), unnumbered(), mroute()],
+        prop_oneof![vhost_request(), sub_interface(), mroute()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {

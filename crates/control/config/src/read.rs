@@ -311,7 +311,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
         plan.interfaces.push(create);
     }
     object::of_interface(&section, &name, plan);
-    modes(&section, &name, plan);
+    lcp(&section, &name, plan);
     addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {
         capture(&field, name.clone(), is_pg, plan);
@@ -339,22 +339,6 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
         vlan: vlan == Some(true),
     };
     plan.object(section, Request::LcpCreate(pair));
-}
-
-/// What an interface is told beside its addresses, as far as the file says something.
-fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let name = || name.to_string();
-    lcp(section, &name(), plan);
-    routing(section, &name(), plan);
-}
-
-/// Whose packets it takes, and what it does with those for its networks.
-fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let name = || name.to_string();
-    if let Some(uses) = section.get("unnumbered").and_then(|f| f.text()) {
-        let (name, uses) = (name(), Some(uses.to_owned()));
-        plan.object(section, Request::InterfaceUnnumbered { name, uses });
-    }
 }
 
 fn addresses(section: &Section<'_>, name: &str, plan: &mut Plan) {

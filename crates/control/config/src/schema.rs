@@ -143,10 +143,6 @@ pub(crate) static INTERFACE: Table = many(
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
-        k(
-            "unnumbered",
-            "interface whose addresses it uses, for it has none (nobody's)",
-        ),
         k("lcp", "name of its twin in the Linux kernel (it has none)"),
         k("lcp_namespace", "network namespace of the twin (Volley's)"),
         k(

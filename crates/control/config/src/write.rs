@@ -171,7 +171,7 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
-            other if self.lcp(other) || self.ip(other) => {}
+            other if self.lcp(other) => {}
             other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
@@ -187,18 +187,6 @@ impl Writer {
         keys.maybe("lcp_namespace", pair.namespace.as_ref());
         if pair.vlan {
             keys.plain("lcp_vlan", true);
-        }
-        true
-    }
-
-    /// What interfaces do with IP packets, and how paths share flows; false for any other request.
-    fn ip(&mut self, request: &Request) -> bool {
-        match request {
-            Request::InterfaceUnnumbered {
-                name,
-                uses: Some(uses),
-            } => self.interface(name).keys.text("unnumbered", uses),
-            _ => return false,
         }
         true
     }

@@ -64,20 +64,6 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// What an interface does with IP packets; false for any other request.
-    fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
-        match request {
-            Request::InterfaceUnnumbered { name, uses } => {
-                let uses = uses
-                    .as_ref()
-                    .map(|it| Value::Unnumbered(Arc::new(it.clone())));
-                self.setting(name, Key::Unnumbered(name.clone()), uses)?;
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
     fn edit(&mut self, request: &Request) -> Done {
         match request {
             Request::InterfaceCreate(spec) => self.create(spec),
@@ -170,7 +156,7 @@ impl Editor<'_> {
                 Ok(())
             }
             other if self.lcp(other)? || self.path(other)? => Ok(()),
-            other if self.ip(other)? || self.mroute(other)? => Ok(()),
+            other if self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -242,7 +228,6 @@ impl Editor<'_> {
             Key::Mac(own()),
             Key::Mtu(own()),
             Key::Addresses(own()),
-            Key::Unnumbered(own()),
             Key::Lcp(own()),
             Key::Up(own()),
         ];
@@ -328,7 +313,8 @@ impl Editor<'_> {
         let mut touched = self.parts(name);
         if self.state.is_needed(&key) {
             touched.extend(self.objects_that_refer());
-            let all = self.state.from(Key::Unnumbered(String::new()));
+            let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
+            let all = self.state.from(Key::Neighbor(String::new(), zero));
             touched.extend(all.map(|(k, _)| k.clone()));
         }
         touched.push(key);
@@ -546,7 +532,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Addresses(n) => Key::Addresses(new(n)),
-        Key::Unnumbered(n) => Key::Unnumbered(new(n)),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
         Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
@@ -580,7 +565,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             interface: other_name(&it.interface, from, to),
             ..it.as_ref().clone()
         })),
-        Value::Unnumbered(it) => Value::Unnumbered(Arc::new(other_name(it, from, to))),
         Value::Stream(spec) => {
             let mut spec = spec.as_ref().clone();
             let name = spec.enter.interface.take();

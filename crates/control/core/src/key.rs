@@ -32,8 +32,6 @@ pub enum Key {
     Mtu(String),
     /// Its addresses.
     Addresses(String),
-    /// Whose addresses it uses, when they are not its own.
-    Unnumbered(String),
     /// A neighbour on it.
     Neighbor(String, std::net::IpAddr),
     /// Files whose routes a table has, in the order they were loaded.
@@ -116,8 +114,6 @@ pub enum Value {
     Number(u32),
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
-    /// The name of an interface.
-    Unnumbered(Arc<String>),
     /// Files in order.
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
@@ -150,7 +146,6 @@ impl Key {
             Key::Mac(name)
             | Key::Mtu(name)
             | Key::Addresses(name)
-            | Key::Unnumbered(name)
             | Key::Neighbor(name, _)
             | Key::Lcp(name)
             | Key::Up(name) => Some(name),
@@ -233,7 +228,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::MemifSocket(memif.socket_id));
             }
         }
-        (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
         (Key::Lcp(_), Value::Lcp(pair)) => {
             // Its name begins with that of what it stands on, so its key is larger.
             if let Some(parent) = pair.parent_tap() {

@@ -75,7 +75,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             mtu: Some(*mtu),
         },
-        (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
             Request::NeighborAdd(neighbor(name, *address, *mac))
         }
@@ -113,7 +112,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             mtu: None,
         },
-        (Key::Unnumbered(name), _) => unnumbered(name, None),
         (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
@@ -150,13 +148,6 @@ fn mroute_del(it: &MrouteKey) -> Request {
 fn neighbor_del(name: &str, address: std::net::IpAddr) -> Request {
     let interface = name.to_owned();
     Request::NeighborDel { interface, address }
-}
-
-fn unnumbered(name: &str, uses: Option<&str>) -> Request {
-    Request::InterfaceUnnumbered {
-        name: name.to_owned(),
-        uses: uses.map(str::to_owned),
-    }
 }
 
 fn feature(it: &(String, String, String), switch: Switch) -> Request {

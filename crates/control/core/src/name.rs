@@ -14,7 +14,6 @@ impl Key {
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
-            Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),
             Key::Neighbor(name, address) => (ObjectKind::Neighbor, format!("{address} on {name}")),
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
@@ -57,7 +56,8 @@ impl Key {
             Key::Interface(name) => format!(
                 "interface {name} is deleted and created again: its traffic stops meanwhile"
             ),
-            Key::Addresses(name) | Key::Unnumbered(name) => format!(
+            Key::Setting(it) if !it.class().def().interrupts.is_empty() => it.interruption(),
+            Key::Addresses(name) => format!(
                 "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
             ),
             Key::Lcp(name) => format!(
@@ -75,7 +75,6 @@ impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Key::Global(key) | Key::Setting(key) => write!(f, "{key}"),
-            Key::Unnumbered(name) => write!(f, "{name}, which uses its addresses"),
             other => {
                 let (kind, name) = other.called();
                 write!(f, "{kind} {name}")

@@ -69,13 +69,6 @@ pub enum Request {
         /// New name, which nobody has.
         new_name: String,
     },
-    /// Have an interface use the addresses of another, or none but its own.
-    InterfaceUnnumbered {
-        /// Interface, which has no addresses of its own.
-        name: String,
-        /// Whose addresses; none = nobody's.
-        uses: Option<String>,
-    },
     /// Add an address.
     AddressAdd {
         /// Interface.

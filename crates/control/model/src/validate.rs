@@ -115,10 +115,6 @@ fn workers(request: &Request) -> Check {
     crate::bridge::validate(request)?;
     crate::mroute::validate(request)?;
     match request {
-        Request::InterfaceUnnumbered { name, uses } => match uses {
-            Some(uses) => two(name, uses),
-            None => interface(name),
-        },
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
         Request::LogLevel { module, .. } => match module {
             Some(module) => crate::log::check_log_module(module),

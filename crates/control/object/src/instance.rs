@@ -99,6 +99,15 @@ impl ObjectKey {
         spell(pattern, &Instance::new(self.class.clone(), slots))
     }
 
+    /// What traffic notices when the object is created again, see [`crate::ClassDef::interrupts`].
+    pub fn interruption(&self) -> String {
+        let fields = self.class.keys().iter().zip(self.values.iter());
+        fields.fold(
+            self.class.def().interrupts.to_owned(),
+            |text, (field, value)| text.replace(&format!("<{}>", field.name), &value.to_string()),
+        )
+    }
+
     /// The command that every class has: `default CLASS KEY...`.
     pub fn default_command(&self) -> String {
         let words = self.values.iter().map(Value::word);
@@ -228,6 +237,13 @@ impl Instance {
             let is_it = of == class && value.as_text() == Some(name);
             found |= is_it && strength == Strength::PartOf;
         });
+        found
+    }
+
+    /// Whether a field names the object of `class` by this name.
+    pub fn refers_to(&self, class: &str, name: &str) -> bool {
+        let mut found = false;
+        self.references(&mut |of, value, _| found |= of == class && value.as_text() == Some(name));
         found
     }
 

@@ -20,5 +20,5 @@ mod source;
 
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
-pub use model::{DirectedBroadcast, InterfaceTable, Multipath, classes, own};
+pub use model::{DirectedBroadcast, InterfaceTable, Multipath, Unnumbered, classes, own};
 pub use source::*;

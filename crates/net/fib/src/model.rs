@@ -62,8 +62,43 @@ pub struct InterfaceTable {
     #[object(key)]
     pub family: Af,
     /// IP table in which packets that the interface receives are looked up.
-    #[object(default = 0, needs = "table", example = "0")]
+    #[object(default = 0, needs = "table", example = "7")]
     pub table: u32,
+}
+
+/// Unnumbered interface: an interface without addresses that uses those of another interface (RFC 1812, 2.2.7).
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "unnumbered", file = "interface.unnumbered", check = Unnumbered::check)]
+#[object(set = "set interface unnumbered <interface> use <uses>")]
+#[object(unset = "set interface unnumbered del <interface>")]
+#[object(example = "set interface unnumbered pg0 use pg1")]
+#[object(
+    recreate,
+    after = "interface_table",
+    formerly = "interface-unnumbered name=interface"
+)]
+#[object(
+    interrupts = "the addresses of <interface> are removed and added again: traffic to and from them stops meanwhile"
+)]
+pub struct Unnumbered {
+    /// Interface without addresses.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Interface whose addresses are used.
+    #[object(needs = "interface")]
+    pub uses: String,
+}
+
+impl Unnumbered {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.uses == self.interface {
+            true => Err(FieldError {
+                field: "uses",
+                why: "must be another interface, not the interface of its own".into(),
+            }),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The classes of this crate.
@@ -72,6 +107,7 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
         Multipath::class()?,
         DirectedBroadcast::class()?,
         InterfaceTable::class()?,
+        Unnumbered::class()?,
     ])
 }
 
@@ -96,6 +132,12 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         let interface = key.owner().unwrap_or_default();
         let mut fib = shared.borrow_mut();
         fib.bind(interface, key_value(key, 1), table)
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<Unnumbered>| {
+        let interface = key.owner().unwrap_or_default();
+        let uses = now.as_ref().map(|it| it.uses.as_str());
+        shared.borrow_mut().unnumbered(interface, uses)
     })?;
     Ok(())
 }

@@ -96,11 +96,6 @@ fn family() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::V4), Just(Family::V6)]
 }
 
-fn unnumbered() -> impl Strategy<Value = Request> {
-    (name(), proptest::option::of(name()))
-        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
-}
-
 /// An object of any registered class: it is set, or removed.
 fn object() -> impl Strategy<Value = Request> {
     crate::objects::register().unwrap();
@@ -129,7 +124,6 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), prop::option::of(1000u32..1003)).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), prop::option::of(mac())).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         8 => object(),
-        1 => unnumbered(),
     ]
 }
 

@@ -149,17 +149,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     })
 }
 
-/// `set interface unnumbered`.
-pub(super) fn unnumbered(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let del = args.has("del");
-    let name = args.text()?;
-    let uses = match del {
-        true => None,
-        false => Some(args.text()?),
-    };
-    Ok(Request::InterfaceUnnumbered { name, uses })
-}
-
 pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let interface = args.text()?;
     let feature = args.text()?;

@@ -216,7 +216,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
-        Id::SetUnnumbered => interface::unnumbered(args)?,
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,

@@ -62,7 +62,6 @@ impl Handler for Fib {
                 let done = self.del_table(*family, *table);
                 self.said(done).map(|()| Applied::one())
             }
-            Request::InterfaceUnnumbered { name, uses } => self.unnumbered(name, uses.as_deref()),
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 self.give_way(iface, *address);
                 let done = self.add_address(iface, *address);
@@ -163,7 +162,8 @@ impl Fib {
         })
     }
 
-    fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
+    /// Has an interface use the addresses of another, or no longer.
+    pub(crate) fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
         let iface = self.named(name)?;
         let lender = uses.map(|uses| self.named(uses)).transpose()?;
         let done = self.set_unnumbered(iface, lender);

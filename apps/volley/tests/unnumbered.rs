@@ -165,10 +165,7 @@ fn who_lends_and_borrows_is_checked_and_ends_cleanly() {
             "set interface ip address left 10.2.0.1/24",
             "uses another's",
         ),
-        (
-            "delete interface loop0",
-            "in use by left, which uses its addresses",
-        ),
+        ("delete interface loop0", "in use by unnumbered left"),
     ] {
         let said = daemon.refused(line);
         assert!(said.contains(why), "{line}: {said}");

@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, TestRunner};
 use volley_cli::{Action, parse_line};
 use volley_control::Core;
 use volley_model::Request;
-use volley_object::{Class, Instance, Place, classes, instances};
+use volley_object::{Class, FieldType, Instance, Place, classes, instances};
 
 const INTERFACES: [&str; 2] = ["pg0", "pg1"];
 const TWO: &str =
@@ -67,7 +67,13 @@ fn json_says_the_whole_object_and_reads_as_it() {
 /// The objects of other classes that an object refers to, with their defaults.
 fn needed(object: &Instance) -> Vec<Request> {
     let mut all = Vec::new();
+    let family = object.class().field("family");
+    let family = family.and_then(|(at, _)| object.field(at));
     object.references(&mut |class, value, _| {
+        if let ("table", Some(table @ 1..), Some(family)) = (class, u32::from_value(value), family)
+        {
+            return all.push(Request::TableAdd { family, table });
+        }
         let classes = classes();
         let key = classes.get(class).map(|it| it.key(vec![value.clone()]));
         if let Some(Ok(key)) = key {
@@ -572,9 +578,10 @@ fn a_setting_goes_with_its_interface_and_follows_its_name() {
         .filter(|c| c.part_of() == Some("interface"))
         .filter(|c| c.def().one_of.is_empty())
         .flat_map(|class| {
-            let strategy = instances(class, &["pg0"]);
-            let made = (0..40).map(|_| strategy.new_tree(&mut runner).unwrap().current());
-            let says: Vec<_> = made.filter(|it| !it.is_usual()).collect();
+            let strategy = instances(class, &INTERFACES);
+            let made = (0..80).map(|_| strategy.new_tree(&mut runner).unwrap().current());
+            let of_pg0 = made.filter(|it| it.is_part_of("interface", "pg0"));
+            let says: Vec<_> = of_pg0.filter(|it| !it.is_usual()).collect();
             assert!(!says.is_empty(), "{class:?} says nothing");
             says.into_iter()
                 .take(1)

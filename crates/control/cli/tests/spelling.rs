@@ -221,11 +221,6 @@ fn mroute() -> impl Strategy<Value = Request> {
     })
 }
 
-fn unnumbered() -> impl Strategy<Value = Request> {
-    (name(), proptest::option::of(name()))
-        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
-}
-
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -351,7 +346,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface(), unnumbered(), mroute()],
+        prop_oneof![vhost_request(), sub_interface(), mroute()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {
@@ -365,11 +360,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         interface_life(),
         lcp(),
         bridge(),
-        (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
-            name,
-            family: Family::V6,
-            table
-        }),
         address_request(),
         any::<u32>().prop_map(|table| Request::TableAdd {
             family: Family::V4,

@@ -297,17 +297,8 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     if valid(&section, &create) {
         plan.interfaces.push(create);
     }
-    for (key, family) in [("table", Family::V4), ("table6", Family::V6)] {
-        if let Some(table) = section.get(key).and_then(|f| table_ref(&f, family)) {
-            plan.interfaces.push(Request::InterfaceTable {
-                name: name.clone(),
-                family,
-                table,
-            });
-        }
-    }
     object::of_interface(&section, &name, plan);
-    modes(&section, &name, plan);
+    lcp(&section, &name, plan);
     addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {
         capture(&field, name.clone(), is_pg, plan);
@@ -335,22 +326,6 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
         vlan: vlan == Some(true),
     };
     plan.object(section, Request::LcpCreate(pair));
-}
-
-/// What an interface is told beside its addresses, as far as the file says something.
-fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let name = || name.to_string();
-    lcp(section, &name(), plan);
-    routing(section, &name(), plan);
-}
-
-/// Whose packets it takes, and what it does with those for its networks.
-fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let name = || name.to_string();
-    if let Some(uses) = section.get("unnumbered").and_then(|f| f.text()) {
-        let (name, uses) = (name(), Some(uses.to_owned()));
-        plan.object(section, Request::InterfaceUnnumbered { name, uses });
-    }
 }
 
 fn addresses(section: &Section<'_>, name: &str, plan: &mut Plan) {

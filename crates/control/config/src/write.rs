@@ -146,17 +146,6 @@ impl Writer {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
             }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => {
-                let key = match family {
-                    Family::V4 => "table",
-                    Family::V6 => "table6",
-                };
-                self.interface(name).keys.plain(key, table);
-            }
             Request::AddressAdd { interface, address } => {
                 let address = quoted(address);
                 self.interface(interface).addresses.push(address);
@@ -164,7 +153,7 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
-            other if self.lcp(other) || self.ip(other) => {}
+            other if self.lcp(other) => {}
             other => self.more(other, keys),
         }
     }
@@ -179,18 +168,6 @@ impl Writer {
         keys.maybe("lcp_namespace", pair.namespace.as_ref());
         if pair.vlan {
             keys.plain("lcp_vlan", true);
-        }
-        true
-    }
-
-    /// What interfaces do with IP packets, and how paths share flows; false for any other request.
-    fn ip(&mut self, request: &Request) -> bool {
-        match request {
-            Request::InterfaceUnnumbered {
-                name,
-                uses: Some(uses),
-            } => self.interface(name).keys.text("unnumbered", uses),
-            _ => return false,
         }
         true
     }

@@ -33,6 +33,7 @@ fn ports_of_dpdk() {
 
 #[test]
 fn an_interface_that_uses_the_addresses_of_another() {
+    volley_fib::classes().unwrap();
     comes_back(
         "[[interface]]\nname = \"a\"\nkind = \"pg\"\nunnumbered = \"b\"\n[[interface]]\nname = \"b\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/32\"]\n",
     );

@@ -4,8 +4,8 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
-    Request, Route, RouteLoad, RouteSource, Switch,
+    AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Request,
+    Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -64,20 +64,6 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// What an interface does with IP packets; false for any other request.
-    fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
-        match request {
-            Request::InterfaceUnnumbered { name, uses } => {
-                let uses = uses
-                    .as_ref()
-                    .map(|it| Value::Unnumbered(Arc::new(it.clone())));
-                self.setting(name, Key::Unnumbered(name.clone()), uses)?;
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
     fn edit(&mut self, request: &Request) -> Done {
         match request {
             Request::InterfaceCreate(spec) => self.create(spec),
@@ -92,14 +78,6 @@ impl Editor<'_> {
             }
             Request::InterfaceMac { name, mac } => {
                 self.setting(name, Key::Mac(name.clone()), mac.map(Value::Mac))
-            }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => {
-                let table = Some(*table).filter(|t| *t != 0).map(Value::Number);
-                self.setting(name, Key::Binding(name.clone(), *family), table)
             }
             Request::AddressAdd { interface, address } => self.add_address(interface, address),
             Request::AddressDel { interface, address } => {
@@ -151,8 +129,7 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.lcp(other)? => Ok(()),
-            other if self.ip(other)? || self.mroute(other)? => Ok(()),
+            other if self.lcp(other)? || self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -210,10 +187,7 @@ impl Editor<'_> {
         let mut parts = vec![
             Key::Mac(own()),
             Key::Mtu(own()),
-            Key::Binding(own(), Family::V4),
-            Key::Binding(own(), Family::V6),
             Key::Addresses(own()),
-            Key::Unnumbered(own()),
             Key::Lcp(own()),
             Key::Up(own()),
         ];
@@ -295,7 +269,7 @@ impl Editor<'_> {
         let mut touched = self.parts(name);
         if self.state.is_needed(&key) {
             touched.extend(self.objects_that_refer());
-            let all = self.state.from(Key::Unnumbered(String::new()));
+            let all = self.state.from(Key::RouteFiles(0));
             touched.extend(all.map(|(k, _)| k.clone()));
         }
         touched.push(key);
@@ -512,9 +486,7 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Interface(n) => Key::Interface(new(n)),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
-        Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
-        Key::Unnumbered(n) => Key::Unnumbered(new(n)),
         Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),
@@ -547,7 +519,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             interface: other_name(&it.interface, from, to),
             ..it.as_ref().clone()
         })),
-        Value::Unnumbered(it) => Value::Unnumbered(Arc::new(other_name(it, from, to))),
         Value::Stream(spec) => {
             let mut spec = spec.as_ref().clone();
             let name = spec.enter.interface.take();

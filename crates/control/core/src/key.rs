@@ -23,12 +23,8 @@ pub enum Key {
     Mac(String),
     /// Its MTU, when one was asked for.
     Mtu(String),
-    /// The table it is bound to, when not 0.
-    Binding(String, Family),
     /// Its addresses.
     Addresses(String),
-    /// Whose addresses it uses, when they are not its own.
-    Unnumbered(String),
     /// Files whose routes a table has, in the order they were loaded.
     RouteFiles(u32),
     /// A source's route.
@@ -99,12 +95,10 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// MAC address.
     Mac(Mac),
-    /// A number: MTU, table.
+    /// A number: MTU.
     Number(u32),
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
-    /// The name of an interface.
-    Unnumbered(Arc<String>),
     /// Files in order.
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
@@ -136,9 +130,7 @@ impl Key {
         match self {
             Key::Mac(name)
             | Key::Mtu(name)
-            | Key::Binding(name, _)
             | Key::Addresses(name)
-            | Key::Unnumbered(name)
             | Key::Lcp(name)
             | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
@@ -218,8 +210,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         (Key::Interface(_), Value::Kind(kind)) => {
             kind.references(&mut |class, value| tell_reference(class, &value, tell));
         }
-        (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
-        (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::Lcp(_), Value::Lcp(pair)) => {
             // Its name begins with that of what it stands on, so its key is larger.
             if let Some(parent) = pair.parent_tap() {

@@ -67,12 +67,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             mtu: Some(*mtu),
         },
-        (Key::Binding(name, family), Value::Number(table)) => Request::InterfaceTable {
-            name: name.clone(),
-            family: *family,
-            table: *table,
-        },
-        (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
         (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
         (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
@@ -104,12 +98,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             mtu: None,
         },
-        (Key::Binding(name, family), _) => Request::InterfaceTable {
-            name: name.clone(),
-            family: *family,
-            table: 0,
-        },
-        (Key::Unnumbered(name), _) => unnumbered(name, None),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::Mroute(it), _) => mroute_del(it),
@@ -139,13 +127,6 @@ fn mroute_del(it: &MrouteKey) -> Request {
         group,
         source,
         table,
-    }
-}
-
-fn unnumbered(name: &str, uses: Option<&str>) -> Request {
-    Request::InterfaceUnnumbered {
-        name: name.to_owned(),
-        uses: uses.map(str::to_owned),
     }
 }
 

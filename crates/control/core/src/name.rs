@@ -11,7 +11,6 @@ impl Key {
             Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
-            Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
                 let mut name = route.prefix.to_string();
@@ -39,11 +38,9 @@ impl Key {
                 format!("{} on {} of {}", it.2, it.1, it.0),
             ),
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
-            Key::Interface(name)
-            | Key::Mac(name)
-            | Key::Mtu(name)
-            | Key::Binding(name, _)
-            | Key::Up(name) => (ObjectKind::Interface, name.clone()),
+            Key::Interface(name) | Key::Mac(name) | Key::Mtu(name) | Key::Up(name) => {
+                (ObjectKind::Interface, name.clone())
+            }
         }
     }
 }
@@ -55,7 +52,8 @@ impl Key {
             Key::Interface(name) => format!(
                 "interface {name} is deleted and created again: its traffic stops meanwhile"
             ),
-            Key::Addresses(name) | Key::Unnumbered(name) => format!(
+            Key::Setting(it) if !it.class().def().interrupts.is_empty() => it.interruption(),
+            Key::Addresses(name) => format!(
                 "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
             ),
             Key::Lcp(name) => format!(
@@ -73,7 +71,6 @@ impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Key::Global(key) | Key::Setting(key) => write!(f, "{key}"),
-            Key::Unnumbered(name) => write!(f, "{name}, which uses its addresses"),
             other => {
                 let (kind, name) = other.called();
                 write!(f, "{kind} {name}")

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use volley_model::{
     IfAddress, InterfaceKind, Mac, ModelError, Path, Prefix, Request, Route, RouteLoad, RouteSource,
 };
+use volley_object::{Class, Classes, ObjectKey};
 
 /// One request to the handlers, and those that take it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,12 +116,11 @@ impl<'a> Planner<'a> {
             owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
         };
         let carries = |key: &&Key| match key {
-            Key::Interface(_)
-            | Key::Addresses(_)
-            | Key::Unnumbered(_)
-            | Key::Lcp(_)
-            | Key::RouteFiles(_) => true,
-            Key::Setting(it) => !it.class().def().one_of.is_empty(),
+            Key::Interface(_) | Key::Addresses(_) | Key::Lcp(_) | Key::RouteFiles(_) => true,
+            Key::Setting(it) => {
+                let def = it.class().def();
+                !def.one_of.is_empty() || !def.interrupts.is_empty()
+            }
             _ => false,
         };
         let listed = self.again.iter().filter(carries);
@@ -142,25 +142,23 @@ impl<'a> Planner<'a> {
     /// Finds what cannot be changed where it stands, and what leans on that.
     fn find_again(&mut self, asked: &BTreeSet<Key>) {
         let mut first: Vec<Key> = asked.iter().cloned().collect();
+        let classes = volley_object::classes();
         for key in self.touched.keys() {
+            if let Key::Setting(it) = key {
+                first.extend(self.behind(it, &classes));
+            }
             match key {
                 Key::Global(it) | Key::Setting(it)
                     if it.class().def().recreate && self.differs(key) =>
                 {
                     first.push(key.clone());
                 }
-                Key::Interface(_) | Key::Stream(_) | Key::Lcp(_) | Key::Unnumbered(_)
-                    if self.differs(key) =>
-                {
+                Key::Interface(_) | Key::Stream(_) | Key::Lcp(_) if self.differs(key) => {
                     first.push(key.clone());
                 }
                 // Nothing that it took it takes now: there is nothing to be kept.
                 Key::Mroute(_) if self.differs(key) && self.nothing_left_of(key) => {
                     first.push(key.clone());
-                }
-                Key::Binding(name, _) => {
-                    first.push(Key::Addresses(name.clone()));
-                    first.extend(self.sharers(name));
                 }
                 Key::RouteFiles(table) if !self.only_more_files(key) => {
                     first.push(key.clone());
@@ -212,15 +210,29 @@ impl<'a> Planner<'a> {
         leaning.into_iter().for_each(|key| self.make_again(key));
     }
 
-    /// Who shares addresses with an interface: none of them may while its table changes.
-    fn sharers(&self, name: &str) -> Vec<Key> {
-        let all = self.now.from(Key::Unnumbered(String::new()));
-        let all = all.take_while(|(k, _)| matches!(k, Key::Unnumbered(_)));
-        let shares = |(k, v): &(&Key, &Value)| {
-            let lends = matches!(v, Value::Unnumbered(it) if **it == name);
-            lends || k.owner() == Some(name)
+    /// What comes after a setting of an interface and does not stay while the setting changes: addresses, and objects of
+    /// classes that say so and refer to the interface.
+    fn behind(&self, setting: &ObjectKey, classes: &Classes) -> Vec<Key> {
+        let mut found = Vec::new();
+        let Some(name) = setting.owner() else {
+            return found;
         };
-        all.filter(shares).map(|(k, _)| k.clone()).collect()
+        if setting.class().def().before_addresses {
+            found.push(Key::Addresses(name.to_owned()));
+        }
+        let comes_after = |c: &&Class| c.def().after.contains(&setting.class().name());
+        for class in classes.iter().filter(comes_after) {
+            let all = self.now.from(Key::Setting(ObjectKey::least_of(class)));
+            let same =
+                |(key, _): &(&Key, &Value)| matches!(key, Key::Setting(it) if it.class() == class);
+            let refers = |(_, value): &(&Key, &Value)| match value {
+                Value::Object(object) => object.refers_to("interface", name),
+                _ => false,
+            };
+            let all = all.take_while(same).filter(refers);
+            found.extend(all.map(|(key, _)| key.clone()));
+        }
+        found
     }
 
     fn nothing_left_of(&self, key: &Key) -> bool {

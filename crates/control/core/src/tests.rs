@@ -3,6 +3,40 @@
 use volley_model::*;
 use volley_object::Object;
 
+/// The table of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_bound", before_addresses)]
+#[object(formerly = "interface-test-bound name=interface")]
+#[object(set = "set interface (ip@family=ip4 | ip6@family=ip6) table <interface> <table>")]
+struct Bound {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// IP version.
+    #[object(key)]
+    family: Family,
+    /// Table.
+    #[object(default = 0, needs = "table")]
+    table: u32,
+}
+
+/// Uses the addresses of another interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_lent", after = "test_bound", recreate)]
+#[object(interrupts = "<interface> is cut off")]
+#[object(
+    set = "test lent <interface> <uses>",
+    unset = "test unlent <interface>"
+)]
+struct Lent {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// The other one.
+    #[object(needs = "interface")]
+    uses: String,
+}
+
 /// Sends what one interface receives out of another one.
 #[derive(Object)]
 #[object(class = "test_binding", one_of = "test_l2")]
@@ -52,11 +86,18 @@ pub(crate) fn request(line: &str) -> Request {
             name: own(1),
             mtu: Some(words[2].parse().unwrap()),
         },
-        "bind" => Request::InterfaceTable {
-            name: own(1),
+        "bind" => Request::set(&Bound {
+            interface: own(1),
             family: Family::V4,
             table: words[2].parse().unwrap(),
-        },
+        })
+        .unwrap(),
+        "lent" => {
+            // The class that comes first is registered first.
+            Bound::class().unwrap();
+            let (interface, uses) = (own(1), own(2));
+            Request::set(&Lent { interface, uses }).unwrap()
+        }
         "address" => Request::AddressAdd {
             interface: own(1),
             address: words[2].parse().unwrap(),
@@ -124,6 +165,34 @@ impl crate::Executor for Told {
 
 fn said(told: &Told) -> Vec<String> {
     std::mem::take(&mut told.done.borrow_mut())
+}
+
+#[test]
+fn what_comes_after_a_setting_is_created_again_with_it() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let first = [
+        "create pg a",
+        "create pg b",
+        "create pg c",
+        "table 7",
+        "lent b a",
+    ];
+    core.run(&all(&first), &told).unwrap();
+    core.run(&all(&["address a 192.0.2.1/24"]), &told).unwrap();
+    said(&told);
+    let done = core.run(&all(&["bind a 7", "bind c 7"]), &told).unwrap();
+    assert_eq!(
+        said(&told),
+        [
+            "set interface ip address del a 192.0.2.1/24",
+            "test unlent b",
+            "set interface ip table a 7",
+            "set interface ip table c 7",
+            "test lent b a",
+            "set interface ip address a 192.0.2.1/24",
+        ]
+    );
+    assert!(done.notes.contains(&"b is cut off".to_owned()), "{done:?}");
 }
 
 #[test]

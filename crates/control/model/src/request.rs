@@ -57,22 +57,6 @@ pub enum Request {
         /// New name, which nobody has.
         new_name: String,
     },
-    /// Bind it to an IP table of one family. It must have no address of that family yet.
-    InterfaceTable {
-        /// Interface.
-        name: String,
-        /// IP version.
-        family: Family,
-        /// Table, which must exist.
-        table: u32,
-    },
-    /// Have an interface use the addresses of another, or none but its own.
-    InterfaceUnnumbered {
-        /// Interface, which has no addresses of its own.
-        name: String,
-        /// Whose addresses; none = nobody's.
-        uses: Option<String>,
-    },
     /// Add an address.
     AddressAdd {
         /// Interface.
@@ -247,6 +231,14 @@ impl Request {
     /// Creates or changes an object; an error when a value is out of its range.
     pub fn set(object: &impl Object) -> Result<Request, FieldError> {
         object.instance().map(Request::Set)
+    }
+
+    /// Creates or changes an object of the class of this name, by the names of its fields.
+    pub fn set_fields(
+        class: &str,
+        fields: &[(&str, volley_object::Value)],
+    ) -> Result<Request, FieldError> {
+        Instance::of_fields(class, fields).map(Request::Set)
     }
 
     /// Removes an object, or gives a setting its defaults back.

@@ -98,9 +98,6 @@ impl Display for Request {
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
             }
-            Request::InterfaceTable { .. } | Request::InterfaceUnnumbered { .. } => {
-                self.spell_ip(f)
-            }
             Request::AddressAdd { interface, address } => {
                 write!(
                     f,
@@ -131,27 +128,6 @@ impl Display for Request {
 }
 
 impl Request {
-    /// What interfaces do with IP packets, and how paths share flows.
-    fn spell_ip(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => {
-                write!(f, "set interface {} table {name} {table}", ip(*family))
-            }
-            Request::InterfaceUnnumbered { name, uses } => match uses {
-                Some(uses) => {
-                    let name = del_apart(name);
-                    write!(f, "set interface unnumbered {name} use {uses}")
-                }
-                None => write!(f, "set interface unnumbered del {name}"),
-            },
-            _ => Ok(()),
-        }
-    }
-
     /// Workers and what they poll.
     fn spell_workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

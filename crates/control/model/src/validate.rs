@@ -55,9 +55,9 @@ impl Request {
                 mac.map_or(Ok(()), unicast)
             }
             Request::InterfaceRename { name, new_name } => two(name, new_name),
-            Request::InterfaceDelete { name }
-            | Request::InterfaceState { name, .. }
-            | Request::InterfaceTable { name, .. } => interface(name),
+            Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
+                interface(name)
+            }
             Request::AddressAdd {
                 interface: name,
                 address,
@@ -108,10 +108,6 @@ fn workers(request: &Request) -> Check {
     crate::bridge::validate(request)?;
     crate::mroute::validate(request)?;
     match request {
-        Request::InterfaceUnnumbered { name, uses } => match uses {
-            Some(uses) => two(name, uses),
-            None => interface(name),
-        },
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
         Request::LogLevel { module, .. } => match module {
             Some(module) => crate::log::check_log_module(module),

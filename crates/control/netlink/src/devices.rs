@@ -8,6 +8,7 @@ use volley_model::reply::{InterfaceRow, LcpRow};
 use volley_model::{
     Family, InterfaceKind, InterfaceSpec, LcpTap, Request, SubInterfaceSpec, VlanTag,
 };
+use volley_object::{FieldType, Value};
 
 /// The kernel's main table.
 const MAIN: u32 = 254;
@@ -275,10 +276,13 @@ fn bind(name: &str, table: u32, tables: &HashSet<(Family, u32)>) -> Vec<Request>
         .into_iter()
         .filter(|f| !tables.contains(&(*f, table)));
     let tables = missing.map(|family| Request::TableAdd { family, table });
-    let binds = families.map(|family| Request::InterfaceTable {
-        name: name.to_owned(),
-        family,
-        table,
+    let binds = families.into_iter().filter_map(|family| {
+        let fields = [
+            ("interface", Value::text(name)),
+            ("family", family.to_value()),
+            ("table", table.to_value()),
+        ];
+        Request::set_fields("interface_table", &fields).ok()
     });
     tables.chain(binds).collect()
 }

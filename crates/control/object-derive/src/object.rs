@@ -20,9 +20,12 @@ struct OfClass {
     example: Option<LitStr>,
     check: Option<ExprPath>,
     recreate: bool,
-    formerly: Option<LitStr>,
     machine: bool,
     after: Vec<LitStr>,
+    before_addresses: bool,
+    at_creation: bool,
+    interrupts: Option<LitStr>,
+    formerly: Option<LitStr>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -102,14 +105,17 @@ fn class_definition(
         unset,
         unset_any,
         after,
+        recreate,
+        before_addresses,
+        at_creation,
         ..
     } = class;
+    let (interrupts, formerly) = (class.interrupts.iter(), class.formerly.iter());
     let one_of = class.one_of.iter();
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
-    let recreate = class.recreate;
-    let (formerly, machine) = (class.formerly.iter(), class.machine);
+    let machine = class.machine;
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -120,9 +126,12 @@ fn class_definition(
         #(class.one_of = #one_of;)*
         #(class.example = #example;)*
         class.recreate = #recreate;
-        #(class.formerly = #formerly;)*
         class.machine = #machine;
         class.after = ::std::vec![#(#after),*];
+        class.before_addresses = #before_addresses;
+        class.at_creation = #at_creation;
+        #(class.interrupts = #interrupts;)*
+        #(class.formerly = #formerly;)*
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -226,9 +235,13 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("recreate") => of.recreate = true,
                 Some("machine") => of.machine = true,
                 Some("after") => of.after.push(meta.value()?.parse()?),
+                Some("before_addresses") => of.before_addresses = true,
+                Some("at_creation") => of.at_creation = true,
+                Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine, after or formerly";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine, after, \
+                         before_addresses, at_creation, interrupts or formerly";
                     return Err(meta.error(known));
                 }
             }

@@ -195,12 +195,23 @@ pub struct ClassDef {
     pub one_of: &'static str,
     /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
     pub recreate: bool,
-    /// Name of the request that older commits of the journal have for an object; empty = none.
-    pub formerly: &'static str,
+    /// Classes whose objects come first: they are created before and removed behind an object, such as those that its texts
+    /// name. When one of them that is a setting of an interface to which the object refers changes, the object is removed
+    /// before and created again behind.
+    pub after: Vec<&'static str>,
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,
-    /// Classes whose objects the texts of an object may name: they are created before and removed behind it.
-    pub after: Vec<&'static str>,
+    /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
+    /// added again behind.
+    pub before_addresses: bool,
+    /// A setting that interfaces are created with and deleted with: it takes a request of its own only where its interface
+    /// stays.
+    pub at_creation: bool,
+    /// What traffic notices when an object is created again; `<field>` is the value of a field of the key.
+    pub interrupts: &'static str,
+    /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
+    /// another name: commits that they wrote have such requests.
+    pub formerly: &'static str,
 }
 
 impl ClassDef {
@@ -218,9 +229,12 @@ impl ClassDef {
             unset_any: Vec::new(),
             one_of: "",
             recreate: false,
-            formerly: "",
-            machine: false,
             after: Vec::new(),
+            machine: false,
+            before_addresses: false,
+            at_creation: false,
+            interrupts: "",
+            formerly: "",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Objects of a class, and their keys.
 
+use crate::FieldError;
 use crate::class::{Class, Strength};
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
@@ -104,6 +105,15 @@ impl ObjectKey {
         spell(pattern, &Instance::new(self.class.clone(), slots))
     }
 
+    /// What traffic notices when the object is created again, see [`crate::ClassDef::interrupts`].
+    pub fn interruption(&self) -> String {
+        let fields = self.class.keys().iter().zip(self.values.iter());
+        fields.fold(
+            self.class.def().interrupts.to_owned(),
+            |text, (field, value)| text.replace(&format!("<{}>", field.name), &value.to_string()),
+        )
+    }
+
     /// The command that every class has: `default CLASS KEY...`.
     pub fn default_command(&self) -> String {
         let words = self.values.iter().map(Value::word);
@@ -157,6 +167,22 @@ impl Instance {
         class
             .instance(class.fields().iter().map(value).collect())
             .ok()
+    }
+
+    /// An object of the class of this name, from some of its fields by name; the others get their defaults.
+    pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Instance, FieldError> {
+        let classes = crate::registry::classes();
+        let class = classes.get(class).ok_or_else(|| FieldError {
+            field: "class",
+            why: format!("must be registered: {class}"),
+        })?;
+        let value = |name: &str| {
+            fields
+                .iter()
+                .find(|(n, _)| *n == name)
+                .map(|it| it.1.clone())
+        };
+        class.instance(class.fields().iter().map(|f| value(f.name)).collect())
     }
 
     /// The class.
@@ -225,6 +251,13 @@ impl Instance {
             let is_it = of == class && value.as_text() == Some(name);
             found |= is_it && strength == Strength::PartOf;
         });
+        found
+    }
+
+    /// Whether a field names the object of `class` by this name.
+    pub fn refers_to(&self, class: &str, name: &str) -> bool {
+        let mut found = false;
+        self.references(&mut |of, value, _| found |= of == class && value.as_text() == Some(name));
         found
     }
 

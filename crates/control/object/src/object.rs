@@ -25,6 +25,11 @@ use crate::{DefinitionError, FieldError};
 /// - `after = "path_header"`: a class whose objects the texts of an object may name; any number. Objects of that class are
 ///   created before and removed behind it.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
+/// - `after = "class"`: settings of that class come first, and an object is created again where one of its interfaces gets
+///   another; any number. `before_addresses`: the same for the addresses of the interface, which have no class.
+/// - `at_creation`: interfaces are created with such a setting, see [`crate::ClassDef::at_creation`].
+/// - `interrupts = "..."`: what traffic notices when an object is created again; differences of configurations show it.
+/// - `formerly = "name old=new"`: the request of earlier versions, which commits of that time have.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///
 /// Attributes of a field:

@@ -123,6 +123,10 @@ impl Classes {
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
+        let single = def.fields.iter().filter(|f| !f.key).count() == 1;
+        if def.at_creation && !(is_alone && single) {
+            return refuse("a setting that interfaces are created with is one value".into());
+        }
         let mut rank = self.rank_after(def)?;
         let mut keys_end = false;
         for (at, field) in def.fields.iter().enumerate() {

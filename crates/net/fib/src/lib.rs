@@ -20,5 +20,7 @@ mod source;
 
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
-pub use model::{DirectedBroadcast, Multipath, StaticNeighbor, classes, own};
+pub use model::{
+    DirectedBroadcast, InterfaceTable, Multipath, StaticNeighbor, Unnumbered, classes, own,
+};
 pub use source::*;

@@ -1,10 +1,11 @@
 //! Objects of the FIB: settings of the router and of interfaces.
 
+use crate::family::Af;
 use crate::source::Fib;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::Rc;
-use volley_model::{Applied, Mac, Owners};
+use volley_model::{Applied, Mac, Owners, key_value};
 use volley_object::{Class, DefinitionError, FieldError, FieldType, Object};
 
 /// Sharing of a route's flows among its paths (multipath).
@@ -84,12 +85,67 @@ impl StaticNeighbor {
     }
 }
 
+/// IP table (VRF) of an interface, for one IP version. The addresses of the interface move to the table.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "interface_table", file = "interface.table.*")]
+#[object(set = "set interface (ip@family=ip4 | ip6@family=ip6) table <interface> <table>")]
+#[object(example = "set interface ip table pg0 7")]
+#[object(before_addresses, formerly = "interface-table name=interface")]
+pub struct InterfaceTable {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// IP version.
+    #[object(key)]
+    pub family: Af,
+    /// IP table in which packets that the interface receives are looked up.
+    #[object(default = 0, needs = "table", example = "7")]
+    pub table: u32,
+}
+
+/// Unnumbered interface: an interface without addresses that uses those of another interface (RFC 1812, 2.2.7).
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "unnumbered", file = "interface.unnumbered", check = Unnumbered::check)]
+#[object(set = "set interface unnumbered <interface> use <uses>")]
+#[object(unset = "set interface unnumbered del <interface>")]
+#[object(example = "set interface unnumbered pg0 use pg1")]
+#[object(
+    recreate,
+    after = "interface_table",
+    formerly = "interface-unnumbered name=interface"
+)]
+#[object(
+    interrupts = "the addresses of <interface> are removed and added again: traffic to and from them stops meanwhile"
+)]
+pub struct Unnumbered {
+    /// Interface without addresses.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Interface whose addresses are used.
+    #[object(needs = "interface")]
+    pub uses: String,
+}
+
+impl Unnumbered {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.uses == self.interface {
+            true => Err(FieldError {
+                field: "uses",
+                why: "must be another interface, not the interface of its own".into(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![
         Multipath::class()?,
         DirectedBroadcast::class()?,
         StaticNeighbor::class()?,
+        InterfaceTable::class()?,
+        Unnumbered::class()?,
     ])
 }
 
@@ -117,6 +173,19 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         let on = now.is_some_and(|it| it.enabled);
         let interface = key.owner().unwrap_or_default();
         shared.borrow_mut().directed_broadcast_of(interface, on)
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<InterfaceTable>| {
+        let table = now.map_or(0, |it| it.table);
+        let interface = key.owner().unwrap_or_default();
+        let mut fib = shared.borrow_mut();
+        fib.bind(interface, key_value(key, 1), table)
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<Unnumbered>| {
+        let interface = key.owner().unwrap_or_default();
+        let uses = now.as_ref().map(|it| it.uses.as_str());
+        shared.borrow_mut().unnumbered(interface, uses)
     })?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
-use volley_fib::StaticNeighbor;
+use volley_fib::{InterfaceTable, StaticNeighbor};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_memif::model::MemifSocket;
 use volley_model::{
@@ -97,11 +97,6 @@ fn family() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::V4), Just(Family::V6)]
 }
 
-fn unnumbered() -> impl Strategy<Value = Request> {
-    (name(), proptest::option::of(name()))
-        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
-}
-
 /// An object of any registered class: it is set, or removed.
 fn object() -> impl Strategy<Value = Request> {
     crate::objects::register().unwrap();
@@ -130,15 +125,17 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), prop::option::of(1000u32..1003)).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), prop::option::of(mac())).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         8 => object(),
-        1 => unnumbered(),
     ]
 }
 
 fn bind() -> impl Strategy<Value = Request> {
-    (name(), family(), 0u32..3).prop_map(|(name, family, table)| Request::InterfaceTable {
-        name,
-        family,
-        table,
+    (name(), family(), 0u32..3).prop_map(|(interface, family, table)| {
+        let bound = InterfaceTable {
+            interface,
+            family,
+            table,
+        };
+        Request::set(&bound).unwrap()
     })
 }
 

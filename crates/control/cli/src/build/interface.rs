@@ -104,7 +104,7 @@ pub(super) fn stray(word: &str, column: usize) -> Result<(), SyntaxError> {
 }
 
 pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let (family, del) = (args.family(), args.has("del"));
+    let del = args.has("del");
     Ok(match id {
         Id::SetState => {
             let name = args.text()?;
@@ -137,11 +137,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             name: args.text()?,
             new_name: args.text()?,
         },
-        Id::SetTable => Request::InterfaceTable {
-            name: args.text()?,
-            family,
-            table: args.number32()?,
-        },
         Id::SetAddress if del => Request::AddressDel {
             interface: args.text()?,
             address: args.read()?,
@@ -152,17 +147,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         },
         _ => Request::InterfaceDelete { name: args.text()? },
     })
-}
-
-/// `set interface unnumbered`.
-pub(super) fn unnumbered(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let del = args.has("del");
-    let name = args.text()?;
-    let uses = match del {
-        true => None,
-        false => Some(args.text()?),
-    };
-    Ok(Request::InterfaceUnnumbered { name, uses })
 }
 
 pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {

@@ -210,11 +210,9 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetMtu
         | Id::SetMac
         | Id::SetName
-        | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
-        Id::SetUnnumbered => interface::unnumbered(args)?,
         Id::ClearNeighbors => interface::clear_neighbors(args),
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,

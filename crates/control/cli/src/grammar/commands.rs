@@ -181,9 +181,6 @@ commands! {
         "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module memif";
     WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
-    SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";
-    SetUnnumbered: "set interface unnumbered (del <interface> | <interface> use <interface>)",
-        "Have an interface without addresses use those of another, or no longer.", "set interface unnumbered pg0 use pg1";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",

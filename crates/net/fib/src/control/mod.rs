@@ -60,12 +60,6 @@ impl Handler for Fib {
                 let done = self.del_table(*family, *table);
                 self.said(done).map(|()| Applied::one())
             }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => self.bind(name, *family, *table),
-            Request::InterfaceUnnumbered { name, uses } => self.unnumbered(name, uses.as_deref()),
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 self.give_way(iface, *address);
                 let done = self.add_address(iface, *address);
@@ -145,7 +139,8 @@ enum Change {
 type Undo<F> = (Prefix<F>, Option<Vec<Path>>);
 
 impl Fib {
-    fn bind(&mut self, name: &str, family: Af, table: u32) -> Done {
+    /// Binds an interface to a table of a family.
+    pub(crate) fn bind(&mut self, name: &str, family: Af, table: u32) -> Done {
         let iface = self.named(name)?;
         let same = self.interface_table(iface, family) == table;
         let done = self.bind_interface(iface, family, table);
@@ -158,7 +153,8 @@ impl Fib {
         })
     }
 
-    fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
+    /// Has an interface use the addresses of another, or no longer.
+    pub(crate) fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
         let iface = self.named(name)?;
         let lender = uses.map(|uses| self.named(uses)).transpose()?;
         let done = self.set_unnumbered(iface, lender);

@@ -291,13 +291,8 @@ fn neighbors_tables_and_interfaces_are_shown() {
         },
     )
     .unwrap();
-    let bind = Request::InterfaceTable {
-        name: "pg1".into(),
-        family: Family::V4,
-        table: 7,
-    };
-    assert_eq!(run(&mut fib, bind.clone()), Ok(Applied::one()));
-    assert_eq!(run(&mut fib, bind), Ok(Applied::nothing()));
+    assert_eq!(fib.bind("pg1", Family::V4, 7), Ok(Applied::one()));
+    assert_eq!(fib.bind("pg1", Family::V4, 7), Ok(Applied::nothing()));
     let Some(Ok(Reply::Tables(t))) = fib.query(&Query::Tables {
         family: Some(Family::V4),
     }) else {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
+use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
 use volley_model::{
     AdminState, Applied, Family, InterfaceKind, InterfaceSpec, Neighbor, Path, PathTarget, Request,
@@ -95,10 +96,11 @@ impl Dice {
                 name: self.interface(),
                 state: [AdminState::Up, AdminState::Down][self.below(2) as usize],
             },
-            4 => Request::InterfaceMtu {
-                name: self.interface(),
-                mtu: Some(60 + self.below(3000) as u32),
-            },
+            4 => Request::set(&Mtu {
+                interface: self.interface(),
+                mtu: 68 + self.below(3000) as u32,
+            })
+            .unwrap(),
             5 => Request::AddressAdd {
                 interface: self.interface(),
                 address: address(self),

@@ -35,12 +35,6 @@ const SPELLINGS: &[(&str, &str)] = &[
         "set int ip addr del pg0 192.0.2.1/24",
         "set interface ip address del pg0 192.0.2.1/24",
     ),
-    ("set interface ip table pg0 7", ""),
-    ("set interface ip6 table pg0 7", ""),
-    (
-        "set interface mtu packet 1500 pg0",
-        "set interface mtu 1500 pg0",
-    ),
     ("ip table add 7", ""),
     (
         "set ip neighbor static pg1 192.0.2.2 02fe.0000.0001",
@@ -300,10 +294,6 @@ const ERRORS: &[(&str, &str)] = &[
     (
         "set ip neighbor pg0 10.0.0.1 02:00:00:00:01",
         "column 30: '02:00:00:00:01' is not a MAC address",
-    ),
-    (
-        "set interface mtu 20 pg0",
-        "column 19: mtu 20 is not valid: it must be 68 to 65535",
     ),
     (
         "packet-generator new interface pg0 template { eth }",

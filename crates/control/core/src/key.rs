@@ -26,10 +26,6 @@ pub enum Key {
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// Its MAC address, when one was asked for.
-    Mac(String),
-    /// Its MTU, when one was asked for.
-    Mtu(String),
     /// Its addresses.
     Addresses(String),
     /// A neighbour on it.
@@ -110,8 +106,6 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// MAC address.
     Mac(Mac),
-    /// A number: MTU.
-    Number(u32),
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
     /// Files in order.
@@ -143,12 +137,9 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::Mac(name)
-            | Key::Mtu(name)
-            | Key::Addresses(name)
-            | Key::Neighbor(name, _)
-            | Key::Lcp(name)
-            | Key::Up(name) => Some(name),
+            Key::Addresses(name) | Key::Neighbor(name, _) | Key::Lcp(name) | Key::Up(name) => {
+                Some(name)
+            }
             Key::Feature(it) => Some(&it.0),
             Key::Setting(it) => it.owner(),
             _ => None,
@@ -157,7 +148,10 @@ impl Key {
 
     /// True for a setting of an interface that is created and deleted with it.
     pub(crate) fn is_setting(&self) -> bool {
-        matches!(self, Key::Mac(_) | Key::Mtu(_) | Key::Up(_))
+        match self {
+            Key::Setting(it) => it.class().def().at_creation,
+            other => matches!(other, Key::Up(_)),
+        }
     }
 
     /// True for what other programs than the operator put there: not part of a configuration that is saved or replaced.

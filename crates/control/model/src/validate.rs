@@ -48,14 +48,6 @@ impl Request {
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
-            Request::InterfaceMtu { name, mtu } => {
-                interface(name)?;
-                mtu.map_or(Ok(()), |mtu| within("mtu", mtu, limits::MTU))
-            }
-            Request::InterfaceMac { name, mac } => {
-                interface(name)?;
-                mac.map_or(Ok(()), unicast)
-            }
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)

@@ -183,8 +183,6 @@ commands! {
         "set path-batcher header tag length 4 next-at 2 next 0x800 ip4 after 0x88b5 ethernet field color 8 8";
     DeletePathHeader: "delete path-batcher header <name>", "Forget a protocol.", "delete path-batcher header tag";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
-    SetMtu: "set interface mtu ([packet] <mtu> | default) <interface>", "Set the L3 MTU of an interface, or its default again.", "set interface mtu 1500 pg0";
-    SetMac: "set interface mac address <interface> (<mac> | default)", "Set the MAC address of an interface, or its default again.", "set interface mac address pg0 02:fe:00:00:00:01";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
     SetVectorSize: "set vector-size <n>", "Give vectors at most so many packets, while packets flow, until Volley ends.", "set vector-size 128";
     SetLogLevel: "set log level (<level> | default) [module <module>]",

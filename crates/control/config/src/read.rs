@@ -300,6 +300,12 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     let state = section
         .get("state")
         .map_or(Some(AdminState::Up), |f| f.one_of(&states));
+    // Before the kind is looked at: all errors of a file are told at once.
+    let at = plan.interfaces.len();
+    if let Some(name) = &name {
+        object::of_interface(&section, name, plan);
+    }
+    let at_creation = std::mem::take(&mut plan.at_creation);
     let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
         return;
     };
@@ -310,9 +316,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
         mac: None,
         mtu: None,
     };
-    let at = plan.interfaces.len();
-    object::of_interface(&section, &name, plan);
-    for setting in std::mem::take(&mut plan.at_creation) {
+    for setting in at_creation {
         if let Err(error) = spec.create_with(&setting) {
             section.error(error);
         }

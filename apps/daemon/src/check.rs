@@ -13,9 +13,10 @@ use volley_config::Config;
 use volley_control::{Core, Executor, Probe, TransactionError};
 use volley_graph::{Clock, Worker};
 use volley_model::{
-    Applied, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, Mac, ModelError, Request,
+    Applied, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, ModelError, Request,
     StreamSource,
 };
+use volley_object::Instance;
 
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +110,8 @@ struct Dry {
 }
 
 impl Probe for Dry {
-    fn hardware(&self, interface: &str) -> Option<(Mac, u32)> {
-        self.stack.hardware(interface)
+    fn by_first_name(&self, interface: &str) -> Vec<Instance> {
+        self.stack.by_first_name(interface)
     }
 
     fn explain(&self, request: &Request, error: ModelError) -> ModelError {

@@ -11,6 +11,7 @@ use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
 use volley_fib::StaticNeighbor;
+use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
 use volley_model::{
     AdminState, Applied, Family, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget, Request,
@@ -96,10 +97,11 @@ impl Dice {
                 name: self.interface(),
                 state: [AdminState::Up, AdminState::Down][self.below(2) as usize],
             },
-            4 => Request::InterfaceMtu {
-                name: self.interface(),
-                mtu: Some(60 + self.below(3000) as u32),
-            },
+            4 => Request::set(&Mtu {
+                interface: self.interface(),
+                mtu: 68 + self.below(3000) as u32,
+            })
+            .unwrap(),
             5 => Request::AddressAdd {
                 interface: self.interface(),
                 address: address(self),

@@ -100,7 +100,7 @@ fn faults_of_requests() -> [Fault; 6] {
         ),
         (
             "/v1/requests",
-            br#"{"interface-mtu":{"name":"pg0","mtu":5}}"#.to_vec(),
+            br#"{"set":{"class":"mtu","interface":"pg0","mtu":5}}"#.to_vec(),
             422,
             "invalid",
             "mtu",

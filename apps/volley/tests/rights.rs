@@ -153,8 +153,8 @@ fn every_path_of_the_http_interface_has_its_role() {
             let (url, method) = (url(path, operation), method.to_uppercase());
             let mut words = vec!["-X", &method, "-m", "5", &url[..]];
             let body = match path.as_str() {
-                "/v1/requests" => r#"{"interface-mtu":{"name":"pg0","mtu":1400}}"#,
-                "/v1/transactions" => r#"[{"interface-mtu":{"name":"pg0","mtu":1400}}]"#,
+                "/v1/requests" => r#"{"set":{"class":"mtu","interface":"pg0","mtu":1400}}"#,
+                "/v1/transactions" => r#"[{"set":{"class":"mtu","interface":"pg0","mtu":1400}}]"#,
                 "/v1/config/rollback" => r#"{"number":1}"#,
                 "/v1/config/diff" => r#"{"from":"running","to":"running"}"#,
                 "/v1/config/confirm" | "/v1/config/history" => "",
@@ -487,7 +487,7 @@ fn each_token_has_its_name_and_its_role() {
         call(port, &format!("Authorization: Bearer {token}"), path, body)
     };
     let clear = Some(r#"{"clear":"errors"}"#);
-    let mtu = Some(r#"{"interface-mtu":{"name":"pg0","mtu":1400}}"#);
+    let mtu = Some(r#"{"set":{"class":"mtu","interface":"pg0","mtu":1400}}"#);
     for (token, statuses) in [
         (READ, ["200", "403", "403"]),
         (OPERATE, ["200", "200", "403"]),

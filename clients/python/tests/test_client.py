@@ -62,7 +62,7 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(Refused) as caught:
             self.volley.transaction([
                 {"table-add": {"family": "ip4", "table": 77}},
-                {"interface-mtu": {"name": "no-such", "mtu": 1500}},
+                {"set": {"class": "mtu", "interface": "no-such", "mtu": 1500}},
             ])
         self.assertEqual((caught.exception.code, caught.exception.index), ("not-found", 1))
         self.assertEqual(self.volley.state(), before)

@@ -324,8 +324,8 @@ fn static_neighbours_are_parts_of_their_interface() {
 struct Nothing;
 
 impl volley_control::Probe for Nothing {
-    fn hardware(&self, _: &str) -> Option<(volley_model::Mac, u32)> {
-        None
+    fn by_first_name(&self, _: &str) -> Vec<volley_object::Instance> {
+        Vec::new()
     }
 }
 

@@ -254,6 +254,12 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
     ("set interface mld pg0 on often", "'often'"),
     ("set interface rx-mode pg0 sometimes", "'sometimes'"),
+    ("set interface mtu 20 pg0", "from 68 to 65535, not '20'"),
+    (
+        "set interface mac address pg0 01:00:5e:00:00:01",
+        "must be a unicast address",
+    ),
+    ("set interface unnumbered pg0 use pg0", "another interface"),
     (
         "set interface rx-placement pg0 queue 1024 auto",
         "queue must be a number from 0 to 1023",
@@ -435,6 +441,18 @@ fn wrong_keys_of_interfaces_are_refused_at_their_place() {
 
 /// Lines, and how their requests are spelled; empty = in the same way.
 const SPELLINGS: &[(&str, &str)] = &[
+    ("set interface ip table pg0 7", ""),
+    ("set interface ip6 table pg0 7", ""),
+    ("set interface ip table pg0 0", ""),
+    ("set interface unnumbered pg0 use pg1", ""),
+    ("set interface unnumbered del pg0", ""),
+    ("set int mtu packet 1500 pg0", "set interface mtu 1500 pg0"),
+    ("set interface mtu default pg0", ""),
+    (
+        "set interface mac address pg0 02:FE:00:00:00:01",
+        "set interface mac address pg0 02:fe:00:00:00:01",
+    ),
+    ("set interface mac address pg0 default", ""),
     ("set ip icmp", "set ip icmp"),
     ("set ip icmp errors on rate 1000", "set ip icmp"),
     ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),

@@ -13,10 +13,12 @@ use volley_cli::{NameKind, Names};
 use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError, requests};
 use volley_http::RunningState;
 use volley_http::metrics::Latencies;
+use volley_iface::MacAddress;
 use volley_model::{
     Applied, Client, InterfaceKind, Mac, ModelError, ObjectKind, Query, Reply, Request,
 };
 use volley_netlink::LcpSync;
+use volley_object::{Instance, Object};
 use volley_ping::ProbeId;
 
 /// How long a worker may take to use a change.
@@ -291,10 +293,13 @@ impl Daemon {
 }
 
 impl Probe for Stack {
-    fn hardware(&self, interface: &str) -> Option<(Mac, u32)> {
+    fn by_first_name(&self, interface: &str) -> Vec<Instance> {
         let all = self.interfaces.borrow();
-        let found = all.by_name(interface)?;
-        Some((Mac(found.mac), found.mtu))
+        let mac = all.by_name(interface).and_then(|found| {
+            let (interface, mac) = (interface.to_owned(), Mac(found.mac));
+            MacAddress { interface, mac }.instance().ok()
+        });
+        mac.into_iter().collect()
     }
 
     fn explain(&self, request: &Request, error: ModelError) -> ModelError {

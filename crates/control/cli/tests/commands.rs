@@ -35,12 +35,6 @@ const SPELLINGS: &[(&str, &str)] = &[
         "set int ip addr del pg0 192.0.2.1/24",
         "set interface ip address del pg0 192.0.2.1/24",
     ),
-    ("set interface ip table pg0 7", ""),
-    ("set interface ip6 table pg0 7", ""),
-    (
-        "set interface mtu packet 1500 pg0",
-        "set interface mtu 1500 pg0",
-    ),
     ("ip table add 7", ""),
     (
         "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000",
@@ -288,10 +282,6 @@ const ERRORS: &[(&str, &str)] = &[
     (
         "ip route add ::/0 via 10.0.0.1",
         "column 23: next hop 10.0.0.1 for IPv6 is not supported; give an IPv6 next hop",
-    ),
-    (
-        "set interface mtu 20 pg0",
-        "column 19: mtu 20 is not valid: it must be 68 to 65535",
     ),
     (
         "packet-generator new interface pg0 template { eth }",

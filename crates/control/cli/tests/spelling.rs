@@ -353,10 +353,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
             name,
             state: AdminState::Down
         }),
-        (name(), prop::option::of(68u32..=65_535))
-            .prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
-        (name(), prop::option::of(mac()))
-            .prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         interface_life(),
         lcp(),
         bridge(),

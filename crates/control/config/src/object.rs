@@ -248,7 +248,7 @@ fn plan_of(object: Instance, plan: &mut Plan) {
     let refers = |f: &FieldDef| f.reference.is_some();
     let class = object.class();
     match class.fields().iter().any(refers) {
-        _ if interface_key(class).is_some() => plan.of_interface(Request::Set(object)),
+        _ if interface_key(class).is_some() => plan.of_interface(object),
         true => plan.late(Request::Set(object)),
         false => plan.early(Request::Set(object)),
     }

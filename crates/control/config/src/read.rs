@@ -13,6 +13,7 @@ use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
     InterfaceSpec, IsaChoice, LcpTap, ObjectKind, Pace, PcapFiles, Repeat, Request, Switch, limits,
 };
+use volley_object::Instance;
 
 /// Requests by the step they belong to. Later steps need earlier ones.
 #[derive(Default)]
@@ -22,6 +23,8 @@ pub(crate) struct Plan {
     objects: Vec<Request>,
     states: Vec<Request>,
     starts: Vec<Request>,
+    /// Settings that the interface which is being read is created with.
+    at_creation: Vec<Instance>,
     names: Names,
     table_ids: Names,
     pub(crate) streams: Names,
@@ -49,8 +52,11 @@ impl Plan {
     }
 
     /// Adds a setting of an interface.
-    pub(crate) fn of_interface(&mut self, request: Request) {
-        self.interfaces.push(request);
+    pub(crate) fn of_interface(&mut self, setting: Instance) {
+        match setting.class().def().at_creation {
+            true => self.at_creation.push(setting),
+            false => self.interfaces.push(Request::Set(setting)),
+        }
     }
 
     /// Adds a request that comes when everything else stands.
@@ -277,27 +283,35 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
         .required("name")
         .and_then(|f| f.declares(ObjectKind::Interface, &mut plan.names));
     let kind = kind(&section);
-    let mac = section.get("mac").and_then(|f| f.read());
-    let mtu = section.get("mtu").and_then(|f| f.uint32(limits::MTU));
     let states = [("up", AdminState::Up), ("down", AdminState::Down)];
     let state = section
         .get("state")
         .map_or(Some(AdminState::Up), |f| f.one_of(&states));
+    // Before the kind is looked at: all errors of a file are told at once.
+    let at = plan.interfaces.len();
+    if let Some(name) = &name {
+        object::of_interface(&section, name, plan);
+    }
+    let at_creation = std::mem::take(&mut plan.at_creation);
     let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
         return;
     };
     let is_pg = kind == InterfaceKind::Pg;
-    let spec = InterfaceSpec {
+    let mut spec = InterfaceSpec {
         name: name.clone(),
         kind,
-        mac,
-        mtu,
+        mac: None,
+        mtu: None,
     };
+    for setting in at_creation {
+        if let Err(error) = spec.create_with(&setting) {
+            section.error(error);
+        }
+    }
     let create = Request::InterfaceCreate(spec);
     if valid(&section, &create) {
-        plan.interfaces.push(create);
+        plan.interfaces.insert(at, create);
     }
-    object::of_interface(&section, &name, plan);
     lcp(&section, &name, plan);
     addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {

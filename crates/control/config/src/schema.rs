@@ -136,11 +136,6 @@ pub(crate) static INTERFACE: Table = many(
             "kind",
             "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user, dpdk or sub-interface",
         ),
-        k(
-            "mac",
-            "MAC address (that of the kernel's interface, where there is one; else made up)",
-        ),
-        k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
         k("lcp", "name of its twin in the Linux kernel (it has none)"),

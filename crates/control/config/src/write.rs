@@ -11,6 +11,7 @@ use volley_model::{
     SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
     XdpSpec,
 };
+use volley_object::Instance;
 
 /// A text in quotes, as TOML wants it.
 pub(crate) fn quoted(text: impl Display) -> String {
@@ -245,8 +246,12 @@ fn interface(spec: &InterfaceSpec) -> Keys {
         other => other.name(),
     };
     keys.text("kind", kind);
-    keys.maybe("mac", spec.mac);
-    keys.maybe_plain("mtu", spec.mtu);
+    for (class, value) in spec.settings() {
+        let setting = Instance::of_value(class, &spec.name, value);
+        if let Ok(Written::Interface(_, key, text)) = setting.as_ref().map(object_write::written) {
+            keys.plain(key, text);
+        }
+    }
     match &spec.kind {
         InterfaceKind::Pg => {}
         InterfaceKind::Pcap(files) => {

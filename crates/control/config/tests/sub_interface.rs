@@ -22,6 +22,7 @@ mtu = 1400
 
 #[test]
 fn they_are_read_and_written() {
+    volley_iface::classes().unwrap();
     let requests = parse(TEXT).unwrap().requests;
     let created = |requests: &[volley_model::Request]| -> Vec<String> {
         let lines = requests.iter().map(|r| r.to_string());
@@ -39,6 +40,7 @@ fn they_are_read_and_written() {
 /// Twins in the kernel, one of each kind, and what they stand on.
 #[test]
 fn their_twins_are_read_and_written() {
+    volley_iface::classes().unwrap();
     let text = TEXT
         .replace(
             "kind = \"pg\"\n",
@@ -76,6 +78,7 @@ fn their_twins_are_read_and_written() {
 
 #[test]
 fn errors_name_their_place() {
+    volley_iface::classes().unwrap();
     let error = |more: &str, name: &str| {
         let text = format!(
             "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n[[interface]]\nname = \"{name}\"\nkind = \"sub-interface\"\n{more}\n"

@@ -6,6 +6,7 @@ use crate::plan::Probe;
 use crate::secret::hidden;
 use crate::state::{Changes, State};
 use crate::transaction::{Executor, Progress, Transaction, TransactionError};
+use std::sync::Arc;
 use volley_model::{Applied, ObjectKind, Request};
 
 /// The desired state and its transactions. One transaction is carried out at a time: begin, advance, end.
@@ -53,8 +54,8 @@ impl Core {
 
     /// Ends a transaction: it holds and is told, or the state is as before. Returns its number when it holds.
     ///
-    /// `probe` tells what the interfaces are like now: one whose MAC address was made from the name that it had at first
-    /// keeps that address under its new name.
+    /// `probe` tells what an interface has by the name that it had at first, such as a MAC address: the interface keeps that
+    /// under a new name.
     pub fn end(
         &mut self,
         transaction: Transaction,
@@ -80,10 +81,15 @@ impl Core {
                 .edit(&Request::InterfaceCreate(spec), &mut changes);
         }
         for name in renamed {
-            let key = Key::Mac(name.clone());
-            let bare = self.state.has(&Key::Interface(name.clone())) && !self.state.has(&key);
-            if let Some((mac, _)) = probe.hardware(&name).filter(|_| bare) {
-                self.state.put(&mut changes, key, Some(Value::Mac(mac)));
+            if !self.state.has(&Key::Interface(name.clone())) {
+                continue;
+            }
+            for setting in probe.by_first_name(&name) {
+                let key = Key::object(setting.key());
+                if !self.state.has(&key) {
+                    let value = Value::Object(Arc::new(setting));
+                    self.state.put(&mut changes, key, Some(value));
+                }
             }
         }
         self.transactions += 1;

@@ -7,6 +7,7 @@ use volley_model::{
     AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Request,
     Route, RouteLoad, RouteSource, Switch,
 };
+use volley_object::Instance;
 
 mod mroute;
 mod object;
@@ -72,12 +73,6 @@ impl Editor<'_> {
             Request::InterfaceState { name, state } => {
                 let up = (*state == AdminState::Up).then_some(Value::Present);
                 self.setting(name, Key::Up(name.clone()), up)
-            }
-            Request::InterfaceMtu { name, mtu } => {
-                self.setting(name, Key::Mtu(name.clone()), mtu.map(Value::Number))
-            }
-            Request::InterfaceMac { name, mac } => {
-                self.setting(name, Key::Mac(name.clone()), mac.map(Value::Mac))
             }
             Request::AddressAdd { interface, address } => self.add_address(interface, address),
             Request::AddressDel { interface, address } => {
@@ -172,11 +167,11 @@ impl Editor<'_> {
             _ => {}
         }
         self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
-        if let Some(mac) = spec.mac {
-            self.put(Key::Mac(name()), Value::Mac(mac));
-        }
-        if let Some(mtu) = spec.mtu {
-            self.put(Key::Mtu(name()), Value::Number(mtu));
+        for (class, value) in spec.settings() {
+            let setting = Instance::of_value(class, &spec.name, value);
+            let setting = setting.map_err(|e| ModelError::invalid(class, e))?;
+            let key = Key::object(setting.key());
+            self.put(key, Value::Object(Arc::new(setting)));
         }
         Ok(())
     }
@@ -184,13 +179,7 @@ impl Editor<'_> {
     /// Everything that is a part of an interface.
     fn parts(&self, name: &str) -> Vec<Key> {
         let own = || name.to_owned();
-        let mut parts = vec![
-            Key::Mac(own()),
-            Key::Mtu(own()),
-            Key::Addresses(own()),
-            Key::Lcp(own()),
-            Key::Up(own()),
-        ];
+        let mut parts = vec![Key::Addresses(own()), Key::Lcp(own()), Key::Up(own())];
         parts.extend(self.objects_of(name));
         let first = Key::Feature(Box::new((own(), String::new(), String::new())));
         let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
@@ -484,8 +473,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     match key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
-        Key::Mac(n) => Key::Mac(new(n)),
-        Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),

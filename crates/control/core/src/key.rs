@@ -19,10 +19,6 @@ pub enum Key {
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// Its MAC address, when one was asked for.
-    Mac(String),
-    /// Its MTU, when one was asked for.
-    Mtu(String),
     /// Its addresses.
     Addresses(String),
     /// Files whose routes a table has, in the order they were loaded.
@@ -95,8 +91,6 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// MAC address.
     Mac(Mac),
-    /// A number: MTU.
-    Number(u32),
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
     /// Files in order.
@@ -128,11 +122,7 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::Mac(name)
-            | Key::Mtu(name)
-            | Key::Addresses(name)
-            | Key::Lcp(name)
-            | Key::Up(name) => Some(name),
+            Key::Addresses(name) | Key::Lcp(name) | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
             Key::Setting(it) => it.owner(),
             _ => None,
@@ -141,7 +131,10 @@ impl Key {
 
     /// True for a setting of an interface that is created and deleted with it.
     pub(crate) fn is_setting(&self) -> bool {
-        matches!(self, Key::Mac(_) | Key::Mtu(_) | Key::Up(_))
+        match self {
+            Key::Setting(it) => it.class().def().at_creation,
+            other => matches!(other, Key::Up(_)),
+        }
     }
 
     /// True for what other programs than the operator put there: not part of a configuration that is saved or replaced.

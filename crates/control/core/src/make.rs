@@ -3,26 +3,28 @@
 use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, route};
 use volley_model::{AdminState, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
+use volley_object::ObjectKey;
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
 
-/// An interface with the MAC address and MTU it begins with.
+/// An interface with the settings that it is created with.
 pub(crate) fn create_interface(name: &str, kind: &InterfaceKind, get: Get<'_, '_>) -> Request {
-    let mac = match get(&Key::Mac(name.to_owned())) {
-        Some(Value::Mac(mac)) => Some(*mac),
-        _ => None,
-    };
-    let mtu = match get(&Key::Mtu(name.to_owned())) {
-        Some(Value::Number(mtu)) => Some(*mtu),
-        _ => None,
-    };
-    Request::InterfaceCreate(InterfaceSpec {
+    let mut spec = InterfaceSpec {
         name: name.to_owned(),
         kind: kind.clone(),
-        mac,
-        mtu,
-    })
+        mac: None,
+        mtu: None,
+    };
+    let classes = volley_object::classes();
+    for class in classes.iter().filter(|class| class.def().at_creation) {
+        let key = Key::Setting(ObjectKey::first_of(class, name));
+        if let Some(Value::Object(setting)) = get(&key) {
+            let done = spec.create_with(setting);
+            debug_assert!(done.is_ok(), "{done:?}");
+        }
+    }
+    Request::InterfaceCreate(spec)
 }
 
 /// An interface with everything that goes with it when it is deleted.
@@ -59,14 +61,6 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
-        (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
-            name: name.clone(),
-            mac: Some(*mac),
-        },
-        (Key::Mtu(name), Value::Number(mtu)) => Request::InterfaceMtu {
-            name: name.clone(),
-            mtu: Some(*mtu),
-        },
         (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
         (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
@@ -90,14 +84,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             table: *table,
         },
         (Key::Interface(name), _) => Request::InterfaceDelete { name: name.clone() },
-        (Key::Mac(name), _) => Request::InterfaceMac {
-            name: name.clone(),
-            mac: None,
-        },
-        (Key::Mtu(name), _) => Request::InterfaceMtu {
-            name: name.clone(),
-            mtu: None,
-        },
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::Mroute(it), _) => mroute_del(it),

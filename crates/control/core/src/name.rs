@@ -38,9 +38,7 @@ impl Key {
                 format!("{} on {} of {}", it.2, it.1, it.0),
             ),
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
-            Key::Interface(name) | Key::Mac(name) | Key::Mtu(name) | Key::Up(name) => {
-                (ObjectKind::Interface, name.clone())
-            }
+            Key::Interface(name) | Key::Up(name) => (ObjectKind::Interface, name.clone()),
         }
     }
 }

@@ -6,9 +6,9 @@ use crate::state::{Changes, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use volley_model::{
-    IfAddress, InterfaceKind, Mac, ModelError, Path, Prefix, Request, Route, RouteLoad, RouteSource,
+    IfAddress, InterfaceKind, ModelError, Path, Prefix, Request, Route, RouteLoad, RouteSource,
 };
-use volley_object::{Class, Classes, ObjectKey};
+use volley_object::{Class, Classes, Instance, ObjectKey};
 
 /// One request to the handlers, and those that take it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Step {
 
 /// What the desired state does not tell of an interface.
 pub trait Probe {
-    /// Its MAC address and MTU now.
-    fn hardware(&self, interface: &str) -> Option<(Mac, u32)>;
+    /// Settings that the name which it had at first decided, and that it keeps under a new name.
+    fn by_first_name(&self, interface: &str) -> Vec<Instance>;
 
     /// A refusal by the desired state, in the words of who knows more.
     fn explain(&self, _request: &Request, error: ModelError) -> ModelError {
@@ -35,8 +35,8 @@ pub trait Probe {
 pub struct NoProbe;
 
 impl Probe for NoProbe {
-    fn hardware(&self, _: &str) -> Option<(Mac, u32)> {
-        None
+    fn by_first_name(&self, _: &str) -> Vec<Instance> {
+        Vec::new()
     }
 }
 
@@ -381,8 +381,8 @@ impl<'a> Planner<'a> {
                 let undo = vec![Request::InterfaceDelete { name: name.clone() }];
                 steps.push(Step { request, undo });
             }
-            (Key::Mac(name) | Key::Mtu(name), _) => {
-                if !self.interface_is_made(name) {
+            (Key::Setting(it), _) if it.class().def().at_creation => {
+                if !self.interface_is_made(it.owner().unwrap_or_default()) {
                     self.bring_plain(key, before, now, steps);
                 }
             }

@@ -1,7 +1,7 @@
 //! Requests in a short form, for tests.
 
 use volley_model::*;
-use volley_object::Object;
+use volley_object::{Instance, Object};
 
 /// The table of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -64,6 +64,7 @@ struct Loop {
 
 /// `create pg NAME`, `delete NAME`, `up NAME`, `address NAME A/L`, `route PREFIX INTERFACE`, ...
 pub(crate) fn request(line: &str) -> Request {
+    volley_iface::classes().unwrap();
     let words: Vec<&str> = line.split(' ').collect();
     let own = |i: usize| words[i].to_owned();
     match words[0] {
@@ -82,10 +83,10 @@ pub(crate) fn request(line: &str) -> Request {
             name: own(1),
             state: AdminState::Up,
         },
-        "mtu" => Request::InterfaceMtu {
-            name: own(1),
-            mtu: Some(words[2].parse().unwrap()),
-        },
+        "mtu" => {
+            let mtu = volley_object::Value::Number(words[2].parse().unwrap());
+            Request::Set(Instance::of_value("mtu", &own(1), mtu).unwrap())
+        }
         "bind" => Request::set(&Bound {
             interface: own(1),
             family: Family::V4,
@@ -142,8 +143,9 @@ struct Told {
 }
 
 impl crate::Probe for Told {
-    fn hardware(&self, _: &str) -> Option<(Mac, u32)> {
-        Some((Mac([2, 0, 0, 0, 0, 1]), 9000))
+    fn by_first_name(&self, interface: &str) -> Vec<Instance> {
+        let mac = volley_object::Value::text("02:00:00:00:00:01");
+        vec![Instance::of_value("mac", interface, mac).unwrap()]
     }
 }
 

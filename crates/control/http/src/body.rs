@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn errors_name_request_and_key() {
         let body = br#"[{"address-add":{"interface":"pg0","address":"10.0.0.1/24"}},
-            {"interface-mtu":{"name":"pg0","mtu":"large"}}]"#;
+            {"address-add":{"interface":5,"address":"10.0.0.2/24"}}]"#;
         let problem = read_transaction(body).unwrap_err();
         assert_eq!(problem.index, Some(1));
-        assert_eq!(problem.place.as_deref(), Some("[1].interface-mtu.mtu"));
+        assert_eq!(problem.place.as_deref(), Some("[1].address-add.interface"));
         assert!(problem.message.contains("line 2"), "{}", problem.message);
         let problem = read_request(br#"{"interface-delete":{"name":"a","x":1}}"#).unwrap_err();
         assert!(

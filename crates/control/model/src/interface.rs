@@ -1,5 +1,6 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
+use crate::ModelError;
 use crate::addr::Mac;
 use crate::dpdk::DpdkSpec;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
@@ -9,7 +10,7 @@ use crate::vhost::VhostSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use volley_object::Value;
+use volley_object::{FieldType, Instance, Value};
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,28 @@ pub struct InterfaceSpec {
     /// L3 MTU in bytes; none = the kind's default (9000).
     #[serde(default)]
     pub mtu: Option<u32>,
+}
+
+impl InterfaceSpec {
+    /// The settings that the interface is created with: class and value of each. Their classes say `at_creation`.
+    pub fn settings(&self) -> Vec<(&'static str, Value)> {
+        let mac = self.mac.map(|it| ("mac", it.to_value()));
+        let mtu = self.mtu.map(|it| ("mtu", it.to_value()));
+        mac.into_iter().chain(mtu).collect()
+    }
+
+    /// Adds a setting that the interface is created with; an error where there is no such one.
+    pub fn create_with(&mut self, setting: &Instance) -> Result<(), ModelError> {
+        match setting.class().name() {
+            "mac" => self.mac = setting.field(1),
+            "mtu" => self.mtu = setting.field(1),
+            other => {
+                let why = "interfaces are created with a MAC address and an MTU";
+                return Err(ModelError::invalid(other, why));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What stands behind an interface.

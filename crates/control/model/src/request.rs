@@ -1,6 +1,6 @@
 //! Every configuration change as one typed value.
 
-use crate::addr::{Family, IfAddress, Mac, Prefix};
+use crate::addr::{Family, IfAddress, Prefix};
 use crate::interface::{AdminState, Feature, InterfaceSpec};
 use crate::lcp::LcpTap;
 use crate::log::LogLevel;
@@ -31,24 +31,6 @@ pub enum Request {
         name: String,
         /// New state.
         state: AdminState,
-    },
-    /// Set the L3 MTU of an interface, or its default again.
-    InterfaceMtu {
-        /// Interface.
-        name: String,
-        /// Bytes, 68..=65535. Without a value the interface has its default: the MTU of the kernel's interface behind it,
-        /// or that of its kind.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        mtu: Option<u32>,
-    },
-    /// Set the MAC address of an interface, or its default again.
-    InterfaceMac {
-        /// Interface.
-        name: String,
-        /// Unicast address. Without a value the interface has its default: the address of the device behind it, or one
-        /// derived from the machine and the interface's name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        mac: Option<Mac>,
     },
     /// Give it another name.
     InterfaceRename {

@@ -88,13 +88,6 @@ impl Display for Request {
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
             }
-            Request::InterfaceMtu { name, mtu } => {
-                write!(f, "set interface mtu {} {name}", or_default(mtu.as_ref()))
-            }
-            Request::InterfaceMac { name, mac } => {
-                let mac = or_default(mac.as_ref());
-                write!(f, "set interface mac address {name} {mac}")
-            }
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
             }
@@ -428,9 +421,4 @@ impl Display for PcapTrace {
         write!(f, " file {}", file(&self.file))?;
         opt(f, "filter", self.filter.as_deref().map(quote))
     }
-}
-
-/// A value, or the word for the default.
-fn or_default(value: Option<&impl Display>) -> String {
-    value.map_or_else(|| "default".to_owned(), ToString::to_string)
 }

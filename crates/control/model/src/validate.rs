@@ -46,14 +46,6 @@ impl Request {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
-            Request::InterfaceMtu { name, mtu } => {
-                interface(name)?;
-                mtu.map_or(Ok(()), |mtu| within("mtu", mtu, limits::MTU))
-            }
-            Request::InterfaceMac { name, mac } => {
-                interface(name)?;
-                mac.map_or(Ok(()), unicast)
-            }
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)

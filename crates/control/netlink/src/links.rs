@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow};
 use volley_model::{AdminState, IfAddress, Mac, Request, VlanTag};
-use volley_object::Value;
+use volley_object::{FieldType, Instance, Value};
 
 /// The request for a static neighbour, by the fields of its class; without a MAC address, for none. None where the class
 /// does not take the values.
@@ -342,10 +342,8 @@ impl SyncView<'_> {
         if kernel == volley {
             agreed.mtu = Some(volley);
         } else if agreed.mtu == Some(volley) {
-            todo.requests.push(Request::InterfaceMtu {
-                name: name(),
-                mtu: Some(kernel),
-            });
+            let mtu = Instance::of_value("mtu", &self.row.name, kernel.to_value());
+            todo.requests.extend(mtu.ok().map(Request::Set));
         } else {
             todo.orders.push((index, Order::Mtu(volley)));
         }

@@ -185,6 +185,16 @@ impl Instance {
         class.instance(class.fields().iter().map(|f| value(f.name)).collect())
     }
 
+    /// A setting of one value: of the class of this name, and of the object that it is a part of.
+    pub fn of_value(class: &str, owner: &str, value: Value) -> Result<Instance, FieldError> {
+        let classes = crate::registry::classes();
+        let names = |class: &Class| class.fields().iter().map(|f| f.name).collect::<Vec<_>>();
+        let fields = classes.get(class).map(names).unwrap_or_default();
+        let values = [Value::text(owner), value];
+        let fields: Vec<(&str, Value)> = fields.into_iter().zip(values).collect();
+        Instance::of_fields(class, &fields)
+    }
+
     /// The class.
     pub fn class(&self) -> &Class {
         &self.class

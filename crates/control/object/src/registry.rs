@@ -83,15 +83,19 @@ impl Classes {
         Ok(class)
     }
 
-    /// The smallest rank of a class that comes after others.
-    fn rank_after(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
+    /// The rank of a class as far as the classes that come first decide it.
+    fn rank_behind(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
+        let refuse = |why: String| Err(DefinitionError::new(def.name, why));
+        let keys = def.fields.iter().filter(|f| f.key).count();
+        if def.at_creation && (keys, def.fields.len()) != (1, 2) {
+            return refuse("a setting that interfaces are created with is one value".into());
+        }
         let mut rank = 0;
-        for name in &def.after {
-            let Some(other) = self.get(name) else {
-                let why = format!("it comes after {name}, which no class is called");
-                return Err(DefinitionError::new(def.name, why + ": register it first"));
-            };
-            rank = rank.max(other.rank() + 1);
+        for first in &def.after {
+            match self.get(first) {
+                Some(other) => rank = rank.max(other.rank() + 1),
+                None => return refuse(format!("it comes after {first}: register that one first")),
+            }
         }
         Ok(rank)
     }
@@ -123,11 +127,7 @@ impl Classes {
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
-        let single = def.fields.iter().filter(|f| !f.key).count() == 1;
-        if def.at_creation && !(is_alone && single) {
-            return refuse("a setting that interfaces are created with is one value".into());
-        }
-        let mut rank = self.rank_after(def)?;
+        let mut rank = self.rank_behind(def)?;
         let mut keys_end = false;
         for (at, field) in def.fields.iter().enumerate() {
             let name = field.name;

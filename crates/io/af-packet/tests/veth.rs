@@ -1,6 +1,7 @@
 //! Host interfaces on veth pairs: two namespaces joined by Volley.
 
 use std::time::Duration;
+use volley_iface::Mtu;
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
 use volley_model::{InterfaceKind, PacketSpec, Request, Switch};
 
@@ -337,11 +338,11 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
         bed.pings_soon(0, "10.0.0.2", 8972),
         "rings of slots for 1,500 bytes would cut it"
     );
-    let set = |mtu| Request::InterfaceMtu {
-        name: "a".into(),
-        mtu: Some(mtu),
+    let set = |interface: &str, mtu| {
+        let interface = interface.to_owned();
+        Request::set(&Mtu { interface, mtu }).unwrap()
     };
-    daemon.must(set(4000));
+    daemon.must(set("a", 4000));
     assert_eq!(mtu(&daemon, "a"), 4000);
     let link = must(5, "ip", &["link", "show", &ends[0]]);
     assert!(link.contains("mtu 9000"), "more room is kept: {link}");
@@ -355,10 +356,7 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
     let kind = ["mtu", "1500", "type", "macvlan"];
     if run(5, "ip", &[&words[..], &kind].concat()).status.success() {
         daemon.create("c", on(&upper), None);
-        let refused = daemon.ask(Request::InterfaceMtu {
-            name: "c".into(),
-            mtu: Some(20_000),
-        });
+        let refused = daemon.ask(set("c", 20_000));
         let refused = refused.unwrap_err().to_string();
         let part = format!("the kernel's interface {upper} has MTU 1500 and does not take 20000");
         assert!(refused.contains(&part), "{refused}");

@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::time::Duration;
 use support::*;
-use volley_iface::{Promiscuous, ReceiveMode};
+use volley_iface::{MacAddress, Mtu, Promiscuous, ReceiveMode};
 use volley_linux::testbed::Daemon;
 use volley_model::{DpdkDevice, DpdkSpec, InterfaceKind, MemifRole, MemifSpec, Request, RxMode};
 
@@ -189,13 +189,14 @@ fn settings_are_asked_of_the_port() {
     let mut daemon = daemon(None);
     daemon.must(create("n", vdev("net_null5")));
     let name = || "n".to_owned();
-    daemon.must(Request::InterfaceMac {
-        name: name(),
-        mac: Some("02:00:00:00:00:77".parse().unwrap()),
-    });
-    let mtu = |mtu| Request::InterfaceMtu {
-        name: name(),
-        mtu: Some(mtu),
+    let mac = MacAddress {
+        interface: name(),
+        mac: "02:00:00:00:00:77".parse().unwrap(),
+    };
+    daemon.must(Request::set(&mac).unwrap());
+    let mtu = |mtu| {
+        let interface = name();
+        Request::set(&Mtu { interface, mtu }).unwrap()
     };
     let mode = |mode| {
         let interface = name();

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_iface::{IfCounts, NewInterface, ReceiveMode};
+use volley_iface::{IfCounts, Mtu, NewInterface, ReceiveMode};
 use volley_linux::Namespace;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
 use volley_model::{
@@ -313,10 +313,8 @@ fn admin_state_and_mtu_are_those_of_the_kernels_end() {
     });
     daemon.must(set(AdminState::Up));
     pings(&bed, &mut daemon, 0, 56);
-    daemon.must(Request::InterfaceMtu {
-        name: "a".into(),
-        mtu: Some(4000),
-    });
+    let (interface, mtu) = ("a".to_owned(), 4000);
+    daemon.must(Request::set(&Mtu { interface, mtu }).unwrap());
     assert!(bed.ip(0, "link show e").contains("mtu 4000"));
     daemon.stop();
 }

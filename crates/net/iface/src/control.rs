@@ -44,7 +44,7 @@ impl InterfaceHandler {
         done.map(|()| Applied::one()).map_err(|e| self.explain(e))
     }
 
-    fn set_mtu(&self, name: &str, mtu: Option<u32>) -> Result<Applied, ModelError> {
+    pub(crate) fn set_mtu(&self, name: &str, mtu: Option<u32>) -> Result<Applied, ModelError> {
         if let Some(mtu) = mtu {
             return self.update(name, |p| p.set_mtu(mtu), |i| i.set_mtu(mtu));
         }
@@ -59,7 +59,7 @@ impl InterfaceHandler {
         self.update(name, ask, |i| i.unset_mtu(holds.get()))
     }
 
-    fn set_mac(&self, name: &str, mac: Option<Mac>) -> Result<Applied, ModelError> {
+    pub(crate) fn set_mac(&self, name: &str, mac: Option<Mac>) -> Result<Applied, ModelError> {
         if let Some(mac) = mac {
             return self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0);
         }
@@ -345,8 +345,6 @@ impl Handler for InterfaceHandler {
             Request::InterfaceState { name, state } => {
                 Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
             }
-            Request::InterfaceMtu { name, mtu } => Some(self.set_mtu(name, *mtu)),
-            Request::InterfaceMac { name, mac } => Some(self.set_mac(name, *mac)),
             Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
                 let moves = self.interfaces.borrow_mut().rebalance();
                 moves.make();

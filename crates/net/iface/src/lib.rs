@@ -31,7 +31,7 @@ pub use driver::NewInterface;
 pub use error::IfError;
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use link_local::{LinkLocalSender, LinkSource};
-pub use model::{Description, Promiscuous, ReceiveMode, RxPlacement, classes};
+pub use model::{Description, MacAddress, Mtu, Promiscuous, ReceiveMode, RxPlacement, classes};
 pub use node::interface_output::InterfaceOutput;
 pub use offload::{Fault, Payload, complete_checksum as finish_checksum};
 pub use queue_assignment::QueueMover;

@@ -2,8 +2,51 @@
 
 use crate::control::InterfaceHandler;
 use crate::registry::Registry;
-use volley_model::{Applied, RxMode, Switch, key_value};
+use volley_model::{Applied, Mac, RxMode, Switch, key_value};
 use volley_object::{Class, DefinitionError, FieldError, Object};
+
+/// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "mtu", file = "interface.mtu", at_creation)]
+#[object(set = "set interface mtu <mtu> <interface>")]
+#[object(set = "set interface mtu packet <mtu> <interface>")]
+#[object(unset = "set interface mtu default <interface>")]
+#[object(example = "set interface mtu 1500 pg0")]
+pub struct Mtu {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// L3 MTU: length of the longest IP packet.
+    #[object(range = 68u32..=65535, unit = "bytes", example = "1500")]
+    pub mtu: u32,
+}
+
+/// MAC address of an interface. Without this setting, an interface has the address of the device behind it, or one that is
+/// derived from the machine and from the name of the interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "mac", file = "interface.mac", at_creation, check = MacAddress::check)]
+#[object(set = "set interface mac address <interface> <mac>")]
+#[object(unset = "set interface mac address <interface> default")]
+#[object(example = "set interface mac address pg0 02:fe:00:00:00:01")]
+pub struct MacAddress {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Unicast MAC address.
+    pub mac: Mac,
+}
+
+impl MacAddress {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.mac.is_multicast() || self.mac.0 == [0; 6] {
+            true => Err(FieldError {
+                field: "mac",
+                why: "must be a unicast address (first octet even) and not zero".into(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
 
 /// Promiscuous mode: the interface receives frames for any MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -86,6 +129,8 @@ impl Description {
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![
+        Mtu::class()?,
+        MacAddress::class()?,
         Promiscuous::class()?,
         ReceiveMode::class()?,
         RxPlacement::class()?,
@@ -95,6 +140,14 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
 
 /// Makes the handler the owner of its classes.
 pub(crate) fn own(registry: &mut Registry, handler: &InterfaceHandler) {
+    let shared = handler.clone();
+    registry.own(move |key, now: Option<Mtu>| {
+        shared.set_mtu(key.owner().unwrap_or_default(), now.map(|it| it.mtu))
+    });
+    let shared = handler.clone();
+    registry.own(move |key, now: Option<MacAddress>| {
+        shared.set_mac(key.owner().unwrap_or_default(), now.map(|it| it.mac))
+    });
     let shared = handler.clone();
     registry.own(move |key, now: Option<Promiscuous>| {
         let on = now.is_some_and(|it| it.enabled);

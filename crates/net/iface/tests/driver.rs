@@ -9,7 +9,8 @@ use volley_graph::{
 };
 use volley_iface::driver::{Caps, Port, PortRefusal};
 use volley_iface::{
-    Change, Direction, Flag, Link, NewInterface, Promiscuous, ReceiveMode, Registry,
+    Change, Direction, Flag, Link, MacAddress, Mtu, NewInterface, Promiscuous, ReceiveMode,
+    Registry,
 };
 use volley_model::{
     AdminState, Applied, Clear, Mac, ModelError, Query, Reply, Request, RxMode, Switch,
@@ -112,6 +113,11 @@ fn an_interface_comes_with_its_node_or_not_at_all() {
     assert_eq!(attach("t0"), Ok(index), "the number is used again");
 }
 
+fn set_mtu(interface: &str, mtu: u32) -> Request {
+    let interface = interface.to_owned();
+    Request::set(&Mtu { interface, mtu }).unwrap()
+}
+
 /// One change of each setting that a driver is asked about.
 fn changes_of(name: &str) -> [Request; 5] {
     let name = || name.to_owned();
@@ -121,14 +127,12 @@ fn changes_of(name: &str) -> [Request; 5] {
             name: name(),
             state,
         },
-        Request::InterfaceMac {
-            name: name(),
-            mac: Some(mac),
-        },
-        Request::InterfaceMtu {
-            name: name(),
-            mtu: Some(1400),
-        },
+        Request::set(&MacAddress {
+            interface: name(),
+            mac,
+        })
+        .unwrap(),
+        set_mtu(&name(), 1400),
         Request::set(&ReceiveMode {
             interface: name(),
             mode,
@@ -180,11 +184,9 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
     let table = registry.table();
     assert!(table.has(index.0, Flag::Up) && table.has(index.0, Flag::Promiscuous));
     assert!(!table.may_sleep(index.0, u64::MAX));
-    let too_long = Request::InterfaceMtu {
-        name: name(),
-        mtu: Some(9000),
-    };
-    let why = apply(&mut registry, too_long).unwrap_err().to_string();
+    let why = apply(&mut registry, set_mtu(&name(), 9000))
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("1500 at most"), "{why}");
     let Reply::Hardware(shown) = show(&mut registry, Query::Hardware { name: None }) else {
         panic!("hardware is asked for");

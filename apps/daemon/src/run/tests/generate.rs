@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_fib::{InterfaceTable, StaticNeighbor};
+use volley_iface::{MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_memif::model::MemifSocket;
 use volley_model::{
@@ -122,8 +123,8 @@ fn setting() -> impl Strategy<Value = Request> {
     let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
     prop_oneof![
         3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
-        1 => (name(), prop::option::of(1000u32..1003)).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
-        1 => (name(), prop::option::of(mac())).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+        1 => (name(), 1000u32..1003).prop_map(|(interface, mtu)| Request::set(&Mtu { interface, mtu }).unwrap()),
+        1 => (name(), mac()).prop_map(|(interface, mac)| Request::set(&MacAddress { interface, mac }).unwrap()),
         8 => object(),
     ]
 }

@@ -11,9 +11,9 @@ use std::cell::{Cell, RefCell};
 use volley_control::{Core, Executor, Probe, State, requests};
 use volley_graph::{Clock, Worker};
 use volley_model::{
-    Applied, EngineSettings, Feature, InterfaceKind, InterfaceSpec, Mac, ModelError, Request,
-    Switch,
+    Applied, EngineSettings, Feature, InterfaceKind, InterfaceSpec, ModelError, Request, Switch,
 };
+use volley_object::Instance;
 
 /// A stack whose worker takes up changes when asked to.
 struct Rig {
@@ -25,8 +25,8 @@ struct Rig {
 }
 
 impl Probe for Rig {
-    fn hardware(&self, interface: &str) -> Option<(Mac, u32)> {
-        self.stack.hardware(interface)
+    fn by_first_name(&self, interface: &str) -> Vec<Instance> {
+        self.stack.by_first_name(interface)
     }
 }
 
@@ -187,10 +187,11 @@ fn made_and_renamed_at_once_keeps_its_address_in_the_file_too() {
     };
     rig.run(&[pg("pg3"), rename("pg3", "a"), rename("a", "wan0")])
         .unwrap();
-    let (mac, _) = rig.hardware("wan0").unwrap();
+    let mac = rig.by_first_name("wan0");
+    assert_eq!(mac.len(), 1);
     let state = rig.core.borrow().state().clone();
     fresh.become_state(&state).unwrap();
-    assert_eq!(fresh.hardware("wan0").unwrap().0, mac);
+    assert_eq!(fresh.by_first_name("wan0"), mac);
     // What fails leaves nothing of it.
     rig.fails_at.set(Some(2));
     rig.run(&[pg("pg4"), rename("pg4", "b"), pg("pg5")])

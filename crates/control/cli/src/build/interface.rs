@@ -115,24 +115,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             };
             Request::InterfaceState { name, state }
         }
-        Id::SetMtu => {
-            let mtu = match args.has("default") {
-                true => None,
-                false => Some(args.number32()?),
-            };
-            Request::InterfaceMtu {
-                name: args.text()?,
-                mtu,
-            }
-        }
-        Id::SetMac => {
-            let name = args.text()?;
-            let mac = match args.has("default") {
-                true => None,
-                false => Some(args.read()?),
-            };
-            Request::InterfaceMac { name, mac }
-        }
         Id::SetName => Request::InterfaceRename {
             name: args.text()?,
             new_name: args.text()?,

@@ -207,8 +207,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::DeleteVhostUser
         | Id::DeleteSubInterface
         | Id::SetState
-        | Id::SetMtu
-        | Id::SetMac
         | Id::SetName
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetFeature => interface::feature(args)?,

@@ -173,8 +173,6 @@ commands! {
     DeleteSubInterface: "delete (sub-interface | subif) <interface>", "Delete a sub-interface.", "delete sub-interface pg0.100";
 
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
-    SetMtu: "set interface mtu ([packet] <mtu> | default) <interface>", "Set the L3 MTU of an interface, or its default again.", "set interface mtu 1500 pg0";
-    SetMac: "set interface mac address <interface> (<mac> | default)", "Set the MAC address of an interface, or its default again.", "set interface mac address pg0 02:fe:00:00:00:01";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
     SetVectorSize: "set vector-size <n>", "Give vectors at most so many packets, while packets flow, until Volley ends.", "set vector-size 128";
     SetLogLevel: "set log level (<level> | default) [module <module>]",

@@ -287,7 +287,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     let state = section
         .get("state")
         .map_or(Some(AdminState::Up), |f| f.one_of(&states));
-    // Before the kind is looked at: all errors of a file are told at once.
+    // Before the kind is looked at: all errors of a file are reported at once.
     let at = plan.interfaces.len();
     if let Some(name) = &name {
         object::of_interface(&section, name, plan);

@@ -204,7 +204,7 @@ pub struct ClassDef {
     /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
     /// added again behind.
     pub before_addresses: bool,
-    /// A setting that interfaces are created with and deleted with: it takes a request of its own only where its interface
+    /// A setting that interfaces are created with and deleted with: it takes a separate request only where its interface
     /// stays.
     pub at_creation: bool,
     /// What traffic notices when an object is created again; `<field>` is the value of a field of the key.

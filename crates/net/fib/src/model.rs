@@ -131,7 +131,7 @@ impl Unnumbered {
         match self.uses == self.interface {
             true => Err(FieldError {
                 field: "uses",
-                why: "must be another interface, not the interface of its own".into(),
+                why: "must be another interface, not the interface itself".into(),
             }),
             false => Ok(()),
         }

@@ -71,7 +71,7 @@ impl Editor<'_> {
         Err(ModelError::invalid(what, why))
     }
 
-    /// Removes an object. A part of an interface may be absent already, unless it is a thing of its own or of a group.
+    /// Removes an object. A part of an interface may be absent already, unless it is a separate thing or of a group.
     pub(super) fn unset_object(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
         let class = key.class();

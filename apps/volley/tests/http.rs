@@ -101,9 +101,9 @@ fn faults_of_requests() -> [Fault; 6] {
         (
             "/v1/requests",
             br#"{"set":{"class":"mtu","interface":"pg0","mtu":5}}"#.to_vec(),
-            422,
-            "invalid",
-            "mtu",
+            400,
+            "malformed",
+            "mtu must be a number from 68 to 65535",
         ),
     ]
 }

@@ -154,7 +154,10 @@ fn who_lends_and_borrows_is_checked_and_ends_cleanly() {
     let Some(bed) = Bed::new() else { return };
     let mut daemon = router(&bed);
     for (line, why) in [
-        ("set interface unnumbered loop0 use loop0", "its own"),
+        (
+            "set interface unnumbered loop0 use loop0",
+            "the interface itself",
+        ),
         ("set interface unnumbered left use right", "none of its own"),
         (
             "set interface unnumbered loop0 use left",

@@ -3,9 +3,9 @@
 use volley_object::DefinitionError;
 
 #[cfg(test)]
-mod layer2;
+mod keyed;
 #[cfg(test)]
-mod moved;
+mod layer2;
 #[cfg(test)]
 mod tests;
 

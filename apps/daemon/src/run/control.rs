@@ -25,7 +25,7 @@ pub enum ControlError {
     #[error(transparent)]
     Definition(#[from] DefinitionError),
     /// The class has objects.
-    #[error("class {class} has {count} objects: delete them first, such as {first}")]
+    #[error("class {class} has objects ({count}): delete {first} and all others first")]
     Used {
         /// The class.
         class: String,

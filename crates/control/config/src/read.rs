@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     states: Vec<Request>,
     starts: Vec<Request>,
     /// Settings that the interface which is being read is created with.
-    at_creation: Vec<Instance>,
+    created_with: Vec<Instance>,
     names: Names,
     table_ids: Names,
     pub(crate) streams: Names,
@@ -53,8 +53,8 @@ impl Plan {
 
     /// Adds a setting of an interface.
     pub(crate) fn of_interface(&mut self, setting: Instance) {
-        match setting.class().def().at_creation {
-            true => self.at_creation.push(setting),
+        match InterfaceSpec::is_created_with(setting.class().name()) {
+            true => self.created_with.push(setting),
             false => self.interfaces.push(Request::Set(setting)),
         }
     }
@@ -292,7 +292,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     if let Some(name) = &name {
         object::of_interface(&section, name, plan);
     }
-    let at_creation = std::mem::take(&mut plan.at_creation);
+    let created_with = std::mem::take(&mut plan.created_with);
     let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
         return;
     };
@@ -303,10 +303,8 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
         mac: None,
         mtu: None,
     };
-    for setting in at_creation {
-        if let Err(error) = spec.create_with(&setting) {
-            section.error(error);
-        }
+    for setting in created_with {
+        spec.create_with(&setting);
     }
     let create = Request::InterfaceCreate(spec);
     if valid(&section, &create) {

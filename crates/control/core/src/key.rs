@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathTarget, Prefix,
-    RouteLoad, RouteSource, StreamSpec,
+    Family, IfAddress, InterfaceKind, InterfaceSpec, LcpTap, Mac, Mroute, NextHops, Path,
+    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -132,7 +132,7 @@ impl Key {
     /// True for a setting of an interface that is created and deleted with it.
     pub(crate) fn is_setting(&self) -> bool {
         match self {
-            Key::Setting(it) => it.class().def().at_creation,
+            Key::Setting(it) => InterfaceSpec::is_created_with(it.class().name()),
             other => matches!(other, Key::Up(_)),
         }
     }

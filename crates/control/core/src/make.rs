@@ -3,7 +3,7 @@
 use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, route};
 use volley_model::{AdminState, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
-use volley_object::ObjectKey;
+use volley_object::{Class, ObjectKey};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
@@ -17,11 +17,11 @@ pub(crate) fn create_interface(name: &str, kind: &InterfaceKind, get: Get<'_, '_
         mtu: None,
     };
     let classes = volley_object::classes();
-    for class in classes.iter().filter(|class| class.def().at_creation) {
+    let created_with = |class: &&Class| InterfaceSpec::is_created_with(class.name());
+    for class in classes.iter().filter(created_with) {
         let key = Key::Setting(ObjectKey::first_of(class, name));
         if let Some(Value::Object(setting)) = get(&key) {
-            let done = spec.create_with(setting);
-            debug_assert!(done.is_ok(), "{done:?}");
+            spec.create_with(setting);
         }
     }
     Request::InterfaceCreate(spec)

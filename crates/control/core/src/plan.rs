@@ -381,7 +381,7 @@ impl<'a> Planner<'a> {
                 let undo = vec![Request::InterfaceDelete { name: name.clone() }];
                 steps.push(Step { request, undo });
             }
-            (Key::Setting(it), _) if it.class().def().at_creation => {
+            (Key::Setting(it), _) if key.is_setting() => {
                 if !self.interface_is_made(it.owner().unwrap_or_default()) {
                     self.bring_plain(key, before, now, steps);
                 }

@@ -105,6 +105,12 @@ impl Mac {
     pub fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
+
+    /// What an address of one host must be, where this is none.
+    pub fn not_of_one_host(self) -> Option<&'static str> {
+        let bad = self.is_multicast() || self.0 == [0; 6];
+        bad.then_some("a unicast address (first octet even) and not zero")
+    }
 }
 
 impl fmt::Display for Mac {

@@ -1,6 +1,5 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
-use crate::ModelError;
 use crate::addr::Mac;
 use crate::dpdk::DpdkSpec;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
@@ -28,25 +27,33 @@ pub struct InterfaceSpec {
     pub mtu: Option<u32>,
 }
 
+/// Class of the MAC address of an interface.
+const MAC: &str = "mac";
+/// Class of the MTU of an interface.
+const MTU: &str = "mtu";
+/// Classes of the settings that an interface is created with, each of one value.
+const CREATED_WITH: [&str; 2] = [MAC, MTU];
+
 impl InterfaceSpec {
-    /// The settings that the interface is created with: class and value of each. Their classes say `at_creation`.
+    /// Whether interfaces are created and deleted with the settings of a class.
+    pub fn is_created_with(class: &str) -> bool {
+        CREATED_WITH.contains(&class)
+    }
+
+    /// The settings that the interface is created with: class and value of each.
     pub fn settings(&self) -> Vec<(&'static str, Value)> {
-        let mac = self.mac.map(|it| ("mac", it.to_value()));
-        let mtu = self.mtu.map(|it| ("mtu", it.to_value()));
+        let mac = self.mac.map(|it| (MAC, it.to_value()));
+        let mtu = self.mtu.map(|it| (MTU, it.to_value()));
         mac.into_iter().chain(mtu).collect()
     }
 
-    /// Adds a setting that the interface is created with; an error where there is no such one.
-    pub fn create_with(&mut self, setting: &Instance) -> Result<(), ModelError> {
+    /// Adds a setting that the interface is created with; a setting of another class changes nothing.
+    pub fn create_with(&mut self, setting: &Instance) {
         match setting.class().name() {
-            "mac" => self.mac = setting.field(1),
-            "mtu" => self.mtu = setting.field(1),
-            other => {
-                let why = "interfaces are created with a MAC address and an MTU";
-                return Err(ModelError::invalid(other, why));
-            }
+            MAC => self.mac = setting.field(1),
+            MTU => self.mtu = setting.field(1),
+            _ => {}
         }
-        Ok(())
     }
 }
 

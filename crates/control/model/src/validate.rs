@@ -156,11 +156,10 @@ fn two(rx: &str, tx: &str) -> Check {
 }
 
 pub(crate) fn unicast(mac: crate::Mac) -> Check {
-    if mac.is_multicast() || mac.0 == [0; 6] {
-        let why = "it must be a unicast address (first octet even) and not zero";
-        return Err(ModelError::invalid(format!("MAC address {mac}"), why));
-    }
-    Ok(())
+    mac.not_of_one_host().map_or(Ok(()), |why| {
+        let why = format!("it must be {why}");
+        Err(ModelError::invalid(format!("MAC address {mac}"), why))
+    })
 }
 
 fn host_address(addr: IpAddr) -> Check {

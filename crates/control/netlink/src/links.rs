@@ -12,18 +12,23 @@ use volley_object::{FieldType, Instance, Value};
 /// The request for a static neighbour, by the fields of its class; without a MAC address, for none. None where the class
 /// does not take the values.
 fn neighbor(interface: &str, address: IpAddr, mac: Option<Mac>) -> Option<Request> {
-    let classes = volley_object::classes();
-    let class = classes.get("neighbor")?;
-    let key = [interface.to_owned(), address.to_string()].map(Value::text);
+    let key = [
+        ("interface", Value::text(interface)),
+        ("address", address.to_value()),
+    ];
     match mac {
         Some(mac) => {
-            let fields = key.into_iter().chain([Value::text(mac.to_string())]);
-            class
-                .instance(fields.map(Some).collect())
-                .ok()
-                .map(Request::Set)
+            let [interface, address] = key;
+            let fields = [interface, address, ("mac", mac.to_value())];
+            Request::set_fields("neighbor", &fields).ok()
         }
-        None => class.key(key.into()).ok().map(Request::Unset),
+        None => {
+            let classes = volley_object::classes();
+            let key = classes
+                .get("neighbor")?
+                .key(key.map(|(_, value)| value).into());
+            key.ok().map(Request::Unset)
+        }
     }
 }
 

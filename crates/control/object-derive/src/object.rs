@@ -23,7 +23,6 @@ struct OfClass {
     machine: bool,
     after: Vec<LitStr>,
     before_addresses: bool,
-    at_creation: bool,
     interrupts: Option<LitStr>,
     formerly: Option<LitStr>,
 }
@@ -107,7 +106,6 @@ fn class_definition(
         after,
         recreate,
         before_addresses,
-        at_creation,
         ..
     } = class;
     let (interrupts, formerly) = (class.interrupts.iter(), class.formerly.iter());
@@ -129,7 +127,6 @@ fn class_definition(
         class.machine = #machine;
         class.after = ::std::vec![#(#after),*];
         class.before_addresses = #before_addresses;
-        class.at_creation = #at_creation;
         #(class.interrupts = #interrupts;)*
         #(class.formerly = #formerly;)*
         #(class.check = ::core::option::Option::Some(|instance| {
@@ -236,12 +233,11 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("machine") => of.machine = true,
                 Some("after") => of.after.push(meta.value()?.parse()?),
                 Some("before_addresses") => of.before_addresses = true,
-                Some("at_creation") => of.at_creation = true,
                 Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
                     let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine, after, \
-                         before_addresses, at_creation, interrupts or formerly";
+                         before_addresses, interrupts or formerly";
                     return Err(meta.error(known));
                 }
             }

@@ -204,9 +204,6 @@ pub struct ClassDef {
     /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
     /// added again behind.
     pub before_addresses: bool,
-    /// A setting that interfaces are created with and deleted with: it takes a separate request only where its interface
-    /// stays.
-    pub at_creation: bool,
     /// What traffic notices when an object is created again; `<field>` is the value of a field of the key.
     pub interrupts: &'static str,
     /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
@@ -232,7 +229,6 @@ impl ClassDef {
             after: Vec::new(),
             machine: false,
             before_addresses: false,
-            at_creation: false,
             interrupts: "",
             formerly: "",
         }

@@ -177,29 +177,23 @@ impl Kind {
     }
 }
 
-/// The object of a request as an earlier version wrote it, see [`Classes::former`].
+/// The object of a request as an earlier version wrote it: `{"interface-lamp": {"name": "pg0"}}`. None where no class had such
+/// requests.
 pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
-    classes().former(&serde_json::from_slice(json).ok()?)
-}
-
-impl Classes {
-    /// The object of a request as an earlier version wrote it: `{"interface-lamp": {"name": "pg0"}}`. None where no class had
-    /// such requests.
-    pub fn former(&self, request: &Json) -> Option<Result<Instance, String>> {
-        let request = request.as_object().filter(|map| map.len() == 1)?;
-        let (name, fields) = request.iter().next()?;
-        let had = |class: &&Class| class.def().formerly.split(' ').next() == Some(name);
-        let class = self.iter().filter(|_| !name.is_empty()).find(had)?;
-        let renamed = |old: &String| {
-            let words = class.def().formerly.split(' ').skip(1);
-            let mut pairs = words.filter_map(|word| word.split_once('='));
-            let new = pairs.find(|(from, _)| from == old).map(|(_, to)| to);
-            new.unwrap_or(old).to_owned()
-        };
-        let fields = fields.as_object()?.iter();
-        let fields = fields.map(|(field, value)| (renamed(field), value.clone()));
-        Some(class.from_json(&fields.collect()))
-    }
+    let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
+    let (name, fields) = request.iter().next().filter(|_| request.len() == 1)?;
+    let all = classes();
+    let had = |class: &&Class| class.def().formerly.split(' ').next() == Some(name);
+    let class = all.iter().filter(|_| !name.is_empty()).find(had)?;
+    let renamed = |old: &String| {
+        let words = class.def().formerly.split(' ').skip(1);
+        let mut pairs = words.filter_map(|word| word.split_once('='));
+        let new = pairs.find(|(from, _)| from == old).map(|(_, to)| to);
+        new.unwrap_or(old).to_owned()
+    };
+    let fields = fields.as_object()?.iter();
+    let fields = fields.map(|(field, value)| (renamed(field), value.clone()));
+    Some(class.from_json(&fields.collect()))
 }
 
 /// The class that a map names.

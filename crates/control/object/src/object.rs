@@ -22,12 +22,10 @@ use crate::{DefinitionError, FieldError};
 /// - `formerly = "icmp-set"`: the name of the request that older commits of the journal have for an object. Its fields are those of
 ///   the class.
 /// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
-/// - `after = "path_header"`: a class whose objects the texts of an object may name; any number. Objects of that class are
-///   created before and removed behind it.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
-/// - `after = "class"`: settings of that class come first, and an object is created again where one of its interfaces gets
-///   another; any number. `before_addresses`: the same for the addresses of the interface, which have no class.
-/// - `at_creation`: interfaces are created with such a setting, see [`crate::ClassDef::at_creation`].
+/// - `after = "class"`: objects of that class are created before and removed behind an object, see
+///   [`crate::ClassDef::after`]; any number. `before_addresses`: the addresses of the interface, which have no class, are
+///   removed before a change and added again behind it.
 /// - `interrupts = "..."`: what traffic notices when an object is created again; differences of configurations show it.
 /// - `formerly = "name old=new"`: the request of earlier versions, which commits of that time have.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.

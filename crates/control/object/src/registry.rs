@@ -86,10 +86,6 @@ impl Classes {
     /// The rank of a class as far as the classes that come first decide it.
     fn rank_behind(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
-        let keys = def.fields.iter().filter(|f| f.key).count();
-        if def.at_creation && (keys, def.fields.len()) != (1, 2) {
-            return refuse("a setting that interfaces are created with is one value".into());
-        }
         let mut rank = 0;
         for first in &def.after {
             match self.get(first) {

@@ -77,9 +77,8 @@ impl StaticNeighbor {
             let why = "must be the address of one host, not zero, multicast or broadcast:";
             return wrong("address", format!("{why} {addr}"));
         }
-        if self.mac.is_multicast() || self.mac.0 == [0; 6] {
-            let why = "must be a unicast address (first octet even) and not zero, not";
-            return wrong("mac", format!("{why} {}", self.mac));
+        if let Some(why) = self.mac.not_of_one_host() {
+            return wrong("mac", format!("must be {why}, not {}", self.mac));
         }
         Ok(())
     }

@@ -7,9 +7,8 @@ use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
-#[object(class = "mtu", file = "interface.mtu", at_creation)]
-#[object(set = "set interface mtu <mtu> <interface>")]
-#[object(set = "set interface mtu packet <mtu> <interface>")]
+#[object(class = "mtu", file = "interface.mtu")]
+#[object(set = "set interface mtu [packet] <mtu> <interface>")]
 #[object(unset = "set interface mtu default <interface>")]
 #[object(example = "set interface mtu 1500 pg0")]
 pub struct Mtu {
@@ -24,7 +23,7 @@ pub struct Mtu {
 /// MAC address of an interface. Without this setting, an interface has the address of the device behind it, or one that is
 /// derived from the machine and from the name of the interface.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
-#[object(class = "mac", file = "interface.mac", at_creation, check = MacAddress::check)]
+#[object(class = "mac", file = "interface.mac", check = MacAddress::check)]
 #[object(set = "set interface mac address <interface> <mac>")]
 #[object(unset = "set interface mac address <interface> default")]
 #[object(example = "set interface mac address pg0 02:fe:00:00:00:01")]
@@ -38,13 +37,11 @@ pub struct MacAddress {
 
 impl MacAddress {
     fn check(&self) -> Result<(), FieldError> {
-        match self.mac.is_multicast() || self.mac.0 == [0; 6] {
-            true => Err(FieldError {
-                field: "mac",
-                why: "must be a unicast address (first octet even) and not zero".into(),
-            }),
-            false => Ok(()),
-        }
+        let why = self.mac.not_of_one_host();
+        why.map_or(Ok(()), |why| {
+            let why = format!("must be {why}");
+            Err(FieldError { field: "mac", why })
+        })
     }
 }
 

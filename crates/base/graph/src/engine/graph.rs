@@ -41,8 +41,8 @@ impl Engine {
         if !(1..=MAX_WORKERS).contains(&settings.workers) {
             return Err(GraphError::Workers(settings.workers));
         }
-        let books = (0..settings.workers).map(|_| Arc::default());
-        let drop_tables: Arc<[Arc<DropTable>]> = books.collect();
+        let empty = (0..settings.workers).map(|_| Arc::default());
+        let drop_tables: Arc<[Arc<DropTable>]> = empty.collect();
         let (kept, ignored) = (drop_tables.clone(), Ignored::new());
         let kinds = ignored.clone();
         let places = settings.workers;
@@ -215,9 +215,9 @@ impl Engine {
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
-        let (books, ignored) = (self.drop_tables.clone(), self.ignored.clone());
+        let (tables, ignored) = (self.drop_tables.clone(), self.ignored.clone());
         def.factory = Box::new(move |w| {
-            let node = DropNode::new(w, None, books[w].clone(), ignored.clone());
+            let node = DropNode::new(w, None, tables[w].clone(), ignored.clone());
             Box::new(NodeBody(node))
         });
         if !self.channels.is_empty() {
@@ -253,14 +253,14 @@ impl Engine {
 
     /// Call `tap` for every dropped packet. Call it before the workers are built.
     pub fn set_drop_hook(&mut self, tap: Arc<dyn DropHook>) {
-        let (books, ignored) = (self.drop_tables.clone(), self.ignored.clone());
+        let (tables, ignored) = (self.drop_tables.clone(), self.ignored.clone());
         if let Some(def) = self
             .by_name
             .get(DropNode::NAME)
             .and_then(|id| self.defs.get_mut(id.index()))
         {
             def.factory = Box::new(move |w| {
-                let node = DropNode::new(w, Some(tap.clone()), books[w].clone(), ignored.clone());
+                let node = DropNode::new(w, Some(tap.clone()), tables[w].clone(), ignored.clone());
                 Box::new(NodeBody(node))
             });
         }

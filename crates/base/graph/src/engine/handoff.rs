@@ -22,15 +22,15 @@ struct AddHandoffRings {
 
 impl Change for AddHandoffRings {
     fn swap(&mut self, worker: &mut Worker) {
-        let post = &mut worker.dispatch.handoff;
-        std::mem::swap(&mut post.epochs, &mut self.epochs);
+        let handoff = &mut worker.dispatch.handoff;
+        std::mem::swap(&mut handoff.epochs, &mut self.epochs);
         for (to, producer) in &mut self.producers {
             // The consumer is new and its rings are empty: it has completed all epochs.
-            post.epochs.join(*to, post.epoch);
-            std::mem::swap(&mut post.producers[*to], producer);
+            handoff.epochs.join(*to, handoff.epoch);
+            std::mem::swap(&mut handoff.producers[*to], producer);
         }
         // The capacity is one consumer for each worker.
-        post.consumers.append(&mut self.consumers);
+        handoff.consumers.append(&mut self.consumers);
     }
 }
 
@@ -44,20 +44,20 @@ struct RemoveHandoffRings {
 
 impl Change for RemoveHandoffRings {
     fn swap(&mut self, worker: &mut Worker) {
-        let post = &mut worker.dispatch.handoff;
-        if post.worker_id == self.worker {
-            post.is_alone = true;
+        let handoff = &mut worker.dispatch.handoff;
+        if handoff.worker_id == self.worker {
+            handoff.is_alone = true;
             return;
         }
-        self.producer = post.producers[self.worker].take();
-        post.epochs.leave(self.worker);
+        self.producer = handoff.producers[self.worker].take();
+        handoff.epochs.leave(self.worker);
         let gone = |consumer: &mut HandoffConsumer| Arc::ptr_eq(&consumer.epochs, &self.epochs);
-        let Some(at) = post.consumers.iter_mut().position(gone) else {
+        let Some(at) = handoff.consumers.iter_mut().position(gone) else {
             return;
         };
         // Packets that the worker handed off are run first. The empty ring then costs one check in each round.
-        if post.consumers[at].epoch == 0 && post.consumers[at].ring.is_empty() {
-            self.consumers.push(post.consumers.swap_remove(at));
+        if handoff.consumers[at].epoch == 0 && handoff.consumers[at].ring.is_empty() {
+            self.consumers.push(handoff.consumers.swap_remove(at));
         }
     }
 }
@@ -125,13 +125,13 @@ impl Engine {
         self.handoff_mesh
             .rings
             .retain(|(from, to), _| *from != worker && *to != worker);
-        let Some(turns) = self.handoff_mesh.epochs.remove(&worker) else {
+        let Some(epochs) = self.handoff_mesh.epochs.remove(&worker) else {
             return;
         };
         for other in self.worker_set().iter() {
             let drop = RemoveHandoffRings {
                 worker,
-                epochs: turns.clone(),
+                epochs: epochs.clone(),
                 producer: None,
                 consumers: Vec::with_capacity(1),
             };
@@ -142,9 +142,9 @@ impl Engine {
     }
 
     fn no_links(&mut self, worker: usize) -> AddHandoffRings {
-        let turns = self.handoff_mesh.epochs.entry(worker);
+        let epochs = self.handoff_mesh.epochs.entry(worker);
         AddHandoffRings {
-            epochs: turns.or_insert_with(|| Epochs::new(MAX_WORKERS)).clone(),
+            epochs: epochs.or_insert_with(|| Epochs::new(MAX_WORKERS)).clone(),
             producers: Vec::new(),
             consumers: Vec::new(),
         }

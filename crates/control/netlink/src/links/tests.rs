@@ -1,4 +1,5 @@
 use super::*;
+use volley_fib::StaticNeighbor;
 use volley_object::Object;
 
 fn pair() -> LcpRow {
@@ -214,7 +215,7 @@ fn neighbours_follow_whoever_changed_them() {
     let mut twins = agreed(&up);
     let (address, mac) = ("10.0.0.9".parse().unwrap(), Mac([2, 0, 0, 0, 0, 9]));
     twins.new_item(Item::Neighbor(5, address, Some(mac)));
-    let neighbor = Neighbor {
+    let neighbor = StaticNeighbor {
         interface: "eth0".into(),
         address,
         mac,
@@ -229,24 +230,9 @@ fn neighbours_follow_whoever_changed_them() {
     assert_eq!(todo.orders, [(5, Order::Neighbor(address, None))]);
 }
 
-/// The class of static neighbours, which the FIB defines.
-#[derive(Object)]
-#[object(class = "neighbor", set = "neighbor <interface> <address> <mac>")]
-#[object(unset = "no neighbor <interface> <address>")]
-struct Neighbor {
-    /// Interface.
-    #[object(key, part_of = "interface")]
-    interface: String,
-    /// Address.
-    #[object(key)]
-    address: IpAddr,
-    /// MAC address.
-    mac: Mac,
-}
-
 fn unset(interface: String, address: IpAddr) -> Request {
     let mac = Mac([2; 6]);
-    let neighbor = Neighbor {
+    let neighbor = StaticNeighbor {
         interface,
         address,
         mac,

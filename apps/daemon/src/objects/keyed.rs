@@ -1,4 +1,4 @@
-//! Objects that had requests of their own before: their spellings, files, and requests of older commits.
+//! Classes of objects with a key: spellings, files, order of dependence, requests of commits that earlier versions wrote.
 
 use crate::objects;
 use volley_cli::{Action, parse_line};

@@ -2,7 +2,7 @@
 
 use super::args::{Args, Scenario, Style};
 use super::pace;
-use super::report::{CostKind, NodeCost, Report, Spread};
+use super::report::{CostKind, NodeCost, Report, Spread, print_json};
 use super::scenario::Bench;
 use super::{BenchError, scaling, verify};
 use std::collections::BTreeMap;
@@ -107,9 +107,9 @@ pub fn run(args: &Args) -> Result<(), BenchError> {
     let report = report(args, &bench, &runs, &before, verified);
     bench.enable(false)?;
     if args.json {
-        report.print_json()
+        print_json(&report);
     } else {
-        report.print_table()
+        report.print_table();
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 use super::BenchError;
 use super::args::PauseArgs;
 use super::path_traffic::dice;
+use super::report::print_json;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -271,7 +272,7 @@ pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
         kinds: KINDS.len(),
         changes_per_second: args.changes as f64 / took.as_secs_f64(),
         sent: sent(&stack)?,
-        received: left(&stack),
+        received: left(&stack, "pg1"),
         dropped: dropped(&stack),
         mpps: 0.0,
         idle,
@@ -407,13 +408,15 @@ fn sent(stack: &Stack) -> Result<u64, BenchError> {
     }
 }
 
-fn left(stack: &Stack) -> u64 {
+/// Packets that an interface has transmitted.
+pub fn left(stack: &Stack, name: &str) -> u64 {
     let interfaces = stack.interfaces.borrow();
-    let pg1 = interfaces.by_name("pg1");
-    pg1.map_or(0, |i| interfaces.counts(i).tx_packets)
+    let found = interfaces.by_name(name);
+    found.map_or(0, |i| interfaces.counts(i).tx_packets)
 }
 
-fn dropped(stack: &Stack) -> u64 {
+/// Packets that were dropped as errors.
+pub fn dropped(stack: &Stack) -> u64 {
     let counters = stack.engine.borrow().counters();
     let lost = counters
         .iter()
@@ -423,8 +426,7 @@ fn dropped(stack: &Stack) -> u64 {
 
 fn print(args: &PauseArgs, report: &Report) -> Result<(), BenchError> {
     if args.json {
-        let text = serde_json::to_string_pretty(report);
-        println!("{}", text.map_err(|e| BenchError::Wrong(e.to_string()))?);
+        print_json(report);
         return Ok(());
     }
     println!(

@@ -3,6 +3,14 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Prints a report as one JSON object. A report has only texts, numbers and lists of them, which JSON can hold.
+pub fn print_json(report: &impl Serialize) {
+    println!(
+        "{}",
+        serde_json::to_string_pretty(report).unwrap_or_default()
+    );
+}
+
 /// Lowest, middle and highest of the repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
@@ -143,11 +151,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// One JSON object on standard output.
-    pub fn print_json(&self) {
-        println!("{}", serde_json::to_string_pretty(self).unwrap_or_default());
-    }
-
     /// A table on standard output.
     pub fn print_table(&self) {
         let (scenario, style, to) = (self.scenario, self.style, self.destinations);

@@ -11,11 +11,11 @@
 //! Time stands still while the machine has given the core to somebody else: the clock of the router is the bench's own, and a
 //! gap between two looks at it counts for no more than [`LONGEST`].
 
+use super::BenchError;
 use super::args::SlowPathArgs;
 use super::measure::{costs, pin};
 use super::pauses::change;
-use super::report::Spread;
-use super::{BenchError, report::NodeCost};
+use super::report::{NodeCost, Spread, print_json};
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use volley_daemon::stack::Stack;
@@ -352,8 +352,7 @@ fn share(costs: &[&NodeCost], name: &str) -> Share {
 
 fn print(args: &SlowPathArgs, report: &Report) -> Result<(), BenchError> {
     if args.json {
-        let text = serde_json::to_string_pretty(report);
-        println!("{}", text.map_err(|e| BenchError::Wrong(e.to_string()))?);
+        print_json(report);
         return Ok(());
     }
     let millions = |s: &Spread| {

@@ -6,7 +6,8 @@
 
 use super::BenchError;
 use super::args::UpdateArgs;
-use super::pauses::change;
+use super::pauses::{change, dropped, left};
+use super::report::print_json;
 use super::tables::{Random, rows4, rows6};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use volley_daemon::stack::Stack;
 use volley_fib::load::{UpdateKind, read_updates};
 use volley_fib::{V4, V6};
-use volley_graph::{Clock, Severity};
+use volley_graph::Clock;
 use volley_model::{EngineSettings, Family, Prefix, Query, Reply, RouteBatch, RouteSource};
 
 /// pg0 receives, pg1 leads to what is stable, pg2 to the rest.
@@ -423,24 +424,9 @@ fn sent(stack: &Stack) -> Result<Vec<u64>, BenchError> {
     }
 }
 
-fn left(stack: &Stack, name: &str) -> u64 {
-    let interfaces = stack.interfaces.borrow();
-    let found = interfaces.by_name(name);
-    found.map_or(0, |i| interfaces.counts(i).tx_packets)
-}
-
-fn dropped(stack: &Stack) -> u64 {
-    let counters = stack.engine.borrow().counters();
-    let lost = counters
-        .iter()
-        .filter(|c| c.info.severity == Severity::Error);
-    lost.map(|c| c.count).sum()
-}
-
 fn print(args: &UpdateArgs, report: &Report) -> Result<(), BenchError> {
     if args.json {
-        let text = serde_json::to_string_pretty(report);
-        println!("{}", text.map_err(|e| BenchError::Wrong(e.to_string()))?);
+        print_json(report);
         return Ok(());
     }
     println!(

@@ -245,7 +245,7 @@ fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     let used = daemon.control.disown("lamp").unwrap_err();
     assert_eq!(
         used.to_string(),
-        "class lamp has 1 objects: delete them first, such as lamp hall"
+        "class lamp has objects (1): delete lamp hall and all others first"
     );
     daemon.ok("delete lamp hall");
     daemon.ok("config commit");

@@ -4,7 +4,7 @@ use crate::ahead::{Ahead, BUILD};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
-use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy};
+use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, show, suite, tidy};
 
 /// How much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ struct Sitting<'a> {
 type Work = fn(&Sitting<'_>) -> Outcome;
 
 /// Name, whether `--quick` runs it, and the work. The cheap ones come first: a slip of the pen is found in a minute.
-const STAGES: [(&str, bool, Work); 18] = [
+const STAGES: [(&str, bool, Work); 19] = [
     ("install", true, |s| install::stage(s.home)),
     ("fmt", true, |s| fmt(s.home)),
     ("tidy", true, |s| tidy::run(s.home)),
@@ -73,12 +73,13 @@ const STAGES: [(&str, bool, Work); 18] = [
         let long = s.depth == Depth::Long;
         sanitize::fuzz(s.home, s.depth.fuzz_seconds(), long)
     }),
+    ("outside", false, |s| show::outside(s.home)),
     ("fresh-clone", false, |s| fresh::clone(s.home)),
 ];
 
 /// Stages of long runs only: one builds the standard library, another looks once more, slower, at what AddressSanitizer has
-/// seen, the last is a usual run in a clone of its own. A usual run has forty minutes, on two cores and from nothing.
-const LONG: [&str; 3] = ["tsan", "memcheck", "fresh-clone"];
+/// seen, `outside` compiles the daemon for another workspace, the last is a usual run in a separate clone. A usual run has forty minutes, on two cores and from nothing.
+const LONG: [&str; 4] = ["tsan", "memcheck", "outside", "fresh-clone"];
 
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
 pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {

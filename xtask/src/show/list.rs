@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub struct Item {
     /// Short name, for `--only`.
     pub name: &'static str,
-    /// What the issue asks for, in a few words.
+    /// What the issue wants, in a few words.
     pub what: &'static str,
     /// Runs only with `--long`, or when it is named.
     pub long: bool,

@@ -24,6 +24,8 @@ mod workers;
 use crate::error::Error;
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
+pub use objects::outside;
+
 use list::{Item, Sitting, Work, at_least, at_most, item, long};
 
 /// The command: runs the list of that name.

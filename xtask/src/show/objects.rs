@@ -1,6 +1,6 @@
 //! The items of "One definition per object".
 
-use super::{Item, Sitting, Work, item};
+use super::{Item, Work, item};
 use crate::home::Home;
 use crate::report::Outcome;
 use crate::run::Program;
@@ -65,7 +65,7 @@ pub const ITEMS: &[Item] = &[
     item(
         "outside",
         "a class of a crate outside the workspace comes and goes in all faces of a running daemon",
-        Work::Call(outside_crate),
+        Work::Look(outside),
     ),
     item(
         "cost",
@@ -157,15 +157,15 @@ fn size(home: &Home) -> Result<String, String> {
 }
 
 /// The tests of the crate outside the workspace, which shares the target folder.
-fn outside_crate(sitting: &Sitting<'_>) -> Outcome {
-    let tests = Program::cargo(sitting.home)
+pub fn outside(home: &Home) -> Outcome {
+    let tests = Program::cargo(home)
         .args([
             "test",
             "--offline",
             "--manifest-path",
             "tests/outside/Cargo.toml",
         ])
-        .env("CARGO_TARGET_DIR", &sitting.home.target);
+        .env("CARGO_TARGET_DIR", &home.target);
     let done = tests.require();
     Outcome::of(
         done.map(|_| {
@@ -185,7 +185,7 @@ fn cost(home: &Home, crate_dir: &str) -> Result<String, String> {
     let commit = added.lines().last();
     let commit = commit.ok_or_else(|| format!("no commit of this checkout adds {manifest}"))?;
     let changes = git(&["show", "--numstat", "--no-renames", "--format=", commit])?;
-    let outside = outside(&changes, crate_dir);
+    let outside = outside_of(&changes, crate_dir);
     let (files, lines) = (outside.len(), outside.iter().map(|it| it.0).sum::<usize>());
     let names: Vec<&str> = outside.iter().map(|it| it.1).collect();
     let short = commit.get(..9).unwrap_or(commit);
@@ -200,7 +200,7 @@ fn cost(home: &Home, crate_dir: &str) -> Result<String, String> {
 }
 
 /// Lines added and removed, and name, of each file of `git show --numstat` that is neither of the crate nor a page.
-fn outside<'t>(numstat: &'t str, crate_dir: &str) -> Vec<(usize, &'t str)> {
+fn outside_of<'t>(numstat: &'t str, crate_dir: &str) -> Vec<(usize, &'t str)> {
     let inside = format!("{crate_dir}/");
     let file = |line: &'t str| {
         let mut columns = line.split('\t');
@@ -245,6 +245,6 @@ mod tests {
             (4, "crates/net/lamp-post/src/lib.rs"),
             (1, "logo.png"),
         ];
-        assert_eq!(outside(numstat, "crates/net/lamp"), want);
+        assert_eq!(outside_of(numstat, "crates/net/lamp"), want);
     }
 }

@@ -157,8 +157,12 @@ impl Core {
             let plus = new.iter().filter(|l| !old.contains(l));
             lines.extend(plus.map(|l| format!("+ {}", hidden(l))));
         }
-        let again = crate::plan::created_again(&state, &changes);
-        lines.extend(again.iter().map(|key| format!("! {}", key.interruption())));
+        let interrupted = crate::plan::interrupted(&state, &changes);
+        lines.extend(
+            interrupted
+                .iter()
+                .map(|key| format!("! {}", key.interruption())),
+        );
         lines
     }
 }

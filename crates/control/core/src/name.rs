@@ -44,7 +44,7 @@ impl Key {
 }
 
 impl Key {
-    /// What traffic notices when the object is deleted and created again.
+    /// What traffic notices when the object changes, or when it is deleted and created again.
     pub(crate) fn interruption(&self) -> String {
         match self {
             Key::Interface(name) => format!(

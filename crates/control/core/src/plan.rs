@@ -44,15 +44,16 @@ impl Probe for NoProbe {
 pub(crate) struct Plan {
     /// What is done, in order.
     pub steps: Vec<Step>,
-    /// Objects that cannot be changed in place, as in [`created_again`].
-    pub created_again: Vec<Key>,
+    /// Objects whose change interrupts traffic, as in [`interrupted`].
+    pub interrupted: Vec<Key>,
 }
 
-/// Objects that a change deletes and creates again, because they cannot be changed in place: what traffic notices.
+/// Objects whose change traffic notices: those that are deleted and created again, because they cannot be changed in
+/// place, and those of classes that say what their change in place interrupts.
 ///
 /// An object that goes with an interface, such as its addresses, is not listed beside the interface.
-pub(crate) fn created_again(now: &State, changes: &Changes) -> Vec<Key> {
-    Planner::new(now, changes).created_again()
+pub(crate) fn interrupted(now: &State, changes: &Changes) -> Vec<Key> {
+    Planner::new(now, changes).interrupted()
 }
 
 /// The way from the state before `changes` to `now`.
@@ -67,7 +68,7 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     }
     Plan {
         steps: join_routes(steps),
-        created_again: planner.created_again(),
+        interrupted: planner.interrupted(),
     }
 }
 
@@ -110,7 +111,7 @@ impl<'a> Planner<'a> {
         )
     }
 
-    fn created_again(&self) -> Vec<Key> {
+    fn interrupted(&self) -> Vec<Key> {
         let with_its_interface = |key: &Key| {
             let owner = key.owner().map(|name| Key::Interface(name.to_owned()));
             owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
@@ -124,10 +125,19 @@ impl<'a> Planner<'a> {
             _ => false,
         };
         let listed = self.again.iter().filter(carries);
-        listed
-            .filter(|key| !with_its_interface(key))
-            .cloned()
-            .collect()
+        let listed = listed.filter(|key| !with_its_interface(key));
+        let in_place = self.touched.keys().filter(|key| self.in_place(key));
+        listed.chain(in_place).cloned().collect()
+    }
+
+    /// A setting that changes in place while its interface stays, and that interrupts traffic nevertheless.
+    fn in_place(&self, key: &Key) -> bool {
+        let Key::Setting(it) = key else { return false };
+        let stays = |name: &str| {
+            let owner = Key::Interface(name.to_owned());
+            self.before(&owner).is_some() && self.now.has(&owner) && !self.again.contains(&owner)
+        };
+        it.class().def().interrupts_in_place() && it.owner().is_some_and(stays)
     }
 
     /// Makes an object again, when it was there and is there.

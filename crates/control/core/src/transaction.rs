@@ -212,7 +212,7 @@ impl Transaction {
     fn planned(state: &State, changes: Changes) -> Transaction {
         let plan = plan(state, &changes);
         let mut transaction = Transaction::new(plan.steps, changes);
-        let notes = plan.created_again.iter().map(Key::interruption);
+        let notes = plan.interrupted.iter().map(Key::interruption);
         transaction.applied.notes = notes.collect();
         transaction
     }

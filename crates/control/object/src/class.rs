@@ -204,7 +204,8 @@ pub struct ClassDef {
     /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
     /// added again behind.
     pub before_addresses: bool,
-    /// What traffic notices when an object is created again; `<field>` is the value of a field of the key.
+    /// What traffic notices when an object is created again, or when it changes, of a class whose objects change in
+    /// place; `<field>` is the value of a field of the key.
     pub interrupts: &'static str,
     /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
     /// another name: commits that they wrote have such requests.
@@ -232,6 +233,11 @@ impl ClassDef {
             interrupts: "",
             formerly: "",
         }
+    }
+
+    /// Whether traffic notices that an object changes, although it changes in place.
+    pub fn interrupts_in_place(&self) -> bool {
+        !self.interrupts.is_empty() && !self.recreate
     }
 }
 

@@ -105,7 +105,7 @@ impl ObjectKey {
         spell(pattern, &Instance::new(self.class.clone(), slots))
     }
 
-    /// What traffic notices when the object is created again, see [`crate::ClassDef::interrupts`].
+    /// What traffic notices when the object changes or is created again, see [`crate::ClassDef::interrupts`].
     pub fn interruption(&self) -> String {
         let fields = self.class.keys().iter().zip(self.values.iter());
         fields.fold(

@@ -26,7 +26,8 @@ use crate::{DefinitionError, FieldError};
 /// - `after = "class"`: objects of that class are created before and removed behind an object, see
 ///   [`crate::ClassDef::after`]; any number. `before_addresses`: the addresses of the interface, which have no class, are
 ///   removed before a change and added again behind it.
-/// - `interrupts = "..."`: what traffic notices when an object is created again; differences of configurations show it.
+/// - `interrupts = "..."`: what traffic notices when an object is created again or, without `recreate`, when it changes;
+///   differences of configurations show it.
 /// - `formerly = "name old=new"`: the request of earlier versions, which commits of that time have.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///

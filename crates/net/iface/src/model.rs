@@ -27,6 +27,9 @@ pub struct Mtu {
 #[object(set = "set interface mac address <interface> <mac>")]
 #[object(unset = "set interface mac address <interface> default")]
 #[object(example = "set interface mac address pg0 02:fe:00:00:00:01")]
+#[object(
+    interrupts = "the MAC address of <interface> changes: frames to the old one are dropped meanwhile, until the hosts of the link have learned the new one"
+)]
 pub struct MacAddress {
     /// Interface.
     #[object(key, part_of = "interface")]

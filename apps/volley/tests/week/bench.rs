@@ -59,13 +59,15 @@ impl Speakers {
             "router",
             &bgp(65_000, "10.77.0.1", &all, ""),
         );
+        // A host waits for the router to connect: two connections at a time would collide, which takes a session down.
         let host = |(host, net): &(&str, u16)| {
+            let at_router = format!("10.{net}.0.1");
             bed.ip(host, "link set lo up");
             bed.ip(host, &format!("addr add {}/24 dev lo", behind(*net)));
             let config = bgp(
                 65_000 + u32::from(*net),
                 &format!("10.{net}.0.2"),
-                &neighbor(&format!("10.{net}.0.1"), 65_000),
+                &(neighbor(&at_router, 65_000) + &format!(" neighbor {at_router} passive\n")),
                 &format!("  network 198.51.{net}.0/24\n"),
             );
             speak(bed.name(host), host, &config)

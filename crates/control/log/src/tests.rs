@@ -279,11 +279,13 @@ fn a_destination_that_hangs_stops_nobody_and_losses_are_counted() {
     assert!(log.flush(PATIENCE));
     up(&log, "last", 1);
     assert!(log.flush(PATIENCE));
+    // One gap, or two when the writer's thread takes its first record only while the queue is full.
     let text = kept.text();
-    assert!(
-        text.contains(&format!("{dropped} records are missing here")),
-        "{dropped}"
-    );
+    let gaps = text.lines().filter_map(|line| {
+        let (before, _) = line.split_once(" records are missing here")?;
+        before.rsplit(' ').next()?.parse::<u64>().ok()
+    });
+    assert_eq!(gaps.sum::<u64>(), dropped, "{text}");
     // What is in memory is complete.
     let reply = log.show(Select {
         max: Some(u64::MAX),

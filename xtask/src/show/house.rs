@@ -72,7 +72,7 @@ fn is_above_ethernet(word: &str) -> bool {
 }
 
 /// The words of a name or a sentence, in lower case: `Tcp4Header` and `tcp4-header` have `tcp4` and `header`.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';
     for c in text.chars() {

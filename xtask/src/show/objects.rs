@@ -1,5 +1,6 @@
 //! The items of "One definition per object".
 
+use super::house::words;
 use super::{Item, Work, item};
 use crate::home::Home;
 use crate::report::Outcome;
@@ -93,23 +94,8 @@ fn sources(home: &Home, dirs: &[String]) -> Result<Vec<Source>, String> {
 
 /// Whether a word of code, such as `MemifSocket` or `memif_socket`, has a part.
 fn has_part(word: &str, part: &str) -> bool {
-    let mut parts = vec![String::new()];
-    for c in word.chars() {
-        let begins = c.is_uppercase()
-            && parts
-                .last()
-                .is_some_and(|p| !p.ends_with(char::is_uppercase));
-        if begins || !c.is_alphanumeric() {
-            parts.push(String::new());
-        }
-        if let Some(last) = parts.last_mut()
-            && c.is_alphanumeric()
-        {
-            last.push(c);
-        }
-    }
-    let is_it = |it: &String| it.to_lowercase().trim_end_matches('s') == part.trim_end_matches('s');
-    parts.iter().any(is_it)
+    let is_it = |it: &String| it.trim_end_matches('s') == part.trim_end_matches('s');
+    words(word).iter().any(is_it)
 }
 
 fn closed(home: &Home) -> Result<String, String> {

@@ -69,6 +69,11 @@ pub const ITEMS: &[Item] = &[
         Work::Look(outside),
     ),
     item(
+        "forgotten",
+        "an interface with every setting that any class defines, renamed and deleted: nothing is lost, nothing is left",
+        Work::Command(&["test", "-p", "volley", "--test", "forgotten"]),
+    ),
+    item(
         "cost",
         "files and lines outside its crate that DHCP relay needed, pages and Cargo.lock not counted",
         Work::Look(|home| Outcome::of(cost(home, "crates/net/dhcp-relay"))),

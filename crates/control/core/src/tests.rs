@@ -198,6 +198,24 @@ fn what_comes_after_a_setting_is_created_again_with_it() {
 }
 
 #[test]
+fn one_command_moves_the_addresses_to_the_table_and_says_so() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let first = ["create pg a", "table 7", "address a 192.0.2.1/24"];
+    core.run(&all(&first), &told).unwrap();
+    said(&told);
+    let done = core.run(&all(&["bind a 7"]), &told).unwrap();
+    let moved = [
+        "set interface ip address del a 192.0.2.1/24",
+        "set interface ip table a 7",
+        "set interface ip address a 192.0.2.1/24",
+    ];
+    assert_eq!(said(&told), moved);
+    let note =
+        "the addresses of a are removed and added again: traffic to and from them stops meanwhile";
+    assert_eq!(done.notes, [note]);
+}
+
+#[test]
 fn a_group_is_done_in_order_of_dependence() {
     let (told, mut core) = (Told::default(), crate::Core::default());
     let group = all(&[

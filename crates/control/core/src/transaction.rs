@@ -6,6 +6,7 @@ use crate::secret::hidden;
 use crate::state::{Changes, State};
 use std::fmt;
 use volley_model::{Applied, ModelError, Request};
+use volley_object::Class;
 
 /// Who carries out single requests: the handlers of the daemon.
 pub trait Executor: Probe {
@@ -309,14 +310,20 @@ fn takes_others(request: &Request, changes: &Changes) -> bool {
     matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
 }
 
-/// Whether the state tells which object a request means, or which others are created again with it: handlers get
-/// requests about those objects.
+/// Whether the state tells which object a request means, which others are created again with it, or what it interrupts:
+/// handlers get requests about those objects.
 fn is_by_state(state: &State, request: &Request) -> bool {
+    let reaches = |class: &Class| {
+        let def = class.def();
+        def.before_addresses || def.interrupts_in_place()
+    };
     match request {
         Request::UnsetExact(_) | Request::UnsetAny(_) => true,
         Request::Set(object) => {
-            object.class().def().recreate && state.is_needed(&Key::object(object.key()))
+            let again = object.class().def().recreate;
+            reaches(object.class()) || again && state.is_needed(&Key::object(object.key()))
         }
+        Request::Unset(key) => reaches(key.class()),
         _ => false,
     }
 }

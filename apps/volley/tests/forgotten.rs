@@ -1,0 +1,177 @@
+//! An interface with every setting that any class defines, renamed and deleted: a setting that a face forgets would stay behind,
+//! or would be lost. The settings are the examples of all registered classes, so a new class is tried without a change here.
+
+mod support;
+
+use std::collections::BTreeSet;
+use support::Daemon;
+use support::http::Http;
+use volley_cli::Action;
+use volley_model::Request;
+use volley_object::{Class, Instance};
+
+/// pg0 has the settings; pg1 and the tables are what some of them refer to.
+const ROUTER: &str = "[[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/24\", \"2001:db8:1::1/64\"]\nstate = \"up\"\n\
+    [[table]]\nid = 7\n";
+const NAME: &str = "pg0";
+const NEW_NAME: &str = "pg0x";
+
+/// The example of a class.
+fn example(class: &Class) -> Instance {
+    let line = class.def().example;
+    match volley_cli::parse_line(line).map(|line| line.action) {
+        Ok(Action::Request(request)) => match *request {
+            Request::Set(it) if it.class() == class => it,
+            other => panic!("{line}: {other:?}"),
+        },
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// The example as a setting of [`NAME`].
+fn setting(class: &Class) -> Instance {
+    let it = example(class);
+    let key = it.key();
+    let owner = key.owner().expect("an interface");
+    it.renamed("interface", owner, NAME)
+}
+
+/// What the setting refers to beside interfaces and tables, as commands.
+fn needed(it: &Instance) -> Vec<String> {
+    let (classes, mut lines) = (volley_object::classes(), Vec::new());
+    it.references(&mut |class, value, _| {
+        let Some(class) = classes.get(class) else {
+            return;
+        };
+        let other = example(class);
+        let fits = other.key().values().contains(value);
+        assert!(fits, "the examples {it:?} and {other:?} do not fit");
+        lines.push(other.set_command());
+    });
+    lines
+}
+
+/// The classes of settings of an interface; of those that exclude each other all, or one.
+fn settings(all: bool) -> Vec<Class> {
+    let mut groups = BTreeSet::new();
+    let classes = volley_object::classes();
+    let of_interface = classes
+        .iter()
+        .filter(|class| class.part_of() == Some("interface"));
+    let wanted = of_interface.filter(|class| {
+        let group = class.def().one_of;
+        all || group.is_empty() || groups.insert(group)
+    });
+    wanted.cloned().collect()
+}
+
+fn state(daemon: &Daemon) -> BTreeSet<String> {
+    let exported = daemon.ok("config export commands");
+    exported.lines().map(str::to_owned).collect()
+}
+
+/// The lines with one interface's name instead of another's.
+fn with_name(lines: &BTreeSet<String>, from: &str, to: &str) -> BTreeSet<String> {
+    let renamed = |line: &String| {
+        let words = line
+            .split(' ')
+            .map(|word| if word == from { to } else { word });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    lines.iter().map(renamed).collect()
+}
+
+/// The lines without the MAC address of the interface: with a new name it keeps the one that the first name gave it.
+fn without_mac(lines: &BTreeSet<String>) -> BTreeSet<String> {
+    let shortened = |line: &String| match line.split_once(" mac ") {
+        Some((create, behind)) if create.starts_with("create packet-generator") => {
+            let rest = behind.split_once(' ').map(|(_, rest)| format!(" {rest}"));
+            create.to_owned() + &rest.unwrap_or_default()
+        }
+        _ => line.clone(),
+    };
+    lines.iter().map(shortened).collect()
+}
+
+/// Makes the interface with the settings, renames and deletes it, and makes it again.
+fn lives(daemon: &Daemon, classes: &[Class]) {
+    let what: Vec<&str> = classes.iter().map(Class::name).collect();
+    let all: Vec<Instance> = classes.iter().map(setting).collect();
+    let needed: BTreeSet<String> = all.iter().flat_map(needed).collect();
+    let create = format!("create packet-generator interface {NAME}");
+    needed.iter().for_each(|line| _ = daemon.ok(line));
+    let without = state(daemon);
+    daemon.ok(&create);
+    let plain = state(daemon);
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    let mut listed = |class: &Class| {
+        let list = http.get(&format!("/v1/{}", class.name()));
+        list.as_array().expect("a list").len()
+    };
+    let before: Vec<usize> = classes.iter().map(&mut listed).collect();
+    for it in &all {
+        let (line, lines) = (it.set_command(), state(daemon));
+        daemon.ok(&line);
+        assert_ne!(state(daemon), lines, "{line} is not exported");
+    }
+    let full = state(daemon);
+    let more: Vec<usize> = before.iter().map(|count| count + 1).collect();
+    assert_eq!(
+        classes.iter().map(&mut listed).collect::<Vec<_>>(),
+        more,
+        "{what:?}"
+    );
+
+    for (from, to) in [(NAME, NEW_NAME), (NEW_NAME, NAME)] {
+        let wanted = without_mac(&with_name(&full, NAME, to));
+        daemon.ok(&format!("set interface name {from} {to}"));
+        assert_eq!(without_mac(&state(daemon)), wanted, "{what:?} renamed");
+        let mut count = classes.iter().map(&mut listed).zip(&more);
+        assert!(count.all(|(is, more)| is >= *more), "{what:?} renamed");
+    }
+    daemon.ok(&format!("delete interface {NAME}"));
+    assert_eq!(state(daemon), without, "{what:?} deleted");
+    daemon.ok(&create);
+    assert_eq!(
+        state(daemon),
+        plain,
+        "{what:?} after a new interface of the name"
+    );
+    assert_eq!(
+        classes.iter().map(&mut listed).collect::<Vec<_>>(),
+        before,
+        "{what:?}"
+    );
+    daemon.ok(&format!("delete interface {NAME}"));
+    for it in &all {
+        needed_back(daemon, it);
+    }
+}
+
+/// Removes what a setting referred to.
+fn needed_back(daemon: &Daemon, it: &Instance) {
+    let classes = volley_object::classes();
+    it.references(&mut |class, _, _| {
+        if let Some(class) = classes.get(class) {
+            daemon.ok(&example(class).unset_command());
+        }
+    });
+}
+
+#[test]
+fn no_setting_of_an_interface_is_lost_by_a_new_name_or_left_by_a_deletion() {
+    volley_daemon::objects::register().unwrap();
+    let daemon = Daemon::start(ROUTER, &["--workers", "3"]);
+    let bare = state(&daemon);
+    let classes = settings(true);
+    assert!(classes.len() > 20, "{}", classes.len());
+    for class in &classes {
+        lives(&daemon, std::slice::from_ref(class));
+        assert_eq!(state(&daemon), bare, "{}", class.name());
+    }
+    // All at once, which includes the table and the use of addresses of an interface of the same table.
+    daemon.ok("set interface ip table pg1 7");
+    let bare = state(&daemon);
+    lives(&daemon, &settings(false));
+    assert_eq!(state(&daemon), bare);
+}

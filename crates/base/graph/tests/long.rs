@@ -71,10 +71,9 @@ impl Source for Rx {
 
 fn gso(size: u16, headers: u16) -> Option<Gso> {
     Some(Gso {
-        kind: GsoKind::Tcp4,
+        kind: GsoKind::new(0).with_flag(true),
         size,
         headers,
-        ecn: true,
     })
 }
 

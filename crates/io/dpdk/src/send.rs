@@ -1,7 +1,8 @@
 //! What is left to be done with a packet, as DPDK is told it: lengths of headers instead of places.
 
 use crate::sys::{IP4, IP6, Outgoing, TCP, UDP};
-use volley_graph::{GsoKind, Offload};
+use volley_graph::Offload;
+use volley_iface::GsoProtocol;
 
 /// Where the checksum stands in a TCP and in a UDP header.
 const TCP_SUM: u16 = 16;
@@ -40,7 +41,7 @@ fn planned(first: &[u8], offload: &Offload) -> Option<Outgoing> {
         .checked_sub(l2)
         .filter(|&l3| (20..512).contains(&l3))?;
     let wants = match (offload.gso, offload.checksum.map(|sum| sum.offset)) {
-        (Some(gso), None | Some(TCP_SUM)) if gso.kind != GsoKind::Udp => TCP,
+        (Some(gso), None | Some(TCP_SUM)) if GsoProtocol::from(gso.kind) != GsoProtocol::Udp => TCP,
         (None, Some(TCP_SUM)) => TCP,
         (None, Some(UDP_SUM)) => UDP,
         _ => return None,
@@ -107,13 +108,12 @@ mod tests {
 
     #[test]
     fn segments_too() {
-        let gso = |kind, checksum| Offload {
+        let gso = |protocol: GsoProtocol, checksum| Offload {
             checksum,
             gso: Some(Gso {
-                kind,
+                kind: protocol.into(),
                 size: 1448,
                 headers: 66,
-                ecn: false,
             }),
         };
         let four = packet(0, 0x0800);
@@ -122,9 +122,9 @@ mod tests {
             offset: 16,
         });
         let all = order(14, 20, 32, 1448, TCP | IP4);
-        assert_eq!(plan(&four, &gso(GsoKind::Tcp4, checksum)), all);
-        assert_eq!(plan(&four, &gso(GsoKind::Tcp4, None)), all);
-        assert_eq!(plan(&four, &gso(GsoKind::Udp, None)), None);
+        assert_eq!(plan(&four, &gso(GsoProtocol::Tcp4, checksum)), all);
+        assert_eq!(plan(&four, &gso(GsoProtocol::Tcp4, None)), all);
+        assert_eq!(plan(&four, &gso(GsoProtocol::Udp, None)), None);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Nothing of it is believed: places are checked against the packet by [`volley_graph::NewVector::set_offload`].
 
-use volley_graph::{BadOffload, Checksum, Gso, GsoKind, Offload};
+use volley_graph::{BadOffload, Checksum, Gso, Offload};
+use volley_iface::{GsoProtocol, GsoType};
 
 /// Bytes of the header.
 pub const HEADER: usize = 10;
@@ -28,32 +29,35 @@ pub fn parse(bytes: &Bytes, first: &[u8], inserted: u16) -> Result<Offload, BadO
         start: word(bytes, 6).saturating_add(inserted),
         offset: word(bytes, 8),
     });
-    let kind = match bytes[1] & !ECN {
+    let protocol = match bytes[1] & !ECN {
         0 => {
             return Ok(Offload {
                 checksum,
                 gso: None,
             });
         }
-        TCP4 => GsoKind::Tcp4,
-        TCP6 => GsoKind::Tcp6,
-        UDP => GsoKind::Udp,
+        TCP4 => GsoProtocol::Tcp4,
+        TCP6 => GsoProtocol::Tcp6,
+        UDP => GsoProtocol::Udp,
         _ => return Err(BadOffload::Headers),
     };
     // The kernel's own length of the headers is only a hint: it may include payload.
     let start = checksum.ok_or(BadOffload::Checksum)?.start;
-    let layer4 = match kind {
-        GsoKind::Udp => UDP_HEADER,
+    let layer4 = match protocol {
+        GsoProtocol::Udp => UDP_HEADER,
         _ => {
             let offset = first.get(usize::from(start) + 12);
             u16::from(offset.ok_or(BadOffload::Headers)? >> 4) * 4
         }
     };
     let gso = Gso {
-        kind,
+        kind: GsoType {
+            protocol,
+            ecn: bytes[1] & ECN != 0,
+        }
+        .into(),
         size: word(bytes, 4),
         headers: start.saturating_add(layer4),
-        ecn: bytes[1] & ECN != 0,
     };
     Ok(Offload {
         checksum,
@@ -75,12 +79,13 @@ pub fn emit(offload: &Offload) -> Bytes {
     }
     bytes[0] = u8::from(offload.checksum.is_some()) * NEEDS_CHECKSUM;
     bytes[1] = offload.gso.map_or(0, |gso| {
-        let kind = match gso.kind {
-            GsoKind::Tcp4 => TCP4,
-            GsoKind::Tcp6 => TCP6,
-            GsoKind::Udp => UDP,
+        let GsoType { protocol, ecn } = gso.kind.into();
+        let kind = match protocol {
+            GsoProtocol::Tcp4 => TCP4,
+            GsoProtocol::Tcp6 => TCP6,
+            GsoProtocol::Udp => UDP,
         };
-        kind | if gso.ecn { ECN } else { 0 }
+        kind | if ecn { ECN } else { 0 }
     });
     bytes
 }
@@ -99,10 +104,13 @@ mod tests {
                 offset: 16,
             }),
             gso: Some(Gso {
-                kind: GsoKind::Tcp4,
+                kind: GsoType {
+                    protocol: GsoProtocol::Tcp4,
+                    ecn: true,
+                }
+                .into(),
                 size: 1448,
                 headers: 66,
-                ecn: true,
             }),
         };
         assert_eq!(parse(&emit(&offload), &packet, 0), Ok(offload));

@@ -2,8 +2,9 @@
 
 use crate::batch::HEADER;
 use crate::sys::View;
-use volley_graph::{GsoKind, Offload};
+use volley_graph::Offload;
 use volley_iface::virtio::{GSO_ECN, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM, VirtioNetHdr};
+use volley_iface::{GsoProtocol, GsoType};
 
 /// What the header of a packet that begins with `first` asks for; none when it makes no sense.
 pub fn read(header: &[u8; HEADER], first: &[u8]) -> Option<Offload> {
@@ -52,12 +53,13 @@ pub fn write(offload: &Offload, buffers: u16) -> Words {
         last |= u32::from(sum.offset);
     }
     if let Some(gso) = offload.gso {
-        let kind = match gso.kind {
-            GsoKind::Tcp4 => GSO_TCPV4,
-            GsoKind::Tcp6 => GSO_TCPV6,
-            GsoKind::Udp => GSO_UDP_L4,
+        let GsoType { protocol, ecn } = gso.kind.into();
+        let kind = match protocol {
+            GsoProtocol::Tcp4 => GSO_TCPV4,
+            GsoProtocol::Tcp6 => GSO_TCPV6,
+            GsoProtocol::Udp => GSO_UDP_L4,
         };
-        let kind = kind | if gso.ecn { GSO_ECN } else { 0 };
+        let kind = kind | if ecn { GSO_ECN } else { 0 };
         first |= u64::from(kind) << 8 | u64::from(gso.headers) << 16 | u64::from(gso.size) << 32;
     }
     Words(first, last)
@@ -89,8 +91,15 @@ mod tests {
         );
         let gso = offload.gso.unwrap();
         assert_eq!(
-            (gso.kind, gso.size, gso.headers, gso.ecn),
-            (GsoKind::Tcp4, 1448, 66, true)
+            (gso.kind.into(), gso.size, gso.headers),
+            (
+                GsoType {
+                    protocol: GsoProtocol::Tcp4,
+                    ecn: true
+                },
+                1448,
+                66
+            )
         );
         assert_eq!(write(&offload, 0).bytes(), bytes);
         assert_eq!(read(&[0; 12], &tcp), Some(Offload::NONE));
@@ -102,7 +111,10 @@ mod tests {
         );
         let (udp, bytes) = (packet(17), [1, 5, 42, 0, 0xc0, 5, 34, 0, 6, 0, 0, 0]);
         let offload = read(&bytes, &udp).unwrap();
-        assert_eq!(offload.gso.map(|gso| gso.kind), Some(GsoKind::Udp));
+        assert_eq!(
+            offload.gso.map(|gso| gso.kind),
+            Some(GsoProtocol::Udp.into())
+        );
         assert_eq!(write(&offload, 0).bytes(), bytes);
     }
 

@@ -4,6 +4,7 @@
 //! Everything here is on the control thread. A driver's `control.rs` keeps a [`DriverHost`] and the [`IfIdx`] of each
 //! of its interfaces (never the name, which can change).
 
+use crate::gso::GsoProtocol;
 use crate::{IfError, IfIdx, Interfaces, Link};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -108,8 +109,11 @@ impl Caps {
 
     /// As bits, in the order of [`volley_graph::Offload::needs`].
     pub fn bits(self) -> u32 {
-        let bit = |on, at| u32::from(on) << at;
-        bit(self.checksum, 0) | bit(self.tcp4, 1) | bit(self.tcp6, 2) | bit(self.udp, 3)
+        let class = |on, protocol| u32::from(on) << (1 + protocol as u8);
+        u32::from(self.checksum)
+            | class(self.tcp4, GsoProtocol::Tcp4)
+            | class(self.tcp6, GsoProtocol::Tcp6)
+            | class(self.udp, GsoProtocol::Udp)
     }
 }
 

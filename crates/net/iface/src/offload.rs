@@ -6,10 +6,9 @@
 //!
 //! Nothing of a request is believed: places are looked up in the packet's headers, and what does not fit is a drop.
 
+use crate::gso::GsoProtocol;
 use volley_graph::buf::DATA;
-use volley_graph::{
-    BadOffload, Checksum, Gso, GsoKind, Isa, NodeId, Packet, PacketView, Replicator,
-};
+use volley_graph::{BadOffload, Checksum, Gso, Isa, NodeId, Packet, PacketView, Replicator};
 use volley_wire::checksum::Sum;
 
 /// Why a packet cannot be completed.
@@ -63,7 +62,7 @@ fn put16(bytes: &mut [u8], at: usize, word: u16) {
 /// says where they end.
 pub(crate) fn header_offsets(
     first: &[u8],
-    kind: GsoKind,
+    protocol: GsoProtocol,
     sum: Option<Checksum>,
 ) -> Option<HeaderOffsets> {
     let mut l3 = 14;
@@ -72,12 +71,16 @@ pub(crate) fn header_offsets(
         ethertype = be16(first, l3 + 2)?;
         l3 += 4;
     }
-    let six = match (ethertype, kind) {
-        (0x0800, GsoKind::Tcp4 | GsoKind::Udp) => false,
-        (0x86dd, GsoKind::Tcp6 | GsoKind::Udp) => true,
+    let six = match (ethertype, protocol) {
+        (0x0800, GsoProtocol::Tcp4 | GsoProtocol::Udp) => false,
+        (0x86dd, GsoProtocol::Tcp6 | GsoProtocol::Udp) => true,
         _ => return None,
     };
-    let proto = if kind == GsoKind::Udp { UDP } else { TCP };
+    let proto = if protocol == GsoProtocol::Udp {
+        UDP
+    } else {
+        TCP
+    };
     let version = first.get(l3)? >> 4;
     (version == if six { 6 } else { 4 }).then_some(())?;
     let (at, next) = match six {
@@ -165,7 +168,7 @@ impl<'a> Payload<'a> {
 /// One super-segment under the knife.
 struct Segmenter<'a> {
     head: &'a [u8],
-    kind: GsoKind,
+    protocol: GsoProtocol,
     header_offsets: HeaderOffsets,
     /// Bytes of the whole packet.
     len: usize,
@@ -196,15 +199,20 @@ impl Segmenter<'_> {
                 put16(out, l3 + 10, header);
             }
         }
-        match self.kind {
-            GsoKind::Udp => put16(out, l4 + 4, l4_bytes),
+        match self.protocol {
+            GsoProtocol::Udp => put16(out, l4 + 4, l4_bytes),
             _ => self.tcp(&mut out[l4..], number, last),
         }
-        let at = l4 + if self.kind == GsoKind::Udp { 6 } else { 16 };
+        let at = l4
+            + if self.protocol == GsoProtocol::Udp {
+                6
+            } else {
+                16
+            };
         put16(out, at, 0);
         let sum = self.join(self.pseudo(l4_bytes).bytes(&out[l4..l4 + l4_len]), sum);
-        let value = match self.kind {
-            GsoKind::Udp => sum.checksum_udp(),
+        let value = match self.protocol {
+            GsoProtocol::Udp => sum.checksum_udp(),
             _ => sum.checksum(),
         };
         put16(out, at, value);
@@ -239,7 +247,11 @@ impl Segmenter<'_> {
             direct,
             ..
         } = self.header_offsets;
-        let proto = if self.kind == GsoKind::Udp { UDP } else { TCP };
+        let proto = if self.protocol == GsoProtocol::Udp {
+            UDP
+        } else {
+            TCP
+        };
         if direct {
             let addresses = if six {
                 l3 + 8..l3 + 40
@@ -267,7 +279,8 @@ pub(crate) fn segment<I: Isa>(
     out: &mut Replicator<'_, I>,
 ) -> Result<usize, Fault> {
     let view = packet.view();
-    let header_offsets = header_offsets(view.bytes(), gso.kind, sum).ok_or(Fault::Bad)?;
+    let protocol = GsoProtocol::from(gso.kind);
+    let header_offsets = header_offsets(view.bytes(), protocol, sum).ok_or(Fault::Bad)?;
     let (headers, size) = (
         header_offsets.l4 + header_offsets.l4_len,
         usize::from(gso.size),
@@ -283,7 +296,7 @@ pub(crate) fn segment<I: Isa>(
     }
     let cut = Segmenter {
         head: view.bytes().get(..headers).ok_or(Fault::Bad)?,
-        kind: gso.kind,
+        protocol,
         header_offsets,
         len: view.len(),
         size,

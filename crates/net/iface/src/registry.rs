@@ -102,6 +102,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     {
         let mut engine = registry.engine.borrow_mut();
         engine.set_drop_hook(std::sync::Arc::new(DropCounter(table.clone())));
+        engine.set_gso_names(crate::gso::NAMES);
         let arc = engine.arc(
             OUTPUT_ARC,
             InterfaceOutput::NAME,

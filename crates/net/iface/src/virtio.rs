@@ -4,7 +4,8 @@
 //! - True on exit: an [`Offload`] whose places are those of the packet's own headers, to be checked once more where it is
 //!   set; or the reason for which the packet is to be dropped.
 
-use volley_graph::{BadOffload, Checksum, Gso, GsoKind, Offload};
+use crate::gso::{GsoProtocol, GsoType};
+use volley_graph::{BadOffload, Checksum, Gso, Offload};
 
 /// The ten bytes that every `virtio_net_hdr` begins with, little-endian on the wire of virtio 1 and native for the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -77,26 +78,29 @@ impl VirtioNetHdr {
             start: self.csum_start,
             offset: self.csum_offset,
         });
-        let kind = match self.gso_type & !GSO_ECN {
+        let protocol = match self.gso_type & !GSO_ECN {
             0 => None,
-            GSO_TCPV4 => Some(GsoKind::Tcp4),
-            GSO_TCPV6 => Some(GsoKind::Tcp6),
-            GSO_UDP_L4 => Some(GsoKind::Udp),
+            GSO_TCPV4 => Some(GsoProtocol::Tcp4),
+            GSO_TCPV6 => Some(GsoProtocol::Tcp6),
+            GSO_UDP_L4 => Some(GsoProtocol::Udp),
             _ => return Err(BadOffload::Kind),
         };
-        let Some(kind) = kind else {
+        let Some(protocol) = protocol else {
             let offload = Offload {
                 checksum,
                 gso: None,
             };
             return offload.check(first.len()).map(|()| offload);
         };
-        let headers = headers(first, kind, checksum).ok_or(BadOffload::Headers)?;
+        let headers = headers(first, protocol, checksum).ok_or(BadOffload::Headers)?;
         let gso = Some(Gso {
-            kind,
+            kind: GsoType {
+                protocol,
+                ecn: self.gso_type & GSO_ECN != 0,
+            }
+            .into(),
             size: self.gso_size,
             headers: u16::try_from(headers).map_err(|_| BadOffload::Headers)?,
-            ecn: self.gso_type & GSO_ECN != 0,
         });
         let offload = Offload { checksum, gso };
         offload.check(first.len()).map(|()| offload)
@@ -110,12 +114,13 @@ impl VirtioNetHdr {
             (hdr.csum_start, hdr.csum_offset) = (sum.start, sum.offset);
         }
         if let Some(gso) = offload.gso {
-            let ecn = if gso.ecn { GSO_ECN } else { 0 };
+            let GsoType { protocol, ecn } = gso.kind.into();
+            let ecn = if ecn { GSO_ECN } else { 0 };
             hdr.gso_type = ecn
-                | match gso.kind {
-                    GsoKind::Tcp4 => GSO_TCPV4,
-                    GsoKind::Tcp6 => GSO_TCPV6,
-                    GsoKind::Udp => GSO_UDP_L4,
+                | match protocol {
+                    GsoProtocol::Tcp4 => GSO_TCPV4,
+                    GsoProtocol::Tcp6 => GSO_TCPV6,
+                    GsoProtocol::Udp => GSO_UDP_L4,
                 };
             (hdr.hdr_len, hdr.gso_size) = (gso.headers, gso.size);
         }
@@ -124,8 +129,8 @@ impl VirtioNetHdr {
 }
 
 /// Bytes of all headers of a super-segment: its own headers say so, whatever the peer says.
-fn headers(first: &[u8], kind: GsoKind, checksum: Option<Checksum>) -> Option<usize> {
-    let found = crate::offload::header_offsets(first, kind, checksum)?;
+fn headers(first: &[u8], protocol: GsoProtocol, checksum: Option<Checksum>) -> Option<usize> {
+    let found = crate::offload::header_offsets(first, protocol, checksum)?;
     Some(found.l4 + found.l4_len)
 }
 

@@ -12,12 +12,12 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Checksum, Clock, Col, Consumed, Cx, Domain, Engine, Gso, GsoKind, Isa, NoCounters, NoNext,
-    Node, Offload, Output, PacketTrace, Settings, Source, Vector, Worker, nexts,
+    Checksum, Clock, Col, Consumed, Cx, Domain, Engine, Gso, Isa, NoCounters, NoNext, Node,
+    Offload, Output, PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
 use volley_iface::driver::{Caps, DriverHost};
 use volley_iface::virtio::VirtioNetHdr;
-use volley_iface::{IfIdx, NewInterface, Registry};
+use volley_iface::{GsoProtocol, IfIdx, NewInterface, Registry};
 use volley_model::{AdminState, Request};
 
 nexts! {
@@ -173,7 +173,7 @@ proptest! {
             packets.push((bytes.clone(), offload));
         }
         // And one that no header check has seen.
-        let gso = Gso { kind: GsoKind::Tcp6, size: gso_size, headers, ecn: false };
+        let gso = Gso { kind: GsoProtocol::Tcp6.into(), size: gso_size, headers };
         let sum = Checksum { start: csum_start, offset: csum_offset };
         let raw = Offload { checksum: Some(sum), gso: Some(gso) };
         if raw.check(bytes.len().min(2048)).is_ok() {
@@ -211,6 +211,30 @@ fn a_driver_that_can_is_given_the_work_and_order_is_kept() {
 }
 
 #[test]
+fn a_trace_names_the_protocol_of_a_super_segment() {
+    let mut bench = Bench::new(Caps::NONE, 4096);
+    let mut six = tcp(3000, 1000);
+    six.six = true;
+    for (flow, text) in [
+        (
+            tcp(3000, 1000),
+            ", TCP over IPv4 to be cut every 1000 bytes",
+        ),
+        (six, ", TCP over IPv6 to be cut every 1000 bytes"),
+    ] {
+        let mut engine = bench.engine.borrow_mut();
+        engine.clear_traces().unwrap();
+        engine.trace("interface-output", 1, None).unwrap();
+        drop(engine);
+        bench.pass(vec![(flow.partial(), flow.request(true))]);
+        let traces = bench.engine.borrow_mut().traces(&|_| String::new());
+        let step = &traces[0].steps[0];
+        assert_eq!(step.node, "interface-output");
+        assert!(step.text.contains(text), "{}", step.text);
+    }
+}
+
+#[test]
 fn segments_without_a_checksum_request_are_cut_here() {
     let every = Caps {
         checksum: true,
@@ -241,11 +265,11 @@ fn bad_requests_and_missing_buffers_are_counted_drops() {
     let bad = [
         with(Gso { headers: 60, ..gso }),
         with(Gso {
-            kind: GsoKind::Tcp6,
+            kind: GsoProtocol::Tcp6.into(),
             ..gso
         }),
         with(Gso {
-            kind: GsoKind::Udp,
+            kind: GsoProtocol::Udp.into(),
             ..gso
         }),
         with(Gso { size: 1, ..gso }),

@@ -2,7 +2,8 @@
 
 use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run};
-use volley_graph::{Checksum, Col, Counters, Domain, Gso, GsoKind, NodeId, Offload};
+use volley_graph::{Checksum, Col, Counters, Domain, Gso, NodeId, Offload};
+use volley_iface::GsoProtocol;
 use volley_ip::node::ip_rewrite::{Count, Rewrite};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
@@ -25,10 +26,9 @@ fn offload(size: u16) -> Offload {
             offset: 16,
         }),
         gso: Some(Gso {
-            kind: GsoKind::Tcp4,
+            kind: GsoProtocol::Tcp4.into(),
             size,
             headers: 54,
-            ecn: false,
         }),
     }
 }

@@ -4,15 +4,16 @@
 //! packet with nothing to do, and a vector without such packets does not have the column. Places are kept as offsets in
 //! the buffer, so headers may come and go in front of them.
 //!
-//! The word: bit 31 a checksum is to be finished, bit 30 the sender wants to see congestion marks (TCP with ECN), bits
-//! 28-29 the kind of super-segment (0 for none), bits 16-27 where its headers end, bits 0-15 payload bytes per segment.
+//! The word: bit 31 a checksum is to be finished, bits 28-30 the kind of super-segment (0 for none), bits 16-27 where its
+//! headers end, bits 0-15 payload bytes per segment.
 
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::data::packet::{Packet, PacketView};
 use volley_buf::Pool;
 
 const SUM: u32 = 1 << 31;
-const ECN: u32 = 1 << 30;
+/// The flag of a [`GsoKind`]; its two lower bits are its class, counted from 1.
+const FLAG: u8 = 1 << 2;
 
 /// What is to be done. Made from what a peer says, so nothing of it is believed before [`crate::NewVector::set_offload`] took it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,26 +37,52 @@ pub struct Checksum {
 /// A super-segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gso {
-    /// Which protocol.
+    /// Kind of the segments.
     pub kind: GsoKind,
     /// Payload bytes of each segment.
     pub size: u16,
     /// Bytes of all headers from the packet's position, the layer-4 header included.
     pub headers: u16,
-    /// TCP with congestion marks: the mark stays on the first segment only.
-    pub ecn: bool,
 }
 
-/// The protocol of a super-segment.
+/// The kind of a super-segment: a class, which a device can cut or not, and a flag. The engine carries both; the crate that
+/// cuts super-segments defines what they mean, and names the classes ([`crate::Engine::set_gso_names`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum GsoKind {
-    /// TCP over IPv4.
-    Tcp4 = 1,
-    /// TCP over IPv6.
-    Tcp6 = 2,
-    /// UDP over either, one datagram for each segment.
-    Udp = 3,
+pub struct GsoKind(u8);
+
+impl GsoKind {
+    /// The number of classes; they are counted from 0.
+    pub const CLASSES: usize = 3;
+
+    /// A class without the flag.
+    ///
+    /// # Panics
+    /// If there is no such class.
+    pub const fn new(class: u8) -> Self {
+        assert!(
+            class < Self::CLASSES as u8,
+            "no such class of super-segments"
+        );
+        GsoKind(class + 1)
+    }
+
+    /// The same class with the flag or without it.
+    #[inline(always)]
+    pub const fn with_flag(self, flag: bool) -> Self {
+        GsoKind(self.0 & !FLAG | if flag { FLAG } else { 0 })
+    }
+
+    /// The class.
+    #[inline(always)]
+    pub const fn class(self) -> u8 {
+        (self.0 & !FLAG) - 1
+    }
+
+    /// Whether the flag is set.
+    #[inline(always)]
+    pub const fn has_flag(self) -> bool {
+        self.0 & FLAG != 0
+    }
 }
 
 /// Why a request is refused. The packet is to be dropped, and counted under this name.
@@ -82,8 +109,8 @@ impl Offload {
         gso: None,
     };
 
-    /// What a word of [`Col::Offload`] needs somebody to be able to do, as bits: 0 a checksum, then [`GsoKind`]s; 4 what
-    /// no device does: segments whose checksum nobody asked for.
+    /// What a word of [`Col::Offload`] needs somebody to be able to do, as bits: 0 a checksum, then classes of [`GsoKind`]; 4
+    /// what no device does: segments whose checksum nobody asked for.
     #[inline(always)]
     pub fn needs(word: u32) -> u32 {
         let (kind, sum) = (word >> 28 & 3, word >> 31);
@@ -108,26 +135,23 @@ impl Offload {
     fn word(&self, at: usize) -> u32 {
         let sum = if self.checksum.is_some() { SUM } else { 0 };
         self.gso.map_or(sum, |gso| {
-            let ecn = if gso.ecn { ECN } else { 0 };
             let end = (at + usize::from(gso.headers)) as u32;
-            sum | ecn | (gso.kind as u32) << 28 | end << 16 | u32::from(gso.size)
+            sum | u32::from(gso.kind.0) << 28 | end << 16 | u32::from(gso.size)
         })
     }
 }
 
-/// What a word says, for traces: nothing, or a clause that begins with a comma. `start` is where the checksum begins.
-pub(crate) fn text(word: u32, start: u16) -> String {
+/// What a word says, for traces: nothing, or a clause that begins with a comma. `start` is where the checksum begins,
+/// `name` the name of a kind.
+pub(crate) fn text(word: u32, start: u16, name: impl Fn(GsoKind) -> &'static str) -> String {
     let sum = match word & SUM {
         0 => String::new(),
         _ => format!(", checksum from byte {start} to be finished"),
     };
-    let kind = match kind(word) {
-        None => return sum,
-        Some(GsoKind::Tcp4) => "TCP over IPv4",
-        Some(GsoKind::Tcp6) => "TCP over IPv6",
-        Some(GsoKind::Udp) => "UDP",
-    };
-    format!("{sum}, {kind} to be cut every {} bytes", word & 0xffff)
+    match kind(word).map(name) {
+        None => sum,
+        Some(kind) => format!("{sum}, {kind} to be cut every {} bytes", word & 0xffff),
+    }
 }
 
 /// A checksum is still to be finished.
@@ -135,13 +159,9 @@ pub(crate) fn is_sum(word: u32) -> bool {
     word & SUM != 0
 }
 
+#[inline(always)]
 fn kind(word: u32) -> Option<GsoKind> {
-    match word >> 28 & 3 {
-        1 => Some(GsoKind::Tcp4),
-        2 => Some(GsoKind::Tcp6),
-        3 => Some(GsoKind::Udp),
-        _ => None,
-    }
+    (word >> 28 & 3 != 0).then_some(GsoKind((word >> 28 & 7) as u8))
 }
 
 /// Write a request into a row; its packet's position is `at`.
@@ -194,7 +214,6 @@ impl PacketView<'_> {
             headers: (word >> 16 & 0xfff)
                 .checked_sub(at)
                 .map_or(u16::MAX, |n| n as u16),
-            ecn: word & ECN != 0,
         });
         Offload { checksum, gso }
     }
@@ -235,10 +254,9 @@ mod tests {
             offset: 16,
         };
         let gso = Gso {
-            kind: GsoKind::Tcp6,
+            kind: GsoKind::new(1),
             size: 1440,
             headers: 74,
-            ecn: false,
         };
         let (checksum, gso) = (Some(sum), Some(gso));
         assert_eq!(Offload::needs(Offload::NONE.word(256)), 0);
@@ -247,9 +265,32 @@ mod tests {
         assert_eq!(only(checksum, gso), 0b0101);
         assert_eq!(only(None, gso), 0b10100);
         let word = Offload { checksum, gso }.word(256);
-        let said =
-            ", checksum from byte 34 to be finished, TCP over IPv6 to be cut every 1440 bytes";
-        assert_eq!(text(word, 34), said);
-        assert_eq!(text(0, 0), "");
+        let name = |kind: GsoKind| ["letters", "parcels", "crates"][usize::from(kind.class())];
+        let said = ", checksum from byte 34 to be finished, parcels to be cut every 1440 bytes";
+        assert_eq!(text(word, 34, name), said);
+        assert_eq!(text(0, 0, name), "");
+    }
+
+    #[test]
+    fn a_flag_changes_neither_the_class_nor_what_is_needed() {
+        for class in 0..GsoKind::CLASSES as u8 {
+            let plain = GsoKind::new(class);
+            let flagged = plain.with_flag(true);
+            assert_eq!((flagged.class(), flagged.has_flag()), (class, true));
+            assert_eq!((plain.class(), plain.has_flag()), (class, false));
+            assert_eq!(flagged.with_flag(false), plain);
+            let word = |kind| {
+                let gso = Some(Gso {
+                    kind,
+                    size: 1,
+                    headers: 54,
+                });
+                let checksum = None;
+                Offload { checksum, gso }.word(0)
+            };
+            assert_eq!(kind(word(flagged)), Some(flagged));
+            assert_eq!(kind(word(plain)), Some(plain));
+            assert_eq!(Offload::needs(word(flagged)), Offload::needs(word(plain)));
+        }
     }
 }

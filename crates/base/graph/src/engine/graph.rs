@@ -69,6 +69,7 @@ impl Engine {
             placements: NodePlacements::default(),
             shares: Shares::default(),
             retired_nodes: RetiredNodes::default(),
+            gso_names: ["kind 0", "kind 1", "kind 2"],
         };
         engine.add(DropNode::NAME, move |w| {
             DropNode::new(w, None, kept[w].clone(), kinds.clone())

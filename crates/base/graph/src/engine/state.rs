@@ -3,6 +3,7 @@
 use crate::data::clock::Clock;
 use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
+use crate::data::offload::GsoKind;
 use crate::data::shares::Shares;
 use crate::data::stats::NodeStats;
 use crate::data::worker_set::WorkerSet;
@@ -158,4 +159,6 @@ pub struct Engine {
     /// The current maximum number of packets of a vector.
     pub(super) vector_size: usize,
     pub(super) retired_nodes: RetiredNodes,
+    /// The names of the classes of super-segments.
+    pub(super) gso_names: [&'static str; GsoKind::CLASSES],
 }

@@ -2,6 +2,7 @@
 
 use crate::data::error::GraphError;
 use crate::data::ids::NodeId;
+use crate::data::offload::GsoKind;
 use crate::engine::changes::SetTrace;
 use crate::engine::state::Engine;
 use crate::queues::trace;
@@ -27,9 +28,18 @@ impl TraceNames for EngineNames<'_> {
     fn interface(&self, index: u32) -> String {
         (self.interface)(index)
     }
+    fn gso(&self, kind: GsoKind) -> &'static str {
+        let name = self.engine.gso_names.get(usize::from(kind.class()));
+        name.copied().unwrap_or_default()
+    }
 }
 
 impl Engine {
+    /// Name the classes of super-segments for the text of traces.
+    pub fn set_gso_names(&mut self, names: [&'static str; GsoKind::CLASSES]) {
+        self.gso_names = names;
+    }
+
     /// Start traces for the next `packets` packets at `node`: of all packets, or of those that `filter` accepts. The
     /// filter replaces the node's filter.
     pub fn trace(

@@ -3,6 +3,7 @@
 use crate::data::frame::{Col, Frame};
 use crate::data::ids::NodeId;
 use crate::data::offload;
+use crate::data::offload::GsoKind;
 use crate::data::packet::PacketView;
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
@@ -17,6 +18,8 @@ pub trait TraceNames {
     fn counter(&self, node: NodeId, counter: usize) -> (String, String);
     /// The name of an interface.
     fn interface(&self, index: u32) -> String;
+    /// The name of a kind of super-segments.
+    fn gso(&self, kind: GsoKind) -> &'static str;
 }
 
 /// The record of a traced packet at a node: plain data, at most 112 bytes.
@@ -106,7 +109,7 @@ impl Trace for PacketTrace {
             .map(|tx| format!(" tx {}", names.interface(tx)))
             .unwrap_or_default();
         let hex: Vec<String> = self.bytes().chunks(4).take(10).map(hex).collect();
-        let left = offload::text(self.offload, self.sum);
+        let left = offload::text(self.offload, self.sum, |kind| names.gso(kind));
         format!(
             "{} bytes, rx {}{by}{left}\n{}",
             self.len,

@@ -3,8 +3,8 @@ use crate::table::TagTable;
 use std::rc::Rc;
 use volley_graph::Domain;
 use volley_graph::harness::{In, run};
-use volley_graph::{Checksum, Gso, GsoKind, NodeId, Offload};
-use volley_iface::{IfIdx, Sub};
+use volley_graph::{Checksum, Gso, NodeId, Offload};
+use volley_iface::{GsoProtocol, IfIdx, Sub};
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9];
 
@@ -156,10 +156,9 @@ fn what_is_left_to_be_done_keeps_its_place() {
             offset: 16,
         }),
         gso: Some(Gso {
-            kind: GsoKind::Tcp4,
+            kind: GsoProtocol::Tcp4.into(),
             size: 10,
             headers: 58 - at,
-            ecn: false,
         }),
     };
     let domain = Domain::new();

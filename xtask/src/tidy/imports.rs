@@ -1,6 +1,7 @@
 //! Which file of a crate imports which. A re-export is followed to the file that defines the item, tests are left out, and
 //! the declaration of a module is no import.
 
+use super::Finding;
 use super::source::Source;
 use super::tokens::{self, Token};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,17 @@ pub fn crates(sources: &[Source]) -> Vec<Crate> {
     }
     let read = |(dir, sources): (&str, Vec<&Source>)| read(dir, &sources);
     by_dir.into_iter().filter_map(read).collect()
+}
+
+/// A file that cannot be parsed: its imports are unknown.
+pub fn unreadable(source: &Source) -> Option<Finding> {
+    let is_read = tokens::syntax_outside_tests(&source.text).is_some();
+    (!is_read).then(|| Finding {
+        path: source.path.clone(),
+        line: 0,
+        text: "cannot be parsed, so its imports are unknown: write the syntax that `syn` does not know in another way"
+            .to_owned(),
+    })
 }
 
 fn read(dir: &str, sources: &[&Source]) -> Option<Crate> {
@@ -399,6 +411,14 @@ mod tests {
         let mut lines: Vec<String> = all[0].imports.iter().map(line).collect();
         lines.dedup();
         lines
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_parsed_is_a_finding() {
+        let source = |text: &str| Source::new("crates/a/b/src/c.rs", text);
+        assert_eq!(unreadable(&source("fn a() {}\n")), None);
+        assert!(unreadable(&source("fn a( {}\n")).is_some());
+        assert!(unreadable(&source("fn a() { fn }\n")).is_some());
     }
 
     #[test]

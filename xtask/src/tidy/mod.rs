@@ -50,6 +50,7 @@ fn check_file(source: &Source) -> Vec<Finding> {
     findings.extend(words::x86(source));
     findings.extend(words::node_head(source));
     findings.extend(files::opened(source));
+    findings.extend(imports::unreadable(source));
     findings
 }
 

@@ -63,9 +63,10 @@ fn flatten(stream: TokenStream, out: &mut Vec<Token>) {
     }
 }
 
-/// Drops each item behind a test attribute: up to its braces, or its semicolon when it has none.
+/// Drops each item behind a test attribute, with the attributes and doc comments in front of it: up to its braces, or its
+/// semicolon when it has none.
 fn without_tests(stream: TokenStream) -> TokenStream {
-    let mut kept = TokenStream::new();
+    let mut kept: Vec<TokenTree> = Vec::new();
     let mut skipping = false;
     let mut trees = stream.into_iter().peekable();
     while let Some(tree) = trees.next() {
@@ -80,10 +81,11 @@ fn without_tests(stream: TokenStream) -> TokenStream {
         }
         if is_hash(&tree) && trees.peek().is_some_and(is_test_attribute) {
             trees.next();
+            drop_attributes(&mut kept);
             skipping = true;
             continue;
         }
-        kept.extend([match tree {
+        kept.push(match tree {
             TokenTree::Group(group) => {
                 let mut inner =
                     proc_macro2::Group::new(group.delimiter(), without_tests(group.stream()));
@@ -91,9 +93,19 @@ fn without_tests(stream: TokenStream) -> TokenStream {
                 TokenTree::Group(inner)
             }
             other => other,
-        }]);
+        });
     }
-    kept
+    kept.into_iter().collect()
+}
+
+/// Drops the attributes at the end, which belong to the item that follows.
+fn drop_attributes(kept: &mut Vec<TokenTree>) {
+    while let [.., hash, TokenTree::Group(group)] = kept.as_slice() {
+        if !is_hash(hash) || group.delimiter() != Delimiter::Bracket {
+            return;
+        }
+        kept.truncate(kept.len() - 2);
+    }
 }
 
 fn is_hash(tree: &TokenTree) -> bool {
@@ -136,6 +148,12 @@ mod tests {
             texts(&outside_tests(text)).join(" "),
             "fn a ( ) { b . c ( ) } fn f ( ) { }"
         );
+        let documented = "impl A { fn a() {} /// Checks.\n#[must_use] #[cfg(test)] fn b() {} }";
+        assert_eq!(
+            texts(&outside_tests(documented)).join(" "),
+            "impl A { fn a ( ) { } }"
+        );
+        assert!(syntax_outside_tests(documented).is_some());
         let nested = "mod m { #[cfg(all(test, not(loom)))] mod tests { unwrap } fn k() {} } #[cfg(not(test))] fn l() {}";
         let left = texts(&outside_tests(nested)).join(" ");
         assert!(!left.contains("unwrap") && left.contains("k") && left.contains("fn l"));

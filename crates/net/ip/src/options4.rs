@@ -76,7 +76,7 @@ fn has_room(option: &[u8], bytes: usize) -> Option<bool> {
 fn record_fault(option: &[u8]) -> Option<usize> {
     match option {
         [_, _] => Some(1),
-        [_, _, ..4, ..] => Some(2),
+        [_, _, (..4), ..] => Some(2),
         _ => (has_room(option, 4) == Some(false)).then_some(2),
     }
 }

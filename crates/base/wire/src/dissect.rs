@@ -11,11 +11,13 @@
 mod l2;
 mod l3;
 mod l4;
+mod out;
 
 use alloc::string::String;
 use core::fmt::{self, Display};
 
-use crate::{EtherType, IpProto, WireError};
+use crate::EtherType;
+use out::{Kept, Next, Out, Step, Stop};
 
 /// How many headers are told at most.
 pub const MAX_LAYERS: usize = 16;
@@ -103,7 +105,7 @@ impl Display for Dissect<'_> {
             From::Type(t) => Next::Type(t, all),
         };
         while out.layers < MAX_LAYERS {
-            next = match out.step(next) {
+            next = match step(&mut out, next) {
                 Ok(Some(next)) => next,
                 Ok(None) => return Ok(()),
                 Err(Stop::Bad(error)) => return out.layer(format_args!("{error}")),
@@ -115,130 +117,13 @@ impl Display for Dissect<'_> {
     }
 }
 
-/// A part of the packet: its bytes that are here, and how many bytes of it are not.
-#[derive(Clone, Copy)]
-struct Kept<'a> {
-    bytes: &'a [u8],
-    lost: usize,
-    /// Bytes from the packet's start.
-    at: usize,
-}
-
-impl<'a> Kept<'a> {
-    /// Its length in the whole packet.
-    fn len(&self) -> usize {
-        self.bytes.len() + self.lost
-    }
-
-    /// Without its first `n` bytes.
-    fn after(self, n: usize) -> Kept<'a> {
-        let gone = n.saturating_sub(self.bytes.len());
-        Kept {
-            bytes: self.bytes.get(n..).unwrap_or(&[]),
-            lost: self.lost.saturating_sub(gone),
-            at: self.at + n,
-        }
-    }
-
-    /// Its first `n` bytes.
-    fn first(self, n: usize) -> Kept<'a> {
-        let bytes = self.bytes.get(..n).unwrap_or(self.bytes);
-        Kept {
-            bytes,
-            lost: self.lost.min(n - bytes.len().min(n)),
-            ..self
-        }
-    }
-
-    /// Why a header cannot be read: bytes of it are not here, or the packet is wrong.
-    fn stop(&self, error: WireError) -> Stop {
-        match error.shortfall() {
-            Some(bytes) if bytes <= self.lost => Stop::Cut,
-            _ => Stop::Bad(error.with_more(self.lost)),
-        }
-    }
-}
-
-/// What stands at the place reached.
-enum Next<'a> {
-    Ethernet(Kept<'a>),
-    Type(EtherType, Kept<'a>),
-    /// What a transport header needs of the IP header before it.
-    Transport(IpProto, l4::Over<'a>),
-    /// A packet quoted by an ICMP error: cut by design.
-    Quoted(EtherType, Kept<'a>),
-}
-
-impl<'a> Next<'a> {
-    fn ip(all: Kept<'a>) -> Self {
-        let version = all.bytes.first().map_or(4, |b| b >> 4);
-        Next::Type(
-            if version == 6 {
-                EtherType::IP6
-            } else {
-                EtherType::IP4
-            },
-            all,
-        )
-    }
-}
-
-/// Why the text ends early.
-enum Stop {
-    /// The packet is wrong.
-    Bad(WireError),
-    /// The next header is not all here.
-    Cut,
-    Fmt,
-}
-
-impl core::convert::From<fmt::Error> for Stop {
-    fn from(_: fmt::Error) -> Self {
-        Stop::Fmt
-    }
-}
-
-type Step<'a> = Result<Option<Next<'a>>, Stop>;
-
-/// Where the layers go.
-struct Out<'f, 'g> {
-    f: &'f mut fmt::Formatter<'g>,
-    separator: &'static str,
-    layers: usize,
-    /// Where the checksum begins that is still to be finished.
-    offloaded: Option<usize>,
-}
-
-impl Out<'_, '_> {
-    /// Starts a layer.
-    fn layer(&mut self, text: fmt::Arguments<'_>) -> fmt::Result {
-        if self.layers > 0 {
-            self.f.write_str(self.separator)?;
-        }
-        self.layers += 1;
-        self.f.write_fmt(text)
-    }
-
-    /// Adds to the layer begun last.
-    fn add(&mut self, text: fmt::Arguments<'_>) -> fmt::Result {
-        self.f.write_fmt(text)
-    }
-
-    /// Ends the text where the bytes end that are here.
-    fn cut(&mut self, kept: usize, len: usize) -> fmt::Result {
-        match self.layers {
-            0 => self.layer(format_args!("({kept} of {len} bytes kept)")),
-            _ => self.add(format_args!(" ({kept} of {len} bytes kept)")),
-        }
-    }
-
-    fn step<'a>(&mut self, next: Next<'a>) -> Step<'a> {
-        match next {
-            Next::Ethernet(frame) => l2::ethernet(self, frame),
-            Next::Type(ether_type, packet) => l3::payload(self, ether_type, packet),
-            Next::Transport(proto, over) => l4::payload(self, proto, over),
-            Next::Quoted(ether_type, packet) => l3::quoted(self, ether_type, packet),
-        }
+/// The next header.
+fn step<'a>(out: &mut Out<'_, '_>, next: Next<'a>) -> Step<'a> {
+    match next {
+        Next::Ethernet(frame) => l2::ethernet(out, frame),
+        Next::Type(ether_type, packet) => l3::payload(out, ether_type, packet),
+        Next::Transport(proto, over) => l4::payload(out, proto, over),
+        Next::Quoted(ether_type, packet) => l3::quoted(out, ether_type, packet),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Text of the link layer.
 
-use super::{Kept, Next, Out, Step};
+use super::out::{Kept, Next, Out, Step};
 use crate::eth::{self, EthHeader, Frame};
 use crate::{EtherType, Header};
 

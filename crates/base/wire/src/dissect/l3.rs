@@ -2,8 +2,7 @@
 
 use core::fmt;
 
-use super::l4::Over;
-use super::{Kept, Next, Out, Step, Stop};
+use super::out::{Kept, Next, Out, Over, Step, Stop};
 use crate::arp::{self, ArpPacket};
 use crate::ip4::{Ip4, Ip4Header, option};
 use crate::ip6::{Ip6, Ip6Header};

@@ -2,62 +2,13 @@
 
 use core::fmt;
 
-use super::{Kept, Next, Out, Step, Stop};
-use crate::checksum::Sum;
+use super::out::{Ip, Next, Out, Over, Step, Stop};
 use crate::icmp4::{Icmp4, Icmp4Type};
 use crate::icmp6::{Icmp6, Icmp6Type};
-use crate::ip4::Ip4Header;
-use crate::ip6::Ip6Header;
 use crate::nd::{NdBody, NdMessage, NdOption};
 use crate::tcp::{Tcp, TcpHeader, flag};
 use crate::udp::{Udp, UdpHeader};
 use crate::{EtherType, Header, IpProto, WireError};
-
-/// An IP payload with what its checksum needs of the header before it.
-#[derive(Clone, Copy)]
-pub(super) struct Over<'a> {
-    payload: Kept<'a>,
-    ip: Ip<'a>,
-    /// All of the message is in this packet and its destination is the header's: lengths and checksums can be judged.
-    whole: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Ip<'a> {
-    V4(&'a Ip4Header),
-    V6(&'a Ip6Header),
-}
-
-impl<'a> Over<'a> {
-    pub(super) fn ip4(header: &'a Ip4Header, payload: Kept<'a>, whole: bool) -> Self {
-        Over {
-            payload,
-            ip: Ip::V4(header),
-            whole,
-        }
-    }
-
-    pub(super) fn ip6(header: &'a Ip6Header, payload: Kept<'a>, whole: bool) -> Self {
-        Over {
-            payload,
-            ip: Ip::V6(header),
-            whole,
-        }
-    }
-
-    fn pseudo(&self, proto: IpProto) -> Sum {
-        let len = self.payload.len();
-        match self.ip {
-            Ip::V4(h) => Sum::pseudo4(
-                h.src(),
-                h.dst(),
-                proto,
-                u16::try_from(len).unwrap_or(u16::MAX),
-            ),
-            Ip::V6(h) => h.pseudo(proto, len),
-        }
-    }
-}
 
 /// What a protocol number announces.
 pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>) -> Step<'a> {

@@ -1,11 +1,11 @@
 use super::*;
-use crate::MacAddr;
 use crate::arp::ArpPacket;
 use crate::build::Packet;
 use crate::icmp4::{Icmp4Header, Icmp4Type, unreachable};
 use crate::icmp6::{Icmp6Header, Icmp6Type};
 use crate::tcp::flag;
 use crate::vlan::Tci;
+use crate::{IpProto, MacAddr};
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -12,7 +12,6 @@ const CEILINGS: &[(&str, usize)] = &[
     ("crates/net/ip", 13),
     ("crates/net/mcast", 4),
     ("crates/net/neighbor", 22),
-    ("crates/net/dhcp-relay", 7),
     ("crates/control/object", 4),
     ("crates/control/model", 22),
     ("crates/control/core", 4),

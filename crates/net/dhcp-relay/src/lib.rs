@@ -12,6 +12,7 @@ pub mod message6;
 mod model;
 pub mod node;
 mod packet;
+mod port;
 pub mod relays;
 #[cfg(test)]
 mod testing;
@@ -19,18 +20,14 @@ mod trace;
 
 pub use model::{DhcpRelay, Option82, classes};
 
-use node::dhcp4_relay::{self, Dhcp4Relay};
-use node::dhcp6_relay::{self, Dhcp6Relay};
+use node::dhcp4_relay::Dhcp4Relay;
+use node::dhcp6_relay::Dhcp6Relay;
 use relays::Control;
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::Fib;
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
-
-/// The ports of relay agents.
-const PORT4: u16 = dhcp4_relay::SERVER;
-const PORT6: u16 = dhcp6_relay::SERVER;
 
 /// Bring in the nodes and the owner of the class. The registry provides the routes.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
@@ -52,7 +49,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         (published, [four, six])
     };
     let control = Rc::new(RefCell::new(Control::new(published, table, fib, nodes)));
-    model::own(registry, &control);
+    relays::own(registry, &control);
     let listener = move |change: &_| control.borrow_mut().interface_changed(change);
     registry.interfaces.borrow_mut().listen(listener);
     Ok(())

@@ -1,11 +1,7 @@
 //! The object of this crate: the DHCP relay of an interface.
 
-use crate::relays::Control;
-use std::cell::RefCell;
 use std::net::IpAddr;
-use std::rc::Rc;
-use volley_iface::Registry;
-use volley_model::{Family, key_value};
+use volley_model::Family;
 use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
 
 /// Most servers of an interface and IP version.
@@ -115,14 +111,6 @@ impl DhcpRelay {
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![DhcpRelay::class()?])
-}
-
-/// Makes the relays the owner of their class.
-pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
-    let control = control.clone();
-    registry.own_setting(move |index, key, now: Option<DhcpRelay>| {
-        control.borrow_mut().set(index, key, key_value(key, 1), now)
-    });
 }
 
 #[cfg(test)]

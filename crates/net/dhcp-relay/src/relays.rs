@@ -1,7 +1,7 @@
 //! The relays of all interfaces: the control thread publishes them, workers read them.
 
 use crate::model::{DhcpRelay, Option82};
-use crate::{PORT4, PORT6};
+use crate::port;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::Fib;
 use volley_graph::{Domain, NodeId};
-use volley_iface::{Change, IfIdx, IfTable, Interface, ListenError};
-use volley_model::{Applied, Family, ModelError};
+use volley_iface::{Change, IfIdx, IfTable, Interface, ListenError, Registry};
+use volley_model::{Applied, Family, ModelError, key_value};
 use volley_object::ObjectKey;
 use volley_tables::{Publisher, Snap};
 
@@ -137,7 +137,8 @@ impl Control {
         };
         self.publish();
         let on = self.entries.contains_key(&(family, index));
-        self.table.hear_link(index, family, port(family), on);
+        self.table
+            .hear_link(index, family, port::of_agents(family), on);
         if !self.entries.keys().any(|(it, _)| *it == family) {
             self.listen(family, false).map_err(|e| invalid(&e))?;
         }
@@ -149,7 +150,8 @@ impl Control {
             Family::V4 => self.nodes[0],
             Family::V6 => self.nodes[1],
         };
-        self.table.listen_udp(family, port(family), node, on)
+        self.table
+            .listen_udp(family, port::of_agents(family), node, on)
     }
 
     /// An interface has changed: the circuit ID is its name.
@@ -194,12 +196,12 @@ impl Control {
     }
 }
 
-/// The port of relay agents.
-fn port(family: Family) -> u16 {
-    match family {
-        Family::V4 => PORT4,
-        Family::V6 => PORT6,
-    }
+/// Makes the relays the owner of their class.
+pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
+    let control = control.clone();
+    registry.own_setting(move |index, key, now: Option<DhcpRelay>| {
+        control.borrow_mut().set(index, key, key_value(key, 1), now)
+    });
 }
 
 fn four(addr: IpAddr) -> Option<Ipv4Addr> {

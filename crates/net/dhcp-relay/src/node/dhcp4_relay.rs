@@ -6,6 +6,7 @@
 use crate::buffer::Buffer;
 use crate::message4::{Circuit, Client, Message, parse};
 use crate::packet::{ON_LINK, ROUTED, build, header4, payload, receiver};
+use crate::port::{CLIENT4, SERVER4};
 use crate::relays::{Relay4, Relays};
 use crate::trace::DhcpTrace;
 use std::net::Ipv4Addr;
@@ -20,11 +21,6 @@ use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 use volley_wire::eth::EthHeader;
 use volley_wire::{EtherType, IntoBytes, MacAddr};
-
-/// The port of servers and of relay agents.
-pub const SERVER: u16 = 67;
-/// The port of clients.
-const CLIENT: u16 = 68;
 
 nexts! {
     /// Where dhcp4-relay sends packets.
@@ -191,7 +187,7 @@ impl Decision<'_, '_> {
                 continue;
             };
             packet.set(Col::Rx, rx);
-            let (from, to) = ((ours, SERVER), (server, SERVER));
+            let (from, to) = ((ours, SERVER4), (server, SERVER4));
             let header = header4(from, to, ROUTED, self.out.bytes());
             let parts = [&header[..], self.out.bytes()];
             match build(made, packet, self.lookup, &parts) {
@@ -214,8 +210,8 @@ impl Decision<'_, '_> {
     ) -> Result<(), Count> {
         let ours = gateway(&self.view, relay).map(|(addr, _)| addr);
         let from = own_address(&self.view, relay.iface).or(ours);
-        let from = (from.ok_or(Count::NoAddress)?, SERVER);
-        let header = header4(from, (client.addr, CLIENT), ON_LINK, self.out.bytes());
+        let from = (from.ok_or(Count::NoAddress)?, SERVER4);
+        let header = header4(from, (client.addr, CLIENT4), ON_LINK, self.out.bytes());
         let [_, _, mac @ ..] = self.table.mac(relay.iface).to_be_bytes();
         let link = EthHeader {
             dst: MacAddr(client.mac),

@@ -7,6 +7,7 @@
 use crate::buffer::Buffer;
 use crate::message6::{Reply, from_server, is_from_server, to_servers};
 use crate::packet::{ON_LINK, ROUTED, build, header6, payload, receiver};
+use crate::port::{CLIENT6, SERVER6};
 use crate::relays::{Relay6, Relays};
 use crate::trace::DhcpTrace;
 use std::net::Ipv6Addr;
@@ -20,11 +21,6 @@ use volley_graph::{
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 use volley_wire::MacAddr;
-
-/// The port of servers and of relay agents.
-pub const SERVER: u16 = 547;
-/// The port of clients.
-const CLIENT: u16 = 546;
 
 nexts! {
     /// Where dhcp6-relay sends packets.
@@ -179,7 +175,7 @@ impl Decision<'_, '_> {
                 continue;
             };
             packet.set(Col::Rx, rx);
-            let (from, to) = ((from, SERVER), (server, SERVER));
+            let (from, to) = ((from, SERVER6), (server, SERVER6));
             let header = header6(from, to, ROUTED, self.out.bytes());
             let parts = [&header[..], self.out.bytes()];
             match build(made, packet, self.lookup, &parts) {
@@ -209,9 +205,13 @@ impl Decision<'_, '_> {
                 own.ok_or(Count::NoAddress)?
             }
         };
-        let port = if reply.is_for_agent() { SERVER } else { CLIENT };
+        let port = if reply.is_for_agent() {
+            SERVER6
+        } else {
+            CLIENT6
+        };
         let hops = if near { ON_LINK } else { ROUTED };
-        let header = header6((from, SERVER), (reply.peer, port), hops, reply.message);
+        let header = header6((from, SERVER6), (reply.peer, port), hops, reply.message);
         packet.set(Col::Rx, relay.iface);
         packet.set(Col::Dpo, Dpo::new(DpoKind::Glean, relay.iface).0);
         // No lookup finds a link-local address: the node that resolves neighbours sends the packet by the interface.

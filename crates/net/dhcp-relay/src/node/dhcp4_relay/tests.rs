@@ -63,7 +63,7 @@ impl Bench {
 
 fn datagram4(from: &str, to: &str, message: &[u8], rx: u32) -> In {
     let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
-    let header = header4((from, CLIENT), (to, SERVER), 64, message);
+    let header = header4((from, CLIENT4), (to, SERVER4), 64, message);
     datagram(&header, message, rx)
 }
 

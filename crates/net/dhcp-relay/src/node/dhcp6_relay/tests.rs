@@ -42,7 +42,7 @@ fn reason(packet: In) -> String {
 }
 
 fn datagram6(from: &str, to: &str, message: &[u8], rx: u32) -> In {
-    let header = header6((ip(from), CLIENT), (ip(to), SERVER), 1, message);
+    let header = header6((ip(from), CLIENT6), (ip(to), SERVER6), 1, message);
     datagram(&header, message, rx)
 }
 

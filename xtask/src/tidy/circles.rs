@@ -10,7 +10,6 @@ const LIMIT: usize = 3;
 const CEILINGS: &[(&str, usize)] = &[
     ("crates/net/fib", 9),
     ("crates/net/ip", 13),
-    ("crates/net/mcast", 4),
     ("crates/net/neighbor", 22),
     ("crates/control/object", 4),
     ("crates/control/model", 22),

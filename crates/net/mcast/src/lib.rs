@@ -81,8 +81,8 @@ fn members(
     };
     let members = Members::new(routes, speaker, lanes, (table, clock));
     let members = Rc::new(RefCell::new(members));
-    model::own(registry, &members);
     let handler = MembersHandler::new(members.clone(), registry.interfaces.clone());
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
     let info = ProcessInfo {
         name: "group-members",

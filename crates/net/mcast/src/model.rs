@@ -1,11 +1,6 @@
 //! Objects of multicast: queriers of interfaces.
 
-use crate::members::Members;
-use std::cell::RefCell;
-use std::rc::Rc;
-use volley_fib::{V4, V6};
-use volley_iface::Registry;
-use volley_model::{Applied, Family, key_value};
+use volley_model::Family;
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// Querier of IGMP (RFC 3376, 8) or MLD (RFC 3810, 9): the interface asks its hosts for the groups that they listen to, and
@@ -61,19 +56,6 @@ impl GroupQuerier {
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![GroupQuerier::class()?])
-}
-
-/// Makes the queriers the owner of their class.
-pub(crate) fn own(registry: &mut Registry, members: &Rc<RefCell<Members>>) {
-    let members = members.clone();
-    registry.own_setting(move |index, key, now: Option<GroupQuerier>| {
-        let mut members = members.borrow_mut();
-        match key_value(key, 1) {
-            Family::V4 => members.set::<V4>(index.0, now),
-            Family::V6 => members.set::<V6>(index.0, now),
-        }
-        Ok(Applied::one())
-    });
 }
 
 #[cfg(test)]

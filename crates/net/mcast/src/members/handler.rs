@@ -2,12 +2,13 @@
 
 use super::querier::{Group, MS, Querier};
 use super::{Members, MembershipState};
+use crate::model::GroupQuerier;
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::{V4, V6};
-use volley_iface::{Change, Interfaces, driver};
+use volley_iface::{Change, Interfaces, Registry, driver};
 use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
-use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request, key_value};
 use volley_object::Object;
 
 /// Carries out requests of queriers.
@@ -64,6 +65,19 @@ impl MembersHandler {
             members,
             interfaces,
         }
+    }
+
+    /// Makes the queriers the owner of their class.
+    pub fn own(&self, registry: &mut Registry) {
+        let members = self.members.clone();
+        registry.own_setting(move |index, key, now: Option<GroupQuerier>| {
+            let mut members = members.borrow_mut();
+            match key_value(key, 1) {
+                Family::V4 => members.set::<V4>(index.0, now),
+                Family::V6 => members.set::<V6>(index.0, now),
+            }
+            Ok(Applied::one())
+        });
     }
 
     fn index(&self, name: &str) -> Result<u32, ModelError> {

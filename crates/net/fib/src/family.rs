@@ -73,6 +73,14 @@ pub trait Family: Copy + Debug + Ord + Hash + Send + Sync + 'static {
     fn leaf(view: &Self::LpmView, addr: Self::Addr) -> u32;
 }
 
+/// The number of an address of either family.
+pub(crate) fn wide(addr: IpAddr) -> u128 {
+    match addr {
+        IpAddr::V4(a) => u128::from(a.to_bits()),
+        IpAddr::V6(a) => a.to_bits(),
+    }
+}
+
 impl Family for V4 {
     type Addr = u32;
     type Packed = u32;

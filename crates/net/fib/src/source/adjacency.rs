@@ -10,11 +10,11 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use volley_tables::Domain;
 
+use super::facts::IfInfo;
 use crate::dataplane::{
     ADJ_COMPLETE, ADJ_ETHERNET, AdjData, AdjSnap, Adjacencies, Dpo, DpoKind, MAX_REWRITE,
 };
 use crate::family::Af;
-use crate::source::IfInfo;
 
 /// What an adjacency is: a neighbour on an interface, for packets of a family.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

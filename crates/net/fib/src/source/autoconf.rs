@@ -9,20 +9,12 @@ use std::net::Ipv6Addr;
 
 use volley_model::{IfAddress, Prefix as Network};
 
+use super::facts::Automatic;
 use super::fib::Fib;
 use super::path::{Path, Via};
 use crate::error::FibError;
 use crate::family::{Af, Family, Prefix, V6};
 use crate::source::Source;
-
-/// Of one interface.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Automatic {
-    addresses: Vec<IfAddress>,
-    on_link: Vec<Network>,
-    /// Default routers, and their preferences: the smallest is used.
-    routers: Vec<(Ipv6Addr, u8)>,
-}
 
 fn number(network: &Network) -> Option<Prefix<V6>> {
     Some(Prefix::around(V6::number(network.addr())?, network.len()))

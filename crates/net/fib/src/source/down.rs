@@ -3,8 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use super::resolver::wide;
-use crate::family::Af;
+use crate::family::{Af, wide};
 
 /// A connected network whose interface is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,17 +11,16 @@ use std::sync::Arc;
 use volley_model::IfAddress;
 use volley_tables::Domain;
 
-use super::autoconf::Automatic;
-use super::path::{ListKey, Path, Via};
+use super::facts::{Automatic, Neighbor};
+use super::path::{ListKey, Path, Via, host_paths};
 use super::resolver::Resolver;
 use super::routes::MAX_LISTS;
 use super::table::Table;
 use super::tables::{Side, Tables};
-use super::unnumbered::host_paths;
 use crate::dataplane::{DropWhy, Fib4Snap, Fib6Snap};
 use crate::error::FibError;
 use crate::family::{Af, Family, Prefix, V4, V6};
-use crate::source::{Neighbor, Source};
+use crate::source::Source;
 
 /// The FIB.
 pub struct Fib {

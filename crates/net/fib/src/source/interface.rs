@@ -11,29 +11,14 @@ use std::collections::BTreeSet;
 use volley_model::IfAddress;
 
 use super::down::DownNet;
+use super::facts::IfInfo;
 use super::fib::Fib;
 use super::path::{Path, Via};
-use super::resolver::wide;
 use super::tables::Side;
 use crate::dataplane::DropWhy;
 use crate::error::FibError;
-use crate::family::{Af, Prefix, V4, V6};
+use crate::family::{Af, Prefix, V4, V6, wide};
 use crate::source::Source;
-
-/// An interface as the FIB needs it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IfInfo {
-    /// Its index; small, since tables are indexed by it.
-    pub index: u32,
-    /// Its name, for shows and errors.
-    pub name: String,
-    /// Its MAC address, the source of what leaves.
-    pub mac: [u8; 6],
-    /// Largest IP packet in bytes.
-    pub mtu: u16,
-    /// Administratively up.
-    pub up: bool,
-}
 
 impl Fib {
     /// Adds an interface or tells what changed about it (state, MAC, MTU, name). The error is the first route that found no

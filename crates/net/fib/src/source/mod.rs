@@ -4,6 +4,7 @@ mod adjacency;
 mod autoconf;
 mod buckets;
 mod down;
+mod facts;
 mod fib;
 mod interface;
 mod neighbor;
@@ -16,9 +17,8 @@ mod table;
 mod tables;
 mod unnumbered;
 
+pub use facts::{IfInfo, Neighbor};
 pub use fib::{Fib, FibStats};
-pub use interface::IfInfo;
-pub use neighbor::Neighbor;
 pub use path::{Path, Via};
 pub use show::{Bucket, PathState, Shown};
 pub use tables::Side;

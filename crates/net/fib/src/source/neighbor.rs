@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use super::facts::Neighbor;
 use super::fib::Fib;
 use super::path::Via;
 use super::tables::Side;
@@ -12,36 +13,6 @@ use crate::dataplane::DropWhy;
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
 use crate::source::Source;
-
-/// What is known of a neighbour.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Neighbor {
-    /// Its MAC address.
-    pub mac: [u8; 6],
-    /// Whether it may have a host route (false = "no fib entry").
-    pub host_route: bool,
-    /// Whether somebody learned it, rather than the operator said it.
-    pub learned: bool,
-}
-
-impl Neighbor {
-    /// A configured neighbour with a host route.
-    pub fn new(mac: [u8; 6]) -> Self {
-        Self {
-            mac,
-            host_route: true,
-            learned: false,
-        }
-    }
-
-    /// A learned neighbour with a host route.
-    pub fn learned(mac: [u8; 6]) -> Self {
-        Self {
-            learned: true,
-            ..Self::new(mac)
-        }
-    }
-}
 
 impl Fib {
     /// Adds a neighbour or changes it; true when that changed anything. What is learned never takes the place of what is

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use crate::dataplane::DropWhy;
-use crate::family::Af;
+use crate::family::{Af, Family, Prefix};
 use crate::source::Source;
 
 /// Where one path leads.
@@ -146,6 +146,27 @@ impl ListKey {
             paths: kept.into(),
         }
     }
+}
+
+/// The paths of an operator's route: a host that is on an interface is its own next hop. Otherwise its route would stand in
+/// the way of the one that its neighbour entry gives it.
+pub(crate) fn host_paths<F: Family>(
+    prefix: Prefix<F>,
+    source: Source,
+    paths: &[Path],
+) -> Vec<Path> {
+    let host = prefix.len() == F::BITS && source == Source::Static;
+    let own = |path: &Path| match path.via {
+        Via::Attached { iface } if host => Path {
+            via: Via::NextHop {
+                addr: F::ip(prefix.addr()),
+                iface,
+            },
+            ..*path
+        },
+        _ => *path,
+    };
+    paths.iter().map(own).collect()
 }
 
 #[cfg(test)]

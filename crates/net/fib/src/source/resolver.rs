@@ -15,11 +15,12 @@ use volley_tables::Domain;
 use super::adjacency::{AdjKey, Adjs, Macs};
 use super::buckets;
 use super::down::{DownNet, DownNets};
+use super::facts::IfInfo;
 use super::path::{ListKey, Path, Via};
 use super::scc;
 use crate::dataplane::{Dpo, DpoKind, DropWhy, LoadBalances};
-use crate::family::Af;
-use crate::source::{IfInfo, Source};
+use crate::family::{Af, wide};
+use crate::source::Source;
 
 /// A path list. Its index is its leaf.
 pub(crate) struct List {
@@ -66,13 +67,6 @@ pub(crate) struct Resolver {
     down: DownNets,
     /// Counts what may have changed of the routes that are the router's own ([`Source::is_own`]).
     pub own: u64,
-}
-
-pub(crate) fn wide(addr: IpAddr) -> u128 {
-    match addr {
-        IpAddr::V4(a) => u128::from(a.to_bits()),
-        IpAddr::V6(a) => a.to_bits(),
-    }
 }
 
 impl Resolver {

@@ -13,8 +13,7 @@ use super::path::{Path, Via};
 use super::tables::Side;
 use crate::dataplane::DropWhy;
 use crate::error::FibError;
-use crate::family::{Af, Prefix, V4, V6};
-use crate::source::Source;
+use crate::family::{Af, V4, V6};
 
 impl Fib {
     /// Has an interface use another's addresses, or no longer any. True when that is new.
@@ -138,21 +137,4 @@ impl Fib {
             .range((addr, 0)..=(addr, u32::MAX));
         all.find(|n| self.lender(n.1).is_some()).map(|n| n.1)
     }
-}
-
-/// The paths of an operator's route: a host that is on an interface is its own next hop. Otherwise its route would stand in
-/// the way of the one that its neighbour entry gives it.
-pub(crate) fn host_paths<F: Side>(prefix: Prefix<F>, source: Source, paths: &[Path]) -> Vec<Path> {
-    let host = prefix.len() == F::BITS && source == Source::Static;
-    let own = |path: &Path| match path.via {
-        Via::Attached { iface } if host => Path {
-            via: Via::NextHop {
-                addr: F::ip(prefix.addr()),
-                iface,
-            },
-            ..*path
-        },
-        _ => *path,
-    };
-    paths.iter().map(own).collect()
 }

@@ -2,7 +2,6 @@
 
 use crate::Ip;
 use crate::icmp::be16;
-use crate::node::ip_frag::Count;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use volley_fib::{V4, V6};
@@ -55,10 +54,10 @@ impl Ids {
 
 /// A family's way of cutting.
 pub trait Cuts: Ip {
-    /// Look at a packet that is to go over a link with this MTU.
+    /// Look at a packet that is to go over a link with this MTU; none where the MTU is too small.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
-    fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Result<Cut, Count>;
+    fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Option<Cut>;
     /// Put the headers of the fragment at `from` right, which has `part` bytes.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
@@ -123,12 +122,12 @@ fn blank(options: &mut [u8]) {
 
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
 impl Cuts for V4 {
-    fn cut(packet: &PacketView<'_>, mtu: usize, _: &mut Ids) -> Result<Cut, Count> {
+    fn cut(packet: &PacketView<'_>, mtu: usize, _: &mut Ids) -> Option<Cut> {
         let bytes = packet.bytes();
         let head = bytes.first().map_or(0, |b| usize::from(b & 15) * 4);
-        let cut = Cut::new(packet, mtu, head, 0).ok_or(Count::MtuTooSmall)?;
+        let cut = Cut::new(packet, mtu, head, 0)?;
         let flags = be16(bytes, 6);
-        Ok(Cut { flags, ..cut })
+        Some(Cut { flags, ..cut })
     }
 
     fn dress(cut: &Cut, out: &mut [u8], from: usize, part: usize) {
@@ -153,17 +152,17 @@ impl Cuts for V4 {
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
 impl Cuts for V6 {
     /// What the router sends has no header that every fragment would need: those of others are not cut here.
-    fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Result<Cut, Count> {
+    fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Option<Cut> {
         const PER_FRAGMENT: [u8; 2] = [0, 43];
-        let mut cut = Cut::new(packet, mtu, 40, FRAGMENT).ok_or(Count::MtuTooSmall)?;
+        let mut cut = Cut::new(packet, mtu, 40, FRAGMENT)?;
         let first = std::mem::replace(&mut cut.header[6], FRAGMENT_HEADER);
         if PER_FRAGMENT.contains(&first) {
-            return Err(Count::MtuTooSmall);
+            return None;
         }
         let id = ids.take(&cut.header[8..40]);
         cut.header[40..44].copy_from_slice(&[first, 0, 0, 0]);
         cut.header[44..48].copy_from_slice(&id.to_be_bytes());
-        Ok(cut)
+        Some(cut)
     }
 
     fn dress(cut: &Cut, out: &mut [u8], from: usize, part: usize) {

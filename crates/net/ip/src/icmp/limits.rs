@@ -3,7 +3,8 @@
 //! A budget is one number, the time at which it will be whole again (the generic cell rate algorithm): a message that would
 //! push it further into the future than the burst allows is not sent.
 
-use super::{Class, IcmpSwitches};
+use super::control::IcmpSwitches;
+use super::message::Class;
 
 /// Receivers that are told apart; those that fall together share a budget.
 const RECEIVERS: usize = 1024;

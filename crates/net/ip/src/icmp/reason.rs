@@ -1,6 +1,7 @@
 //! From the reason that a packet is dropped for to what its sender is told.
 
-use super::{ErrorReason, Icmp};
+use super::message::ErrorReason;
+use super::protocol::Icmp;
 use crate::node::{
     ip_full_reassembly, ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop,
     ip6_input,

@@ -1,6 +1,7 @@
 //! ICMP (RFC 792, 1122, 1191, 1812).
 
-use super::{ErrorMessage, ErrorReason, HOPS, Icmp, LONGEST, Suppressed, be16, quote};
+use super::message::{ErrorMessage, ErrorReason, HOPS, LONGEST, Suppressed, be16, quote};
+use super::protocol::Icmp;
 use crate::options4;
 use volley_fib::V4;
 use volley_graph::PacketView;

@@ -1,6 +1,7 @@
 //! ICMPv6 (RFC 4443).
 
-use super::{ErrorMessage, ErrorReason, HOPS, Icmp, LONGEST, Suppressed, be16, quote};
+use super::message::{ErrorMessage, ErrorReason, HOPS, LONGEST, Suppressed, be16, quote};
+use super::protocol::Icmp;
 use crate::extensions::{fragment_header, loose_upper, upper};
 use std::net::Ipv6Addr;
 use volley_fib::V6;

@@ -1,8 +1,8 @@
 //! From where to where an error goes, and the MTU that it tells. Rules 13.4 to 13.7 of `docs/forwarding-rules.md`.
 
-use super::Icmp;
+use super::message::Suppressed;
+use super::protocol::Icmp;
 use crate::Ip;
-use crate::node::ip_icmp_error::Count;
 use volley_fib::dataplane::{Dpo, DpoKind, DropWhy, View};
 use volley_graph::PacketView;
 
@@ -23,19 +23,19 @@ fn is_many(found: Dpo) -> bool {
 pub(crate) fn ends<F: Icmp>(
     view: &View<'_, F>,
     packet: &PacketView<'_>,
-) -> Result<(F::Addr, F::Addr), Count> {
-    let (source, destination) = F::ends(packet.bytes()).ok_or(Count::BadSource)?;
+) -> Result<(F::Addr, F::Addr), Suppressed> {
+    let (source, destination) = F::ends(packet.bytes()).ok_or(Suppressed::BadSource)?;
     let table = view.table_of(packet.rx());
     let there = view.follow(table, destination);
     if is_many(there) {
-        return Err(Count::BadDestination);
+        return Err(Suppressed::BadDestination);
     }
     let back = view.follow(table, source);
     match back.kind() {
         DpoKind::Adj | DpoKind::Multi | DpoKind::Glean | DpoKind::Incomplete => {}
-        DpoKind::Local => return Err(Count::BadSource),
-        _ if is_many(back) => return Err(Count::BadSource),
-        _ => return Err(Count::NoWayBack),
+        DpoKind::Local => return Err(Suppressed::BadSource),
+        _ if is_many(back) => return Err(Suppressed::BadSource),
+        _ => return Err(Suppressed::NoWayBack),
     }
     // RFC 1122, 3.2.1.3 and RFC 4443, 2.2: what was sent to one of our addresses is answered from it.
     if there.kind() == DpoKind::Local {
@@ -43,7 +43,7 @@ pub(crate) fn ends<F: Icmp>(
     }
     let own = leaves_by(view, back).and_then(|tx| own_address(view, tx, source));
     let from = own.or_else(|| own_address(view, packet.rx(), source));
-    Ok((from.ok_or(Count::NoAddress)?, source))
+    Ok((from.ok_or(Suppressed::NoAddress)?, source))
 }
 
 /// The interface by which the error will leave (RFC 1812, 4.3.2.4 wants an address of it); none where that is decided by

@@ -70,7 +70,7 @@ fn fragment<F: Cuts, I: Isa>(
     (node, ids): (NodeId, &mut Ids),
     out: &mut Replicator<'_, I>,
 ) -> Result<usize, Count> {
-    let cut = F::cut(packet, mtu, ids)?;
+    let cut = F::cut(packet, mtu, ids).ok_or(Count::MtuTooSmall)?;
     let mut from = Payload::new(packet, cut.skip).ok_or(Count::BadOffload)?;
     let (mut made, mut at) = (0, 0);
     while at < cut.payload {

@@ -77,6 +77,9 @@ impl From<Suppressed> for Count {
             Suppressed::AboutError => Count::AboutError,
             Suppressed::AboutFragment => Count::AboutFragment,
             Suppressed::BadSource => Count::BadSource,
+            Suppressed::BadDestination => Count::BadDestination,
+            Suppressed::NoWayBack => Count::NoWayBack,
+            Suppressed::NoAddress => Count::NoAddress,
         }
     }
 }
@@ -109,7 +112,7 @@ fn tell<F: Icmp, I: Isa>(
     };
     let ends = match ends(view, packet) {
         Ok(ends) => ends,
-        Err(count) => return Some(count),
+        Err(silence) => return Some(silence.into()),
     };
     if !may(ends.1) {
         return Some(Count::RateLimited);

@@ -8,7 +8,6 @@ const LIMIT: usize = 3;
 
 /// Crates with larger circles, and the size of the largest one. A number here may only go down.
 const CEILINGS: &[(&str, usize)] = &[
-    ("crates/net/neighbor", 22),
     ("crates/control/object", 4),
     ("crates/control/model", 22),
     ("crates/control/core", 4),

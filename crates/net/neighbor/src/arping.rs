@@ -3,110 +3,21 @@
 //! True on exit: an answer changes nothing here beyond what it would have taught without a run. What a link can make a run
 //! keep is bounded, however many stations answer.
 
+pub(crate) mod run;
+
 use crate::control::Control;
-use crate::entry::{Mac, SECOND};
+use crate::entry::Mac;
 use crate::lane::{ControlQueues, ProbeEvent, ProbeMessage};
-use crate::node::nd_input::Found;
+use crate::message::Found;
+use run::Run;
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
-use volley_model::reply::{ArpingAnswer, ArpingReply};
+use volley_model::reply::ArpingReply;
 use volley_model::{ArpingQuery, Family, ModelError};
 
 /// Runs at once.
 const RUNS: usize = 8;
-/// Answers that are kept of each request.
-const ANSWERS: usize = 16;
-/// MAC addresses that are kept.
-const MACS: usize = 64;
-/// Answers that wait for a client.
-const UNREAD: usize = 256;
-/// Nanoseconds of a millisecond.
-const MILLISECOND: u64 = 1_000_000;
-/// How long a request may be unsent before its answers are waited for no more.
-const UNSENT: u64 = SECOND;
-
-/// One run.
-pub(crate) struct Run {
-    iface: u32,
-    address: IpAddr,
-    count: u32,
-    interval: u64,
-    timeout: u64,
-    asked: u32,
-    /// When the last request was due, and when it left.
-    last: (u64, Option<u64>),
-    /// Answers to the last request.
-    of_last: usize,
-    received: u32,
-    macs: Vec<Mac>,
-    unread: Vec<ArpingAnswer>,
-}
-
-impl Run {
-    fn new(iface: u32, query: &ArpingQuery, now: u64) -> Run {
-        Run {
-            iface,
-            address: query.address,
-            count: query.count,
-            interval: u64::from(query.interval_ms) * MILLISECOND,
-            timeout: u64::from(query.timeout_ms) * MILLISECOND,
-            asked: 0,
-            last: (now, None),
-            of_last: 0,
-            received: 0,
-            macs: Vec::new(),
-            unread: Vec::new(),
-        }
-    }
-
-    /// Whether a request is due; it is counted then.
-    fn next(&mut self, now: u64) -> bool {
-        let more = self.count == 0 || self.asked < self.count;
-        let wait = if self.asked == 0 { 0 } else { self.interval };
-        if !more || now < self.last.0 + wait {
-            return false;
-        }
-        self.asked += 1;
-        self.last = (now, None);
-        self.of_last = 0;
-        true
-    }
-
-    fn is_done(&self, now: u64) -> bool {
-        let until = match self.last {
-            (_, Some(sent)) => sent + self.timeout,
-            (asked, None) => asked + self.timeout + UNSENT,
-        };
-        self.count != 0 && self.asked >= self.count && now >= until
-    }
-
-    fn sent(&mut self, number: u32, at: u64) {
-        if number + 1 == self.asked {
-            self.last.1 = Some(at);
-        }
-    }
-
-    fn answered(&mut self, mac: Mac, at: u64) {
-        if self.asked == 0 {
-            return;
-        }
-        self.received += u32::from(self.of_last == 0);
-        self.of_last += 1;
-        if !self.macs.contains(&mac) && self.macs.len() < MACS {
-            self.macs.push(mac);
-        }
-        if self.of_last <= ANSWERS && self.unread.len() < UNREAD {
-            let since = self.last.1.unwrap_or(self.last.0);
-            self.unread.push(ArpingAnswer {
-                number: self.asked - 1,
-                mac: volley_model::Mac(mac),
-                rtt_us: at.saturating_sub(since) / 1000,
-            });
-        }
-    }
-}
-
 /// A client's run. Dropping it ends the run.
 pub struct Arping {
     control: Rc<RefCell<Control>>,
@@ -281,58 +192,5 @@ pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), 
 pub(crate) fn answer6(lane: &ControlQueues, now: u64, (rx, found): (u32, &Found), mac: Mac) {
     if found.flags.is_some() {
         answer(lane, now, (rx, found.target.into()), mac);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: u64 = MILLISECOND;
-
-    fn run(count: u32) -> Run {
-        let query = ArpingQuery {
-            count,
-            interval_ms: 100,
-            timeout_ms: 50,
-            ..ArpingQuery::new("lan0", "192.0.2.9".parse().unwrap())
-        };
-        Run::new(3, &query, 0)
-    }
-
-    #[test]
-    fn requests_keep_their_pace_and_duplicates_are_kept() {
-        let mut run = run(2);
-        assert!(run.next(0) && !run.next(0) && !run.next(99 * MS));
-        run.sent(0, MS);
-        run.answered([2, 0, 0, 0, 0, 1], 3 * MS);
-        run.answered([2, 0, 0, 0, 0, 2], 4 * MS);
-        assert_eq!((run.received, run.macs.len()), (1, 2));
-        let told: Vec<_> = run.unread.drain(..).map(|a| (a.number, a.rtt_us)).collect();
-        assert_eq!(told, [(0, 2000), (0, 3000)]);
-        assert!(run.next(100 * MS) && !run.next(900 * MS));
-        run.sent(0, 100 * MS);
-        assert!(
-            !run.is_done(1149 * MS) && run.is_done(1150 * MS),
-            "it is unsent"
-        );
-        run.sent(1, 101 * MS);
-        assert!(!run.is_done(150 * MS) && run.is_done(151 * MS));
-    }
-
-    #[test]
-    fn a_flood_of_answers_is_bounded() {
-        let mut run = run(0);
-        run.answered([2; 6], 0);
-        assert_eq!(run.received, 0, "nothing was asked yet");
-        for number in 0..1000u64 {
-            assert!(run.next(number * 100 * MS));
-            for n in 0..100u8 {
-                run.answered([2, 0, 0, 0, (number % 100) as u8, n], number * 100 * MS);
-            }
-        }
-        assert_eq!((run.unread.len(), run.macs.len()), (UNREAD, MACS));
-        assert_eq!(run.received, 1000);
-        assert!(!run.is_done(u64::MAX), "it has no end");
     }
 }

@@ -1,17 +1,18 @@
 //! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
 
-use crate::advert::Advertiser;
-use crate::arping;
-use crate::autoconf::Client;
-use crate::dad::Probing;
+use crate::advert::advertiser::Advertiser;
+use crate::arping::run::Run;
+use crate::autoconf::client::Client;
+use crate::dad::state::Probing;
 use crate::entry::{Mac, SECOND, Word};
 use crate::lane::{
-    ControlQueues, End, FRAME, Frame, HELD, HeldForResolution, LONG, NeighborMessage,
-    NeighborMessageKind, ResolvedPacket,
+    ControlQueues, End, Frame, HELD, HeldForResolution, LONG, NeighborMessage, NeighborMessageKind,
+    ResolvedPacket,
 };
+use crate::link::{Link, is_link_local};
 use crate::mld::groups::Groups;
 use crate::model::AdvertisedPrefix;
-use crate::nd::{self, Message, NdMessageOut};
+use crate::nd::{self, FRAME, Message, NdMessageOut};
 use crate::proxy::Proxies;
 use crate::table::{Effect, Key, Net, Origin, Table};
 use std::cell::RefCell;
@@ -54,68 +55,6 @@ pub(crate) struct WaitingPacket {
     worker: usize,
     family: Family,
     packet: HeldPacket,
-}
-
-/// Whether an address is good on its link only, on every link.
-fn is_link_local(addr: IpAddr) -> bool {
-    matches!(addr, IpAddr::V6(a) if a.is_unicast_link_local())
-}
-
-/// What is known of an interface.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
-    pub(crate) mac: Mac,
-    pub(crate) mtu: u16,
-    pub(crate) up: bool,
-    pub(crate) learns: bool,
-    pub(crate) addresses: Vec<IfAddress>,
-    /// Of these, those that it made itself: they say nothing of a network.
-    pub(crate) automatic: Vec<IfAddress>,
-    /// Networks that routers say are on the link.
-    pub(crate) networks: Vec<Prefix>,
-    /// They are another interface's: there is no network.
-    pub(crate) is_unnumbered: bool,
-}
-
-impl Link {
-    /// Whether it has an address of a family.
-    pub(crate) fn has(&self, family: Family) -> bool {
-        self.addresses.iter().any(|a| a.family() == family)
-    }
-
-    fn on_link(&self, addr: IpAddr) -> bool {
-        let own = |a: &&IfAddress| !self.automatic.contains(a);
-        let mut own = self.addresses.iter().filter(own);
-        let near = own.any(|a| a.subnet().contains(addr))
-            || self.networks.iter().any(|n| n.contains(addr));
-        near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
-    }
-
-    /// Addresses that somebody configured, or that are another's.
-    pub(crate) fn own_addresses(&self) -> impl Iterator<Item = IfAddress> {
-        let own = |a: &IfAddress| !self.automatic.contains(a);
-        self.addresses.iter().copied().filter(own)
-    }
-
-    /// Our address for a solicitation; the link-local one where no other fits.
-    pub(crate) fn source6(&self, target: Ipv6Addr) -> Ipv6Addr {
-        let local = nd::link_local(self.mac);
-        if target.is_unicast_link_local() {
-            return local;
-        }
-        match IfAddress::nearest(&self.addresses, target.into()) {
-            Some(IpAddr::V6(a)) => a,
-            _ => local,
-        }
-    }
-
-    /// Our address for a question about `target`.
-    pub(crate) fn source(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
-        match IfAddress::nearest(&self.addresses, target.into())? {
-            IpAddr::V4(a) => Some(a),
-            IpAddr::V6(_) => None,
-        }
-    }
 }
 
 /// Counted on the control thread.
@@ -174,7 +113,7 @@ pub(crate) struct Control {
     pub(crate) random_state: u64,
     pub(crate) links: BTreeMap<u32, Link>,
     pub(crate) same_macs: BTreeMap<u32, SameMac>,
-    pub(crate) arpings: BTreeMap<u16, arping::Run>,
+    pub(crate) arpings: BTreeMap<u16, Run>,
     pub(crate) next_arping: u16,
     /// The run and number of the request that is being made.
     pub(crate) asked_by: Option<(u16, u32)>,

@@ -1,11 +1,13 @@
 //! Duplicate address detection: before an address is used, its link is asked whether somebody has it (RFC 4862, 5.4; for
 //! IPv4 by ARP, RFC 5227, 2.1). Meanwhile, and when somebody has, the FIB does not use it.
 
+pub(crate) mod state;
+
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::Frame;
 use crate::nd;
-use std::collections::BTreeMap;
+use state::{Probing, State};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 use volley_model::IfAddress;
@@ -21,31 +23,6 @@ const BETWEEN: u64 = SECOND;
 const MORE4: u64 = SECOND;
 /// Behind the last probe of IPv4 (ANNOUNCE_WAIT).
 const WAIT4: u64 = 2 * SECOND;
-
-/// How far an address is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// So many probes are still to be sent; the next thing happens then.
-    Tentative { left: u32, at: u64 },
-    /// Another station has it.
-    Duplicate(Mac),
-    /// Nobody said a word.
-    Good,
-}
-
-/// Addresses of one interface that are looked at.
-#[derive(Debug)]
-pub(crate) struct Probing {
-    probes: u32,
-    states: BTreeMap<IfAddress, State>,
-}
-
-impl Probing {
-    fn is_tentative(&self) -> bool {
-        let mut states = self.states.values();
-        states.any(|s| matches!(s, State::Tentative { .. }))
-    }
-}
 
 /// What is to be done about an address.
 enum Act {

@@ -1,9 +1,10 @@
 //! What lies between one worker and the control thread: eight bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
-use crate::autoconf::packet::ReceivedAdvert;
+use crate::autoconf::received::ReceivedAdvert;
 use crate::entry::Mac;
 use crate::mld;
+use crate::nd::FRAME;
 use crate::table::Key;
 use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
@@ -24,8 +25,6 @@ const ADVERTS: usize = 32;
 const PROBES: usize = 256;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
-/// Bytes of the usual frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
-pub const FRAME: usize = 86;
 /// Bytes of the longest one: Ethernet, and what every link of IPv6 carries.
 pub const LONG: usize = 14 + 1280;
 /// Long frames that the worker has not sent.

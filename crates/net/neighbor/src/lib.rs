@@ -18,11 +18,14 @@ mod dad;
 pub mod entry;
 mod handler;
 mod lane;
+mod link;
 mod message;
 mod mld;
 mod model;
 mod nd;
+mod nd_link;
 pub mod node;
+mod owners;
 pub mod proxy;
 mod routers;
 pub mod table;
@@ -170,7 +173,7 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     )));
     let handler = NeighborHandler(control.clone());
     registry.handlers.push(Box::new(handler));
-    model::own(registry, &control);
+    owners::own(registry, &control);
     let info = ProcessInfo {
         name: "neighbors",
         text: "Asks for neighbours, remembers what they say, and forgets them.",

@@ -1,7 +1,6 @@
 //! What every message of neighbour discovery has to be: rules 15.1 to 15.5 of `docs/forwarding-rules.md`.
 
 use crate::nd::HOPS;
-use crate::node::nd_input::Count;
 use std::net::Ipv6Addr;
 use volley_graph::PacketView;
 use volley_wire::IpProto;
@@ -14,6 +13,21 @@ fn address(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
     Some(octets.into())
 }
 
+/// Why a packet is no sound message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unsound {
+    /// Header or length do not fit the frame.
+    Malformed,
+    /// It is no message of the wanted types.
+    NotNd,
+    /// The hop limit is not 255.
+    BadHopLimit,
+    /// The checksum is wrong.
+    BadChecksum,
+    /// Code, length or options are wrong.
+    BadMessage,
+}
+
 /// A message that is sound as far as all of them have to be.
 pub(crate) struct Sound<'a> {
     pub(crate) source: Ipv6Addr,
@@ -21,26 +35,37 @@ pub(crate) struct Sound<'a> {
     pub(crate) nd: NdMessage<'a>,
 }
 
+/// A solicitation or an advertisement of a neighbour that is sound by itself.
+pub(crate) struct Found {
+    pub source: Ipv6Addr,
+    pub to: Ipv6Addr,
+    pub target: Ipv6Addr,
+    /// The flags of an advertisement; none in a solicitation.
+    pub flags: Option<u8>,
+    /// The MAC address that it says the sender has.
+    pub mac: Option<[u8; 6]>,
+}
+
 /// The packet alone, for messages of these types: rules 15.1 to 15.5.
-pub(crate) fn message<'a>(bytes: &'a [u8], kinds: &[u8]) -> Result<Sound<'a>, Count> {
+pub(crate) fn message<'a>(bytes: &'a [u8], kinds: &[u8]) -> Result<Sound<'a>, Unsound> {
     let (Some(source), Some(to)) = (address(bytes, 8), address(bytes, 24)) else {
-        return Err(Count::Malformed);
+        return Err(Unsound::Malformed);
     };
     let length = usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
     let message = bytes.get(40..40 + length).filter(|_| bytes[0] >> 4 == 6);
-    let message = message.ok_or(Count::Malformed)?;
+    let message = message.ok_or(Unsound::Malformed)?;
     if bytes[6] != 58 || !message.first().is_some_and(|kind| kinds.contains(kind)) {
-        return Err(Count::NotNd);
+        return Err(Unsound::NotNd);
     }
     if bytes[7] != HOPS {
-        return Err(Count::BadHopLimit);
+        return Err(Unsound::BadHopLimit);
     }
-    let icmp = Icmp6::parse(message).map_err(|_| Count::BadMessage)?;
+    let icmp = Icmp6::parse(message).map_err(|_| Unsound::BadMessage)?;
     if !icmp.checksum_ok(Sum::pseudo6(source, to, IpProto(58), length as u32)) {
-        return Err(Count::BadChecksum);
+        return Err(Unsound::BadChecksum);
     }
     let Some(Ok(nd)) = NdMessage::parse(&icmp) else {
-        return Err(Count::BadMessage);
+        return Err(Unsound::BadMessage);
     };
     Ok(Sound { source, to, nd })
 }

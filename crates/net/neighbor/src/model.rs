@@ -1,17 +1,13 @@
 //! Objects of neighbour discovery: settings of interfaces.
 
-use crate::control::Control;
-use std::cell::RefCell;
 use std::net::{IpAddr, Ipv6Addr};
-use std::rc::Rc;
-use volley_iface::Registry;
-use volley_model::{Applied, ModelError, Prefix};
-use volley_object::{Choice, Class, DefinitionError, FieldError, FieldType, Object};
+use volley_model::Prefix;
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
 
 /// Most prefixes of proxy ARP and proxy ND of an interface.
 const PROXIES: usize = 64;
 /// Most configured prefixes of an interface's router advertisements.
-const PREFIXES: usize = 16;
+pub(crate) const PREFIXES: usize = 16;
 /// Most DNS servers, and most domains, of an interface's router advertisements.
 const NAMES: usize = 8;
 /// Most bytes of all these domains.
@@ -312,61 +308,4 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
         RouterAdvertisement::class()?,
         AdvertisedPrefix::class()?,
     ])
-}
-
-/// Makes the control part the owner of its classes.
-pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
-    own_one(registry, control, |control, iface, _, now: Option<Dad>| {
-        control.probe_addresses(iface, now.map_or(0, |it| it.probes));
-        Ok(())
-    });
-    own_one(
-        registry,
-        control,
-        |control, iface, _, now: Option<Proxy>| {
-            control.answer_for(iface, &now.map_or(Vec::new(), |it| it.prefixes));
-            Ok(())
-        },
-    );
-    own_one(
-        registry,
-        control,
-        |control, iface, _, now: Option<Autoconf>| {
-            control.autoconfigure(iface, now.map_or(AutoconfMode::Off, |it| it.mode));
-            Ok(())
-        },
-    );
-    own_one(
-        registry,
-        control,
-        |control, iface, _, now: Option<RouterAdvertisement>| {
-            control.advertise(iface, now);
-            Ok(())
-        },
-    );
-    own_one(
-        registry,
-        control,
-        |control, iface, key, now: Option<AdvertisedPrefix>| {
-            let prefix = key.values().get(1).and_then(Prefix::from_value);
-            match prefix {
-                Some(prefix) => control.advertise_prefix(iface, prefix, now, PREFIXES),
-                None => Ok(()),
-            }
-        },
-    );
-}
-
-fn own_one<T: Object + 'static>(
-    registry: &mut Registry,
-    control: &Rc<RefCell<Control>>,
-    apply: impl Fn(&mut Control, u32, &volley_object::ObjectKey, Option<T>) -> Result<(), ModelError>
-    + 'static,
-) {
-    let shared = control.clone();
-    registry.own_setting(move |index, key, now| {
-        let mut control = shared.borrow_mut();
-        control.refresh();
-        apply(&mut control, index.0, key, now).map(|()| Applied::one())
-    });
 }

@@ -3,7 +3,8 @@
 use crate::lane::{NeighborMessage, NeighborMessageKind};
 use crate::message::{Sound, message};
 use crate::nd::ALL_ROUTERS;
-use crate::node::nd_input::{Count, Link, Verdict};
+use crate::nd_link::Link;
+use crate::node::nd_input::{Count, Verdict};
 use volley_iface::{Flag, IfTable};
 use volley_wire::MacAddr;
 use volley_wire::nd::NdOption;

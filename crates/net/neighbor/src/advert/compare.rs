@@ -1,6 +1,6 @@
 //! What another router of the link advertises, beside what is advertised here (RFC 4861, 6.2.7).
 
-use crate::autoconf::packet::ReceivedAdvert;
+use crate::autoconf::received::ReceivedAdvert;
 use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use std::net::IpAddr;
 
@@ -47,7 +47,7 @@ pub fn differences(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::autoconf::packet::{PREFIXES, PrefixOffer};
+    use crate::autoconf::received::{PREFIXES, PrefixOffer};
     use volley_object::Object;
 
     #[test]

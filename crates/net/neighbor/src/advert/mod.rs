@@ -1,74 +1,26 @@
 //! Router advertisements (RFC 4861, 6.2): what each interface says, and when.
 
+pub(crate) mod advertiser;
 mod compare;
 mod packet;
 mod schedule;
 
-use crate::autoconf::packet::ReceivedAdvert;
-use crate::control::{Control, Link};
+use crate::autoconf::received::ReceivedAdvert;
+use crate::control::Control;
 use crate::entry::SECOND;
 use crate::lane::Frame;
 use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use crate::nd;
-use packet::Advertisement;
+use advertiser::{Advertiser, prefixes};
 use schedule::Schedule;
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 use volley_model::reply::AdvertRow;
 use volley_model::{Family, ModelError, Prefix};
 use volley_object::Object;
 
-/// An interface that advertises, or is about to end.
-pub(crate) struct Advertiser {
-    settings: RouterAdvertisement,
-    /// Configured prefixes.
-    named: Vec<AdvertisedPrefix>,
-    /// None while the interface is down, has no IPv6 address, or leads to nobody.
-    schedule: Option<Schedule>,
-    sent: u64,
-    solicited: u64,
-    /// Advertisements of other routers that differ from what is said here.
-    inconsistent: u64,
-    /// Differences that the operator was told of.
-    told: BTreeSet<(Ipv6Addr, &'static str)>,
-}
-
 /// Differences that are remembered.
 const TOLD: usize = 32;
-
-impl Advertiser {
-    /// An advertisement, whether as always or as one of the last.
-    fn frame(&self, link: &Link, ending: bool) -> Vec<u8> {
-        let prefixes = prefixes(&self.named, link.own_addresses());
-        let advertisement = Advertisement {
-            own: link.mac,
-            mtu: link.mtu,
-            settings: &self.settings,
-            prefixes: &prefixes,
-            ending,
-        };
-        advertisement.frame()
-    }
-}
-
-/// What is advertised of an interface with these addresses.
-fn prefixes(
-    named: &[AdvertisedPrefix],
-    own: impl Iterator<Item = volley_model::IfAddress>,
-) -> Vec<AdvertisedPrefix> {
-    let local = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
-    let mut all: Vec<AdvertisedPrefix> = Vec::new();
-    let named = named.iter().cloned();
-    let own = own.filter(|a| a.family() == Family::V6 && !local(a.addr()) && a.len() < 128);
-    for it in named.chain(own.map(|a| AdvertisedPrefix::network(a.subnet()))) {
-        if all.iter().all(|other| other.prefix != it.prefix) {
-            all.push(it);
-        }
-    }
-    all.retain(|it| it.advertise);
-    all
-}
 
 impl Control {
     /// Any number, each time another: when advertisements come must not be the same on all routers.

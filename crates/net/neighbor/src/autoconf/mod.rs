@@ -2,15 +2,19 @@
 //! for routers, makes itself addresses of what they advertise, and tells the FIB which networks are on its link and by whom
 //! everything is reached. What there is to know stands in [`state`]; here it is made so.
 
+pub(crate) mod client;
 pub(crate) mod packet;
 mod reach;
+pub(crate) mod received;
+mod routers;
 pub(crate) mod state;
 
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::{Frame, NeighborMessage, NeighborMessageKind};
 use crate::model::AutoconfMode;
-use packet::ReceivedAdvert;
+use client::Client;
+use received::ReceivedAdvert;
 use state::{Expiry, State};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -19,24 +23,6 @@ use volley_model::IfAddress;
 use volley_model::reply::{
     AddressState, AutoconfAddressRow, AutoconfRow, AutoconfState, OnLinkRow, RouterRow,
 };
-
-/// An interface that configures itself.
-pub(crate) struct Client {
-    default_route: bool,
-    /// None while the interface is down, uses another's addresses, or leads to nobody.
-    state: Option<State>,
-    /// Addresses that the FIB got.
-    given: BTreeSet<IfAddress>,
-    /// Addresses of which the operator was told that the FIB refused them.
-    told: BTreeSet<IfAddress>,
-}
-
-impl Client {
-    /// The state, where it may hear something.
-    fn open(&mut self) -> Option<&mut State> {
-        self.state.as_mut().filter(|state| !state.disabled)
-    }
-}
 
 impl Control {
     /// Say whether an interface configures itself, and what it takes.

@@ -1,16 +1,16 @@
 //! What a router advertises (RFC 4861, 4.2 and 6.1.2), and the solicitation that asks for it (4.1).
 
+use super::received::{PREFIXES, PrefixOffer, ReceivedAdvert};
 use crate::entry::Mac;
 use crate::message::{Sound, message};
 use crate::nd::{self, ALL_NODES, ALL_ROUTERS};
-use crate::node::nd_input::{Count, Link};
+use crate::nd_link::Link;
+use crate::node::nd_input::Count;
 use std::net::Ipv6Addr;
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
 use volley_wire::nd::{NdBody, NdMessage, NdOption};
 
-/// Prefixes of one advertisement that are looked at.
-pub const PREFIXES: usize = 16;
 /// Flag of a prefix: it is on the link.
 const ON_LINK: u8 = 0x80;
 /// Flag of a prefix: hosts make addresses of it.
@@ -21,61 +21,6 @@ const MANAGED: u8 = 0x80;
 const OTHER: u8 = 0x40;
 /// Bits of a router's flags that say how much it is preferred (RFC 4191, 2.2).
 const PREFERENCE: u8 = 0x18;
-
-/// A prefix that a router advertises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PrefixOffer {
-    /// The prefix; host bits may be set.
-    pub prefix: u128,
-    /// Its length.
-    pub len: u8,
-    /// It is on the link.
-    pub on_link: bool,
-    /// Hosts make addresses of it.
-    pub autonomous: bool,
-    /// Seconds for which it holds.
-    pub valid_s: u32,
-    /// Seconds for which addresses of it are preferred.
-    pub preferred_s: u32,
-}
-
-/// What a router says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceivedAdvert {
-    /// The router's link-local address.
-    pub router: Ipv6Addr,
-    /// Its MAC address; zeros where it does not say it.
-    pub mac: Mac,
-    /// Seconds for which it is a default router.
-    pub lifetime_s: u16,
-    /// 0 = high, 1 = medium, 2 = low.
-    pub preference: u8,
-    /// Hosts get addresses by DHCPv6.
-    pub managed: bool,
-    /// Hosts get other things by DHCPv6.
-    pub other: bool,
-    /// Hop limit for hosts, 0 = not said.
-    pub hop_limit: u8,
-    /// Milliseconds that neighbours are reachable, 0 = not said.
-    pub reachable_ms: u32,
-    /// Milliseconds between solicitations, 0 = not said.
-    pub retransmit_ms: u32,
-    /// MTU of the link.
-    pub mtu: Option<u32>,
-    /// The first of these count.
-    pub offers: [PrefixOffer; PREFIXES],
-    /// How many.
-    pub count: u8,
-    /// Prefixes that there was no room for.
-    pub more: u8,
-}
-
-impl ReceivedAdvert {
-    /// The prefixes.
-    pub fn offers(&self) -> &[PrefixOffer] {
-        self.offers.get(..usize::from(self.count)).unwrap_or(&[])
-    }
-}
 
 /// Whether a packet says that it is an advertisement of a router.
 pub fn is_one(packet: &[u8]) -> bool {

@@ -1,8 +1,8 @@
 //! What one interface has heard of the routers of its link, and what follows: addresses, networks, routers, each with its time
 //! (RFC 4861, 6.3.4 to 6.3.7; RFC 4862, 5.5.3 and 5.5.4). No clock, no chance and no packets of its own.
 
-use super::packet::{PrefixOffer, ReceivedAdvert};
 use super::reach::Reach;
+use super::received::{PrefixOffer, ReceivedAdvert};
 use crate::entry::{Mac, SECOND};
 use crate::nd;
 use std::net::{IpAddr, Ipv6Addr};

@@ -4,20 +4,21 @@
 //! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
 //! that the interface may be in ends here as well.
 
+use crate::arping;
 use crate::autoconf::packet as advertised;
 use crate::claim;
 use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
-use crate::message::{Sound, frame_source, message};
-use crate::nd::{ALL_NODES, link_local, solicited_node};
+use crate::message::{Found, Sound, Unsound, frame_source, message};
+use crate::nd::solicited_node;
+use crate::nd_link::Link;
 use crate::node::mld_input;
 use crate::proxy::Proxies;
 use crate::routers;
 use crate::trace::NdTrace;
 use crate::way::InterfaceRoutes;
-use std::net::Ipv6Addr;
 use std::sync::Arc;
 use volley_fib::V6;
-use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
+use volley_fib::dataplane::{DataPlane, DpoKind};
 use volley_graph::{Col, Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -75,6 +76,18 @@ counters! {
     }
 }
 
+impl From<Unsound> for Count {
+    fn from(why: Unsound) -> Count {
+        match why {
+            Unsound::Malformed => Count::Malformed,
+            Unsound::NotNd => Count::NotNd,
+            Unsound::BadHopLimit => Count::BadHopLimit,
+            Unsound::BadChecksum => Count::BadChecksum,
+            Unsound::BadMessage => Count::BadMessage,
+        }
+    }
+}
+
 /// Tells nd-reply that the answer is for somebody else.
 pub(crate) const PROXIED: Col = Col::User0;
 
@@ -107,17 +120,6 @@ impl NdInput {
             lane,
         }
     }
-}
-
-/// A message that is sound by itself.
-pub(crate) struct Found {
-    pub source: Ipv6Addr,
-    pub to: Ipv6Addr,
-    pub target: Ipv6Addr,
-    /// The flags of an advertisement; none in a solicitation.
-    pub flags: Option<u8>,
-    /// The MAC address that it says the sender has.
-    pub mac: Option<[u8; 6]>,
 }
 
 /// The packet alone: rules 15.1 to 15.6.
@@ -160,51 +162,6 @@ fn sender(found: &Found) -> Result<(), Count> {
         return Err(Count::BadSenderAddress);
     }
     Ok(())
-}
-
-/// An interface, as the addresses in messages are asked about.
-pub(crate) struct Link<'g> {
-    pub(crate) way: InterfaceRoutes<'g, V6>,
-    pub(crate) own: [u8; 6],
-    proxies: &'g Proxies,
-}
-
-impl Link<'_> {
-    pub(crate) fn to(&self, address: Ipv6Addr) -> Dpo {
-        self.way.to(u128::from(address))
-    }
-
-    /// Whether it is the interface's own.
-    pub(crate) fn is_own(&self, address: Ipv6Addr) -> bool {
-        let mut own = self.way.view.own(self.way.rx).iter();
-        address == link_local(self.own) || own.any(|(a, _)| *a == u128::from(address))
-    }
-
-    /// Whether the interface listens to it.
-    pub(crate) fn takes(&self, to: Ipv6Addr) -> bool {
-        let own = self.way.view.own(self.way.rx).iter();
-        let mut groups = own.map(|(a, _)| solicited_node(Ipv6Addr::from(*a)));
-        to == ALL_NODES
-            || self.is_own(to)
-            || to == solicited_node(link_local(self.own))
-            || groups.any(|group| group == to)
-    }
-
-    /// Whether a solicitation is answered for somebody else. One from nobody asks whether an address is free.
-    fn answers_for(&self, table: &IfTable, found: &Found) -> bool {
-        table.has(self.way.rx, Flag::ProxyNeighbors)
-            && found.flags.is_none()
-            && !found.source.is_unspecified()
-            && self.proxies.answers6(&self.way, found.to, found.target)
-    }
-
-    /// Whether a neighbour with the address is on the link.
-    pub(crate) fn leads_back(&self, table: &IfTable, address: Ipv6Addr) -> bool {
-        // Where there is no network the control thread knows who may be there.
-        address.is_unicast_link_local()
-            || table.has(self.way.rx, Flag::Unnumbered)
-            || self.way.leads_back(self.to(address))
-    }
 }
 
 /// What a message comes to: the reason of its drop, or whether it is answered; and what the control thread is to know.
@@ -346,7 +303,7 @@ impl NdInput {
             let who = (rx, found.source.into());
             let places = (&*self.lane, &*self.table);
             claim::own_mac((cx, Count::OwnMac), places, who, macs);
-            crate::arping::answer6(&self.lane, cx.now_ns(), (rx, found), macs[1]);
+            arping::answer6(&self.lane, cx.now_ns(), (rx, found), macs[1]);
         }
         let (verdict, heard) = match found {
             _ if routers => routers::judge(&link, &self.table, packet.bytes()),

@@ -4,8 +4,8 @@
 //! On entry the position is at the IPv6 header of a solicitation that nd-input let pass; on exit at the Ethernet header, with
 //! `Tx` filled.
 
-use crate::lane::FRAME;
 use crate::message::frame_source;
+use crate::nd::FRAME;
 use crate::nd::{ALL_NODES, Message, NdMessageOut, group_mac, link_local};
 use crate::node::nd_input::{PROXIED, parse};
 use crate::trace::NdTrace;

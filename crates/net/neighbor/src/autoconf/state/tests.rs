@@ -1,5 +1,5 @@
 use super::*;
-use crate::autoconf::packet;
+use crate::autoconf::received;
 
 const MAC: Mac = [2, 0, 0, 0, 0, 1];
 const HOUR: u32 = 3600;
@@ -20,7 +20,7 @@ fn offer(prefix: &str, flags: &str, valid_s: u32, preferred_s: u32) -> PrefixOff
 }
 
 fn said(router: u16, lifetime_s: u16, offers: &[PrefixOffer]) -> ReceivedAdvert {
-    let mut all = [PrefixOffer::default(); packet::PREFIXES];
+    let mut all = [PrefixOffer::default(); received::PREFIXES];
     all[..offers.len()].copy_from_slice(offers);
     ReceivedAdvert {
         router: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, router),

@@ -1,7 +1,8 @@
 use super::*;
 use crate::dad::solicitation;
-use crate::lane::FRAME;
+use crate::nd::FRAME;
 use crate::nd::{Message, NdMessageOut, group_mac};
+use std::net::Ipv6Addr;
 use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run, run_once};
 use volley_graph::{Domain, Level};

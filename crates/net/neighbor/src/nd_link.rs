@@ -1,0 +1,55 @@
+//! The interface that received a message of neighbour discovery, as the addresses in the message are asked about.
+
+use crate::message::Found;
+use crate::nd::{ALL_NODES, link_local, solicited_node};
+use crate::proxy::Proxies;
+use crate::way::InterfaceRoutes;
+use std::net::Ipv6Addr;
+use volley_fib::V6;
+use volley_fib::dataplane::Dpo;
+use volley_iface::{Flag, IfTable};
+
+/// An interface, as the addresses in messages are asked about.
+pub(crate) struct Link<'g> {
+    pub(crate) way: InterfaceRoutes<'g, V6>,
+    pub(crate) own: [u8; 6],
+    pub(crate) proxies: &'g Proxies,
+}
+
+impl Link<'_> {
+    pub(crate) fn to(&self, address: Ipv6Addr) -> Dpo {
+        self.way.to(u128::from(address))
+    }
+
+    /// Whether it is the interface's own.
+    pub(crate) fn is_own(&self, address: Ipv6Addr) -> bool {
+        let mut own = self.way.view.own(self.way.rx).iter();
+        address == link_local(self.own) || own.any(|(a, _)| *a == u128::from(address))
+    }
+
+    /// Whether the interface listens to it.
+    pub(crate) fn takes(&self, to: Ipv6Addr) -> bool {
+        let own = self.way.view.own(self.way.rx).iter();
+        let mut groups = own.map(|(a, _)| solicited_node(Ipv6Addr::from(*a)));
+        to == ALL_NODES
+            || self.is_own(to)
+            || to == solicited_node(link_local(self.own))
+            || groups.any(|group| group == to)
+    }
+
+    /// Whether a solicitation is answered for somebody else. One from nobody asks whether an address is free.
+    pub(crate) fn answers_for(&self, table: &IfTable, found: &Found) -> bool {
+        table.has(self.way.rx, Flag::ProxyNeighbors)
+            && found.flags.is_none()
+            && !found.source.is_unspecified()
+            && self.proxies.answers6(&self.way, found.to, found.target)
+    }
+
+    /// Whether a neighbour with the address is on the link.
+    pub(crate) fn leads_back(&self, table: &IfTable, address: Ipv6Addr) -> bool {
+        // Where there is no network the control thread knows who may be there.
+        address.is_unicast_link_local()
+            || table.has(self.way.rx, Flag::Unnumbered)
+            || self.way.leads_back(self.to(address))
+    }
+}

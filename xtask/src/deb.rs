@@ -14,7 +14,7 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/volley.fish"),
 ];
 /// Files that go in as they are.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     (
         "packaging/volley.service",
         "usr/lib/systemd/system/volley.service",
@@ -24,11 +24,27 @@ const FILES: [(&str, &str); 5] = [
         "packaging/volley.sysusers",
         "usr/lib/sysusers.d/volley.conf",
     ),
+    (
+        "packaging/namespaces.conf",
+        "usr/share/doc/volley/examples/namespaces.conf",
+    ),
     ("README.md", "usr/share/doc/volley/README.md"),
     ("LICENSE", "usr/share/doc/volley/copyright"),
 ];
-/// Creates the group and has systemd read its units again; starts nothing.
-const AFTER: &str = "#!/bin/sh\nset -e\nif command -v systemd-sysusers > /dev/null; then systemd-sysusers volley.conf; else getent group volley > /dev/null || groupadd --system volley; fi\nif [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n";
+/// Creates the user, gives it the files that root kept for itself when the daemon was root's, and has systemd read its
+/// units again; starts nothing.
+const AFTER: &str = "#!/bin/sh
+set -e
+if command -v systemd-sysusers > /dev/null; then
+    systemd-sysusers volley.conf
+else
+    getent group volley > /dev/null || groupadd --system volley
+    getent passwd volley > /dev/null || useradd --system --gid volley --home-dir /var/lib/volley --no-create-home --shell /usr/sbin/nologin volley
+    if getent group kvm > /dev/null; then usermod --append --groups kvm volley; fi
+fi
+find /etc/volley -type f -user root ! -perm /044 -exec chown volley {} +
+if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi
+";
 /// A service that runs is stopped before its files go.
 const BEFORE_REMOVAL: &str = "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl stop volley.service || true; fi\n";
 

@@ -14,7 +14,8 @@ const QEMU: &str = "qemu-system-x86_64";
 /// Emulated, never KVM: nested, it hangs on machines of the kind that CI has.
 const MACHINE: &str =
     "-nodefaults -no-reboot -display none -accel tcg,thread=multi -cpu max -smp 2 -m 2048";
-const KERNEL: &str = "console=ttyS0 quiet loglevel=3 panic=-1 no_timer_check mitigations=off";
+const KERNEL: &str =
+    "console=ttyS0 quiet loglevel=3 panic=-1 no_timer_check mitigations=off volley_guest";
 /// The host's files, as they are and not to be written to.
 const FILES: &str = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap";
 

@@ -19,6 +19,11 @@ pub fn tap_vhost_net(sitting: &Sitting<'_>) -> Outcome {
     tests(sitting, "volley-tap", "vhost_net")
 }
 
+/// The packaged unit, started by systemd.
+pub fn unit(sitting: &Sitting<'_>) -> Outcome {
+    tests(sitting, "volley", "unit")
+}
+
 /// All tests of a file of a package.
 fn tests(sitting: &Sitting<'_>, package: &str, file: &str) -> Outcome {
     match binary(sitting, package, file) {

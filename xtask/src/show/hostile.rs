@@ -2,7 +2,7 @@
 
 mod data;
 
-use super::{Item, Work, item};
+use super::{Item, Work, guest_items, item};
 
 /// The tests of `apps/volley/tests/damage.rs` whose names hold one of these words.
 macro_rules! damage {
@@ -18,7 +18,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 15] = [
+pub const ITEMS: [Item; 16] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -73,6 +73,11 @@ pub const ITEMS: [Item; 15] = [
         "small-faults",
         "15: reads during a commit, odd numbers, long comments, SIGHUP, a read-only state directory",
         damage!["while_a_commit", "end_nothing", "is_read"],
+    ),
+    item(
+        "unit",
+        "16: systemd starts the packaged unit in a guest: rated at most 2.5, and every driver works for its user with its capabilities",
+        Work::Call(guest_items::unit),
     ),
     data::FRAGMENTS,
     data::SCAN,

@@ -7,6 +7,7 @@ mod finding;
 mod house;
 mod imports;
 mod layers;
+mod overflow;
 mod retired;
 mod rooms;
 mod shared;
@@ -35,6 +36,7 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, usize), Error> {
     let workspace = layers::Workspace::read(home)?;
     findings.extend(layers::arrows(&workspace));
     findings.extend(layers::documented(home, &workspace)?);
+    findings.extend(overflow::checks(home, &workspace)?);
     findings.extend(shared::copies(home)?);
     findings.extend(supported::claims(home)?);
     findings.extend(retired::words(home, &sources)?);

@@ -4,11 +4,11 @@
 //! - One that is to go gets no new work; its queues and streams go to others (their drivers see to that, for they are asked
 //!   after this handler). When nothing is left for it to do, its thread ends, and [`WorkerManager::tend`] frees its place.
 
-use crate::run::privileges;
+use crate::run::{OfWorkers, privileges};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use tracing::info;
-use volley_graph::{Engine, Worker, WorkerThread, WorkerThreads};
+use volley_graph::{Engine, Worker, WorkerThreads};
 use volley_iface::Registry;
 use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
 
@@ -17,6 +17,8 @@ pub struct WorkerManager {
     engine: Rc<RefCell<Engine>>,
     /// The threads; none where workers are stepped by hand.
     running: Option<Weak<RefCell<WorkerThreads>>>,
+    /// The system calls of workers that come.
+    filter: OfWorkers,
     /// Workers that nobody runs yet.
     fresh: Vec<Worker>,
 }
@@ -27,13 +29,15 @@ impl WorkerManager {
         Rc::new(RefCell::new(WorkerManager {
             engine,
             running: None,
+            filter: OfWorkers::default(),
             fresh: Vec::new(),
         }))
     }
 
-    /// From now on workers that come are run here.
-    pub fn run_by(&mut self, running: &Rc<RefCell<WorkerThreads>>) {
+    /// From now on workers that come are run here, with this filter.
+    pub fn run_by(&mut self, running: &Rc<RefCell<WorkerThreads>>, filter: OfWorkers) {
         self.running = Some(Rc::downgrade(running));
+        self.filter = filter;
     }
 
     /// The threads, while there are some.
@@ -86,19 +90,15 @@ impl WorkerManager {
             self.fresh.push(worker);
             return Ok(added(place));
         };
-        match privileges::without(move || WorkerThread::start(worker, core)) {
-            Ok(Ok(seat)) => {
+        match privileges::start_worker(worker, core, self.filter.clone()) {
+            Ok(seat) => {
                 running.borrow_mut().add(seat);
                 info!(target: "worker", worker = place, core, "worker {place} is added");
                 Ok(added(place))
             }
-            failed => {
+            Err(error) => {
                 self.engine.borrow_mut().remove_worker(place, None);
-                let why = match failed {
-                    Ok(failed) => failed.err().map(|e| e.to_string()),
-                    Err(error) => Some(error.to_string()),
-                };
-                Err(refused(why.unwrap_or_default()))
+                Err(refused(error.to_string()))
             }
         }
     }

@@ -18,7 +18,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 16] = [
+pub const ITEMS: [Item; 17] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -78,6 +78,11 @@ pub const ITEMS: [Item; 16] = [
         "unit",
         "16: systemd starts the packaged unit in a guest: rated at most 2.5, and every driver works for its user with its capabilities",
         Work::Call(guest_items::unit),
+    ),
+    item(
+        "system-calls",
+        "16: every thread, stopped and made to call execve, ptrace, mount and others, is refused; workers open nothing",
+        Work::Command(&["test", "-p", "volley", "--test", "seccomp"]),
     ),
     data::FRAGMENTS,
     data::SCAN,

@@ -66,6 +66,9 @@ pub enum RunError {
     /// Capabilities cannot be given up.
     #[error("capabilities cannot be given up: {0}; set capabilities = \"keep\" in [process]")]
     Privileges(std::io::Error),
+    /// System calls cannot be filtered.
+    #[error("system calls cannot be filtered: {0}; set seccomp = \"auto\" in [process]")]
+    Seccomp(#[from] seccompiler::Error),
     /// The HTTP interface cannot be served.
     #[error(transparent)]
     Http(#[from] volley_http::HttpError),

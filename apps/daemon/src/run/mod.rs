@@ -18,10 +18,12 @@ mod notify;
 pub mod privileges;
 mod processes;
 mod restore;
+mod seccomp;
 mod session;
 
 pub use control::{Control, ControlError};
 pub use error::RunError;
+pub use seccomp::OfWorkers;
 
 use crate::stack::Stack;
 use backend::Daemon;
@@ -38,7 +40,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 use volley_cli::server::{Server, ServerError};
-use volley_graph::{Clock, WorkerThreads};
+use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_http::{Handshakes, HttpServer};
 use volley_log::Select;
 use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
@@ -103,14 +105,17 @@ pub fn main(args: Args) -> Result<(), RunError> {
 pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError> {
     // Commits and captures have secrets in them: what this process creates belongs to its user alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let found = Found::look(&args)?;
+    let mut found = Found::look(&args)?;
+    // Before the first thread, so that every thread has it.
+    let (of_workers, unfiltered) = seccomp::start(found.engine.seccomp)?;
+    found.notes.extend(unfiltered);
     logging::start(&found.engine.log)?;
     let to_stderr = volley_log::Log::of_process()
         .show(Select::default())
         .destination
         == "stderr";
     begun(&args, &found);
-    let done = run(&args, found, to);
+    let done = run(&args, found, of_workers, to);
     match &done {
         Ok(()) => info!(target: "daemon", "ended"),
         // The program tells its error on standard error itself.
@@ -144,17 +149,27 @@ fn begun(args: &Args, found: &Found) {
     }
 }
 
-fn run(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result<(), RunError> {
+fn run(
+    args: &Args,
+    found: Found,
+    of_workers: OfWorkers,
+    to: Option<Sender<Control>>,
+) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(privileges::HELPERS)
         .build()
         .map_err(RunError::Runtime)?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, serve(args, found, to))
+    local.block_on(&runtime, serve(args, found, of_workers, to))
 }
 
-async fn serve(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result<(), RunError> {
+async fn serve(
+    args: &Args,
+    found: Found,
+    of_workers: OfWorkers,
+    to: Option<Sender<Control>>,
+) -> Result<(), RunError> {
     // From here on a signal is noticed, whatever comes first.
     let mut signals = Signals::new().map_err(RunError::Runtime)?;
     let Found {
@@ -169,15 +184,12 @@ async fn serve(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result
     logging::follow_hangups().map_err(RunError::Runtime)?;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
-    let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
     let (seed, warning) = mac_seed.unzip();
     if let Some(seed) = seed {
         stack.interfaces.borrow_mut().set_mac_seed(seed);
     }
-    let running = privileges::without(move || WorkerThreads::start(workers, &cores))?;
-    let running = running.map_err(crate::stack::StackError::Graph)?;
-    let running = Rc::new(RefCell::new(running));
-    stack.worker_set.borrow_mut().run_by(&running);
+    let running = start_workers(workers, &engine, &of_workers)?;
+    stack.worker_set.borrow_mut().run_by(&running, of_workers);
     let daemon = Daemon::new(stack, Commits::new(journal));
     daemon.commits.set_engine(carried);
     daemon.warn_of_neighbors();
@@ -196,14 +208,7 @@ async fn serve(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result
     let manager = Rc::new(Manager::of_environment());
     processes::watch_for(&manager, &daemon, &running);
     manager.tell("READY=1");
-    let tcp = http
-        .address()
-        .map_or(String::new(), |a| format!(" and {a} (TLS)"));
-    let metrics = http
-        .metrics_address()
-        .map_or(String::new(), |a| format!(", metrics {a}"));
-    let (control, unix) = (engine.socket.display(), http.path().display());
-    info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}{metrics}");
+    log_ready(&engine, &http);
     hand_out(&daemon, to);
     let session = Session::of(&daemon);
     let mut ended = Ok(());
@@ -223,6 +228,33 @@ async fn serve(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result
     drop(running);
     finish(&daemon);
     ended
+}
+
+/// Log where the daemon answers.
+fn log_ready(engine: &EngineSettings, http: &HttpServer) {
+    let tcp = http
+        .address()
+        .map_or(String::new(), |a| format!(" and {a} (TLS)"));
+    let metrics = http
+        .metrics_address()
+        .map_or(String::new(), |a| format!(", metrics {a}"));
+    let (control, unix) = (engine.socket.display(), http.path().display());
+    info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}{metrics}");
+}
+
+/// The workers to begin with, on the cores of the settings.
+fn start_workers(
+    workers: Vec<Worker>,
+    engine: &EngineSettings,
+    filter: &OfWorkers,
+) -> Result<Rc<RefCell<WorkerThreads>>, RunError> {
+    let mut running = WorkerThreads::default();
+    let mut cores = engine.cores().into_iter();
+    for worker in workers {
+        let core = cores.next().map(|core| core as usize);
+        running.add(privileges::start_worker(worker, core, filter.clone())?);
+    }
+    Ok(Rc::new(RefCell::new(running)))
 }
 
 /// Gives a handle on the daemon to the program that runs it.

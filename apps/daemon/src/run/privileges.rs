@@ -5,12 +5,14 @@
 //! [`HELPERS`] after their last work, so those from before the control thread gave up are soon gone.
 
 use super::RunError;
+use super::seccomp::OfWorkers;
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
+use volley_graph::{Worker, WorkerThread};
 
 /// How long helper threads wait for more work.
 pub const HELPERS: Duration = Duration::from_millis(100);
@@ -45,6 +47,16 @@ pub fn without<T: Send + 'static>(
     let done = thread.map_err(RunError::Privileges)?.join();
     let ended = || RunError::Privileges(std::io::Error::other("the thread has panicked"));
     done.map_err(|_| ended())?.map_err(failed)
+}
+
+/// Start a worker without capabilities, whose system calls are filtered from its first round on.
+pub fn start_worker(
+    worker: Worker,
+    core: Option<usize>,
+    filter: OfWorkers,
+) -> Result<WorkerThread, RunError> {
+    let started = without(move || WorkerThread::start_with(worker, core, move || filter.put_on()))?;
+    Ok(started.map_err(crate::stack::StackError::Graph)?)
 }
 
 /// Give up the control thread's; done when no thread of the process has any.

@@ -11,7 +11,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, LcpTap, ObjectKind, Pace, PcapFiles, Repeat, Request, Switch, limits,
+    InterfaceSpec, IsaChoice, LcpTap, ObjectKind, Pace, PcapFiles, Repeat, Request, Seccomp,
+    Switch, limits,
 };
 use volley_object::Instance;
 
@@ -139,7 +140,7 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
                     // Behind `engine` in the list, so that they stay.
                     "api" => config.engine.api = api(section),
                     "log" => config.engine.log = log::log(section),
-                    "process" => config.engine.capabilities = process(section),
+                    "process" => process(section, &mut config.engine),
                     _ => reader(section, &mut plan),
                 }
             }
@@ -189,10 +190,13 @@ pub(crate) fn sections<'a>(
     }
 }
 
-fn process(section: Section<'_>) -> Capabilities {
+fn process(section: Section<'_>, engine: &mut EngineSettings) {
     let capabilities = section.get("capabilities");
     let chosen = capabilities.and_then(|f| f.one_of(&Capabilities::ALL));
-    chosen.unwrap_or_default()
+    engine.capabilities = chosen.unwrap_or_default();
+    let seccomp = section.get("seccomp");
+    let chosen = seccomp.and_then(|f| f.one_of(&Seccomp::ALL));
+    engine.seccomp = chosen.unwrap_or_default();
 }
 
 fn engine(section: Section<'_>) -> EngineSettings {

@@ -92,10 +92,16 @@ pub(crate) static ENGINE: Table = Table {
 pub(crate) static PROCESS: Table = Table {
     name: "process",
     repeats: false,
-    keys: &[k(
-        "capabilities",
-        "keep; or drop: give them up once the configuration is in force, no more interfaces of the kernel after that (keep)",
-    )],
+    keys: &[
+        k(
+            "capabilities",
+            "keep; or drop: give them up once the configuration is in force, no more interfaces of the kernel after that (keep)",
+        ),
+        k(
+            "seccomp",
+            "filter of system calls: auto: where the kernel has filters; enforce: no start without; log: into the kernel's audit log only; off (auto)",
+        ),
+    ],
 };
 pub(crate) static API: Table = Table {
     name: "api",

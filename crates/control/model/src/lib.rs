@@ -77,7 +77,7 @@ pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use rights::Role;
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
-pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice, runtime_folder};
+pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice, Seccomp, runtime_folder};
 pub use stream::{
     Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,
     ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,

@@ -79,6 +79,31 @@ impl Capabilities {
         [("keep", Capabilities::Keep), ("drop", Capabilities::Drop)];
 }
 
+/// Which system calls the daemon's threads may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seccomp {
+    /// Those that the daemon needs, where the kernel has filters.
+    #[default]
+    Auto,
+    /// Those that the daemon needs; without filters it does not start.
+    Enforce,
+    /// All; those that the daemon does not need are in the kernel's audit log.
+    Log,
+    /// All.
+    Off,
+}
+
+impl Seccomp {
+    /// Every choice with its name.
+    pub const ALL: [(&'static str, Seccomp); 4] = [
+        ("auto", Seccomp::Auto),
+        ("enforce", Seccomp::Enforce),
+        ("log", Seccomp::Log),
+        ("off", Seccomp::Off),
+    ];
+}
+
 /// The folder of sockets and captures that no setting places: one that no other user can write, unlike `/tmp`. It is
 /// `/run/volley` for root and where `$XDG_RUNTIME_DIR` is not set, else that folder.
 pub fn runtime_folder() -> PathBuf {
@@ -122,6 +147,8 @@ pub struct EngineSettings {
     pub seed: Option<u64>,
     /// What becomes of the daemon's capabilities.
     pub capabilities: Capabilities,
+    /// Which system calls the daemon's threads may make.
+    pub seccomp: Seccomp,
     /// The HTTP interface.
     pub api: ApiSettings,
     /// The log.
@@ -183,6 +210,7 @@ impl Default for EngineSettings {
             socket: runtime_folder().join("volley.sock"),
             seed: None,
             capabilities: Capabilities::Keep,
+            seccomp: Seccomp::Auto,
             api: ApiSettings::default(),
             log: LogSettings::default(),
         }

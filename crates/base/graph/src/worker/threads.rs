@@ -52,6 +52,15 @@ pub struct WorkerThread {
 impl WorkerThread {
     /// Start a worker on a thread. It begins with the capabilities of the calling thread.
     pub fn start(worker: Worker, core: Option<usize>) -> Result<WorkerThread, GraphError> {
+        Self::start_with(worker, core, || ())
+    }
+
+    /// The same; the thread calls `first` before its first round.
+    pub fn start_with(
+        worker: Worker,
+        core: Option<usize>,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Result<WorkerThread, GraphError> {
         let (id, channel) = (worker.id, worker.channel.clone());
         let failed = |e: std::io::Error| GraphError::Thread {
             worker: id,
@@ -65,7 +74,7 @@ impl WorkerThread {
         let numa_node = core.and_then(numa::node_of);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{id}"))
-            .spawn(move || run(worker, core, numa_node, &told))
+            .spawn(move || run(pinned(worker, core, numa_node, first), &told))
             .map_err(failed)?;
         Ok(WorkerThread {
             id,
@@ -165,13 +174,24 @@ impl Drop for WorkerThreads {
     }
 }
 
-fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &StopFlags) -> Worker {
+/// A worker on its core, with its memory near.
+fn pinned(
+    mut worker: Worker,
+    core: Option<usize>,
+    near: Option<u32>,
+    first: impl FnOnce(),
+) -> Worker {
     if let Some(id) = core {
         core_affinity::set_for_current(core_affinity::CoreId { id });
     }
     if let Some(node) = near {
         worker.dispatch.bufs.move_to(node);
     }
+    first();
+    worker
+}
+
+fn run(mut worker: Worker, orders: &StopFlags) -> Worker {
     let channel = worker.channel.clone();
     let first = 0u64;
     channel.thread_stack.set_current(&first);

@@ -1,0 +1,221 @@
+//! The filters of system calls: every thread of the daemon has them, and they refuse what they should. The tests stop a
+//! thread as a debugger does and have it make the call, as an attacker would who has taken it over.
+// tidy: allow(target_arch) registers are a processor's
+#![cfg(target_arch = "x86_64")]
+
+mod support;
+
+use nix::libc;
+use nix::sys::ptrace;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use support::{Daemon, Folder, text, volley};
+
+const CONFIG: &str = "[engine]\nworkers = 2\n[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n";
+const REFUSED: i64 = -(libc::EPERM as i64);
+/// `syscall`, as the processor reads it.
+const INSTRUCTION: i64 = 0x050f;
+
+/// Number and arguments of a system call.
+type Call = (&'static str, libc::c_long, [u64; 3]);
+
+const VSOCK: u64 = libc::AF_VSOCK as u64;
+const STREAM: u64 = libc::SOCK_STREAM as u64;
+const WRITE_AND_EXECUTE: u64 = (libc::PROT_WRITE | libc::PROT_EXEC) as u64;
+
+/// What no thread may do. Without a filter root gets another answer to each.
+const FORBIDDEN: [Call; 17] = [
+    ("execve", libc::SYS_execve, [0, 0, 0]),
+    ("execveat", libc::SYS_execveat, [u64::MAX, 0, 0]),
+    ("fork", libc::SYS_fork, [0, 0, 0]),
+    ("clone", libc::SYS_clone, [0, 0, 0]),
+    ("ptrace", libc::SYS_ptrace, [u64::MAX, 0, 0]),
+    ("kill", libc::SYS_kill, [0, 0, 0]),
+    ("process_vm_writev", libc::SYS_process_vm_writev, [0, 0, 0]),
+    ("mount", libc::SYS_mount, [0, 0, 0]),
+    ("chroot", libc::SYS_chroot, [0, 0, 0]),
+    ("unshare", libc::SYS_unshare, [0, 0, 0]),
+    ("setns of any kind", libc::SYS_setns, [u64::MAX >> 33, 0, 0]),
+    ("setuid", libc::SYS_setuid, [u64::MAX >> 32, 0, 0]),
+    ("init_module", libc::SYS_init_module, [0, 0, 0]),
+    ("keyctl", libc::SYS_keyctl, [9999, 0, 0]),
+    ("io_uring_setup", libc::SYS_io_uring_setup, [0, 0, 0]),
+    ("a socket to guests", libc::SYS_socket, [VSOCK, STREAM, 0]),
+    (
+        "writable code",
+        libc::SYS_mprotect,
+        [1, 0, WRITE_AND_EXECUTE],
+    ),
+];
+
+/// What only workers may not do, and its answer in the other threads.
+const FORBIDDEN_TO_WORKERS: [Call; 4] = [
+    ("openat", libc::SYS_openat, [u64::MAX, 0, 0]),
+    ("socket", libc::SYS_socket, [9999, 0, 0]),
+    ("bpf", libc::SYS_bpf, [0, 0, 0]),
+    ("unlinkat", libc::SYS_unlinkat, [u64::MAX, 0, 0]),
+];
+
+/// Of each thread: its number, and what `/proc` says of it.
+fn threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
+    let pair = |line: &str| {
+        let (key, value) = line.split_once(':')?;
+        Some((key.to_owned(), value.trim().to_owned()))
+    };
+    let of = |task: std::fs::DirEntry| {
+        let number = task.file_name().into_string().ok()?.parse().ok()?;
+        let text = std::fs::read_to_string(task.path().join("status")).ok()?;
+        Some((number, text.lines().filter_map(pair).collect()))
+    };
+    let all = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    all.flatten().filter_map(of).collect()
+}
+
+/// The same, when helper threads, which end after a moment without work, are gone.
+fn lasting_threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
+    for _ in 0..500 {
+        let all = threads(pid);
+        if !all
+            .values()
+            .any(|status| status["Name"].starts_with("tokio"))
+        {
+            return all;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("helper threads do not end");
+}
+
+/// The filters of a process.
+fn filters(status: &BTreeMap<String, String>) -> u32 {
+    let number = status.get("Seccomp_filters");
+    number.map_or(0, |n| n.parse().unwrap())
+}
+
+/// How many this test has itself; the daemon inherits them.
+fn own_filters() -> u32 {
+    let own = std::process::id();
+    filters(&threads(own)[&(own as i32)])
+}
+
+fn wait_for(thread: Pid) {
+    waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
+}
+
+/// What a thread that sleeps in a system call gets when it makes another one; none if it is not asleep.
+fn made_by(thread: i32, (_, number, arguments): Call) -> Option<i64> {
+    let thread = Pid::from_raw(thread);
+    ptrace::attach(thread).unwrap();
+    wait_for(thread);
+    let before = ptrace::getregs(thread).unwrap();
+    let at = before.rip - 2;
+    let word = ptrace::read(thread, at as ptrace::AddressType).unwrap();
+    let mut result = None;
+    if word & 0xffff == INSTRUCTION {
+        let mut registers = before;
+        registers.rip = at;
+        // No call is to be repeated.
+        registers.orig_rax = u64::MAX;
+        registers.rax = number as u64;
+        [registers.rdi, registers.rsi, registers.rdx] = arguments;
+        [registers.r10, registers.r8, registers.r9] = [0; 3];
+        ptrace::setregs(thread, registers).unwrap();
+        ptrace::step(thread, None).unwrap();
+        wait_for(thread);
+        result = Some(ptrace::getregs(thread).unwrap().rax as i64);
+        ptrace::setregs(thread, before).unwrap();
+    }
+    ptrace::detach(thread, None).unwrap();
+    result
+}
+
+fn answer(thread: i32, call: Call) -> i64 {
+    let tries = (0..500).find_map(|_| {
+        made_by(thread, call).or_else(|| {
+            std::thread::sleep(Duration::from_millis(10));
+            None
+        })
+    });
+    tries.expect("the thread does not sleep")
+}
+
+fn is_worker(status: &BTreeMap<String, String>) -> bool {
+    status["Name"].starts_with("volley-w")
+}
+
+#[test]
+fn no_thread_can_make_a_forbidden_call() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.ok("workers add");
+    let (pid, own) = (daemon.pid(), own_filters());
+    let all = lasting_threads(pid);
+    assert_eq!(all.values().filter(|s| is_worker(s)).count(), 3);
+    assert!(all.values().any(|s| s["Name"] == "volley-log"), "{all:?}");
+    for (thread, status) in &all {
+        let name = &status["Name"];
+        let wanted = if is_worker(status) { 3 } else { 2 };
+        assert_eq!(status["Seccomp"], "2", "{name}");
+        assert_eq!(filters(status) - own, wanted, "{name}");
+        assert_eq!(status["NoNewPrivs"], "1", "{name}");
+        for call in FORBIDDEN {
+            assert_eq!(answer(*thread, call), REFUSED, "{name}: {}", call.0);
+        }
+        for call in FORBIDDEN_TO_WORKERS {
+            let said = answer(*thread, call);
+            // The control thread may not open a socket of family 9999 either.
+            let refused = is_worker(status) || call.0 == "socket";
+            assert_eq!(said == REFUSED, refused, "{name}: {} {said}", call.0);
+        }
+    }
+    // It goes on as before.
+    daemon.ok("set interface state pg0 up");
+    daemon.ok("workers del 2");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn without_filters_the_same_calls_get_other_answers() {
+    let config = format!("[process]\nseccomp = \"off\"\n{CONFIG}");
+    let daemon = Daemon::start(&config, &[]);
+    let own = own_filters();
+    for (thread, status) in lasting_threads(daemon.pid()) {
+        assert_eq!(filters(&status), own, "{}", status["Name"]);
+        // Those that a process without capabilities is refused in any case, and fork, which would work, are left out.
+        for call in FORBIDDEN.iter().filter(|call| {
+            ["execve", "ptrace", "io_uring_setup", "a socket to guests"].contains(&call.0)
+        }) {
+            let said = answer(thread, *call);
+            assert_ne!(said, REFUSED, "{}: {}", status["Name"], call.0);
+        }
+    }
+}
+
+#[test]
+fn in_mode_log_calls_are_made() {
+    let config = format!("[process]\nseccomp = \"log\"\n{CONFIG}");
+    let mut daemon = Daemon::start(&config, &[]);
+    for (thread, status) in lasting_threads(daemon.pid()) {
+        assert_eq!(status["Seccomp"], "2");
+        let execve = FORBIDDEN[0];
+        let fault = -i64::from(libc::EFAULT);
+        assert_eq!(answer(thread, execve), fault, "{}", status["Name"]);
+    }
+    daemon.ok("set interface state pg0 up");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn the_setting_is_checked() {
+    let folder = Folder::new();
+    let file = folder.file("volley.toml");
+    std::fs::write(&file, "[process]\nseccomp = \"some\"\n").unwrap();
+    let output = volley(&["config", "check", file.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(":2:") && said.contains("auto, enforce, log, off"),
+        "{said}"
+    );
+}

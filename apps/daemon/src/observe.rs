@@ -1,6 +1,7 @@
 //! What operators see of the engine: clocks, counters, drops, traces, the graph, buffers, the version.
 
 mod drops;
+mod process;
 
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
@@ -362,6 +363,7 @@ impl Handler for Observer {
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         Some(Ok(match query {
             Query::Version => Reply::Version(self.version()),
+            Query::Process => Reply::Process(process::report()),
             Query::Runtime => Reply::Runtime(self.runtime()),
             Query::Errors => Reply::Errors(self.errors()),
             Query::Drops => {

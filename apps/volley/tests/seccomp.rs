@@ -169,6 +169,12 @@ fn no_thread_can_make_a_forbidden_call() {
             assert_eq!(said == REFUSED, refused, "{name}: {} {said}", call.0);
         }
     }
+    let shown = daemon.json("show process");
+    for thread in shown["threads"].as_array().unwrap() {
+        assert_eq!(thread["seccomp"], "filter", "{thread}");
+        assert_eq!(thread["no_new_privileges"], true, "{thread}");
+    }
+    assert!(daemon.ok("show process").contains("volley-w2 "));
     // It goes on as before.
     daemon.ok("set interface state pg0 up");
     daemon.ok("workers del 2");

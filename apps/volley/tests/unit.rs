@@ -228,6 +228,9 @@ fn every_driver_works_for_the_units_user_with_its_capabilities() {
     for set in ["CapPrm", "CapEff", "CapBnd", "CapAmb"] {
         assert_eq!(status(pid, set), "0000008000003000", "{set}");
     }
+    let shown = daemon.ok("show process");
+    assert!(shown.contains("uid 977, gid 977"), "{shown}");
+    assert!(shown.contains("net_admin net_raw bpf  no "), "{shown}");
     let runtime = daemon.folder.0.display().to_string();
     every_driver_works(&place, &runtime, &|line| daemon.ok(line));
     let error = daemon.refused(&format!(

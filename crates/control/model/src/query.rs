@@ -163,6 +163,8 @@ pub enum Query {
     Workers,
     /// The longest gaps in the rounds of workers.
     Pauses,
+    /// What the kernel lets the daemon's threads do: user, capabilities, filters of system calls.
+    Process,
     /// The records of the log that are in memory, the newest of them.
     Log {
         /// At most this many records; none = 100.

@@ -86,6 +86,7 @@ impl Query {
             | Query::Rss
             | Query::Workers
             | Query::Pauses
+            | Query::Process
             | Query::Log { .. } => Role::Read,
         }
     }

@@ -51,6 +51,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
         Id::ShowPauses => plain(Query::Pauses),
+        Id::ShowProcess => plain(Query::Process),
         Id::ShowFib => shown_fib(args)?,
         Id::ShowNeighbors => plain(Query::Neighbors {
             family: Some(args.family()),

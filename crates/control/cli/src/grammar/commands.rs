@@ -94,6 +94,7 @@ commands! {
     ShowWorkers: "show workers", "Workers: core, receive queues, load, rounds, sleeps, the longest round, what each runs.", "show workers";
     ShowLoad: "show load", "How much of its time each worker has work, which polling hides, and how full its vectors are.", "show load";
     ShowPauses: "show pauses", "The longest gaps in each worker's rounds, and what the control thread was doing then.", "show pauses";
+    ShowProcess: "show process", "User, capabilities and filters of system calls of the daemon's threads.", "show process";
     ShowLog: "show log {<n> | level <level> | module <module>}", "The newest records of the log (100), of a level and more serious ones, of one module.", "show log 20 level warn module interface";
     ShowErrors: "show errors", "Counters of nodes that are not zero: faults, then information.", "show errors";
     ShowDrops: "show drops", "Dropped packets by node, reason and receiving interface, and the last one of each.", "show drops";

@@ -85,6 +85,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Workers(r), _) => workers::workers(r),
         (Reply::Log(r), _) => log::log(r),
         (Reply::Pauses(r), _) => workers::pauses(r),
+        (Reply::Process(r), _) => system::process(r),
     }
 }
 

@@ -1,9 +1,9 @@
-//! `show version | buffers | packet-generator | pcap trace`.
+//! `show version | process | buffers | packet-generator | pcap trace`.
 
 use super::table::{or_dash, table};
 use volley_model::reply::{
-    ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, StreamRow,
-    VersionReply,
+    ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, ProcessReply,
+    StreamRow, ThreadRow, VersionReply,
 };
 
 pub(super) fn version(r: &VersionReply) -> String {
@@ -15,6 +15,45 @@ pub(super) fn version(r: &VersionReply) -> String {
         "volley {}{commit}, {}\n  cpu {}, isa {}\n  vector size {}, {} workers, up {:.0} s, pid {}\n",
         r.version, r.build, r.cpu, r.isa, r.vector_size, r.workers, r.uptime_s, r.pid
     )
+}
+
+/// More capabilities of a thread than this are a number.
+const NAMED_CAPABILITIES: usize = 6;
+
+pub(super) fn process(r: &ProcessReply) -> String {
+    let row = |t: &ThreadRow| {
+        let capabilities = match t.capabilities.len() {
+            0 => "none".to_owned(),
+            few if few <= NAMED_CAPABILITIES => t.capabilities.join(" "),
+            many => format!("{many}, of them sys_admin: {}", yes(is_admin(t))),
+        };
+        let filters = or_dash(t.filters);
+        let privileges = yes(!t.no_new_privileges).to_owned();
+        let name = t.name.clone();
+        vec![name, capabilities, privileges, t.seccomp.clone(), filters]
+    };
+    let rows: Vec<_> = r.threads.iter().map(row).collect();
+    let groups: Vec<String> = r.groups.iter().map(u32::to_string).collect();
+    let groups = match groups.is_empty() {
+        true => "none".to_owned(),
+        false => groups.join(" "),
+    };
+    let heads = ["Thread", "Capabilities", "May gain", "Seccomp", ">Filters"];
+    format!(
+        "pid {}, uid {}, gid {}, further groups {groups}\n{}",
+        r.pid,
+        r.uid,
+        r.gid,
+        table(&heads, &rows)
+    )
+}
+
+fn is_admin(thread: &ThreadRow) -> bool {
+    thread.capabilities.iter().any(|name| name == "sys_admin")
+}
+
+fn yes(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
 }
 
 pub(super) fn buffers(r: &BuffersReply) -> String {

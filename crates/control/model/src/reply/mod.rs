@@ -59,7 +59,7 @@ pub use runtime::{
 };
 pub use system::{
     ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, PgCaptureRow,
-    StreamRow, VersionReply,
+    ProcessReply, StreamRow, ThreadRow, VersionReply,
 };
 
 pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};
@@ -144,6 +144,8 @@ pub enum Reply {
     Workers(WorkersReply),
     /// To [`crate::Query::Pauses`].
     Pauses(PausesReply),
+    /// To [`crate::Query::Process`].
+    Process(ProcessReply),
     /// To [`crate::Query::Log`].
     Log(LogReply),
 }

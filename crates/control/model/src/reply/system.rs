@@ -141,3 +141,35 @@ pub struct PcapTraceReply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
+
+/// Answer to [`crate::Query::Process`].
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessReply {
+    /// Number of the process.
+    pub pid: u32,
+    /// Number of its user.
+    pub uid: u32,
+    /// Number of its group.
+    pub gid: u32,
+    /// Numbers of its further groups.
+    pub groups: Vec<u32>,
+    /// Its threads by number; the first is the control thread.
+    pub threads: Vec<ThreadRow>,
+}
+
+/// What one thread may do.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadRow {
+    /// Number of the thread.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its effective capabilities.
+    pub capabilities: Vec<String>,
+    /// Whether no program that it starts gets more privileges.
+    pub no_new_privileges: bool,
+    /// Filter of system calls: off, filter or strict.
+    pub seccomp: String,
+    /// How many filters it has, those of the service manager included; none before Linux 5.9.
+    pub filters: Option<u32>,
+}

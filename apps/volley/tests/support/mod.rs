@@ -235,9 +235,9 @@ impl Daemon {
         error
     }
 
-    /// Wait until a line's answer holds a text.
+    /// Wait until a line's answer holds a text; a refusal is no answer.
     pub fn wait_for_answer(&mut self, line: &str, part: &str) {
-        self.wait_for(part, |d| d.ok(line).contains(part));
+        self.wait_for(part, |d| text(&d.ctl(&[], line).stdout).contains(part));
     }
 
     /// End it with a signal; its socket must be gone.

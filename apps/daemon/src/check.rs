@@ -145,9 +145,7 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
         })),
         Request::Set(object) if object.class().def().machine => None,
         Request::Unset(key) if key.class().def().machine => None,
-        Request::LcpCreate(_)
-        | Request::LcpDelete { .. }
-        | Request::PcapTraceOn(_)
+        Request::PcapTraceOn(_)
         | Request::PcapTraceOff
         | Request::PgCaptureOn { .. }
         | Request::PgCaptureOff { .. } => None,

@@ -10,6 +10,7 @@ macro_rules! features {
         pub fn classes() -> Result<(), DefinitionError> {
             volley_iface::classes()?;
             volley_l2::classes()?;
+            volley_lcp::classes()?;
             volley_fib::classes()?;
             volley_neighbor::classes()?;
             volley_ip::classes()?;

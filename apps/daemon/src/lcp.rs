@@ -1,35 +1,55 @@
-//! What the Linux mirror needs of several crates at once: a twin is a tap, and the two stand for one interface.
+//! What LCP taps need of several crates at once: a tap is an interface of its own, with routes in the FIB.
 
 use crate::stack::Stack;
 use volley_iface::Interface;
+use volley_lcp::LcpTap;
 use volley_model::{
-    AdminState, Applied, InterfaceKind, InterfaceSpec, LcpTap, Mac, ModelError, ObjectKind, Query,
-    Reply, Request, RouteSource, SubInterfaceSpec, TapSpec,
+    AdminState, Applied, InterfaceKind, InterfaceSpec, Mac, ModelError, ObjectKind, Query, Reply,
+    Request, RouteSource, SubInterfaceSpec, TapSpec,
 };
+use volley_object::{FieldError, Object};
+
+/// The object was checked already.
+fn invalid(error: FieldError) -> ModelError {
+    ModelError::invalid(LcpTap::CLASS, error)
+}
 
 impl Stack {
-    /// `lcp create`: Volley's end of the twin, with the interface's MAC address and MTU, then the pair; both or neither.
-    pub(crate) fn lcp_create(&self, pair: &LcpTap) -> Result<Applied, ModelError> {
-        if let Some(other) = self.lcp.namespace().filter(|n| *n != pair.namespace) {
+    /// Carries out a request about an LCP tap; none = the request is about something else.
+    pub(crate) fn lcp_step(&self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        match request {
+            Request::Set(object) => LcpTap::of(object).map(|tap| self.lcp_create(&tap)),
+            Request::Unset(key) if key.class().name() == LcpTap::CLASS => {
+                Some(self.lcp_delete(key.owner().unwrap_or_default()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The LCP tap with the interface's MAC address and MTU, then its assignment; both or neither.
+    fn lcp_create(&self, pair: &LcpTap) -> Result<Applied, ModelError> {
+        let there = self.lcp.of(&self.interfaces.borrow(), &pair.interface);
+        if there.as_ref() == Some(pair) {
+            return Ok(Applied::nothing());
+        }
+        if let Some(other) = self.lcp.namespace().filter(|n| *n != pair.netns) {
             let place = other.map_or("Volley's own".to_owned(), |name| {
                 format!("namespace {name}")
             });
             let why =
-                format!("all twins are in one network namespace, and the others are in {place}");
+                format!("all LCP taps are in one network namespace, and the others are in {place}");
             return Err(ModelError::invalid(
                 format!("lcp of {}", pair.interface),
                 why,
             ));
         }
-        if self.lcp.tap_of(&pair.interface).is_some() {
-            return Err(ModelError::exists(ObjectKind::Lcp, &pair.interface));
-        }
         let end = match pair.parent_tap() {
             Some(parent) => self.lcp_sub(pair, parent)?,
             None => self.lcp_tap(pair)?,
         };
+        let assign = Request::set(pair).map_err(invalid)?;
         self.carry_out(&Request::InterfaceCreate(end))?;
-        let done = self.carry_out(&Request::LcpCreate(pair.clone()));
+        let done = self.carry_out(&assign);
         if done.is_err() {
             let _ = self.carry_out(&Request::InterfaceDelete { name: pair.tap() });
         } else {
@@ -38,12 +58,12 @@ impl Stack {
         done
     }
 
-    /// Volley's end of a twin that is a tap.
+    /// The interface of an LCP tap that is a tap in the kernel.
     fn lcp_tap(&self, pair: &LcpTap) -> Result<InterfaceSpec, ModelError> {
         let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
         let tap = TapSpec {
-            host: Some(pair.host.clone()),
-            namespace: pair.namespace.clone(),
+            host: Some(pair.host_if.clone()),
+            namespace: pair.netns.clone(),
             host_mac: Some(mac),
             ..TapSpec::default()
         };
@@ -55,14 +75,13 @@ impl Stack {
         })
     }
 
-    /// Volley's end of a twin that is an 802.1Q device: what goes there gets the tags of the sub-interface again, on the
-    /// parent's twin. The device itself is the mirror's to make, when it is not there.
+    /// Volley's end of an LCP tap that is an 802.1Q device: what goes there gets the tags of the sub-interface again, on the
+    /// LCP tap of the parent. The device itself is the mirror's to make, when it is not there.
     fn lcp_sub(&self, pair: &LcpTap, parent: &str) -> Result<InterfaceSpec, ModelError> {
         let (_, mtu) = self.lcp_hardware(&pair.interface)?;
         let refuse = |why: String| ModelError::invalid(format!("lcp of {}", pair.interface), why);
-        let Some(trunk) = self.lcp.tap_of(parent) else {
-            let why =
-                "the 802.1Q device stands on the twin of its parent, which has none: `lcp create";
+        let Some(trunk) = self.lcp_tap_name(parent) else {
+            let why = "the 802.1Q device stands on the LCP tap of its parent, which has none: `lcp create";
             return Err(refuse(format!("{why} {parent} host-if ...` first")));
         };
         let row = match self.query(&Query::Interfaces {
@@ -85,6 +104,10 @@ impl Stack {
         })
     }
 
+    fn lcp_tap_name(&self, interface: &str) -> Option<String> {
+        self.lcp.tap_of(&self.interfaces.borrow(), interface)
+    }
+
     fn lcp_hardware(&self, name: &str) -> Result<(Mac, u32), ModelError> {
         let all = self.interfaces.borrow();
         let found = all.by_name(name).map(|i| (Mac(i.mac), i.mtu));
@@ -92,12 +115,10 @@ impl Stack {
         found.ok_or_else(|| ModelError::not_found(ObjectKind::Interface, name, known()))
     }
 
-    /// `lcp delete`: nothing that came from the kernel by the twin stays.
-    pub(crate) fn lcp_delete(&self, interface: &str) -> Result<Applied, ModelError> {
-        let tap = self.lcp.tap_of(interface);
-        let request = Request::LcpDelete {
-            interface: interface.to_owned(),
-        };
+    /// No route that came from the kernel by the LCP tap stays.
+    fn lcp_delete(&self, interface: &str) -> Result<Applied, ModelError> {
+        let tap = self.lcp_tap_name(interface);
+        let request = Request::unset_key(LcpTap::CLASS, [interface.into()]).map_err(invalid)?;
         let done = self.carry_out(&request)?;
         let index = self.interfaces.borrow().index(interface);
         if let Ok(index) = index {
@@ -109,12 +130,12 @@ impl Stack {
         gone.map(|_| done)
     }
 
-    /// Each twin has a carrier while its interface can pass packets.
+    /// Each LCP tap has a carrier while its interface can pass packets.
     pub(crate) fn lcp_follow(&self) {
         let wanted: Vec<(String, AdminState)> = {
             let all = self.interfaces.borrow();
             let state = |i: &Interface| {
-                let tap = self.lcp.tap_of(&i.name)?;
+                let tap = self.lcp.tap_of(&all, &i.name)?;
                 let state = match i.is_up() {
                     true => AdminState::Up,
                     false => AdminState::Down,

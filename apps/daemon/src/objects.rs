@@ -7,6 +7,8 @@ mod keyed;
 #[cfg(test)]
 mod layer2;
 #[cfg(test)]
+mod taps;
+#[cfg(test)]
 mod tests;
 
 /// Registers the classes, so that files and commands can be read where no router runs.

@@ -222,11 +222,8 @@ impl Stack {
     fn carry_out_step(&self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
         self.log.borrow_mut().begin(request);
-        let done = match request {
-            Request::LcpCreate(pair) => self.lcp_create(pair),
-            Request::LcpDelete { interface } => self.lcp_delete(interface),
-            _ => self.carry_out(request),
-        };
+        let done = self.lcp_step(request);
+        let done = done.unwrap_or_else(|| self.carry_out(request));
         self.log.borrow_mut().end();
         done
     }

@@ -177,7 +177,7 @@ fn sub_interfaces_of_volley_get_a_device() {
     );
     kernel_pings(&space, "10.200.0.2");
     let written = daemon.ok("config show");
-    assert!(written.contains("lcp_vlan = true"), "{written}");
+    assert!(written.contains("vlan = true"), "{written}");
     space.ip("link set v200 down");
     soon("down, by the kernel", || {
         daemon.json("show interface left.200")["interfaces"][0]["state"] == "down"

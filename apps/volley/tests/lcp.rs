@@ -588,17 +588,13 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     };
     let name = &space.0;
     refused(
-        &format!("lcp create left host-if other netns {name}"),
-        "exists already",
-    );
-    refused(
         &format!("lcp create nowhere host-if x netns {name}"),
         "there is no interface nowhere",
     );
     daemon.ok("create packet-generator interface pg0");
     refused(
         "lcp create pg0 host-if x",
-        "all twins are in one network namespace",
+        "all LCP taps are in one network namespace",
     );
     refused(
         "lcp create left host-if a-name-that-is-too-long",

@@ -6,7 +6,7 @@ use volley_control::{Core, State};
 use volley_model::Request;
 use volley_object::formerly;
 
-fn read(line: &str) -> Result<Request, String> {
+pub(super) fn read(line: &str) -> Result<Request, String> {
     match parse_line(line).map_err(|e| e.to_string())?.action {
         Action::Request(request) => Ok(*request),
         other => panic!("{line}: {other:?}"),
@@ -14,26 +14,26 @@ fn read(line: &str) -> Result<Request, String> {
 }
 
 /// Requests of commands.
-fn all(lines: &[&str]) -> Vec<Request> {
+pub(super) fn all(lines: &[&str]) -> Vec<Request> {
     objects::register().unwrap();
     lines.iter().map(|line| read(line).unwrap()).collect()
 }
 
-fn state(lines: &[&str]) -> State {
+pub(super) fn state(lines: &[&str]) -> State {
     Core::state_of(&all(lines)).unwrap_or_else(|e| panic!("{lines:?}: {e}"))
 }
 
-fn refusal(lines: &[&str]) -> String {
+pub(super) fn refusal(lines: &[&str]) -> String {
     Core::state_of(&all(lines)).unwrap_err().to_string()
 }
 
-fn error(line: &str) -> String {
+pub(super) fn error(line: &str) -> String {
     objects::register().unwrap();
     read(line).expect_err(line)
 }
 
 /// A request of an older commit is the object that a command creates.
-fn was(json: &str, line: &str) {
+pub(super) fn was(json: &str, line: &str) {
     let [now] = &all(&[line])[..] else {
         panic!("one request")
     };
@@ -321,7 +321,7 @@ fn static_neighbours_are_parts_of_their_interface() {
 }
 
 /// Carries out everything by doing nothing.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl volley_control::Probe for Nothing {
     fn by_first_name(&self, _: &str) -> Vec<volley_object::Instance> {

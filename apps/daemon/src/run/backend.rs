@@ -14,6 +14,7 @@ use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionEr
 use volley_http::RunningState;
 use volley_http::metrics::Latencies;
 use volley_iface::MacAddress;
+use volley_lcp::LcpTap;
 use volley_model::{
     Applied, Client, InterfaceKind, Mac, ModelError, ObjectKind, Query, Reply, Request,
 };
@@ -186,7 +187,7 @@ impl Daemon {
                     ..error.into()
                 })?;
             let makes_devices = match request {
-                Request::LcpCreate(_) => true,
+                Request::Set(object) => object.class().name() == LcpTap::CLASS,
                 Request::InterfaceCreate(spec) => matches!(spec.kind, InterfaceKind::Tap(_)),
                 _ => false,
             };

@@ -156,29 +156,6 @@ fn file() -> impl Strategy<Value = std::path::PathBuf> {
     "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
 }
 
-fn lcp() -> impl Strategy<Value = Request> {
-    let host = "[a-z][a-z0-9-]{0,8}";
-    let pair = (name(), host, proptest::option::of(name()), 1..4095u32);
-    let pair = (pair, proptest::bool::ANY);
-    prop_oneof![
-        pair.prop_map(|((interface, host, namespace, id), vlan)| {
-            let interface = if vlan {
-                format!("{interface}.{id}")
-            } else {
-                interface
-            };
-            Request::LcpCreate(LcpTap {
-                interface,
-                host,
-                namespace,
-                vlan,
-            })
-        }),
-        name().prop_map(|interface| Request::LcpDelete { interface }),
-        Just(Request::LcpResync),
-    ]
-}
-
 fn bridge() -> impl Strategy<Value = Request> {
     let flush = (proptest::option::of(name()), proptest::option::of(1u32..99));
     prop_oneof![flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),]
@@ -354,7 +331,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
             state: AdminState::Down
         }),
         interface_life(),
-        lcp(),
+        Just(Request::LcpResync),
         bridge(),
         address_request(),
         any::<u32>().prop_map(|table| Request::TableAdd {

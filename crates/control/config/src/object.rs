@@ -84,7 +84,10 @@ fn form(class: &Class) -> String {
             format!("table of {} = {{ {names} }}", key.name)
         }
         (Place::InterfaceList(_), _) => format!("list of tables with {names}"),
-        _ => format!("table with {names}"),
+        _ => match plain(class) {
+            Some(only) => format!("{}, or table with {names}", only.name),
+            None => format!("table with {names}"),
+        },
     }
 }
 
@@ -93,6 +96,18 @@ fn inner_fields(class: &Class) -> &[FieldDef] {
     match class.def().file {
         Place::InterfaceList(_) => class.fields().get(1..).unwrap_or_default(),
         _ => class.values(),
+    }
+}
+
+/// The field whose value may be in the place of a table in `[[interface]]`: the only one, or the only one that a setting
+/// must have.
+pub(crate) fn plain(class: &Class) -> Option<&FieldDef> {
+    let fields = inner_fields(class);
+    let mut required = fields.iter().filter(|field| field.required());
+    match (fields, class.def().file) {
+        ([only], _) => Some(only),
+        (_, Place::Interface(_)) => required.next().filter(|_| required.next().is_none()),
+        _ => None,
     }
 }
 
@@ -145,10 +160,10 @@ pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Pl
 
 type Given<'c> = (Option<&'c FieldDef>, Value);
 
-/// A setting of an interface: a table of its fields, or the value of the only one.
+/// A setting of an interface: a table of its fields, or the value of one of them.
 fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan) {
     let name = interface_key(class).unwrap_or_default();
-    if let ([only], false) = (inner_fields(class), field.is_table()) {
+    if let (Some(only), false) = (plain(class), field.is_table()) {
         if let Some(value) = value(only, field) {
             let mut given = keys.to_vec();
             given.push((Some(only), value));

@@ -1,7 +1,8 @@
 //! Objects of registered classes, written into the file; defaults are left out.
 
+use crate::object::plain;
 use crate::write::{Keys, list, quoted};
-use volley_object::{FieldDef, Instance, Place, Value};
+use volley_object::{Instance, Place, Value};
 
 /// Where a part of the file goes, and its text.
 pub(crate) enum Written {
@@ -68,13 +69,15 @@ fn lines(object: &Instance, first: usize) -> Keys {
     keys
 }
 
-/// The fields behind the key: the value of the only one, or a table in braces.
+/// The fields behind the key: one value where the others have their defaults, or a table in braces.
 fn inner(object: &Instance) -> String {
     let class = object.class();
     let keys = class.keys().len();
-    let only: &[FieldDef] = class.values();
-    match (only.len(), object.slot(keys)) {
-        (1, Some(value)) => text(value),
+    let plain = plain(class).and_then(|only| class.field(only.name));
+    let is_set = |at: usize| object.is_set(at) && plain.is_none_or(|(only, _)| only != at);
+    let alone = !(keys..class.fields().len()).any(is_set);
+    match plain.and_then(|(at, _)| object.slot(at)) {
+        Some(value) if alone => text(value),
         _ => lines(object, keys).braces(),
     }
 }

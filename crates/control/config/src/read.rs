@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, LcpTap, ObjectKind, Pace, PcapFiles, Repeat, Request, Seccomp,
+    InterfaceSpec, IsaChoice, ObjectKind, Pace, PcapFiles, Repeat, Request, Seccomp,
     Switch, limits,
 };
 use volley_object::Instance;
@@ -314,34 +314,11 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     if valid(&section, &create) {
         plan.interfaces.insert(at, create);
     }
-    lcp(&section, &name, plan);
     addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {
         capture(&field, name.clone(), is_pg, plan);
     }
     plan.states.push(Request::InterfaceState { name, state });
-}
-
-/// Its twin in the kernel, when it has one: made when everything that the twin is told stands.
-fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let text = |key| section.get(key).and_then(|f| f.text());
-    let namespace = text("lcp_namespace").map(str::to_owned);
-    let Some(host) = text("lcp") else {
-        for key in ["lcp_namespace", "lcp_vlan"] {
-            if let Some(field) = section.get(key) {
-                field.error("needs `lcp`, the name of the twin");
-            }
-        }
-        return;
-    };
-    let vlan = section.get("lcp_vlan").and_then(|f| f.boolean());
-    let pair = LcpTap {
-        interface: name.to_owned(),
-        host: host.to_owned(),
-        namespace,
-        vlan: vlan == Some(true),
-    };
-    plan.object(section, Request::LcpCreate(pair));
 }
 
 fn addresses(section: &Section<'_>, name: &str, plan: &mut Plan) {

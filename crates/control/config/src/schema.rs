@@ -144,12 +144,6 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k("state", "up or down (up)"),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
-        k("lcp", "name of its twin in the Linux kernel (it has none)"),
-        k("lcp_namespace", "network namespace of the twin (Volley's)"),
-        k(
-            "lcp_vlan",
-            "of a sub-interface: its twin is an 802.1Q device on its parent's (false)",
-        ),
         k("rx", "kind pcap: file to receive from"),
         k("tx", "kind pcap: file to transmit into"),
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),

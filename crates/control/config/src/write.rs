@@ -154,23 +154,8 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
-            other if self.lcp(other) => {}
             other => self.more(other, keys),
         }
-    }
-
-    /// A twin in the kernel; false for any other request.
-    fn lcp(&mut self, request: &Request) -> bool {
-        let Request::LcpCreate(pair) = request else {
-            return false;
-        };
-        let keys = &mut self.interface(&pair.interface).keys;
-        keys.text("lcp", &pair.host);
-        keys.maybe("lcp_namespace", pair.namespace.as_ref());
-        if pair.vlan {
-            keys.plain("lcp_vlan", true);
-        }
-        true
     }
 
     fn more(&mut self, request: &Request, mut keys: Keys) {

@@ -37,45 +37,6 @@ fn they_are_read_and_written() {
     assert_eq!(created(&again), wanted, "{}", write(&requests));
 }
 
-/// Twins in the kernel, one of each kind, and what they stand on.
-#[test]
-fn their_twins_are_read_and_written() {
-    volley_iface::classes().unwrap();
-    let text = TEXT
-        .replace(
-            "kind = \"pg\"\n",
-            "kind = \"pg\"\nlcp = \"p\"\nlcp_namespace = \"frr\"\n",
-        )
-        .replace(
-            "mtu = 1400\n",
-            "mtu = 1400\nlcp = \"own\"\nlcp_namespace = \"frr\"\n",
-        )
-        .replace(
-            "[\"192.0.2.1/24\"]\n",
-            "[\"192.0.2.1/24\"]\nlcp = \"v\"\nlcp_namespace = \"frr\"\nlcp_vlan = true\n",
-        );
-    let twins = |text: &str| -> Vec<String> {
-        let requests = parse(text).unwrap().requests;
-        let mut lines: Vec<String> = requests.iter().map(|r| r.to_string()).collect();
-        lines.retain(|l| l.starts_with("lcp create"));
-        lines
-    };
-    let wanted = [
-        "lcp create pg0 host-if p netns frr",
-        "lcp create pg0.100 host-if v vlan netns frr",
-        "lcp create pg0.7 host-if own netns frr",
-    ];
-    assert_eq!(twins(&text), wanted);
-    let again = write(&parse(&text).unwrap().requests);
-    assert_eq!(twins(&again), wanted, "{again}");
-    let lost = TEXT.replace("mtu = 1400\n", "mtu = 1400\nlcp_vlan = true\n");
-    let error = parse(&lost).unwrap_err().to_string();
-    assert!(
-        error.contains("lcp_vlan") && error.contains("needs `lcp`"),
-        "{error}"
-    );
-}
-
 #[test]
 fn errors_name_their_place() {
     volley_iface::classes().unwrap();

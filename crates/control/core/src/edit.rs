@@ -124,27 +124,12 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.lcp(other)? || self.mroute(other)? => Ok(()),
+            other if self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
             )),
         }
-    }
-
-    /// Requests of the Linux mirror; false for any other.
-    fn lcp(&mut self, request: &Request) -> Result<bool, ModelError> {
-        match request {
-            Request::LcpCreate(pair) => {
-                let key = Key::Lcp(pair.interface.clone());
-                self.is_new(&key)?;
-                let value = Value::Lcp(Arc::new(pair.clone()));
-                self.setting(&pair.interface, key, Some(value))?;
-            }
-            Request::LcpDelete { interface } => self.take(Key::Lcp(interface.clone()))?,
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 
     fn create(&mut self, spec: &InterfaceSpec) -> Done {
@@ -179,7 +164,7 @@ impl Editor<'_> {
     /// Everything that is a part of an interface.
     fn parts(&self, name: &str) -> Vec<Key> {
         let own = || name.to_owned();
-        let mut parts = vec![Key::Addresses(own()), Key::Lcp(own()), Key::Up(own())];
+        let mut parts = vec![Key::Addresses(own()), Key::Up(own())];
         parts.extend(self.objects_of(name));
         let first = Key::Feature(Box::new((own(), String::new(), String::new())));
         let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
@@ -474,7 +459,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
         Key::Addresses(n) => Key::Addresses(new(n)),
-        Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),
         other => other.clone(),
@@ -502,10 +486,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             renamed_paths(&mut paths, from, to);
             paths_value(paths)
         }
-        Value::Lcp(it) => Value::Lcp(Arc::new(volley_model::LcpTap {
-            interface: other_name(&it.interface, from, to),
-            ..it.as_ref().clone()
-        })),
         Value::Stream(spec) => {
             let mut spec = spec.as_ref().clone();
             let name = spec.enter.interface.take();

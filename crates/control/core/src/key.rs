@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, InterfaceSpec, LcpTap, Mac, Mroute, NextHops, Path,
-    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
+    Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, Mroute, NextHops, Path, PathTarget,
+    Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -27,8 +27,6 @@ pub enum Key {
     Route(RouteKey),
     /// A multicast route.
     Mroute(MrouteKey),
-    /// Its twin in the Linux kernel.
-    Lcp(String),
     /// A feature that is on: interface, arc, feature.
     Feature(Box<(String, String, String)>),
     /// A packet-generator stream.
@@ -99,8 +97,6 @@ pub enum Value {
     Paths(Arc<Vec<Path>>),
     /// A multicast route.
     Mroute(Arc<Mroute>),
-    /// Interface and twin.
-    Lcp(Arc<LcpTap>),
     /// A stream.
     Stream(Arc<StreamSpec>),
 }
@@ -122,7 +118,7 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::Addresses(name) | Key::Lcp(name) | Key::Up(name) => Some(name),
+            Key::Addresses(name) | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
             Key::Setting(it) => it.owner(),
             _ => None,
@@ -202,12 +198,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         }
         (Key::Interface(_), Value::Kind(kind)) => {
             kind.references(&mut |class, value| tell_reference(class, &value, tell));
-        }
-        (Key::Lcp(_), Value::Lcp(pair)) => {
-            // Its name begins with that of what it stands on, so its key is larger.
-            if let Some(parent) = pair.parent_tap() {
-                tell(Key::Lcp(parent.to_owned()));
-            }
         }
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {

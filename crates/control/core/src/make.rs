@@ -51,7 +51,6 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
             files.iter().cloned().map(Request::RouteLoad).collect()
         }
         (Key::Route(key), Value::Paths(paths)) => vec![Request::RouteAdd(route(key, paths))],
-        (Key::Lcp(_), Value::Lcp(pair)) => vec![Request::LcpCreate(pair.as_ref().clone())],
         (Key::Stream(_), Value::Stream(spec)) => vec![Request::StreamNew(spec.as_ref().clone())],
         _ => change(key, value).into_iter().collect(),
     }
@@ -87,9 +86,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::Mroute(it), _) => mroute_del(it),
-        (Key::Lcp(name), _) => Request::LcpDelete {
-            interface: name.clone(),
-        },
         (Key::Feature(it), _) => feature(it, Switch::Off),
         (Key::Stream(name), _) => Request::StreamDelete { name: name.clone() },
         (Key::Up(name), _) => Request::InterfaceState {

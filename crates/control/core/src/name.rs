@@ -32,7 +32,6 @@ impl Key {
                 }
                 (ObjectKind::Mroute, name)
             }
-            Key::Lcp(name) => (ObjectKind::Lcp, name.clone()),
             Key::Feature(it) => (
                 ObjectKind::Feature,
                 format!("{} on {} of {}", it.2, it.1, it.0),
@@ -53,9 +52,6 @@ impl Key {
             Key::Setting(it) if !it.class().def().interrupts.is_empty() => it.interruption(),
             Key::Addresses(name) => format!(
                 "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
-            ),
-            Key::Lcp(name) => format!(
-                "the kernel interface of {name} is deleted and created again: the control plane loses its routes there"
             ),
             Key::RouteFiles(table) => format!(
                 "the routes of table {table} that come from files are removed and loaded again"

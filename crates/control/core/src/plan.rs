@@ -117,7 +117,7 @@ impl<'a> Planner<'a> {
             owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
         };
         let carries = |key: &&Key| match key {
-            Key::Interface(_) | Key::Addresses(_) | Key::Lcp(_) | Key::RouteFiles(_) => true,
+            Key::Interface(_) | Key::Addresses(_) | Key::RouteFiles(_) => true,
             Key::Setting(it) => {
                 let def = it.class().def();
                 !def.one_of.is_empty() || !def.interrupts.is_empty()
@@ -163,7 +163,7 @@ impl<'a> Planner<'a> {
                 {
                     first.push(key.clone());
                 }
-                Key::Interface(_) | Key::Stream(_) | Key::Lcp(_) if self.differs(key) => {
+                Key::Interface(_) | Key::Stream(_) if self.differs(key) => {
                     first.push(key.clone());
                 }
                 // Nothing that it took it takes now: there is nothing to be kept.
@@ -189,10 +189,7 @@ impl<'a> Planner<'a> {
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
         moved.retain(|k| match k {
             Key::Global(it) | Key::Setting(it) => it.class().def().recreate,
-            _ => matches!(
-                k,
-                Key::Interface(_) | Key::Table(..) | Key::Lcp(_) | Key::Stream(_)
-            ),
+            _ => matches!(k, Key::Interface(_) | Key::Table(..) | Key::Stream(_)),
         });
         if moved.is_empty() {
             return;

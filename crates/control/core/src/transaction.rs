@@ -139,7 +139,7 @@ impl Transaction {
             let mut done = request.validate().and_then(|()| state.edit(request, into));
             if renames {
                 done = done.and_then(|()| state.check(&own));
-                match is_by_state(state, request) {
+                match is_by_state(state, request, &own) {
                     true => steps.extend(plan(state, &own).steps),
                     false => steps.extend(in_order(state, request, &own)),
                 }
@@ -183,9 +183,10 @@ impl Transaction {
                 return Err(probe.explain(request, error).into());
             }
         }
-        if takes_others(request, &changes) || is_by_state(state, request) {
+        let by_state = is_by_state(state, request, &changes);
+        if takes_others(request, &changes) || by_state {
             return Ok(Transaction {
-                alone: is_by_state(state, request),
+                alone: by_state,
                 ..Transaction::planned(state, changes)
             });
         }
@@ -300,11 +301,11 @@ impl Transaction {
     }
 }
 
-/// Whether an interface goes that has sub-interfaces or an LCP tap: they are interfaces as well, and go first.
+/// Whether an interface goes that has sub-interfaces or separate objects: they go first.
 fn takes_others(request: &Request, changes: &Changes) -> bool {
     let others = changes.before.iter().filter(|(key, before)| match key {
         Key::Interface(_) => true,
-        Key::Lcp(_) => before.is_some(),
+        Key::Setting(it) => it.class().def().separate && before.is_some(),
         _ => false,
     });
     matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
@@ -312,16 +313,21 @@ fn takes_others(request: &Request, changes: &Changes) -> bool {
 
 /// Whether the state tells which object a request means, which others are created again with it, or what it interrupts:
 /// handlers get requests about those objects.
-fn is_by_state(state: &State, request: &Request) -> bool {
+fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
     let reaches = |class: &Class| {
         let def = class.def();
         def.before_addresses || def.interrupts_in_place()
     };
     match request {
         Request::UnsetExact(_) | Request::UnsetAny(_) => true,
-        Request::Set(object) => {
-            let again = object.class().def().recreate;
-            reaches(object.class()) || again && state.is_needed(&Key::object(object.key()))
+        Request::Set(object) if object.class().def().recreate => {
+            let key = Key::object(object.key());
+            let before = own.before.get(&key).and_then(Option::as_ref);
+            let changes = before.is_some_and(|before| state.get(&key) != Some(before));
+            let separate = object.class().def().separate;
+            state.is_needed(&key) || changes && separate
+        }
+        Request::Set(object) => reaches(object.class()),
         }
         Request::Unset(key) => reaches(key.class()),
         _ => false,

@@ -44,8 +44,6 @@ pub enum ObjectKind {
     Worker,
     /// Multicast route.
     Mroute,
-    /// Twin of an interface in the Linux kernel.
-    Lcp,
     /// An object of a registered class.
     Object,
 }
@@ -69,7 +67,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::PathRule => "path-batcher rule",
             ObjectKind::Worker => "worker",
             ObjectKind::Mroute => "mroute",
-            ObjectKind::Lcp => "lcp",
             ObjectKind::Object => "object",
         })
     }

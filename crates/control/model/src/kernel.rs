@@ -24,38 +24,37 @@ pub const PACKET_RING: RangeInclusive<u32> = 64..=65_536;
 /// Entries of an XDP socket's ring.
 pub const XDP_RING: RangeInclusive<u32> = 64..=32_768;
 
-fn host_name(name: &str) -> Check {
-    let what = || format!("kernel interface name '{}'", name.escape_debug());
+/// What is wrong with the name of an interface of the kernel, if anything.
+pub fn host_name_fault(name: &str) -> Option<&'static str> {
     let odd = |b: u8| {
         b.is_ascii_whitespace() || b.is_ascii_control() || b == b'/' || b == b':' || b == b'%'
     };
     if name.is_empty() || name.len() > HOST_NAME {
-        return Err(ModelError::invalid(what(), "use 1 to 15 characters"));
+        return Some("use 1 to 15 characters");
     }
-    if name == "." || name == ".." || name.bytes().any(odd) {
-        return Err(ModelError::invalid(
-            what(),
-            "use letters, digits and - _ . @ only",
-        ));
-    }
-    Ok(())
+    let is_odd = name == "." || name == ".." || name.bytes().any(odd);
+    is_odd.then_some("use letters, digits and - _ . @ only")
 }
 
-fn namespace(name: Option<&String>) -> Check {
-    let bad = name.filter(|n| n.is_empty() || n.contains('\0') || *n == "." || *n == "..");
-    bad.map_or(Ok(()), |n| {
-        let why = "give a name that `ip netns list` shows, a path, or pid:N";
-        Err(ModelError::invalid(
-            format!("network namespace '{}'", n.escape_debug()),
-            why,
-        ))
+/// What is wrong with the name of a network namespace, if anything.
+pub fn namespace_fault(name: &str) -> Option<&'static str> {
+    let bad = name.is_empty() || name.contains('\0') || name == "." || name == "..";
+    bad.then_some("give a name that `ip netns list` shows, a path, or pid:N")
+}
+
+fn host_name(name: &str) -> Check {
+    host_name_fault(name).map_or(Ok(()), |why| {
+        let what = format!("kernel interface name '{}'", name.escape_debug());
+        Err(ModelError::invalid(what, why))
     })
 }
 
-/// Checks where an interface of the kernel is to be.
-pub(crate) fn check_host(name: &str, space: Option<&str>) -> Check {
-    host_name(name)?;
-    namespace(space.map(str::to_owned).as_ref())
+fn namespace(name: Option<&String>) -> Check {
+    let bad = name.and_then(|n| Some((n, namespace_fault(n)?)));
+    bad.map_or(Ok(()), |(n, why)| {
+        let what = format!("network namespace '{}'", n.escape_debug());
+        Err(ModelError::invalid(what, why))
+    })
 }
 
 impl TapSpec {

@@ -23,7 +23,6 @@ mod field;
 mod handler;
 mod interface;
 mod kernel;
-mod lcp;
 pub mod limits;
 mod log;
 mod memif;
@@ -37,6 +36,7 @@ pub mod reply;
 mod request;
 mod rights;
 mod route;
+mod route_batch;
 mod settings;
 mod spell;
 mod stream;
@@ -60,8 +60,10 @@ pub use handler::{Applied, Handler};
 pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
 };
-pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
-pub use lcp::{LcpTap, RouteBatch, RouteSet, lcp_tap_name};
+pub use kernel::{
+    PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec, host_name_fault,
+    namespace_fault,
+};
 pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,
@@ -77,6 +79,7 @@ pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use rights::Role;
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
+pub use route_batch::{RouteBatch, RouteSet};
 pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice, Seccomp, runtime_folder};
 pub use stream::{
     Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,

@@ -2,7 +2,6 @@
 
 use crate::addr::{Family, IfAddress, Prefix};
 use crate::interface::{AdminState, Feature, InterfaceSpec};
-use crate::lcp::LcpTap;
 use crate::log::LogLevel;
 use crate::mroute::Mroute;
 use crate::route::{Route, RouteLoad};
@@ -126,13 +125,6 @@ pub enum Request {
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),
-    /// Give an interface a twin in the Linux kernel, and keep the two in step.
-    LcpCreate(LcpTap),
-    /// Take the twin of an interface away.
-    LcpDelete {
-        /// The interface.
-        interface: String,
-    },
     /// Read everything of the kernel once more, and make the forwarding table like it.
     LcpResync,
     /// Make a packet-generator stream. It does not send yet.
@@ -226,6 +218,14 @@ impl Request {
     /// Removes an object, or gives a setting its defaults back.
     pub fn unset(object: &impl Object) -> Result<Request, FieldError> {
         object.instance().map(|object| Request::Unset(object.key()))
+    }
+
+    /// Removes the object of the class of this name that has these values in its key.
+    pub fn unset_key(
+        class: &str,
+        values: impl IntoIterator<Item = volley_object::Value>,
+    ) -> Result<Request, FieldError> {
+        ObjectKey::of_values(class, values).map(Request::Unset)
     }
 
     /// True when every handler is asked, not only the first that takes it.

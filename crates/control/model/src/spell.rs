@@ -177,9 +177,7 @@ impl Request {
             }
             Request::PcapTraceOn(trace) => write!(f, "{trace}"),
             Request::PcapTraceOff => f.write_str("pcap trace off"),
-            Request::LcpCreate(_) | Request::LcpDelete { .. } | Request::LcpResync => {
-                crate::lcp::spell(f, self)
-            }
+            Request::LcpResync => f.write_str("lcp resync"),
             Request::Clear(what) => write!(f, "clear {what}"),
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),

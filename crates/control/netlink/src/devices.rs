@@ -5,9 +5,7 @@ use crate::message::{Device, Link};
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 use volley_model::reply::{InterfaceRow, LcpRow};
-use volley_model::{
-    Family, InterfaceKind, InterfaceSpec, LcpTap, Request, SubInterfaceSpec, VlanTag,
-};
+use volley_model::{Family, InterfaceKind, InterfaceSpec, Request, SubInterfaceSpec, VlanTag};
 use volley_object::{FieldType, Value};
 
 /// The kernel's main table.
@@ -115,10 +113,10 @@ impl KernelState {
                 continue;
             };
             if known.vlans.values().any(|name| *name == pair.interface) {
-                let (interface, name) = (pair.interface.clone(), pair.interface.clone());
-                let gone = Request::LcpDelete { interface };
-                let parts = vec![gone, Request::InterfaceDelete { name }];
-                todo.together.push(parts);
+                let name = pair.interface.clone();
+                let gone = Request::unset_key("lcp", [Value::text(&name)]).ok();
+                let parts = gone.into_iter().chain([Request::InterfaceDelete { name }]);
+                todo.together.push(parts.collect());
                 continue;
             }
             let (on, tag, vlan) = match sub.inner {
@@ -259,14 +257,16 @@ fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceRow]) -> Vec<Request
         mac: None,
         mtu: None,
     });
-    let pair = Request::LcpCreate(LcpTap {
-        interface,
-        host: link.name.clone(),
-        namespace: tagged.parent.namespace.clone(),
-        vlan: true,
-    });
+    let mut fields = vec![
+        ("interface", Value::text(interface)),
+        ("host_if", Value::text(&link.name)),
+        ("vlan", Value::Bool(true)),
+    ];
+    let namespace = tagged.parent.namespace.as_ref();
+    fields.extend(namespace.map(|name| ("netns", Value::text(name))));
+    let pair = Request::set_fields("lcp", &fields).ok();
     let made = there.is_none().then_some(new);
-    made.into_iter().chain([pair]).collect()
+    made.into_iter().chain(pair).collect()
 }
 
 /// Both families of an interface look in a table, which is made when it is not there.

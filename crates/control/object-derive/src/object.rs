@@ -19,7 +19,9 @@ struct OfClass {
     one_of: Option<LitStr>,
     example: Option<LitStr>,
     check: Option<ExprPath>,
+    references: Option<ExprPath>,
     recreate: bool,
+    separate: bool,
     machine: bool,
     after: Vec<LitStr>,
     before_addresses: bool,
@@ -106,6 +108,7 @@ fn class_definition(
         after,
         recreate,
         before_addresses,
+        separate,
         ..
     } = class;
     let (interrupts, formerly) = (class.interrupts.iter(), class.formerly.iter());
@@ -113,6 +116,7 @@ fn class_definition(
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
+    let references = class.references.iter();
     let machine = class.machine;
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
@@ -127,12 +131,18 @@ fn class_definition(
         class.machine = #machine;
         class.after = ::std::vec![#(#after),*];
         class.before_addresses = #before_addresses;
+        class.separate = #separate;
         #(class.interrupts = #interrupts;)*
         #(class.formerly = #formerly;)*
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
                 ::core::option::Option::None => ::core::result::Result::Ok(()),
+            }
+        });)*
+        #(class.references = ::core::option::Option::Some(|instance, tell| {
+            if let ::core::option::Option::Some(it) = <#ident as ::volley_object::Object>::of(instance) {
+                #references(&it, tell);
             }
         });)*
         class
@@ -229,15 +239,17 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("one_of") => of.one_of = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
+                Some("references") => of.references = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
+                Some("separate") => of.separate = true,
                 Some("machine") => of.machine = true,
                 Some("after") => of.after.push(meta.value()?.parse()?),
                 Some("before_addresses") => of.before_addresses = true,
                 Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, one_of, example, check, recreate, machine, after, \
-                         before_addresses, interrupts or formerly";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, references, recreate, separate, \
+                         machine, after, before_addresses, interrupts or formerly";
                     return Err(meta.error(known));
                 }
             }

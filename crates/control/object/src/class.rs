@@ -170,6 +170,9 @@ impl Place {
 /// A rule between the fields of an object.
 pub type Check = fn(&Instance) -> Result<(), FieldError>;
 
+/// Tells references that no field has as its value, but that follow from fields.
+pub type References = fn(&Instance, &mut dyn FnMut(Reference, Value));
+
 /// The definition of a class.
 #[derive(Clone)]
 pub struct ClassDef {
@@ -189,6 +192,8 @@ pub struct ClassDef {
     pub example: &'static str,
     /// Rules between fields.
     pub check: Option<Check>,
+    /// References that follow from fields.
+    pub references: Option<References>,
     /// Commands that remove the object that has this key, of whichever class of the group.
     pub unset_any: Vec<&'static str>,
     /// The group of classes of which an interface has one object at most; empty = no group.
@@ -204,6 +209,9 @@ pub struct ClassDef {
     /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
     /// added again behind.
     pub before_addresses: bool,
+    /// An object is more than a setting of the interface that it is a part of, such as a device: it is removed by a step of
+    /// its own before the interface is, and the removal of one that is not there is refused.
+    pub separate: bool,
     /// What traffic notices when an object is created again, or when it changes, of a class whose objects change in
     /// place; `<field>` is the value of a field of the key.
     pub interrupts: &'static str,
@@ -224,12 +232,14 @@ impl ClassDef {
             unset: Vec::new(),
             example: "",
             check: None,
+            references: None,
             unset_any: Vec::new(),
             one_of: "",
             recreate: false,
             after: Vec::new(),
             machine: false,
             before_addresses: false,
+            separate: false,
             interrupts: "",
             formerly: "",
         }
@@ -341,9 +351,10 @@ impl Class {
             .any(|(at, field)| field.reference == part && !(field.key && at == 0))
     }
 
-    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file.
+    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file, or the
+    /// definition says so.
     pub fn is_thing(&self) -> bool {
-        matches!(self.0.def.file, Place::List(_) | Place::Map(_))
+        self.0.def.separate || matches!(self.0.def.file, Place::List(_) | Place::Map(_))
     }
 
     /// The commands that create or change an object.

@@ -28,6 +28,15 @@ impl ObjectKey {
         ObjectKey { class, values }
     }
 
+    /// The key of an object of the class of this name, from the values of the key's fields in order.
+    pub fn of_values(
+        class: &str,
+        values: impl IntoIterator<Item = Value>,
+    ) -> Result<ObjectKey, FieldError> {
+        let class = class_of(class)?;
+        class.key(values.into_iter().collect())
+    }
+
     /// The class.
     pub fn class(&self) -> &Class {
         &self.class
@@ -140,6 +149,14 @@ impl Display for ObjectKey {
     }
 }
 
+fn class_of(name: &str) -> Result<Class, FieldError> {
+    let classes = crate::registry::classes();
+    classes.get(name).cloned().ok_or_else(|| FieldError {
+        field: "class",
+        why: format!("must be registered: {name}"),
+    })
+}
+
 fn renamed(refers: Option<&str>, value: &Value, class: &str, from: &str, to: &str) -> Value {
     match value {
         Value::Text(text) if refers == Some(class) && &**text == from => Value::text(to),
@@ -171,11 +188,7 @@ impl Instance {
 
     /// An object of the class of this name, from some of its fields by name; the others get their defaults.
     pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Instance, FieldError> {
-        let classes = crate::registry::classes();
-        let class = classes.get(class).ok_or_else(|| FieldError {
-            field: "class",
-            why: format!("must be registered: {class}"),
-        })?;
+        let class = class_of(class)?;
         let value = |name: &str| {
             fields
                 .iter()
@@ -251,6 +264,11 @@ impl Instance {
                     tell(reference.class, element, reference.strength);
                 }
             }
+        }
+        if let Some(more) = self.class.def().references {
+            more(self, &mut |reference, value| {
+                tell(reference.class, &value, reference.strength);
+            });
         }
     }
 

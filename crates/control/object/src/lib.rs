@@ -30,7 +30,7 @@ mod strategy;
 mod tests;
 mod value;
 
-pub use class::{Check, Class, ClassDef, FieldDef, Place, Reference, Strength};
+pub use class::{Check, Class, ClassDef, FieldDef, Place, Reference, References, Strength};
 pub use instance::{Instance, ObjectKey};
 pub use json::formerly;
 pub use kind::{

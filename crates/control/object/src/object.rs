@@ -29,6 +29,9 @@ use crate::{DefinitionError, FieldError};
 /// - `interrupts = "..."`: what traffic notices when an object is created again or, without `recreate`, when it changes;
 ///   differences of configurations show it.
 /// - `formerly = "name old=new"`: the request of earlier versions, which commits of that time have.
+/// - `separate`: an object is more than a setting of the interface that it is a part of, see [`crate::ClassDef::separate`].
+/// - `references = path`: a function `fn(&Self, &mut dyn FnMut(Reference, Value))` that tells references which follow from
+///   fields, where no field has them as its value.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///
 /// Attributes of a field:

@@ -334,7 +334,15 @@ impl Speller<'_> {
                 self.said.insert(*at);
                 true
             }
-            Pattern::Seq(all) => self.attempt(|it| all.iter().all(|p| it.say(p, contested))),
+            Pattern::Seq(all) => self.attempt(|it| {
+                let mut behind_word = false;
+                // Only a value can come behind a word that introduces it.
+                all.iter().all(|p| {
+                    let contested = contested && !behind_word;
+                    behind_word = matches!(p, Pattern::Word(_));
+                    it.say(p, contested)
+                })
+            }),
             Pattern::OneOf(all) => all.iter().any(|p| self.attempt(|it| it.say(p, true))),
             Pattern::Optional(inner) => {
                 self.attempt(|it| it.says_more(inner));

@@ -1,15 +1,15 @@
-//! Who is whose twin: `lcp create`, `lcp delete`. The tap is made before the pair and taken away after it, by whoever
-//! knows drivers.
+//! Which interface has which LCP tap. The application that knows the drivers creates the tap before, and deletes it behind.
 
+use crate::model::LcpTap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use volley_graph::NodeId;
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces};
 use volley_model::reply::{LcpReply, LcpRow};
-use volley_model::{Applied, Handler, LcpTap, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
 
-/// A pair, and Volley's end of the twin.
+/// A pair, and Volley's end of the tap.
 struct LcpTapEntry {
     tap: IfIdx,
     pair: LcpTap,
@@ -17,7 +17,7 @@ struct LcpTapEntry {
 
 type LcpTapMap = BTreeMap<IfIdx, LcpTapEntry>;
 
-/// All pairs, by the interface that has a twin. Control thread only.
+/// All pairs, by the interface that has an LCP tap. Control thread only.
 #[derive(Clone, Default)]
 pub struct LcpTaps(Rc<RefCell<LcpTapMap>>);
 
@@ -43,33 +43,45 @@ impl LcpTaps {
         pairs
     }
 
-    /// Name of Volley's end of an interface's twin, when it has one.
-    pub fn tap_of(&self, interface: &str) -> Option<String> {
-        let book = self.0.borrow();
-        let found = book.values().find(|it| it.pair.interface == interface)?;
-        Some(found.pair.tap())
+    /// Name of the LCP tap of an interface, when it has one.
+    pub fn tap_of(&self, all: &Interfaces, interface: &str) -> Option<String> {
+        let index = all.index(interface).ok()?;
+        let tap = self.0.borrow().get(&index)?.tap;
+        all.get(tap).map(|tap| tap.name.clone())
     }
 
-    /// The network namespace of the twins, when there are any: all are in one.
+    /// The LCP tap of an interface as it was configured, when it has one.
+    pub fn of(&self, all: &Interfaces, interface: &str) -> Option<LcpTap> {
+        let index = all.index(interface).ok()?;
+        self.0.borrow().get(&index).map(|it| it.pair.clone())
+    }
+
+    /// The network namespace of the LCP taps, when there are any: all are in one.
     pub fn namespace(&self) -> Option<Option<String>> {
         let book = self.0.borrow();
-        book.values().next().map(|it| it.pair.namespace.clone())
+        book.values().next().map(|it| it.pair.netns.clone())
     }
 
-    fn rows(&self) -> Vec<LcpRow> {
-        let row = |it: &LcpTapEntry| LcpRow {
-            interface: it.pair.interface.clone(),
-            tap: it.pair.tap(),
-            host: it.pair.host.clone(),
-            namespace: it.pair.namespace.clone(),
+    fn rows(&self, all: &Interfaces) -> Vec<LcpRow> {
+        let row = |(index, it): (&IfIdx, &LcpTapEntry)| LcpRow {
+            interface: all.name(index.0),
+            tap: all.name(it.tap.0),
+            host: it.pair.host_if.clone(),
+            namespace: it.pair.netns.clone(),
             host_index: 0,
             vlan: it.pair.vlan,
         };
-        self.0.borrow().values().map(row).collect()
+        self.0.borrow().iter().map(row).collect()
     }
 }
 
-/// Carries out requests about pairs.
+/// An object of the class, as sentences call it.
+fn called(interface: &str) -> String {
+    format!("lcp {interface}")
+}
+
+/// Assigns LCP taps to interfaces, and shows them.
+#[derive(Clone)]
 pub(crate) struct LcpHandler {
     interfaces: Rc<RefCell<Interfaces>>,
     pairs: LcpTaps,
@@ -96,11 +108,15 @@ impl LcpHandler {
         self.interfaces.borrow().table().clone()
     }
 
-    fn create(&self, pair: &LcpTap) -> Result<Applied, ModelError> {
+    /// Makes an interface have an LCP tap.
+    pub fn create(&self, pair: LcpTap) -> Result<Applied, ModelError> {
         let (phy, tap) = (self.index(&pair.interface)?, self.index(&pair.tap())?);
         let mut book = self.pairs.0.borrow_mut();
         if book.contains_key(&phy) {
-            return Err(ModelError::exists(ObjectKind::Lcp, &pair.interface));
+            return Err(ModelError::exists(
+                ObjectKind::Object,
+                called(&pair.interface),
+            ));
         }
         let table = self.table();
         // First the way out, then the way in: the kernel is never asked something that it could not answer.
@@ -108,15 +124,15 @@ impl LcpHandler {
         table.set(tap, Flag::IsLcpTap, true);
         table.set_rx_node(tap, self.xc);
         table.set_lcp_tap(phy, Some(tap));
-        let pair = pair.clone();
         book.insert(phy, LcpTapEntry { tap, pair });
         Ok(Applied::one())
     }
 
-    fn delete(&self, interface: &str) -> Result<Applied, ModelError> {
+    /// Takes the LCP tap away from an interface.
+    pub fn delete(&self, interface: &str) -> Result<Applied, ModelError> {
         let phy = self.index(interface)?;
         let gone = self.pairs.0.borrow_mut().remove(&phy);
-        let none = || ModelError::not_found(ObjectKind::Lcp, interface, [""; 0]);
+        let none = || ModelError::not_found(ObjectKind::Object, called(interface), [""; 0]);
         let LcpTapEntry { tap, .. } = gone.ok_or_else(none)?;
         let (table, default) = (self.table(), self.interfaces.borrow().default_rx_node());
         table.set_lcp_tap(phy, None);
@@ -127,18 +143,15 @@ impl LcpHandler {
 }
 
 impl Handler for LcpHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::LcpCreate(pair) => Some(self.create(pair)),
-            Request::LcpDelete { interface } => Some(self.delete(interface)),
-            _ => None,
-        }
+    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
+        None
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::Lcp = query else { return None };
+        let pairs = self.pairs.rows(&self.interfaces.borrow());
         Some(Ok(Reply::Lcp(LcpReply {
-            pairs: self.pairs.rows(),
+            pairs,
             ..LcpReply::default()
         })))
     }

@@ -7,9 +7,11 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod model;
 pub mod node;
 
 pub use control::LcpTaps;
+pub use model::{LcpTap, classes};
 
 use control::LcpHandler;
 use node::linux_cp_punt::LinuxCpPunt;
@@ -30,6 +32,10 @@ pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     };
     let pairs = LcpTaps::new(&registry.interfaces);
     let handler = LcpHandler::new(registry.interfaces.clone(), pairs.clone(), node);
-    registry.handlers.push(Box::new(handler));
+    registry.handlers.push(Box::new(handler.clone()));
+    registry.own(move |key, now: Option<LcpTap>| match now {
+        Some(tap) => handler.create(tap),
+        None => handler.delete(key.owner().unwrap_or_default()),
+    });
     Ok(pairs)
 }

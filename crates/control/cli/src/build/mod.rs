@@ -6,7 +6,6 @@ mod config;
 mod dpdk;
 mod interface;
 mod kernel;
-mod lcp;
 mod log;
 mod memif;
 mod mroute;
@@ -201,7 +200,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::CreateTap => kernel::tap(args)?,
         Id::CreateHost => kernel::host(args)?,
         Id::CreateXdp => kernel::xdp(args)?,
-        Id::LcpCreate | Id::LcpDelete | Id::LcpResync => lcp::request(id, args)?,
+        Id::LcpResync => Request::LcpResync,
         Id::CreateMemif | Id::DeleteMemif => memif::request(id, args)?,
         Id::DeleteInterface
         | Id::DeleteVhostUser

@@ -126,9 +126,6 @@ commands! {
 
     ShowLcp: "show lcp", "The Linux mirror: interfaces with a twin, mirrored routes, how it is doing.", "show lcp";
     LcpAudit: "lcp audit", "List every difference between the kernel and the forwarding table.", "lcp audit";
-    LcpCreate: "lcp create <interface> host-if <host> {vlan | netns <namespace>}",
-        "Give an interface a twin in the Linux kernel, and keep the two in step.", "lcp create wan0 host-if wan0 netns frr";
-    LcpDelete: "lcp delete <interface>", "Take the twin of an interface away.", "lcp delete wan0";
     LcpResync: "lcp resync", "Read everything of the kernel once more.", "lcp resync";
 
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";

@@ -199,16 +199,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "lcp create",
-        &[
-            ("host-if", "Name of the interface in the kernel."),
-            (
-                "vlan",
-                "Make kernel devices for the VLANs of the interface, too.",
-            ),
-        ],
-    ),
-    (
         "monitor",
         &[
             ("any", "Packets of all interfaces."),

@@ -57,6 +57,7 @@ fn twins() -> KernelState {
 
 fn plan(twins: &mut KernelState, pairs: &[LcpRow], rows: &[InterfaceRow]) -> SyncPlan {
     volley_fib::classes().unwrap();
+    volley_lcp::classes().unwrap();
     let mut todo = SyncPlan::default();
     let tables = [Family::V4, Family::V6]
         .map(|f| (f, 0))

@@ -1,0 +1,134 @@
+//! The object of this crate: the LCP tap of an interface.
+
+use volley_model::{ObjectKind, check_name, host_name_fault, namespace_fault};
+use volley_object::{Class, DefinitionError, FieldError, Object, Reference, Value};
+
+/// LCP tap: an interface of the Linux kernel with the MAC address and MTU of an interface of Volley. Volley keeps the two
+/// synchronised.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "lcp", file = "interface.lcp", check = LcpTap::check)]
+#[object(recreate, separate, machine, references = LcpTap::references)]
+#[object(formerly = "lcp-create host=host_if namespace=netns")]
+#[object(set = "lcp create <interface> host-if <host_if> {vlan@vlan=on | netns <netns>}")]
+#[object(unset = "lcp delete <interface>")]
+#[object(example = "lcp create wan0 host-if wan0 netns frr")]
+#[object(
+    interrupts = "the kernel interface of <interface> is deleted and created again: the control plane loses its routes there"
+)]
+pub struct LcpTap {
+    /// Interface that has the LCP tap.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Name of the LCP tap in the kernel.
+    #[object(example = "wan0")]
+    pub host_if: String,
+    /// Network namespace of the LCP tap: a name of `ip netns`, a path, or pid:N; Volley's own where it is not set.
+    #[object(example = "frr")]
+    pub netns: Option<String>,
+    /// Of a sub-interface: the LCP tap is an 802.1Q device on the LCP tap of the parent interface.
+    #[object(default = false)]
+    pub vlan: bool,
+}
+
+impl LcpTap {
+    /// Volley's end of the LCP tap, an interface of its own.
+    pub fn tap(&self) -> String {
+        format!("tap-{}", self.interface)
+    }
+
+    /// The interface on whose LCP tap this one is a device; none = this one is a tap.
+    pub fn parent_tap(&self) -> Option<&str> {
+        let parent = self.interface.rsplit_once('.').map(|(parent, _)| parent);
+        parent.filter(|_| self.vlan)
+    }
+
+    /// The LCP tap of the parent cannot go first.
+    fn references(&self, tell: &mut dyn FnMut(Reference, Value)) {
+        if let Some(parent) = self.parent_tap() {
+            tell(Reference::needs("lcp"), Value::text(parent));
+        }
+    }
+
+    fn check(&self) -> Result<(), FieldError> {
+        let wrong = |field, why: String| Err(FieldError { field, why });
+        if let Err(error) = check_name(ObjectKind::Interface, &self.tap()) {
+            return wrong("interface", format!("has an LCP tap of its name: {error}"));
+        }
+        if self.vlan && self.parent_tap().is_none() {
+            let why = "is for a sub-interface, called PARENT.NUMBER";
+            return wrong("vlan", why.into());
+        }
+        if let Some(why) = host_name_fault(&self.host_if) {
+            return wrong(
+                "host_if",
+                format!("'{}': {why}", self.host_if.escape_debug()),
+            );
+        }
+        let space = self.netns.as_deref();
+        match space.and_then(|name| Some((name, namespace_fault(name)?))) {
+            Some((name, why)) => wrong("netns", format!("'{}': {why}", name.escape_debug())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The classes of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    Ok(vec![LcpTap::class()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tap(interface: &str) -> LcpTap {
+        LcpTap {
+            interface: interface.into(),
+            host_if: "h".into(),
+            netns: None,
+            vlan: false,
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_have_is_refused() {
+        let refused = |it: LcpTap| it.instance().map_err(|e| e.field);
+        assert!(refused(tap("pg0")).is_ok());
+        let host = |host: &str| LcpTap {
+            host_if: host.into(),
+            ..tap("pg0")
+        };
+        for bad in ["", "a b", ".", "a/b", "a-name-that-is-too-long"] {
+            assert_eq!(refused(host(bad)), Err("host_if"), "{bad}");
+        }
+        let netns = Some("..".into());
+        let bad = LcpTap {
+            netns,
+            ..tap("pg0")
+        };
+        assert_eq!(refused(bad), Err("netns"));
+        let vlan = |name| LcpTap {
+            vlan: true,
+            ..tap(name)
+        };
+        assert_eq!(refused(vlan("pg0")), Err("vlan"));
+        assert!(refused(vlan("pg0.7")).is_ok());
+        assert_eq!(refused(tap(&"x".repeat(60))), Err("interface"));
+    }
+
+    #[test]
+    fn a_device_on_the_tap_of_its_parent_needs_that() {
+        let found = |it: &LcpTap| {
+            let mut all = Vec::new();
+            let object = it.instance().unwrap();
+            object.references(&mut |class, value, _| all.push(format!("{class} {value}")));
+            all
+        };
+        let vlan = |vlan| LcpTap {
+            vlan,
+            ..tap("pg0.7")
+        };
+        assert_eq!(found(&vlan(false)), ["interface pg0.7"]);
+        assert_eq!(found(&vlan(true)), ["interface pg0.7", "lcp pg0"]);
+    }
+}

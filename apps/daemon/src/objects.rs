@@ -3,6 +3,8 @@
 use volley_object::DefinitionError;
 
 #[cfg(test)]
+mod groups;
+#[cfg(test)]
 mod keyed;
 #[cfg(test)]
 mod layer2;

@@ -320,6 +320,49 @@ fn static_neighbours_are_parts_of_their_interface() {
     );
 }
 
+#[test]
+fn features_keep_their_spellings() {
+    let line = "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
+    let json = r#"{"feature":{"interface":"pg0","arc":"ip4-unicast","feature":"ip4-not-enabled","switch":"on"}}"#;
+    was(json, line);
+    let off = format!("{line} disable");
+    for same in [line, &off] {
+        assert_eq!(all(&[same])[0].to_string(), same);
+        let short = same.replace("interface ", "");
+        assert_eq!(all(&[&short]), all(&[same]));
+    }
+    for (name, part) in [
+        ("ip4-rx-urpf-strict", "`set urpf` switches it"),
+        ("ip4-redirect", "`set interface ip redirects` switches it"),
+        ("a*b", "use ASCII letters"),
+    ] {
+        let said = error(&line.replace("ip4-not-enabled", name));
+        assert!(said.contains("column 27") && said.contains(part), "{said}");
+    }
+    let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nstate = \"down\"\n\n\
+                [[feature]]\ninterface = \"pg0\"\narc = \"ip4-unicast\"\nfeature = \"ip4-not-enabled\"\n";
+    let read = volley_config::parse(text).unwrap().requests;
+    let pg = "create packet-generator interface pg0";
+    assert_eq!(Core::state_of(&read).unwrap(), state(&[pg, line]));
+    assert_eq!(volley_config::write(&read), text);
+}
+
+#[test]
+fn features_are_switches_of_their_interface() {
+    let pg = "create packet-generator interface pg0";
+    let line = "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
+    assert!(refusal(&[line]).contains("there is no interface pg0"));
+    assert!(state(&[pg, line, "delete interface pg0"]).is_empty());
+    let renamed = state(&[pg, line, "set interface name pg0 up0"]);
+    let wanted = [pg, line].map(|line| line.replace("pg0", "up0"));
+    let wanted = state(&[&wanted[0], &wanted[1]]);
+    assert_eq!(Core::difference(&wanted, &renamed), [""; 0]);
+    // A feature that is off already may be switched off.
+    let off = format!("{line} disable");
+    assert_eq!(state(&[pg, &off]), state(&[pg]));
+    assert_eq!(state(&[pg, line, &off]), state(&[pg]));
+}
+
 /// Carries out everything by doing nothing.
 pub(super) struct Nothing;
 

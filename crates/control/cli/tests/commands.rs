@@ -61,10 +61,6 @@ const SPELLINGS: &[(&str, &str)] = &[
         "create pcap interface pcap0 rx in.pcap tx out.pcap loop forever",
         "",
     ),
-    (
-        "set feature pg0 ip4-acl arc ip4-unicast disable",
-        "set interface feature pg0 ip4-acl arc ip4-unicast disable",
-    ),
     ("pa en", "packet-generator enable"),
     (
         "packet-generator enable-stream s0",

@@ -161,43 +161,6 @@ fn bridge() -> impl Strategy<Value = Request> {
     prop_oneof![flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),]
 }
 
-fn mroute() -> impl Strategy<Value = Request> {
-    let groups = ["239.1.1.1/32", "224.0.0.0/4", "ff05::1:3/128", "ff3e::/16"];
-    let group = proptest::sample::select(groups.to_vec());
-    let names = |least| proptest::collection::btree_set(name(), least..4);
-    let parts = (
-        group,
-        any::<bool>(),
-        0u32..9,
-        names(1),
-        names(0),
-        any::<bool>(),
-    );
-    parts.prop_map(|(group, sourced, table, accept, forward, del)| {
-        let group: Prefix = group.parse().unwrap();
-        let source = match group.len() {
-            32 => Some("192.0.2.9".parse().unwrap()),
-            128 => Some("2001:db8::9".parse().unwrap()),
-            _ => None,
-        };
-        let source = source.filter(|_| sourced);
-        if del {
-            return Request::MrouteDel {
-                group,
-                source,
-                table,
-            };
-        }
-        Request::MrouteSet(Mroute {
-            group,
-            source,
-            table,
-            accept: accept.into_iter().collect(),
-            forward: forward.into_iter().collect(),
-        })
-    })
-}
-
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -323,7 +286,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface(), mroute()],
+        prop_oneof![vhost_request(), sub_interface()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {
@@ -396,12 +359,6 @@ fn route_request() -> impl Strategy<Value = Request> {
 fn traffic_request() -> impl Strategy<Value = Request> {
     let side = |on: u8, bit: u8| on & bit != 0;
     prop_oneof![
-        (name(), name(), name()).prop_map(|(interface, arc, feature)| Request::Feature(Feature {
-            interface,
-            arc,
-            feature,
-            switch: Switch::Off
-        })),
         stream().prop_map(Request::StreamNew),
         proptest::option::of(name()).prop_map(|name| Request::StreamEnable { name }),
         (name(), file(), proptest::option::of(1u64..9)).prop_map(|(interface, file, count)| {

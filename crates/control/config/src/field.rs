@@ -218,6 +218,7 @@ pub(crate) fn unknown<'n>(
 }
 
 /// One value of the file.
+#[derive(Clone)]
 pub(crate) struct Field<'a> {
     doc: &'a Doc<'a>,
     key: String,

@@ -14,7 +14,6 @@ mod kernel;
 mod kinds;
 mod log;
 mod memif;
-mod mroute;
 mod object;
 mod object_write;
 mod read;

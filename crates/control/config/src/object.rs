@@ -1,12 +1,12 @@
 //! Objects of registered classes in the file: their tables and keys, derived from the definitions.
 
 use crate::field::{Doc, Field, Referred, Section};
-use crate::read::{Plan, sections};
+use crate::read::{Plan, sections, table_name};
 use crate::schema::{INTERFACE, Key, Table};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use toml::de::DeTable;
-use volley_model::{ObjectKind, Request};
+use volley_model::{Family, ObjectKind, Request};
 use volley_object::{Class, Classes, FieldDef, Instance, Place, Value};
 
 /// A table kept for as long as the process runs; one for each content, however often classes come and go.
@@ -167,7 +167,10 @@ fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan
         if let Some(value) = value(only, field) {
             let mut given = keys.to_vec();
             given.push((Some(only), value));
-            finish(class, &given, plan, |why| field.error(why));
+            if let Some(object) = finish(class, &given, plan, |why| field.error(why)) {
+                refers_to_tables(&object, |name| (only.name == name).then(|| field.clone()));
+                plan_of(object, plan);
+            }
         }
         return;
     }
@@ -201,8 +204,30 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
             None => {}
         }
     }
-    if whole {
-        finish(class, &given, plan, |why| section.error(why));
+    if whole && let Some(object) = finish(class, &given, plan, |why| section.error(why)) {
+        refers_to_tables(&object, |name| section.get(name));
+        plan_of(object, plan);
+    }
+}
+
+/// Notes the IP tables that an object names: the file must declare them.
+fn refers_to_tables<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f>>) {
+    let family = match object.ip_version() {
+        Some(4) => Family::V4,
+        Some(_) => Family::V6,
+        None => return,
+    };
+    for (at, def) in object.class().fields().iter().enumerate() {
+        let is_table = def.reference.is_some_and(|it| it.class == "table");
+        let number = object.field::<u32>(at).filter(|_| is_table);
+        if let Some(number) = number
+            && let Some(field) = field(def.name)
+        {
+            field.refers_to(
+                Referred::Kind(ObjectKind::Table),
+                table_name(family, number),
+            );
+        }
     }
 }
 
@@ -231,7 +256,13 @@ fn referred(class: &'static str, name: &Value) -> Option<Referred> {
     declared.map(|_| Referred::Class(class))
 }
 
-fn finish(class: &Class, given: &[Given<'_>], plan: &mut Plan, error: impl Fn(String)) {
+/// The object of some fields, noted as declared; none after an error.
+fn finish(
+    class: &Class,
+    given: &[Given<'_>],
+    plan: &mut Plan,
+    error: impl Fn(String),
+) -> Option<Instance> {
     let slot = |field: &FieldDef| {
         let mut found = given.iter();
         let found = found.find(|(f, _)| f.is_some_and(|f| f.name == field.name));
@@ -246,17 +277,21 @@ fn finish(class: &Class, given: &[Given<'_>], plan: &mut Plan, error: impl Fn(St
     let slots = fields.map(|field| typed((field, slot(field)))).collect();
     let object = match class.instance(slots) {
         Ok(object) => object,
-        Err(why) => return error(why.to_string()),
+        Err(why) => {
+            error(why.to_string());
+            return None;
+        }
     };
     let key = object.key();
     if !plan.keys.add(key.to_string()) {
-        return error(format!("{key} is declared twice"));
+        error(format!("{key} is declared twice"));
+        return None;
     }
     if let [only] = key.values() {
         let names = plan.objects_of.entry(class.name()).or_default();
         names.add(only.to_string());
     }
-    plan_of(object, plan);
+    Some(object)
 }
 
 fn plan_of(object: Instance, plan: &mut Plan) {

@@ -62,7 +62,10 @@ fn toml_key(value: Option<&Value>) -> String {
 fn lines(object: &Instance, first: usize) -> Keys {
     let mut keys = Keys::default();
     for (at, field) in object.class().fields().iter().enumerate().skip(first) {
-        if let Some(value) = object.slot(at).filter(|_| field.key || object.is_set(at)) {
+        if let Some(value) = object
+            .slot(at)
+            .filter(|_| field.is_essential() || object.is_set(at))
+        {
             keys.plain(field.name, text(value));
         }
     }

@@ -3,16 +3,13 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
-use crate::{
-    Config, dpdk, kernel, kinds, log, memif, mroute, object, route, stream, sub_interface, vhost,
-};
+use crate::{Config, dpdk, kernel, kinds, log, memif, object, route, stream, sub_interface, vhost};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, ObjectKind, Pace, PcapFiles, Repeat, Request, Seccomp,
-    Switch, limits,
+    AdminState, ApiSettings, Capabilities, EngineSettings, Family, InterfaceKind, InterfaceSpec,
+    IsaChoice, ObjectKind, Pace, PcapFiles, Repeat, Request, Seccomp, limits,
 };
 use volley_object::Instance;
 
@@ -88,13 +85,11 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 11] = [
+const READERS: [(&s::Table, Reader); 9] = [
     (&s::TABLE, table),
     (&s::INTERFACE, interface),
     (&s::ROUTE, route::route),
     (&s::ROUTE_FILE, route::route_file),
-    (&s::MROUTE, mroute::mroute),
-    (&s::FEATURE, feature),
     (&s::STREAM, stream::stream),
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
@@ -396,28 +391,4 @@ fn repeat(field: &Field<'_>) -> Option<Repeat> {
         field.error("must be a number of times from 1, or \"forever\"");
     }
     times.map(Repeat::Times)
-}
-
-fn feature(section: Section<'_>, plan: &mut Plan) {
-    let interface = section
-        .required("interface")
-        .and_then(|f| f.refers(ObjectKind::Interface));
-    let text = |key| {
-        section
-            .required(key)
-            .and_then(|f| f.text().map(str::to_string))
-    };
-    let (arc, feature) = (text("arc"), text("feature"));
-    if let (Some(interface), Some(arc), Some(feature)) = (interface, arc, feature) {
-        let switch = Switch::On;
-        plan.object(
-            &section,
-            Request::Feature(Feature {
-                interface,
-                arc,
-                feature,
-                switch,
-            }),
-        );
-    }
 }

@@ -315,27 +315,6 @@ pub(crate) static NEXT_HOPS: Table = Table {
         k("fold", "modulo or clamp (modulo)"),
     ],
 };
-pub(crate) static MROUTE: Table = many(
-    "mroute",
-    &[
-        k(
-            "group",
-            "group such as \"239.1.1.1\", or many: \"239.1.0.0/16\"",
-        ),
-        k("source", "source of one group (any)"),
-        k("table", "IP table (0)"),
-        k("accept", "list of interfaces by which packets may come"),
-        k("forward", "list of interfaces that get a copy (none)"),
-    ],
-);
-pub(crate) static FEATURE: Table = many(
-    "feature",
-    &[
-        k("interface", "interface"),
-        k("arc", "feature arc such as ip4-unicast"),
-        k("feature", "feature"),
-    ],
-);
 pub(crate) static STREAM: Table = many(
     "stream",
     &[
@@ -386,8 +365,6 @@ pub fn schema() -> Vec<&'static Table> {
         &PATH,
         &ROUTE_FILE,
         &NEXT_HOPS,
-        &MROUTE,
-        &FEATURE,
         &STREAM,
     ];
     let classes = volley_object::classes();

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
     AdminState, DpdkDevice, DpdkSpec, Family, Fold, InterfaceKind, InterfaceSpec, MemifRole,
-    MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route,
-    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
-    SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
-    XdpSpec,
+    MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route, RouteFormat,
+    RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec, SubInterfaceSpec, Switch,
+    TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
 };
 use volley_object::Instance;
 
@@ -135,10 +134,10 @@ impl Writer {
     }
 
     fn request(&mut self, request: &Request) {
-        let mut keys = Keys::default();
         match request {
             Request::Set(object) => self.object(request, object),
             Request::TableAdd { family, table } => {
+                let mut keys = Keys::default();
                 keys.plain("id", table);
                 keys.text("family", family_name(*family));
                 let _ = write!(self.first, "\n[[table]]\n{}", keys.lines());
@@ -154,23 +153,16 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
-            other => self.more(other, keys),
+            other => self.more(other),
         }
     }
 
-    fn more(&mut self, request: &Request, mut keys: Keys) {
+    fn more(&mut self, request: &Request) {
         match request {
             Request::RouteAdd(r) if r.source == RouteSource::Static => {
                 self.table("route", &route(r));
             }
             Request::RouteLoad(load) => self.table("route_file", &route_file(load)),
-            Request::MrouteSet(it) => self.table("mroute", &mroute(it)),
-            Request::Feature(f) if f.switch == Switch::On => {
-                keys.text("interface", &f.interface);
-                keys.text("arc", &f.arc);
-                keys.text("feature", &f.feature);
-                self.table("feature", &keys);
-            }
             Request::StreamNew(spec) => self.streams.push((spec.clone(), false)),
             Request::StreamEnable { name } => {
                 let all = self.streams.iter_mut();
@@ -404,19 +396,6 @@ fn route(route: &Route) -> Keys {
     match &route.paths[..] {
         [one] => path(one, &mut keys),
         all => keys.plain("paths", paths(all)),
-    }
-    keys
-}
-
-fn mroute(it: &Mroute) -> Keys {
-    let mut keys = Keys::default();
-    keys.text("group", it.group);
-    keys.maybe("source", it.source);
-    keys.unusual("table", it.table, 0);
-    for (key, names) in [("accept", &it.accept), ("forward", &it.forward)] {
-        if !names.is_empty() {
-            keys.plain(key, list(names.iter().map(quoted)));
-        }
     }
     keys
 }

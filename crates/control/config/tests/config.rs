@@ -45,7 +45,7 @@ volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 1
 volley.toml:11:7: route.via: must be a string, not an integer
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, interface, route, route_file, mroute, feature, stream, engine, process, api, log, multipath, neighbor"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, interface, route, route_file, stream, engine, process, api, log, feature, multipath, neighbor"
     );
 }
 

@@ -83,25 +83,3 @@ fn sockets_and_their_peers() {
         "#,
     );
 }
-
-#[test]
-fn multicast_routes() {
-    let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n[[interface]]\nname = \"pg1\"\nkind = \"pg\"\n\
-        [[table]]\nid = 7\n[[mroute]]\ngroup = \"239.1.1.1\"\nsource = \"192.0.2.9\"\ntable = 7\naccept = [\"pg0\"]\n\
-        forward = [\"pg1\", \"pg0\"]\n[[mroute]]\ngroup = \"ff05::/16\"\naccept = [\"pg1\"]\n";
-    comes_back(text);
-    let refused = |from: &str, to: &str, part: &str| {
-        let error = parse(&text.replace(from, to)).unwrap_err().to_string();
-        assert!(error.contains(part), "{error}");
-    };
-    refused("accept = [\"pg1\"]", "", "'accept' is missing");
-    refused("accept = [\"pg1\"]", "accept = []", "accept IF");
-    refused(
-        "accept = [\"pg1\"]",
-        "accept = [\"pg7\"]",
-        "no interface pg7",
-    );
-    refused("239.1.1.1", "224.0.0.5", "never forwarded");
-    refused("239.1.1.1", "239.1.0.0/16", "a source goes with one group");
-    refused("table = 7", "table = 8", "table 8");
-}

@@ -9,7 +9,6 @@ use volley_model::{
 };
 use volley_object::Instance;
 
-mod mroute;
 mod object;
 
 type Done = Result<(), ModelError>;
@@ -106,11 +105,6 @@ impl Editor<'_> {
                 Ok(())
             }
             Request::RouteUnload { table } => self.take(Key::RouteFiles(*table)),
-            Request::Feature(f) => {
-                let name = (f.interface.clone(), f.arc.clone(), f.feature.clone());
-                let on = (f.switch == Switch::On).then_some(Value::Present);
-                self.setting(&f.interface, Key::Feature(Box::new(name)), on)
-            }
             Request::StreamNew(spec) => {
                 let key = Key::Stream(spec.name.clone());
                 self.is_new(&key)?;
@@ -124,7 +118,6 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -166,15 +159,6 @@ impl Editor<'_> {
         let own = || name.to_owned();
         let mut parts = vec![Key::Addresses(own()), Key::Up(own())];
         parts.extend(self.objects_of(name));
-        let first = Key::Feature(Box::new((own(), String::new(), String::new())));
-        let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
-        parts.extend(
-            self.state
-                .from(first)
-                .map(|(k, _)| k)
-                .take_while(same)
-                .cloned(),
-        );
         parts.retain(|k| self.state.has(k));
         parts
     }
@@ -191,7 +175,7 @@ impl Editor<'_> {
         for part in self.parts(name) {
             self.put(part, None);
         }
-        self.leave_mroutes(name);
+        self.lose(name);
         self.put(key, None);
         Ok(())
     }
@@ -239,8 +223,8 @@ impl Editor<'_> {
         }
         self.is_new(&Key::Interface(new_name.to_owned()))?;
         self.keeps_name(name)?;
-        self.rename_in_mroutes(name, new_name);
         let mut touched = self.parts(name);
+        touched.extend(self.losing(name));
         if self.state.is_needed(&key) {
             touched.extend(self.objects_that_refer());
             let all = self.state.from(Key::RouteFiles(0));
@@ -459,7 +443,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
         Key::Addresses(n) => Key::Addresses(new(n)),
-        Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),
         other => other.clone(),
     }

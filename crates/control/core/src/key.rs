@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, Mroute, NextHops, Path, PathTarget,
-    Prefix, RouteLoad, RouteSource, StreamSpec,
+    Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix,
+    RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -25,10 +25,6 @@ pub enum Key {
     RouteFiles(u32),
     /// A source's route.
     Route(RouteKey),
-    /// A multicast route.
-    Mroute(MrouteKey),
-    /// A feature that is on: interface, arc, feature.
-    Feature(Box<(String, String, String)>),
     /// A packet-generator stream.
     Stream(String),
     /// An interface is administratively up.
@@ -48,36 +44,6 @@ pub struct RouteKey {
     pub prefix: Prefix,
 }
 
-/// What a multicast route is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MrouteKey {
-    /// Table of the group's family.
-    pub table: u32,
-    /// Groups.
-    pub group: Prefix,
-    /// Source; none = any.
-    pub source: Option<std::net::IpAddr>,
-}
-
-impl MrouteKey {
-    /// What no other one is smaller than.
-    pub(crate) fn first() -> Self {
-        MrouteKey {
-            table: 0,
-            group: Prefix::host(std::net::Ipv4Addr::UNSPECIFIED.into()),
-            source: None,
-        }
-    }
-
-    pub(crate) fn of(it: &Mroute) -> Self {
-        MrouteKey {
-            table: it.table,
-            group: it.group,
-            source: it.source,
-        }
-    }
-}
-
 /// What an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -95,8 +61,6 @@ pub enum Value {
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
     Paths(Arc<Vec<Path>>),
-    /// A multicast route.
-    Mroute(Arc<Mroute>),
     /// A stream.
     Stream(Arc<StreamSpec>),
 }
@@ -119,7 +83,6 @@ impl Key {
     pub fn owner(&self) -> Option<&str> {
         match self {
             Key::Addresses(name) | Key::Up(name) => Some(name),
-            Key::Feature(it) => Some(&it.0),
             Key::Setting(it) => it.owner(),
             _ => None,
         }
@@ -169,13 +132,14 @@ fn tell_reference(class: &str, value: &volley_object::Value, tell: &mut dyn FnMu
     }
 }
 
-/// Tells the key of the IP table that an object names: of the IP version that its field `family` has. Table 0 is always there.
+/// Tells the key of the IP table that an object names, of the object's IP version. Table 0 is always there.
 fn tell_table(object: &volley_object::Instance, number: u64, tell: &mut dyn FnMut(Key)) {
-    let mut fields = object.class().fields().iter();
-    let family = fields
-        .position(|field| field.name == "family")
-        .and_then(|at| object.field::<Family>(at));
-    if let (Some(family), Ok(number @ 1..)) = (family, u32::try_from(number)) {
+    let family = match object.ip_version() {
+        Some(4) => Family::V4,
+        Some(_) => Family::V6,
+        None => return,
+    };
+    if let Ok(number @ 1..) = u32::try_from(number) {
         tell(Key::Table(family, number));
     }
 }
@@ -222,7 +186,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             tell(Key::Table(family, route.table));
             paths.iter().for_each(|p| path_needs(family, p, tell));
         }
-        (Key::Mroute(it), _) => tell(Key::Table(it.group.family(), it.table)),
         (Key::Stream(_), Value::Stream(spec)) => {
             if let Some(name) = &spec.enter.interface {
                 tell(Key::Interface(name.clone()));
@@ -232,11 +195,11 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// Tells what an object is a part of: when that goes, it goes too.
+/// Tells what an object is a part of, or loses: when that goes, the object goes or changes.
 pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     if let Value::Object(object) = value {
         return object.references(&mut |class, value, strength| {
-            if strength == Strength::PartOf {
+            if strength != Strength::Needs {
                 tell_reference(class, value, tell);
             }
         });
@@ -245,10 +208,6 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         tell(Key::Interface(owner.to_owned()));
     }
     match (key, value) {
-        (Key::Mroute(_), Value::Mroute(it)) => {
-            let all = it.interfaces().cloned();
-            all.for_each(|name| tell(Key::Interface(name)));
-        }
         (Key::Interface(_), Value::Kind(kind)) => {
             // Its name begins with the parent's, so its key is larger.
             if let InterfaceKind::SubInterface(sub) = kind.as_ref() {

@@ -1,8 +1,8 @@
 //! The request that makes, changes or removes one object.
 
-use crate::key::{Key, MrouteKey, Value};
+use crate::key::{Key, Value};
 use crate::plan::{kind, route};
-use volley_model::{AdminState, Feature, InterfaceKind, InterfaceSpec, Request, Switch};
+use volley_model::{AdminState, InterfaceKind, InterfaceSpec, Request};
 use volley_object::{Class, ObjectKey};
 
 /// How the rest of the state is looked up.
@@ -61,8 +61,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
         (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
-        (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
-        (Key::Feature(it), _) => feature(it, Switch::On),
         (Key::Up(name), _) => Request::InterfaceState {
             name: name.clone(),
             state: AdminState::Up,
@@ -85,8 +83,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Interface(name), _) => Request::InterfaceDelete { name: name.clone() },
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
-        (Key::Mroute(it), _) => mroute_del(it),
-        (Key::Feature(it), _) => feature(it, Switch::Off),
         (Key::Stream(name), _) => Request::StreamDelete { name: name.clone() },
         (Key::Up(name), _) => Request::InterfaceState {
             name: name.clone(),
@@ -96,27 +92,5 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             name: Some(name.clone()),
         },
         _ => return None,
-    })
-}
-
-fn mroute_del(it: &MrouteKey) -> Request {
-    let MrouteKey {
-        table,
-        group,
-        source,
-    } = *it;
-    Request::MrouteDel {
-        group,
-        source,
-        table,
-    }
-}
-
-fn feature(it: &(String, String, String), switch: Switch) -> Request {
-    Request::Feature(Feature {
-        interface: it.0.clone(),
-        arc: it.1.clone(),
-        feature: it.2.clone(),
-        switch,
     })
 }

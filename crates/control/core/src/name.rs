@@ -22,20 +22,6 @@ impl Key {
                 }
                 (ObjectKind::Route, name)
             }
-            Key::Mroute(it) => {
-                let mut name = it.group.to_string();
-                if let Some(source) = it.source {
-                    name += &format!(" from {source}");
-                }
-                if it.table != 0 {
-                    name += &format!(" in table {}", it.table);
-                }
-                (ObjectKind::Mroute, name)
-            }
-            Key::Feature(it) => (
-                ObjectKind::Feature,
-                format!("{} on {} of {}", it.2, it.1, it.0),
-            ),
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
             Key::Interface(name) | Key::Up(name) => (ObjectKind::Interface, name.clone()),
         }

@@ -166,8 +166,10 @@ impl<'a> Planner<'a> {
                 Key::Interface(_) | Key::Stream(_) if self.differs(key) => {
                     first.push(key.clone());
                 }
-                // Nothing that it took it takes now: there is nothing to be kept.
-                Key::Mroute(_) if self.differs(key) && self.nothing_left_of(key) => {
+                // Everything that an object must have goes: there is nothing to be kept.
+                Key::Setting(it)
+                    if it.class().loses() && self.differs(key) && self.nothing_left_of(key) =>
+                {
                     first.push(key.clone());
                 }
                 Key::RouteFiles(table) if !self.only_more_files(key) => {
@@ -203,9 +205,9 @@ impl<'a> Planner<'a> {
             let mut leans = false;
             let mut look = |needed: Key| leans |= moved.contains(&needed);
             needs(key, before, &mut look);
-            // A multicast route lets go of an interface that goes, and stays: see `left_of`.
+            // An object that loses an interface that goes stays: see `left_of`.
             let parts = match key {
-                Key::Mroute(_) => self.now.get(key).unwrap_or(before),
+                Key::Setting(it) if it.class().loses() => self.now.get(key).unwrap_or(before),
                 _ => before,
             };
             parts_of(key, parts, &mut look);
@@ -282,7 +284,7 @@ impl<'a> Planner<'a> {
         }
         if self.now.has(key) && !self.again.contains(key) {
             if let Some(kept) = self.left_of(key, before) {
-                steps.extend(Self::mroute_step(before, &kept));
+                steps.extend(Self::losing_step(before, &kept));
             }
             return;
         }
@@ -303,21 +305,28 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What is left of a multicast route that changes, on the way from what it was to what it is, before interfaces go and
-    /// others come: for those that stay it is there all the time.
+    /// What is left of an object that changes and loses interfaces, on the way from what it was to what it is, before
+    /// interfaces go and others come: for those that stay it is there all the time.
     fn left_of(&self, key: &Key, before: &Value) -> Option<Value> {
-        let (Value::Mroute(before), Some(Value::Mroute(now))) = (before, self.now.get(key)) else {
+        let (Value::Object(before), Some(Value::Object(now))) = (before, self.now.get(key)) else {
             return None;
         };
-        let kept = before.over(|name| now.interfaces().any(|other| other == name))?;
-        Some(Value::Mroute(Arc::new(kept)))
+        if !before.class().loses() {
+            return None;
+        }
+        let gone = |class: &'static str, name: &volley_object::Value| {
+            !name
+                .as_text()
+                .is_some_and(|name| now.refers_to(class, name))
+        };
+        Some(Value::Object(Arc::new(before.losing(&gone)?)))
     }
 
-    fn mroute_step(from: &Value, to: &Value) -> Option<Step> {
+    fn losing_step(from: &Value, to: &Value) -> Option<Step> {
         match (from, to) {
-            (Value::Mroute(from), Value::Mroute(to)) if from != to => Some(Step {
-                request: Request::MrouteSet(to.as_ref().clone()),
-                undo: vec![Request::MrouteSet(from.as_ref().clone())],
+            (Value::Object(from), Value::Object(to)) if from != to => Some(Step {
+                request: Request::Set(to.as_ref().clone()),
+                undo: vec![Request::Set(from.as_ref().clone())],
             }),
             _ => None,
         }
@@ -419,10 +428,12 @@ impl<'a> Planner<'a> {
                     steps.push(Step { request, undo });
                 }
             }
-            (Key::Mroute(_), _) => match before.map(|before| (before, self.left_of(key, before))) {
-                Some((_, Some(kept))) => steps.extend(Self::mroute_step(&kept, now)),
-                _ => self.bring_plain(key, before, now, steps),
-            },
+            (Key::Setting(it), _) if it.class().loses() => {
+                match before.map(|before| self.left_of(key, before)) {
+                    Some(Some(kept)) => steps.extend(Self::losing_step(&kept, now)),
+                    _ => self.bring_plain(key, before, now, steps),
+                }
+            }
             _ => self.bring_plain(key, before, now, steps),
         }
     }

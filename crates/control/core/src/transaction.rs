@@ -328,7 +328,6 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
             state.is_needed(&key) || changes && separate
         }
         Request::Set(object) => reaches(object.class()),
-        }
         Request::Unset(key) => reaches(key.class()),
         _ => false,
     }

@@ -35,7 +35,8 @@ fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
 
 fn one(class: &Class, words: &[String]) -> Result<ObjectKey, Problem> {
     let keys = class.keys();
-    if words.len() != keys.len() {
+    let least = keys.iter().filter(|key| key.is_essential()).count();
+    if !(least..=keys.len()).contains(&words.len()) {
         let names: Vec<String> = keys.iter().map(|k| format!("{{{}}}", k.name)).collect();
         let path = std::iter::once(class.name().to_owned()).chain(names);
         let path: Vec<String> = path.collect();

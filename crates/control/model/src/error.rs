@@ -42,8 +42,6 @@ pub enum ObjectKind {
     PathRule,
     /// Worker.
     Worker,
-    /// Multicast route.
-    Mroute,
     /// An object of a registered class.
     Object,
 }
@@ -66,7 +64,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::PathQueue => "path-batcher queue",
             ObjectKind::PathRule => "path-batcher rule",
             ObjectKind::Worker => "worker",
-            ObjectKind::Mroute => "mroute",
             ObjectKind::Object => "object",
         })
     }

@@ -193,17 +193,3 @@ pub enum Switch {
     /// Off.
     Off,
 }
-
-/// A feature on an arc of an interface, switched on or off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Feature {
-    /// Interface.
-    pub interface: String,
-    /// Arc (`ip4-unicast`).
-    pub arc: String,
-    /// Feature (the node's name).
-    pub feature: String,
-    /// On or off.
-    pub switch: Switch,
-}

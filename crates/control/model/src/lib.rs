@@ -26,7 +26,6 @@ mod kernel;
 pub mod limits;
 mod log;
 mod memif;
-mod mroute;
 mod name;
 mod near;
 mod owner;
@@ -58,7 +57,7 @@ pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
 pub use interface::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
+    AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
 };
 pub use kernel::{
     PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec, host_name_fault,
@@ -69,7 +68,6 @@ pub use log::{
     check_log_module,
 };
 pub use memif::{MemifRole, MemifSpec};
-pub use mroute::Mroute;
 pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};

@@ -1,15 +1,13 @@
 //! Every configuration change as one typed value.
 
-use crate::addr::{Family, IfAddress, Prefix};
-use crate::interface::{AdminState, Feature, InterfaceSpec};
+use crate::addr::{Family, IfAddress};
+use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
-use crate::mroute::Mroute;
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use volley_object::{FieldError, Instance, Object, ObjectKey};
 
@@ -110,21 +108,6 @@ pub enum Request {
         #[serde(default)]
         domain: Option<u32>,
     },
-    /// Make a multicast route, or change one: packets under way are forwarded by the old one or the new.
-    MrouteSet(Mroute),
-    /// Remove a multicast route.
-    MrouteDel {
-        /// Its groups.
-        group: Prefix,
-        /// Its source; none = any.
-        #[serde(default)]
-        source: Option<IpAddr>,
-        /// IP table.
-        #[serde(default)]
-        table: u32,
-    },
-    /// Switch a feature of an interface's arc on or off.
-    Feature(Feature),
     /// Read everything of the kernel once more, and make the forwarding table like it.
     LcpResync,
     /// Make a packet-generator stream. It does not send yet.

@@ -1,12 +1,12 @@
 //! `Display` of requests: the command line that makes the same request again.
 
+use crate::Family;
 use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Switch};
 use crate::kernel;
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 use crate::stream::{Enter, Sizes, StreamSource, StreamSpec};
 use crate::trace::PcapTrace;
-use crate::{Family, Feature};
 use std::fmt::{self, Display, Formatter};
 use volley_object::quote;
 
@@ -149,7 +149,6 @@ impl Request {
             | Request::WorkerDelete { .. }
             | Request::LogLevel { .. }
             | Request::VectorSize { .. } => self.spell_workers(f),
-            Request::Feature(feature) => write!(f, "{feature}"),
             Request::StreamNew(spec) => write!(f, "packet-generator new {spec}"),
             Request::StreamEnable { name } => named(f, "packet-generator enable", name.as_deref()),
             Request::StreamDisable { name } => {
@@ -184,7 +183,7 @@ impl Request {
             Request::UnsetExact(object) => f.write_str(&object.unset_command()),
             Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
             // Display has spelled all others.
-            other if crate::bridge::spell(other, f)? || crate::mroute::spell(other, f)? => Ok(()),
+            other if crate::bridge::spell(other, f)? => Ok(()),
             _ => Ok(()),
         }
     }
@@ -247,22 +246,6 @@ impl Display for PcapFiles {
         match self.pace {
             Pace::Fast => Ok(()),
             Pace::Recorded => f.write_str(" pace recorded"),
-        }
-    }
-}
-
-impl Display for Feature {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Feature {
-            interface,
-            arc,
-            feature,
-            switch,
-        } = self;
-        write!(f, "set interface feature {interface} {feature} arc {arc}")?;
-        match switch {
-            Switch::On => Ok(()),
-            Switch::Off => f.write_str(" disable"),
         }
     }
 }

@@ -73,7 +73,6 @@ impl Request {
             }
             Request::RouteDel(route) => route.validate(),
             Request::RouteLoad(load) => load.validate(),
-            Request::Feature(f) => feature(f),
             Request::StreamNew(spec) => spec.validate(),
             Request::StreamEnable { name: Some(name) }
             | Request::StreamDisable { name: Some(name) }
@@ -95,38 +94,18 @@ impl Request {
     }
 }
 
-/// Bridge domains, multicast routes, workers, what they poll and what waits on them; the path batcher checks the others.
+/// Bridge domains, workers and the log.
 fn workers(request: &Request) -> Check {
     crate::bridge::validate(request)?;
-    crate::mroute::validate(request)?;
     match request {
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
-        Request::LogLevel { module, .. } => match module {
-            Some(module) => crate::log::check_log_module(module),
-            None => Ok(()),
-        },
+        Request::LogLevel {
+            module: Some(module),
+            ..
+        } => crate::log::check_log_module(module),
         Request::WorkerAdd { core } => core.map_or(Ok(()), |c| within("core", c, limits::CORE)),
         Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
         _ => Ok(()),
-    }
-}
-
-fn feature(f: &crate::Feature) -> Check {
-    interface(&f.interface)?;
-    check_name(ObjectKind::Arc, &f.arc)?;
-    check_name(ObjectKind::Feature, &f.feature)?;
-    // Two ways to say one thing would contradict each other.
-    let own = [
-        ("-rx-urpf-", "`set urpf` switches it"),
-        ("-redirect", "`set interface ip redirects` switches it"),
-        (
-            "-sv-reassembly",
-            "`set interface ip virtual-reassembly` switches it",
-        ),
-    ];
-    match own.iter().find(|(name, _)| f.feature.contains(name)) {
-        Some((_, why)) => Err(ModelError::invalid(format!("feature {}", f.feature), why)),
-        None => Ok(()),
     }
 }
 

@@ -35,6 +35,8 @@ struct OfField {
     key: bool,
     part_of: Option<LitStr>,
     needs: Option<LitStr>,
+    loses: Option<LitStr>,
+    least: Option<Expr>,
     default: Option<Expr>,
     built_in: Option<Expr>,
     range: Option<Expr>,
@@ -157,13 +159,16 @@ fn usual<'f>(ident: &Ident, fields: impl Iterator<Item = &'f Field>) -> Result<T
         let empty = |ty: &Type| match ty {
             Type::Path(path) => {
                 let last = path.path.segments.last();
-                last.is_some_and(|it| it.ident == "Option" || it.ident == "Vec")
+                let empty = ["Option", "Vec", "BTreeSet"];
+                last.is_some_and(|it| empty.iter().any(|name| it.ident == name))
             }
             _ => false,
         };
         all.push(match of.default {
             Some(default) => quote! { #name: { let it: #ty = #default; it } },
-            None if empty(ty) && !of.key => quote! { #name: ::core::default::Default::default() },
+            None if empty(ty) && !of.key && of.least.is_none() => {
+                quote! { #name: ::core::default::Default::default() }
+            }
             None => return Ok(TokenStream::new()),
         });
     }
@@ -201,6 +206,9 @@ fn definition(field: &Field) -> Result<TokenStream> {
     if let Some(range) = &of.range {
         steps.push(quote! { field.limit((#range).into_inner()); });
     }
+    if let Some(least) = &of.least {
+        steps.push(quote! { field.at_least(#least); });
+    }
     if let Some(unit) = &of.unit {
         steps.push(quote! { field.unit = #unit; });
     }
@@ -215,6 +223,11 @@ fn definition(field: &Field) -> Result<TokenStream> {
     if let Some(class) = &of.needs {
         steps.push(quote! {
             field.reference = ::core::option::Option::Some(::volley_object::Reference::needs(#class));
+        });
+    }
+    if let Some(class) = &of.loses {
+        steps.push(quote! {
+            field.reference = ::core::option::Option::Some(::volley_object::Reference::loses(#class));
         });
     }
     Ok(quote! {{
@@ -268,13 +281,15 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("key") => of.key = true,
                 Some("part_of") => of.part_of = Some(meta.value()?.parse()?),
                 Some("needs") => of.needs = Some(meta.value()?.parse()?),
+                Some("loses") => of.loses = Some(meta.value()?.parse()?),
+                Some("least") => of.least = Some(meta.value()?.parse()?),
                 Some("default") => of.default = Some(meta.value()?.parse()?),
                 Some("built_in") => of.built_in = Some(meta.value()?.parse()?),
                 Some("range") => of.range = Some(meta.value()?.parse()?),
                 Some("unit") => of.unit = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "key, part_of, needs, default, built_in, range, unit or example";
+                    let known = "key, part_of, needs, loses, least, default, built_in, range, unit or example";
                     return Err(meta.error(known));
                 }
             }

@@ -16,6 +16,8 @@ pub enum Strength {
     PartOf,
     /// The other object cannot go while this one is there.
     Needs,
+    /// A list loses the other object when that goes. The object goes when its definition refuses what is left.
+    Loses,
 }
 
 /// A reference of a field to objects of a class.
@@ -31,6 +33,12 @@ impl Reference {
     /// The object goes with the other one.
     pub fn part_of(class: &'static str) -> Self {
         let strength = Strength::PartOf;
+        Reference { class, strength }
+    }
+
+    /// A list loses the other one.
+    pub fn loses(class: &'static str) -> Self {
+        let strength = Strength::Loses;
         Reference { class, strength }
     }
 
@@ -64,6 +72,10 @@ pub struct FieldDef {
     pub reference: Option<Reference>,
     /// Of a key: the value of the object that is always there.
     pub built_in: Option<Value>,
+    /// Of a list: the order of its values says nothing, and none is there twice.
+    pub set: bool,
+    /// Of a list: the fewest values that it has.
+    pub least: usize,
 }
 
 impl FieldDef {
@@ -80,6 +92,34 @@ impl FieldDef {
             example: "",
             reference: None,
             built_in: None,
+            set: T::SET,
+            least: 0,
+        }
+    }
+
+    /// The fewest values of a list: an object must give them.
+    pub fn at_least(&mut self, least: usize) {
+        self.least = least;
+        self.default = None;
+    }
+
+    /// The normal form of a checked list.
+    pub(crate) fn normal(&self, value: Value) -> Result<Value, FieldError> {
+        let Value::List(all) = &value else {
+            return Ok(value);
+        };
+        if all.len() < self.least {
+            let why = format!("must have {} at least: {}", self.least, self.help());
+            return Err(self.error(why));
+        }
+        if !self.set {
+            return Ok(value);
+        }
+        let mut all = all.to_vec();
+        all.sort();
+        match all.windows(2).find(|two| two[0] == two[1]) {
+            Some(two) => Err(self.error(format!("must not have {} twice", two[0]))),
+            None => Ok(Value::List(all.into())),
         }
     }
 
@@ -99,6 +139,11 @@ impl FieldDef {
     /// The name on the command line.
     pub fn dashed(&self) -> String {
         self.name.replace('_', "-")
+    }
+
+    /// Whether every spelling of an object has the value: that of a key without a default.
+    pub fn is_essential(&self) -> bool {
+        self.key && self.default.is_none()
     }
 
     /// Whether an object must give a value.
@@ -216,7 +261,7 @@ pub struct ClassDef {
     /// place; `<field>` is the value of a field of the key.
     pub interrupts: &'static str,
     /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
-    /// another name: commits that they wrote have such requests.
+    /// another name, `old=` for one that is left out: commits that they wrote have such requests.
     pub formerly: &'static str,
 }
 
@@ -351,10 +396,17 @@ impl Class {
             .any(|(at, field)| field.reference == part && !(field.key && at == 0))
     }
 
-    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file, or the
-    /// definition says so.
+    /// Whether a list of its objects loses objects of another class that go, see [`Strength::Loses`].
+    pub fn loses(&self) -> bool {
+        let loses = |r: Reference| r.strength == Strength::Loses;
+        self.fields().iter().any(|f| f.reference.is_some_and(loses))
+    }
+
+    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file and
+    /// values behind their keys, or the definition says so. An object that is a key alone is a switch.
     pub fn is_thing(&self) -> bool {
-        self.0.def.separate || matches!(self.0.def.file, Place::List(_) | Place::Map(_))
+        let listed = matches!(self.0.def.file, Place::List(_) | Place::Map(_));
+        self.0.def.separate || listed && !self.values().is_empty()
     }
 
     /// The commands that create or change an object.
@@ -395,7 +447,8 @@ impl Class {
             let value = match given {
                 Some(value) => {
                     let checked = field.kind.check(&value);
-                    Some(checked.map_err(|why| field.error(why))?)
+                    let checked = checked.map_err(|why| field.error(why))?;
+                    Some(field.normal(checked)?)
                 }
                 None => field.default.clone(),
             };
@@ -414,15 +467,27 @@ impl Class {
         Ok(instance)
     }
 
-    /// The key of an object, from the values of the key's fields in order.
+    /// The key of an object, from the values of the key's fields in order; what is missing at the end gets its default.
     pub fn key(&self, values: Vec<Value>) -> Result<ObjectKey, FieldError> {
-        let mut values = values.into_iter();
+        self.key_of_slots(values.into_iter().map(Some))
+    }
+
+    /// The same, where any value may be missing.
+    pub fn key_of_slots(
+        &self,
+        slots: impl IntoIterator<Item = Option<Value>>,
+    ) -> Result<ObjectKey, FieldError> {
+        let mut slots = slots.into_iter();
         let mut checked = Vec::with_capacity(self.keys().len());
         for field in self.keys() {
-            let Some(value) = values.next() else {
-                return Err(field.error(format!("is missing: {}", field.help())));
+            let value = match (slots.next().flatten(), &field.default) {
+                (Some(value), _) => field.kind.check(&value).map_err(|why| field.error(why))?,
+                (None, Some(default)) => default.clone(),
+                (None, None) => {
+                    return Err(field.error(format!("is missing: {}", field.help())));
+                }
             };
-            checked.push(field.kind.check(&value).map_err(|why| field.error(why))?);
+            checked.push(value);
         }
         Ok(ObjectKey::new(self.clone(), checked))
     }

@@ -80,13 +80,8 @@ impl ObjectKey {
 
     /// A key with sample values; references are to `owner`.
     pub fn sample(class: &Class, owner: &str) -> Option<ObjectKey> {
-        let value = |field: &crate::FieldDef| match field.reference {
-            _ if !field.example.is_empty() => field.kind.read(field.example).ok(),
-            Some(_) => Some(Value::text(owner)),
-            None => field.kind.samples().into_iter().next(),
-        };
-        let values: Option<Vec<Value>> = class.keys().iter().map(value).collect();
-        class.key(values?).ok()
+        let sample = |field: &crate::FieldDef| field.sample(owner);
+        class.key_of_slots(class.keys().iter().map(sample)).ok()
     }
 
     /// The key of the object that another class has for the same values.
@@ -125,12 +120,15 @@ impl ObjectKey {
 
     /// The command that every class has: `default CLASS KEY...`.
     pub fn default_command(&self) -> String {
-        let words = self.values.iter().map(Value::word);
-        let noun = self.class.name().replace('_', "-");
-        let words: Vec<String> = ["default".to_owned(), noun]
-            .into_iter()
-            .chain(words)
-            .collect();
+        let mut words = vec!["default".to_owned(), self.class.name().replace('_', "-")];
+        for (field, value) in self.class.keys().iter().zip(self.values.iter()) {
+            match &field.default {
+                Some(default) if default == value => continue,
+                Some(_) => words.push(field.dashed()),
+                None => {}
+            }
+            words.push(value.word());
+        }
         words.join(" ")
     }
 
@@ -143,9 +141,26 @@ impl ObjectKey {
 }
 
 impl Display for ObjectKey {
+    /// Values that have a default are named, and left out where they are the default.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.class.noun())?;
-        self.values.iter().try_for_each(|v| write!(f, " {v}"))
+        let mut fields = self.class.keys().iter().zip(self.values.iter());
+        fields.try_for_each(|(field, value)| match &field.default {
+            None => write!(f, " {value}"),
+            Some(default) if default == value => Ok(()),
+            Some(_) => write!(f, " {} {value}", field.dashed()),
+        })
+    }
+}
+
+impl crate::FieldDef {
+    /// A sample value: the example, or another one; of a reference `owner`.
+    fn sample(&self, owner: &str) -> Option<Value> {
+        match self.reference {
+            _ if !self.example.is_empty() => self.kind.read(self.example).ok(),
+            Some(_) => self.kind.read(owner).ok(),
+            None => self.kind.samples().into_iter().next(),
+        }
     }
 }
 
@@ -176,13 +191,9 @@ impl Instance {
 
     /// An object with sample values; references are to `owner`.
     pub fn sample(class: &Class, owner: &str) -> Option<Instance> {
-        let value = |field: &crate::FieldDef| match field.reference {
-            _ if !field.example.is_empty() => field.kind.read(field.example).ok(),
-            Some(_) => Some(Value::text(owner)),
-            None => field.kind.samples().into_iter().next(),
-        };
+        let sample = |field: &crate::FieldDef| field.sample(owner);
         class
-            .instance(class.fields().iter().map(value).collect())
+            .instance(class.fields().iter().map(sample).collect())
             .ok()
     }
 
@@ -289,12 +300,44 @@ impl Instance {
         found
     }
 
+    /// The object without what it loses, see [`Strength::Loses`]; `goes` says of class and name whether that goes. None when
+    /// the definition refuses what is left.
+    pub fn losing(&self, goes: &dyn Fn(&'static str, &Value) -> bool) -> Option<Instance> {
+        let fields = self.class.fields().iter().zip(self.slots.iter());
+        let left = |(field, slot): (&crate::FieldDef, &Option<Value>)| match (field.reference, slot)
+        {
+            (Some(reference), Some(Value::List(all))) if reference.strength == Strength::Loses => {
+                let stays = all.iter().filter(|name| !goes(reference.class, name));
+                Some(Value::List(stays.cloned().collect()))
+            }
+            (_, slot) => slot.clone(),
+        };
+        self.class.instance(fields.map(left).collect()).ok()
+    }
+
+    /// The IP version of the object: of its field `family`, else of its first address or prefix.
+    pub fn ip_version(&self) -> Option<u8> {
+        let texts = || {
+            let fields = self.class.fields().iter().zip(self.slots.iter());
+            fields.filter_map(|(field, slot)| Some((field, slot.as_ref()?.as_text()?)))
+        };
+        let family = texts().find(|(field, _)| field.name == "family");
+        match family.map(|(_, text)| text) {
+            Some("ip4") => Some(4),
+            Some("ip6") => Some(6),
+            Some(_) => None,
+            None => texts().find_map(|(field, text)| field.kind.ip_version(text)),
+        }
+    }
+
     /// The object with another name in every place that refers to an object of `class`.
     pub fn renamed(&self, class: &str, from: &str, to: &str) -> Instance {
         let fields = self.class.fields().iter();
         let rename = |(field, slot): (&crate::FieldDef, &Option<Value>)| {
             let refers = field.reference.map(|r| r.class);
-            slot.as_ref().map(|v| renamed(refers, v, class, from, to))
+            let value = slot.as_ref().map(|v| renamed(refers, v, class, from, to))?;
+            // A set has its values in order. A name that is there twice stays so: the other one has that name already.
+            Some(field.normal(value.clone()).unwrap_or(value))
         };
         let slots = fields.zip(self.slots.iter()).map(rename).collect();
         Instance::new(self.class.clone(), slots)

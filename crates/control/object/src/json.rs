@@ -103,8 +103,7 @@ impl Class {
     /// A key from a JSON map, with or without `class`.
     pub fn key_from_json(&self, map: &Map<String, Json>) -> Result<ObjectKey, String> {
         let slots = self.slots_of(map, self.keys())?;
-        self.key(slots.into_iter().map_while(|v| v).collect())
-            .map_err(|e| e.to_string())
+        self.key_of_slots(slots).map_err(|e| e.to_string())
     }
 
     /// The JSON Schema of an object; `key`: of its key only; `class`: with the field `class`.
@@ -189,10 +188,10 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
         let words = class.def().formerly.split(' ').skip(1);
         let mut pairs = words.filter_map(|word| word.split_once('='));
         let new = pairs.find(|(from, _)| from == old).map(|(_, to)| to);
-        new.unwrap_or(old).to_owned()
+        Some(new.unwrap_or(old).to_owned()).filter(|new| !new.is_empty())
     };
     let fields = fields.as_object()?.iter();
-    let fields = fields.map(|(field, value)| (renamed(field), value.clone()));
+    let fields = fields.filter_map(|(field, value)| Some((renamed(field)?, value.clone())));
     Some(class.from_json(&fields.collect()))
 }
 

@@ -1,6 +1,7 @@
 //! Kinds of values: what a field takes, how it is read from text, and how a type of Rust holds it.
 
 use crate::value::Value;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -50,6 +51,8 @@ pub enum Shape {
     Prefix,
     /// An IP address.
     Address,
+    /// An IP address, with or without a length.
+    Network,
     /// A MAC address.
     Mac,
     /// Numbers with signs between them, such as 0-3. A number by itself is one of them.
@@ -143,6 +146,23 @@ impl Kind {
         }
     }
 
+    /// The IP version of an address or a prefix.
+    pub(crate) fn ip_version(&self, text: &str) -> Option<u8> {
+        match self {
+            Kind::Text(kind)
+                if [Shape::Address, Shape::Prefix, Shape::Network].contains(&kind.shape) =>
+            {
+                let address = text.split('/').next()?.parse().ok()?;
+                Some(if matches!(address, IpAddr::V4(_)) {
+                    4
+                } else {
+                    6
+                })
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a list is one word with commas on the command line: texts may have commas themselves, others have none.
     pub fn is_joined(&self) -> bool {
         matches!(self, Kind::List(inner) if !matches!(**inner, Kind::Text(_)))
@@ -199,6 +219,9 @@ pub trait FieldType: Sized {
 
     /// Whether the field may have no value.
     const OPTIONAL: bool = false;
+
+    /// Whether the type is a set: values in any order, each once.
+    const SET: bool = false;
 
     /// From what an object holds for the field.
     fn from_slot(slot: Option<&Value>) -> Option<Self> {
@@ -258,6 +281,7 @@ numbers!(u8, u16, u32, u64);
 
 impl<T: FieldType> FieldType for Option<T> {
     const OPTIONAL: bool = true;
+    const SET: bool = T::SET;
 
     fn kind() -> Kind {
         T::kind()
@@ -302,6 +326,26 @@ impl<T: FieldType> FieldType for Vec<T> {
 
     fn usual() -> Option<Value> {
         Some(Value::List(Arc::from([])))
+    }
+}
+
+impl<T: FieldType + Ord> FieldType for BTreeSet<T> {
+    const SET: bool = true;
+
+    fn kind() -> Kind {
+        Vec::<T>::kind()
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        Vec::<T>::from_value(value).map(|all| all.into_iter().collect())
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(T::to_value).collect())
+    }
+
+    fn usual() -> Option<Value> {
+        Vec::<T>::usual()
     }
 }
 

@@ -38,7 +38,8 @@ use crate::{DefinitionError, FieldError};
 ///
 /// - `key`: part of the key. A class without keys has one object: a setting of the router.
 /// - `part_of = "interface"`: names an object that this one goes with, whichever field says so; `needs = "interface"`: names an object that cannot
-///   go while this one is there.
+///   go while this one is there; `loses = "interface"`, of a list: the list loses objects that go, see [`crate::Strength::Loses`].
+/// - `least = 1`, of a list: the fewest values that it has. A `BTreeSet` is a list in which the order says nothing.
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
 /// - `built_in = 0`, of a key: the object with this value is always there, and neither created nor removed.
 /// - `range = MIN..=MAX` of a number, `unit = "ms"`, `example = "..."`.

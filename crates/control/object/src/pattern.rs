@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `word`, `word~tail` | the word, or with its tail | the word |
 //! | `word@field=value` | the word; the field has this value | the word, when the field has this value |
+//! | `word@v4`, `word@v6` | the word | the word, when the object is of this IP version |
 //! | `<field>` | a value of the field | the value |
 //! | `[x]` | perhaps x | x, when it says something that is not default |
 //! | `(a \| b)` | one of them | the first that can say it |
@@ -45,6 +46,8 @@ pub struct Word {
     pub tail: String,
     /// The field that the word gives a value, and the value.
     pub gives: Option<(usize, Value)>,
+    /// The IP version of the objects that are spelled with the word; none = any.
+    pub version: Option<u8>,
 }
 
 /// The field and value that each word gives.
@@ -98,6 +101,12 @@ impl Pattern {
         }
     }
 
+    fn names(&self, field: usize) -> bool {
+        let mut named = BTreeSet::new();
+        self.fields(&mut named);
+        named.contains(&field)
+    }
+
     /// Puts the fields that are not named in the place of `{fields}`, which reads as an empty `{}`.
     fn filled(self, fields: &[FieldDef], named: &BTreeSet<usize>) -> Pattern {
         match self {
@@ -105,8 +114,12 @@ impl Pattern {
                 let rest = fields.iter().enumerate();
                 let rest = rest.filter(|(at, f)| !f.key && !named.contains(at));
                 let option = |(at, field): (usize, &FieldDef)| {
-                    let (text, tail, gives) = (field.dashed(), String::new(), None);
-                    let word = Pattern::Word(Word { text, tail, gives });
+                    let word = Pattern::Word(Word {
+                        text: field.dashed(),
+                        tail: String::new(),
+                        gives: None,
+                        version: None,
+                    });
                     Pattern::Seq(vec![word, Pattern::Field(at)])
                 };
                 Pattern::Many(rest.map(option).collect())
@@ -270,8 +283,13 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
         let name = name.strip_suffix('>').ok_or("'>' is missing")?;
         return find(name).map(Pattern::Field);
     }
+    let mut version = None;
     let (word, gives) = match part.split_once('@') {
         None => (part, None),
+        Some((word, family @ ("v4" | "v6"))) => {
+            version = Some(if family == "v4" { 4 } else { 6 });
+            (word, None)
+        }
         Some((word, given)) => {
             let (name, value) = given.split_once('=').ok_or("'=' is missing behind '@'")?;
             let at = find(name)?;
@@ -283,6 +301,7 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
         text: text.to_owned(),
         tail: tail.to_owned(),
         gives,
+        version,
     }))
 }
 
@@ -312,6 +331,9 @@ impl Speller<'_> {
     fn say(&mut self, pattern: &Pattern, contested: bool) -> bool {
         match pattern {
             Pattern::Word(word) => {
+                if word.version.is_some() && word.version != self.instance.ip_version() {
+                    return false;
+                }
                 if let Some((at, value)) = &word.gives {
                     if self.instance.slot(*at) != Some(value) {
                         return false;
@@ -377,7 +399,7 @@ impl Speller<'_> {
         done && self
             .said
             .difference(&before)
-            .any(|at| instance.is_set(*at) || instance.class().fields()[*at].key)
+            .any(|at| instance.is_set(*at) || instance.class().fields()[*at].is_essential())
     }
 
     /// Says a pattern once for each element of the list that it names; false when it names none.
@@ -394,20 +416,37 @@ impl Speller<'_> {
         let Some((at, all)) = named.iter().find_map(list) else {
             return false;
         };
-        for value in all.iter() {
-            self.say_with(pattern, at, value);
+        let (words, mut rest) = (self.words.len(), all.iter());
+        while rest.len() > 0 {
+            let left = rest.len();
+            self.say_with(pattern, at, &mut rest);
+            if rest.len() == left {
+                self.words.truncate(words);
+                return false;
+            }
         }
         self.said.insert(at);
         true
     }
 
-    fn say_with(&mut self, pattern: &Pattern, list: usize, value: &Value) {
+    /// Says the next values of a list: one for the field, and all others where any number of them may come.
+    fn say_with(&mut self, pattern: &Pattern, list: usize, rest: &mut std::slice::Iter<'_, Value>) {
         match pattern {
             Pattern::Field(at) if *at == list => {
-                let word = self.word(*at, value, true);
-                self.words.push(word);
+                if let Some(value) = rest.next() {
+                    let word = self.word(*at, value, true);
+                    self.words.push(word);
+                }
             }
-            Pattern::Seq(all) => all.iter().for_each(|p| self.say_with(p, list, value)),
+            Pattern::Seq(all) => all.iter().for_each(|p| self.say_with(p, list, rest)),
+            Pattern::Many(all) if all.iter().any(|p| p.names(list)) => {
+                let more = || all.iter().filter(|p| p.names(list));
+                let mut left = rest.len() + 1;
+                while rest.len() > 0 && rest.len() < left {
+                    left = rest.len();
+                    more().for_each(|p| self.say_with(p, list, rest));
+                }
+            }
             other => _ = self.say(other, true),
         }
     }

@@ -3,7 +3,7 @@
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
-use crate::class::{Class, ClassDef, FieldDef, Place, Reference};
+use crate::class::{Class, ClassDef, FieldDef, Place, Reference, Strength};
 use crate::kind::Kind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -28,7 +28,7 @@ impl DefinitionError {
 }
 
 /// Classes of objects that are not defined here yet: their names may be referred to.
-const ELSEWHERE: [&str; 3] = ["interface", "node", "table"];
+const ELSEWHERE: [&str; 5] = ["interface", "node", "table", "arc", "arc_feature"];
 
 /// Names that paths of the HTTP interface have: `/v1/NAME` is theirs.
 const RESERVED: [&str; 7] = [
@@ -140,15 +140,8 @@ impl Classes {
             if field.key && (field.optional || matches!(field.kind, Kind::List(_))) {
                 return refuse(format!("field {name}: a key has one value"));
             }
-            if let Kind::Number { min, max } = field.kind
-                && min > max
-            {
-                return refuse(format!("field {name}: no number is in its range"));
-            }
-            if let Some(default) = &field.default
-                && let Err(why) = field.kind.check(default)
-            {
-                return refuse(format!("field {name}: the default {why}"));
+            if let Some(why) = fault(field) {
+                return refuse(format!("field {name}: {why}"));
             }
             let Some(reference) = field.reference else {
                 continue;
@@ -166,6 +159,22 @@ impl Classes {
         }
         Ok(rank)
     }
+}
+
+/// What is wrong with a field by itself.
+fn fault(field: &FieldDef) -> Option<String> {
+    let loses = field.reference.map(|r| r.strength) == Some(Strength::Loses);
+    if (loses || field.least > 0) && !matches!(field.kind, Kind::List(_)) {
+        return Some("only a list loses values, or has a least number".to_owned());
+    }
+    if let Kind::Number { min, max } = field.kind
+        && min > max
+    {
+        return Some("no number is in its range".to_owned());
+    }
+    let default = field.default.as_ref()?;
+    let why = field.kind.check(default).err()?;
+    Some(format!("the default {why}"))
 }
 
 fn same_place(a: Place, b: Place) -> bool {

@@ -11,14 +11,22 @@ fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Val
     let mut all: Vec<BoxedStrategy<Option<Value>>> = Vec::new();
     for field in class.fields() {
         let names: Vec<Value> = owners.iter().map(Value::text).collect();
+        let is_list = matches!(field.kind, Kind::List(_));
         let mut values = match field.reference {
+            Some(reference) if reference.class == "interface" && is_list => {
+                let alone = names
+                    .iter()
+                    .map(|name| Value::List(Arc::from([name.clone()])));
+                let together = Value::List(names.iter().cloned().collect());
+                alone.chain([together]).collect()
+            }
             Some(reference) if reference.class == "interface" && !names.is_empty() => names,
             Some(_) if !field.example.is_empty() => {
                 field.kind.read(field.example).into_iter().collect()
             }
             _ => field.kind.samples(),
         };
-        if let Kind::List(inner) = &field.kind {
+        if let (Kind::List(inner), None) = (&field.kind, field.reference) {
             // Elements that do not go together, such as addresses of both IP versions, go alone.
             let example = Some(field.example).filter(|example| !example.is_empty());
             let example = example.and_then(|example| inner.read(example).ok());

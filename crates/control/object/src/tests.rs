@@ -356,3 +356,125 @@ fn a_request_of_an_older_commit_is_an_object() {
     assert_eq!(read(r#"{"test-stop-del":{"id":2}}"#), None);
     assert_eq!(read("[]"), None);
 }
+
+/// A wire from some interfaces to others.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_wire", file = "[[test_wire]]", check = Wire::check)]
+#[object(
+    set = "(wire@v4 | wire6@v6) add <to> {color <color> | ends <ends> {<ends>} | via <via> {<via>}}"
+)]
+#[object(unset = "(wire@v4 | wire6@v6) del <to> {color <color>}")]
+#[object(example = "wire add 192.0.2.1 ends pg0 pg1")]
+struct Wire {
+    /// Where the wire goes.
+    #[object(key)]
+    to: std::net::IpAddr,
+    /// The wire's color.
+    #[object(key, default = 1, range = 0u8..=9)]
+    color: u8,
+    /// Interfaces at the ends.
+    #[object(loses = "interface", least = 1)]
+    ends: std::collections::BTreeSet<String>,
+    /// Interfaces between.
+    #[object(loses = "interface")]
+    via: std::collections::BTreeSet<String>,
+}
+
+impl Wire {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.ends.contains("pg9") {
+            true => Err(FieldError {
+                field: "ends",
+                why: "must not be pg9".into(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+fn wire(to: &str, color: u8, ends: &[&str], via: &[&str]) -> Instance {
+    let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
+    let it = Wire {
+        to: to.parse().unwrap(),
+        color,
+        ends: names(ends),
+        via: names(via),
+    };
+    it.instance().unwrap()
+}
+
+#[test]
+fn keys_may_have_defaults() {
+    let plain = wire("192.0.2.1", 1, &["pg0"], &[]);
+    assert_eq!(plain.key().to_string(), "test wire 192.0.2.1");
+    assert_eq!(plain.set_command(), "wire add 192.0.2.1 ends pg0");
+    assert_eq!(plain.key().unset_command(), "wire del 192.0.2.1");
+    assert_eq!(plain.key().default_command(), "default test-wire 192.0.2.1");
+    let red = wire("2001:db8::1", 7, &["pg0"], &[]);
+    assert_eq!(red.key().to_string(), "test wire 2001:db8::1 color 7");
+    assert_eq!(red.key().unset_command(), "wire6 del 2001:db8::1 color 7");
+    assert_eq!(
+        red.key().default_command(),
+        "default test-wire 2001:db8::1 color 7"
+    );
+    let class = plain.class();
+    let short = class.key(vec!["192.0.2.1".into()]).unwrap();
+    assert_eq!(short, plain.key());
+    let json = serde_json::from_str(r#"{"to":"192.0.2.1"}"#).unwrap();
+    assert_eq!(class.key_from_json(&json).unwrap(), plain.key());
+    assert!(class.key(Vec::new()).is_err());
+}
+
+#[test]
+fn a_set_is_in_order_and_has_nothing_twice() {
+    let it = wire("192.0.2.1", 1, &["pg1", "pg0"], &["b1", "a"]);
+    assert_eq!(
+        it.set_command(),
+        "wire add 192.0.2.1 ends pg0 pg1 via \"a\" b1"
+    );
+    assert_eq!(it, wire("192.0.2.1", 1, &["pg0", "pg1"], &["a", "b1"]));
+    let of = |text: &str| serde_json::from_str::<Instance>(text).map_err(|e| e.to_string());
+    let swapped = r#"{"class":"test_wire","to":"192.0.2.1","ends":["pg1","pg0"],"via":["b1","a"]}"#;
+    assert_eq!(of(swapped), Ok(it.clone()));
+    let twice = of(r#"{"class":"test_wire","to":"192.0.2.1","ends":["pg0","pg0"]}"#);
+    assert!(twice.unwrap_err().contains("ends must not have pg0 twice"));
+    for few in ["", r#","ends":[]"#] {
+        let said = of(&format!(r#"{{"class":"test_wire","to":"192.0.2.1"{few}}}"#)).unwrap_err();
+        assert!(
+            said.contains("ends is missing") || said.contains("ends must have 1 at least"),
+            "{said}"
+        );
+    }
+    let renamed = it.renamed("interface", "pg0", "z");
+    assert_eq!(renamed, wire("192.0.2.1", 1, &["pg1", "z"], &["a", "b1"]));
+}
+
+#[test]
+fn lists_lose_what_goes() {
+    let it = wire("192.0.2.1", 1, &["pg0", "pg1"], &["pg0"]);
+    let goes = |gone: &'static str| {
+        move |class: &'static str, name: &Value| {
+            class == "interface" && name.as_text() == Some(gone)
+        }
+    };
+    let left = it.losing(&goes("pg0"));
+    assert_eq!(left, Some(wire("192.0.2.1", 1, &["pg1"], &[])));
+    assert_eq!(left.unwrap().losing(&goes("pg1")), None);
+    assert!(it.class().loses() && !lamp().instance().unwrap().class().loses());
+    assert!(it.refers_to("interface", "pg0") && !it.is_part_of("interface", "pg0"));
+}
+
+/// A list of a field that is no list.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_loses_one")]
+struct LosesOne {
+    /// The interface.
+    #[object(loses = "interface")]
+    interface: String,
+}
+
+#[test]
+fn only_a_list_loses() {
+    let said = LosesOne::class().unwrap_err().to_string();
+    assert!(said.contains("only a list loses values"), "{said}");
+}

@@ -11,7 +11,7 @@ use volley_model::reply::{
 };
 use volley_model::{
     AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, SubInterfaceSpec,
-    Switch, VlanTag,
+    VlanTag,
 };
 
 /// Carries out interface requests.
@@ -176,18 +176,19 @@ impl InterfaceHandler {
         crate::driver::to_model_error(&self.interfaces.borrow(), error)
     }
 
-    fn feature(&self, wanted: &volley_model::Feature) -> Result<Applied, ModelError> {
-        let index = self.index(&wanted.interface)?;
-        let on = wanted.switch == Switch::On;
-        let done = self
-            .engine
-            .borrow_mut()
-            .set_feature(&wanted.arc, &wanted.feature, index.0, on);
+    /// Switches a feature of an arc on or off for an interface.
+    pub(crate) fn feature(
+        &self,
+        index: IfIdx,
+        arc: &str,
+        feature: &str,
+        on: bool,
+    ) -> Result<Applied, ModelError> {
+        let mut engine = self.engine.borrow_mut();
+        let done = engine.set_feature(arc, feature, index.0, on);
         done.map(|()| Applied::one()).map_err(|e| {
-            ModelError::invalid(
-                format!("feature {} on {}", wanted.feature, wanted.interface),
-                e,
-            )
+            let name = self.interfaces.borrow().name(index.0);
+            ModelError::invalid(format!("feature {feature} on {name}"), e)
         })
     }
 
@@ -351,7 +352,6 @@ impl Handler for InterfaceHandler {
                 Some(Ok(Applied::nothing()))
             }
             Request::InterfaceRename { name, new_name } => Some(self.rename(name, new_name)),
-            Request::Feature(wanted) => Some(self.feature(wanted)),
             Request::Clear(Clear::Interfaces) => {
                 self.interfaces.borrow_mut().clear();
                 Some(Ok(Applied::one()))

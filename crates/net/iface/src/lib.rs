@@ -33,7 +33,9 @@ pub use error::IfError;
 pub use gso::{GsoProtocol, GsoType};
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use link_local::{LinkLocalSender, LinkSource};
-pub use model::{Description, MacAddress, Mtu, Promiscuous, ReceiveMode, RxPlacement, classes};
+pub use model::{
+    ArcFeature, Description, MacAddress, Mtu, Promiscuous, ReceiveMode, RxPlacement, classes,
+};
 pub use node::interface_output::InterfaceOutput;
 pub use offload::{Fault, Payload, complete_checksum as finish_checksum};
 pub use queue_assignment::QueueMover;

@@ -2,7 +2,7 @@
 
 use crate::control::InterfaceHandler;
 use crate::registry::Registry;
-use volley_model::{Applied, Mac, RxMode, Switch, key_value};
+use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value};
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
@@ -126,6 +126,56 @@ impl Description {
     }
 }
 
+/// Feature of the graph that is on for an interface, on an arc.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "feature", file = "[[feature]]", check = ArcFeature::check)]
+#[object(formerly = "feature switch=")]
+#[object(set = "set (interface feature | feature) <interface> <feature> arc <arc>")]
+#[object(unset = "set (interface feature | feature) <interface> <feature> arc <arc> disable")]
+#[object(example = "set interface feature pg0 ip4-not-enabled arc ip4-unicast")]
+pub struct ArcFeature {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Feature arc.
+    #[object(key, needs = "arc", example = "ip4-unicast")]
+    pub arc: String,
+    /// Feature: name of its node.
+    #[object(key, needs = "arc_feature", example = "ip4-not-enabled")]
+    pub feature: String,
+}
+
+/// Features that settings of interfaces switch: a second way would contradict the first.
+const SWITCHED: [(&str, &str); 3] = [
+    ("-rx-urpf-", "`set urpf` switches it"),
+    ("-redirect", "`set interface ip redirects` switches it"),
+    (
+        "-sv-reassembly",
+        "`set interface ip virtual-reassembly` switches it",
+    ),
+];
+
+impl ArcFeature {
+    fn check(&self) -> Result<(), FieldError> {
+        let wrong = |field, why: String| Err(FieldError { field, why });
+        for (field, kind, name) in [
+            ("arc", ObjectKind::Arc, &self.arc),
+            ("feature", ObjectKind::Feature, &self.feature),
+        ] {
+            if let Err(error) = check_name(kind, name) {
+                return wrong(field, format!("must be a name: {error}"));
+            }
+        }
+        match SWITCHED
+            .iter()
+            .find(|(name, _)| self.feature.contains(name))
+        {
+            Some((_, why)) => wrong("feature", format!("'{}': {why}", self.feature)),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![
@@ -135,6 +185,7 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
         ReceiveMode::class()?,
         RxPlacement::class()?,
         Description::class()?,
+        ArcFeature::class()?,
     ])
 }
 
@@ -168,6 +219,11 @@ pub(crate) fn own(registry: &mut Registry, handler: &InterfaceHandler) {
     let shared = handler.clone();
     registry.own_setting(move |index, key, now: Option<RxPlacement>| {
         shared.place(index, key_value(key, 1), now.map(|it| it.worker))
+    });
+    let shared = handler.clone();
+    registry.own_setting(move |index, key, now: Option<ArcFeature>| {
+        let (arc, feature): (String, String) = (key_value(key, 1), key_value(key, 2));
+        shared.feature(index, &arc, &feature, now.is_some())
     });
     let interfaces = registry.interfaces.clone();
     registry.own_setting(move |index, _, now: Option<Description>| {

@@ -1,16 +1,18 @@
-//! Requests of multicast routes, and what interfaces have to know of them.
+//! What multicast routes do, and what interfaces have to know of them.
 
+use crate::mroute::{Groups, Mroute, Source};
 use crate::table::{Entry, Mfib, Name, Plane};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::{Family, Fib, FibError, V4, V6};
-use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, driver};
-use volley_model::reply::{MrouteRow, MroutesReply};
+use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, Registry, driver};
+use volley_model::reply::{MrouteRow, MroutesReply, RouteOfGroup};
 use volley_model::{
-    Applied, Handler, ModelError, Mroute, ObjectKind, Prefix, Query, Reply, Request, limits,
+    Applied, Handler, ModelError, ObjectKind, Prefix, Query, Reply, Request, key_value, limits,
 };
+use volley_object::{FieldType, ObjectKey};
 use volley_tables::{Domain, Snap};
 
 type Done = Result<Applied, ModelError>;
@@ -87,7 +89,8 @@ impl Control {
     }
 }
 
-/// Carries out requests of multicast routes.
+/// Carries out what multicast routes are to be, and shows them.
+#[derive(Clone)]
 pub(crate) struct MrouteHandler {
     control: Rc<RefCell<Control>>,
     fib: Rc<RefCell<Fib>>,
@@ -113,7 +116,7 @@ impl MrouteHandler {
         }
     }
 
-    fn indexes(&self, names: &[String]) -> Result<Vec<u32>, ModelError> {
+    fn indexes(&self, names: &BTreeSet<String>) -> Result<Vec<u32>, ModelError> {
         let all = self.interfaces.borrow();
         let index = |name: &String| {
             let index = all.index(name);
@@ -125,28 +128,34 @@ impl MrouteHandler {
     }
 
     /// What a route is called here.
-    fn name<F: Family>(
-        &self,
-        group: Prefix,
-        source: Option<std::net::IpAddr>,
-        table: u32,
-    ) -> Result<Name<F>, ModelError> {
-        let index = self.fib.borrow().table_index(F::AF, table);
-        let table =
-            index.map_err(|e: FibError| ModelError::invalid(format!("mroute {group}"), e))?;
-        let other = || ModelError::invalid(format!("mroute {group}"), "mixes IP versions");
+    fn name<F: Family>(&self, key: &ObjectKey) -> Result<Name<F>, ModelError> {
+        let wrong = |why: &dyn std::fmt::Display| ModelError::invalid(key, why);
+        let mixed = || wrong(&"mixes IP versions");
+        let at = |at: usize| key.values().get(at);
+        let group = at(0).and_then(Groups::from_value).ok_or_else(mixed)?.0;
+        let source = at(1).and_then(Source::from_value).ok_or_else(mixed)?.0;
+        let table = self.fib.borrow().table_index(F::AF, key_value(key, 2));
+        let source = source.map(|source| F::number(source).ok_or_else(mixed));
         Ok(Name {
-            table,
-            group: F::number(group.addr()).ok_or_else(other)?,
+            table: table.map_err(|e: FibError| wrong(&e))?,
+            group: F::number(group.addr()).ok_or_else(mixed)?,
             len: group.len(),
-            source: source
-                .map(|source| F::number(source).ok_or_else(other))
-                .transpose()?,
+            source: source.transpose()?,
         })
     }
 
-    fn set<F: Side>(&self, it: &Mroute) -> Done {
-        let name = self.name::<F>(it.group, it.source, it.table)?;
+    /// Makes the route of a key what it is to be from now on; none = it is removed. Packets under way are forwarded by the
+    /// old one or the new.
+    fn put<F: Side>(&self, key: &ObjectKey, now: Option<&Mroute>) -> Done {
+        let name = self.name::<F>(key)?;
+        let Some(it) = now else {
+            let mut control = self.control.borrow_mut();
+            if !F::side_mut(&mut control).remove(&name) {
+                return Err(ModelError::not_found(ObjectKind::Object, key, [""; 0]));
+            }
+            control.tell_interfaces();
+            return Ok(Applied::one());
+        };
         let (accept, forward) = (self.indexes(&it.accept)?, self.indexes(&it.forward)?);
         let mut control = self.control.borrow_mut();
         let done = F::side_mut(&mut control).set(name, accept, forward);
@@ -158,17 +167,15 @@ impl MrouteHandler {
         Ok(Applied::one())
     }
 
-    fn remove<F: Side>(
-        &self,
-        (group, source, table): (Prefix, Option<std::net::IpAddr>, u32),
-    ) -> Done {
-        let name = self.name::<F>(group, source, table)?;
-        let mut control = self.control.borrow_mut();
-        if !F::side_mut(&mut control).remove(&name) {
-            return Err(ModelError::not_found(ObjectKind::Mroute, group, [""; 0]));
-        }
-        control.tell_interfaces();
-        Ok(Applied::one())
+    /// Makes the handler the owner of the class of multicast routes.
+    pub fn own(self, registry: &mut Registry) {
+        registry.own(move |key, now: Option<Mroute>| {
+            let group = key.values().first().and_then(Groups::from_value);
+            match group.map(|it| it.0.family()) {
+                Some(volley_model::Family::V6) => self.put::<V6>(key, now.as_ref()),
+                _ => self.put::<V4>(key, now.as_ref()),
+            }
+        });
     }
 
     fn rows<F: Side>(&self, table: Option<u32>) -> Result<Reply, ModelError> {
@@ -188,7 +195,7 @@ impl MrouteHandler {
             let number = fib.table_number(F::AF, name.table)?;
             let sums = entry.counts.sums();
             Some(MrouteRow {
-                route: Mroute {
+                route: RouteOfGroup {
                     group: Prefix::masked(F::ip(name.group), name.len).ok()?,
                     source: name.source.map(F::ip),
                     table: number,
@@ -208,23 +215,8 @@ impl MrouteHandler {
 }
 
 impl Handler for MrouteHandler {
-    fn apply(&mut self, request: &Request) -> Option<Done> {
-        use volley_model::Family as Af;
-        match request {
-            Request::MrouteSet(it) => Some(match it.group.family() {
-                Af::V4 => self.set::<V4>(it),
-                Af::V6 => self.set::<V6>(it),
-            }),
-            Request::MrouteDel {
-                group,
-                source,
-                table,
-            } => Some(match group.family() {
-                Af::V4 => self.remove::<V4>((*group, *source, *table)),
-                Af::V6 => self.remove::<V6>((*group, *source, *table)),
-            }),
-            _ => None,
-        }
+    fn apply(&mut self, _: &Request) -> Option<Done> {
+        None
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {

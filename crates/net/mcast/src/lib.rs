@@ -10,6 +10,7 @@ mod family;
 mod handler;
 pub mod members;
 mod model;
+mod mroute;
 pub mod node;
 pub mod table;
 mod trace;
@@ -18,6 +19,7 @@ pub use family::Mcast;
 
 use handler::{Control, MrouteHandler};
 pub use model::{GroupQuerier, classes};
+pub use mroute::{Groups, Mroute, Source};
 
 use members::lane::ControlQueue;
 use members::packet::MembershipProtocol;
@@ -59,7 +61,8 @@ pub fn register(
         Rc::new(RefCell::new(control))
     };
     let handler = MrouteHandler::new(control.clone(), fib.clone(), registry.interfaces.clone());
-    registry.handlers.push(Box::new(handler));
+    registry.handlers.push(Box::new(handler.clone()));
+    handler.own(registry);
     let _turns = members(registry, (control, fib), speaker)?;
     Ok(Multicast { _turns })
 }

@@ -1,5 +1,6 @@
-//! Objects of multicast: queriers of interfaces.
+//! Objects of multicast: queriers of interfaces. Those of routes are in `mroute`.
 
+use crate::mroute::Mroute;
 use volley_model::Family;
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
@@ -55,7 +56,7 @@ impl GroupQuerier {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    Ok(vec![GroupQuerier::class()?])
+    Ok(vec![Mroute::class()?, GroupQuerier::class()?])
 }
 
 #[cfg(test)]

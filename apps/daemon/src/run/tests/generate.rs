@@ -4,13 +4,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_fib::{InterfaceTable, StaticNeighbor};
-use volley_iface::{MacAddress, Mtu};
+use volley_iface::{ArcFeature, MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
+use volley_mcast::{Groups, Mroute, Source};
 use volley_memif::model::MemifSocket;
 use volley_model::{
-    AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
-    MemifSpec, Mroute, Path, PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource,
-    StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    AdminState, Enter, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole, MemifSpec,
+    Path, PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource, StreamSpec,
+    SubInterfaceSpec, Switch, VlanTag,
 };
 use volley_object::Object;
 
@@ -277,13 +278,14 @@ fn group() -> impl Strategy<Value = (Prefix, Option<std::net::IpAddr>, u32)> {
 fn mroute() -> impl Strategy<Value = Request> {
     let names = |least| proptest::collection::btree_set(name(), least..4);
     (group(), names(1), names(0)).prop_map(|((group, source, table), accept, forward)| {
-        Request::MrouteSet(Mroute {
-            group,
-            source,
+        Request::set(&Mroute {
+            group: Groups(group),
+            source: Source(source),
             table,
-            accept: accept.into_iter().collect(),
-            forward: forward.into_iter().collect(),
+            accept,
+            forward,
         })
+        .unwrap()
     })
 }
 
@@ -293,12 +295,15 @@ fn feature(switch: impl Strategy<Value = Switch>) -> impl Strategy<Value = Reque
             Family::V4 => ("ip4-unicast", "ip4-not-enabled"),
             Family::V6 => ("ip6-unicast", "ip6-not-enabled"),
         };
-        Request::Feature(Feature {
+        let set = Request::set(&ArcFeature {
             interface,
             arc: arc.into(),
             feature: feature.into(),
-            switch,
-        })
+        });
+        match switch {
+            Switch::On => set.unwrap(),
+            Switch::Off => removed(set.unwrap()),
+        }
     })
 }
 
@@ -404,7 +409,7 @@ fn any_change() -> impl Strategy<Value = Request> {
             other => other,
         }),
         4 => mroute(),
-        1 => group().prop_map(|(group, source, table)| Request::MrouteDel { group, source, table }),
+        1 => mroute().prop_map(removed),
         2 => feature(switch),
         2 => stream(),
         1 => (0u8..3).prop_map(|n| Request::StreamDelete { name: format!("s{n}") }),

@@ -10,9 +10,8 @@ use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use volley_control::{Core, Executor, Probe, State, requests};
 use volley_graph::{Clock, Worker};
-use volley_model::{
-    Applied, EngineSettings, Feature, InterfaceKind, InterfaceSpec, ModelError, Request, Switch,
-};
+use volley_iface::ArcFeature;
+use volley_model::{Applied, EngineSettings, InterfaceKind, InterfaceSpec, ModelError, Request};
 use volley_object::Instance;
 
 /// A stack whose worker takes up changes when asked to.
@@ -202,14 +201,13 @@ fn made_and_renamed_at_once_keeps_its_address_in_the_file_too() {
 #[test]
 fn a_feature_goes_with_its_interface() {
     let (rig, fresh) = (Rig::new(), Rig::new());
-    let feature = Feature {
+    let feature = ArcFeature {
         interface: "pg3".into(),
         arc: "ip4-unicast".into(),
         feature: "ip4-not-enabled".into(),
-        switch: Switch::On,
     };
     let delete = Request::InterfaceDelete { name: "pg3".into() };
-    for request in [pg("pg3"), Request::Feature(feature), delete] {
+    for request in [pg("pg3"), Request::set(&feature).unwrap(), delete] {
         rig.run(&[request]).unwrap();
     }
     let (left, never) = (seen(&rig.stack), seen(&fresh.stack));

@@ -3,8 +3,8 @@
 use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Request,
-    SubInterfaceSpec, Switch, SyntaxError, VlanTag,
+    AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Request, SubInterfaceSpec,
+    SyntaxError, VlanTag,
 };
 
 pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -129,23 +129,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         },
         _ => Request::InterfaceDelete { name: args.text()? },
     })
-}
-
-pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let interface = args.text()?;
-    let feature = args.text()?;
-    let arc = args.text()?;
-    let switch = if args.has("disable") {
-        Switch::Off
-    } else {
-        Switch::On
-    };
-    Ok(Request::Feature(Feature {
-        interface,
-        arc,
-        feature,
-        switch,
-    }))
 }
 
 pub(super) fn clear_neighbors(args: &mut Args<'_>) -> Request {

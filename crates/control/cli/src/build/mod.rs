@@ -8,7 +8,6 @@ mod interface;
 mod kernel;
 mod log;
 mod memif;
-mod mroute;
 mod object;
 mod ping;
 mod route;
@@ -208,7 +207,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetState
         | Id::SetName
         | Id::SetAddress => interface::set(id, args)?,
-        Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::ClearNeighbors => interface::clear_neighbors(args),
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
@@ -219,7 +217,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
-        Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         Id::L2FibFlush => bridge::flush(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),

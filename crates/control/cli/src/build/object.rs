@@ -21,7 +21,7 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
     let whole = || class.instance(read.slots.clone());
     let key = || {
         let keys = read.slots.iter().take(class.keys().len());
-        class.key(keys.flatten().cloned().collect())
+        class.key_of_slots(keys.cloned())
     };
     match command.verb {
         Verb::Set(_) => whole().map(Request::Set),

@@ -2,7 +2,7 @@
 
 use super::Action;
 use super::args::Args;
-use super::{bridge, mroute, ping};
+use super::{bridge, ping};
 use crate::grammar::Id;
 use crate::render::View;
 use volley_model::{Family, FibSelect, Query, SyntaxError};
@@ -67,7 +67,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),
         Id::ShowBridgeDomain | Id::ShowL2Fib => bridge::query(id, args)?,
-        Id::ShowMroute => plain(mroute::query(args)?),
+        Id::ShowMroute => plain(multicast_routes(args)?),
         Id::ShowVhostUser => plain(vhost_user(args)),
         Id::ShowPcap => plain(Query::PcapTrace),
         Id::ShowMemif => plain(Query::Memif),
@@ -167,4 +167,11 @@ fn fib(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
         select,
         limit,
     })
+}
+
+/// `show ip mroute`, `show ip6 mroute`.
+fn multicast_routes(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
+    let family = args.family();
+    let table = args.has("table").then(|| args.number32()).transpose()?;
+    Ok(Query::Mroutes { family, table })
 }

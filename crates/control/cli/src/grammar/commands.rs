@@ -179,9 +179,6 @@ commands! {
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
-    SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
-        "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
-
     TableAdd: "(ip | ip6) table add <table>", "Add an IP table (VRF).", "ip table add 7";
     TableDel: "(ip | ip6) table del <table>", "Remove an IP table.", "ip table del 7";
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
@@ -193,10 +190,6 @@ commands! {
         "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
         "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
 
-    MrouteAdd: "(ip | ip6) mroute (add | set) (<address> | <prefix>) {table <table> | source <address> | accept <interface> {<interface>} | forward <interface> {<interface>}}",
-        "Make a multicast route, or change it: by which interfaces packets for a group (or many) may come, and which get a copy. What is not named it then has not.",
-        "ip mroute add 239.1.1.1 source 192.0.2.9 accept pg0 forward pg1 pg2";
-    MrouteDel: "(ip | ip6) mroute del~ete (<address> | <prefix>) {table <table> | source <address>}", "Remove a multicast route.", "ip mroute del 239.1.1.1 source 192.0.2.9";
 
     L2FibFlush: "l2fib flush-mac {interface <interface> | bridge-domain <n>}", "Forget learned stations: all, of an interface, of a bridge domain.", "l2fib flush-mac bridge-domain 10";
 

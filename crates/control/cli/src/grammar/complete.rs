@@ -272,6 +272,7 @@ mod tests {
             Takes::Number => "1",
             Takes::Prefix => "10.0.0.0/8",
             Takes::Address => "192.0.2.1",
+            Takes::Network => "239.1.1.1",
             Takes::Mac => "02:00:00:00:00:01",
             Takes::Block => "{ x }",
             Takes::OneOf(all) => all[0],

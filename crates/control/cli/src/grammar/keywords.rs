@@ -187,9 +187,7 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             "Run the commands as one transaction: all of them or none.",
         )],
     ),
-    ("ip mroute", MROUTE),
     ("ip route", ROUTE),
-    ("ip6 mroute", MROUTE),
     ("ip6 route", ROUTE),
     (
         "l2fib flush-mac",
@@ -320,14 +318,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("no-huge-pages", "Use no huge pages."),
             ("option", "One more argument of DPDK's EAL."),
         ],
-    ),
-    (
-        "set feature",
-        &[("arc", "Feature arc that the feature is on.")],
-    ),
-    (
-        "set interface feature",
-        &[("arc", "Feature arc that the feature is on.")],
     ),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
@@ -461,12 +451,6 @@ const DPDK: &[(&str, &str)] = &[
     ("num-rx-queues", "Number of receive queues."),
     ("num-tx-desc", "Descriptors of a transmit queue."),
     ("vdev", "A virtual device of DPDK, such as net_null0."),
-];
-
-const MROUTE: &[(&str, &str)] = &[
-    ("accept", "Interfaces by which packets may come."),
-    ("forward", "Interfaces that get a copy."),
-    ("source", "Only packets from this address."),
 ];
 
 const NEIGHBOR: &[(&str, &str)] = &[

@@ -110,9 +110,20 @@ fn default_command(class: &Class) -> (String, Pattern) {
     let noun = class.name().replace('_', "-");
     let mut text = format!("default {noun}");
     let mut all = vec![word("default", ""), word(&noun, "")];
+    let (mut named, mut texts) = (Vec::new(), Vec::new());
     for (at, field) in class.keys().iter().enumerate() {
-        text += &format!(" <{}>", field.dashed());
-        all.push(Pattern::Slot(slot(class, at)));
+        let (name, value) = (field.dashed(), Pattern::Slot(slot(class, at)));
+        if field.is_essential() {
+            text += &format!(" <{name}>");
+            all.push(value);
+        } else {
+            texts.push(format!("{name} <{name}>"));
+            named.push(Pattern::Seq(vec![word(&name, ""), value]));
+        }
+    }
+    if !named.is_empty() {
+        text += &format!(" {{{}}}", texts.join(" | "));
+        all.push(Pattern::Many(Box::new(Pattern::OneOf(named))));
     }
     (text, Pattern::Seq(all))
 }
@@ -186,6 +197,8 @@ fn takes(field: &FieldDef) -> Takes {
     match (field.kind.element(), field.reference) {
         (_, Some(reference)) if reference.class == "interface" => Takes::Name(NameKind::Interface),
         (_, Some(reference)) if reference.class == "node" => Takes::Name(NameKind::Node),
+        (_, Some(reference)) if reference.class == "arc" => Takes::Name(NameKind::Arc),
+        (_, Some(reference)) if reference.class == "arc_feature" => Takes::Name(NameKind::Feature),
         (_, Some(reference)) => Takes::Name(NameKind::Object(interned(reference.class))),
         (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
         (Kind::Number { .. }, _) => Takes::Number,
@@ -197,6 +210,7 @@ fn takes(field: &FieldDef) -> Takes {
             Shape::Any | Shape::Numbers | Shape::File => Takes::Any,
             Shape::Prefix => Takes::Prefix,
             Shape::Address => Takes::Address,
+            Shape::Network => Takes::Network,
             Shape::Mac => Takes::Mac,
         },
         (Kind::List(_), _) => Takes::Any,

@@ -21,6 +21,8 @@ pub(crate) enum Takes {
     Prefix,
     /// An IP address.
     Address,
+    /// An IP address, with or without a length.
+    Network,
     /// A MAC address.
     Mac,
     /// A number, MAC or IP address.
@@ -72,12 +74,6 @@ static SLOTS: &[Slot] = &[
         "stream",
         T::Name(NameKind::Stream),
         "packet-generator stream",
-    ),
-    slot_of("feature", T::Name(NameKind::Feature), "feature"),
-    slot_of(
-        "arc",
-        T::Name(NameKind::Arc),
-        "feature arc such as ip4-unicast",
     ),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
@@ -210,6 +206,7 @@ impl Slot {
             }
             T::Prefix => shaped(plain && text.contains('/') && addressed(text)),
             T::Address => shaped(plain && !text.contains('/') && addressed(text)),
+            T::Network => shaped(plain && addressed(text)),
             T::Mac => shaped(plain && text.split([':', '-', '.']).count() >= 3),
             T::Value => {
                 shaped(plain && (addressed(text) || text.starts_with(|c: char| c.is_ascii_digit())))

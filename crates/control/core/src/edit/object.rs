@@ -118,6 +118,36 @@ impl Editor<'_> {
         found
     }
 
+    /// The objects with lists that lose an interface when it goes.
+    pub(super) fn losing(&self, interface: &str) -> Vec<Key> {
+        let classes = volley_object::classes();
+        let mut found = Vec::new();
+        for class in classes.iter().filter(|class| class.loses()) {
+            let all = self.state.from(Key::Setting(ObjectKey::least_of(class)));
+            let same =
+                |(key, _): &(&Key, &Value)| matches!(key, Key::Setting(it) if it.class() == class);
+            let refers = |(_, value): &(&Key, &Value)| match value {
+                Value::Object(it) => it.refers_to("interface", interface),
+                _ => false,
+            };
+            let all = all.take_while(same).filter(refers);
+            found.extend(all.map(|(key, _)| key.clone()));
+        }
+        found
+    }
+
+    /// An interface goes: lists lose it, and objects that are not possible without it go.
+    pub(super) fn lose(&mut self, interface: &str) {
+        for key in self.losing(interface) {
+            let Some(Value::Object(object)) = self.state.get(&key) else {
+                continue;
+            };
+            let left = object
+                .losing(&|class, name| class == "interface" && name.as_text() == Some(interface));
+            self.put(key, left.map(|it| Value::Object(Arc::new(it))));
+        }
+    }
+
     /// All objects that may refer to interfaces.
     pub(super) fn objects_that_refer(&self) -> Vec<Key> {
         let setting = |(_, value): &(&Key, &Value)| matches!(value, Value::Object(_));

@@ -42,7 +42,7 @@ pub use interfaces::{
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
-pub use mroute::{MrouteRow, MroutesReply};
+pub use mroute::{MrouteRow, MroutesReply, RouteOfGroup};
 pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };

@@ -151,6 +151,20 @@ impl FieldDef {
         !self.optional && self.default.is_none()
     }
 
+    /// What the field takes: of a reference the name of an object, of a text the field's own example.
+    fn takes(&self) -> String {
+        match (&self.reference, &self.kind) {
+            (Some(Reference { class, .. }), Kind::Text(_)) => name_of(class),
+            (Some(Reference { class, .. }), Kind::List(_)) => {
+                format!("a list, each {}", name_of(class))
+            }
+            (_, Kind::Text(text)) if !self.example.is_empty() => {
+                format!("{} such as {}", text.noun, self.example)
+            }
+            (_, kind) => kind.describe(),
+        }
+    }
+
     /// Meaning, what the field takes, and its default: one line of help.
     pub fn help(&self) -> String {
         let doc = self.doc.trim_end_matches('.');
@@ -159,13 +173,22 @@ impl FieldDef {
         } else {
             format!(" {}", self.unit)
         };
-        let takes = self.kind.describe();
+        let takes = self.takes();
         match &self.default {
             Some(default) if default.elements().is_empty() => format!("{doc}: {takes}"),
             Some(default) => format!("{doc}: {takes}{unit} (default {default})"),
             None => format!("{doc}: {takes}{unit}"),
         }
     }
+}
+
+/// How a sentence names the name of an object of a class.
+fn name_of(class: &str) -> String {
+    let article = match class.starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    };
+    format!("the name of {article} {}", class.replace('_', " "))
 }
 
 /// Where objects of a class are in the configuration file.
@@ -335,6 +358,14 @@ impl Class {
     /// The name as sentences have it: with blanks.
     pub fn noun(&self) -> String {
         self.0.def.name.replace('_', " ")
+    }
+
+    /// What an object is, in the words at the beginning of its text: `LCP tap` of `LCP tap: an interface of ...`.
+    pub fn subject(&self) -> &'static str {
+        let doc = self.0.def.doc.trim_end_matches('.');
+        let ends = [": ", ". ", " ("].into_iter();
+        let end = ends.filter_map(|end| doc.find(end)).min();
+        &doc[..end.unwrap_or(doc.len())]
     }
 
     /// What its objects are.

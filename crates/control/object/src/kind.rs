@@ -27,6 +27,9 @@ pub enum Kind {
     List(Box<Kind>),
 }
 
+/// What a text without a form is.
+const ANY_TEXT: &str = "a text";
+
 /// A form of text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextKind {
@@ -83,8 +86,9 @@ impl Kind {
                 }
             }
             Kind::Text(text) => match text.samples.first() {
-                Some(sample) => format!("{} such as {sample}", text.noun),
-                None => text.noun.to_owned(),
+                // The samples of any text are no examples for people.
+                Some(sample) if text.noun != ANY_TEXT => format!("{} such as {sample}", text.noun),
+                _ => text.noun.to_owned(),
             },
             Kind::List(inner) => format!("a list, each {}", inner.describe()),
         }
@@ -420,7 +424,7 @@ impl FieldType for PathBuf {
 impl FieldType for String {
     fn kind() -> Kind {
         Kind::Text(TextKind {
-            noun: "a text",
+            noun: ANY_TEXT,
             shape: Shape::Any,
             samples: &["a", "b1"],
             parts: "",

@@ -83,14 +83,14 @@ fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (Comman
     };
     let doc = match verb {
         Verb::Set(_) => class.doc().to_owned(),
-        Verb::Unset(_) => format!("Remove: {}", class.doc()),
+        Verb::Unset(_) => format!("Remove: {}.", class.subject()),
         Verb::UnsetAny(_) => {
             let all = volley_object::classes();
             let group = all.group_of(class).map(|c| c.noun());
             let nouns: Vec<String> = group.chain([class.noun()]).collect();
             format!("Remove what an interface has of: {}.", nouns.join(", "))
         }
-        Verb::Default => format!("Give the defaults back to: {}", class.doc()),
+        Verb::Default => format!("Give the defaults back to: {}.", class.subject()),
     };
     let id = Id::Object(ObjectCommand {
         class: interned(class.name()),

@@ -51,13 +51,14 @@ fn needed(it: &Instance) -> Vec<String> {
     lines
 }
 
-/// The classes of settings of an interface; of those that exclude each other all, or one.
+/// The classes of settings of an interface, without those that take a part of the machine (LCP taps; the tests of `lcp`
+/// rename and delete their interfaces); of those that exclude each other all, or one.
 fn settings(all: bool) -> Vec<Class> {
     let mut groups = BTreeSet::new();
     let classes = volley_object::classes();
-    let of_interface = classes
-        .iter()
-        .filter(|class| class.part_of() == Some("interface"));
+    let of_interface =
+        |class: &&Class| class.part_of() == Some("interface") && !class.def().machine;
+    let of_interface = classes.iter().filter(of_interface);
     let wanted = of_interface.filter(|class| {
         let group = class.def().one_of;
         all || group.is_empty() || groups.insert(group)

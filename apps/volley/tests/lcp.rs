@@ -631,6 +631,39 @@ fn a_twin_goes_with_its_interface() {
 }
 
 #[test]
+fn an_lcp_tap_stays_with_an_interface_of_another_name_and_is_made_again_for_other_values() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = (Daemon::start("", &[]), twins(&bed));
+    daemon.ok("create packet-generator interface pg0");
+    daemon.ok(&format!("lcp create pg0 host-if e netns {}", space.0));
+    in_step(&daemon);
+    let index = || space.ip("-o link show e");
+    let before = index();
+    daemon.ok("set interface name pg0 pg9");
+    assert_eq!(index(), before, "the device of the kernel is the same");
+    let exported = daemon.ok("config export commands");
+    let own = format!("lcp create pg9 host-if e netns {}", space.0);
+    assert!(
+        exported.contains(&own) && !exported.contains("pg0"),
+        "{exported}"
+    );
+    let said = daemon.ok(&format!("lcp create pg9 host-if f netns {}", space.0));
+    assert!(
+        said.contains("the kernel interface of pg9 is deleted and created again"),
+        "{said}"
+    );
+    let devices = space.ip("-o link");
+    assert!(
+        devices.contains(": f:") && !devices.contains(": e:"),
+        "{devices}"
+    );
+    daemon.ok("lcp delete pg9");
+    assert!(!space.ip("-o link").contains(": f:"));
+    assert!(daemon.ok("show lcp").contains("No interface has a twin"));
+    daemon.ok("delete interface pg9");
+}
+
+#[test]
 fn without_a_twin_nothing_is_mirrored() {
     let daemon = Daemon::start("", &[]);
     assert!(daemon.ok("show lcp").contains("No interface has a twin"));

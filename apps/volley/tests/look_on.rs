@@ -6,6 +6,7 @@ mod support;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use support::bed::{Space, wait_until_up};
 use support::{Daemon, signal, text};
@@ -20,7 +21,10 @@ struct Link {
 impl Link {
     /// With hosts that all have the addresses 10.7.0.9 and 2001:db8:7::9.
     fn new(hosts: usize) -> Option<Link> {
-        let name = |at: &str| format!("look{}-{hosts}{at}", std::process::id());
+        // The tests of this program run at the same time.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Relaxed);
+        let name = |at: &str| format!("look{}-{number}{at}", std::process::id());
         let switch = Space::new(name("s"))?;
         switch.ip("link add br0 type bridge");
         switch.ip("link set br0 up");

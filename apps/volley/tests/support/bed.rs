@@ -45,8 +45,12 @@ impl Space {
     /// None, and a printed reason, where it cannot be made.
     pub fn new(name: String) -> Option<Space> {
         let add = Command::new("ip").args(["netns", "add", &name]).output();
-        if add.is_ok_and(|o| o.status.success()) {
-            return Some(Space(name));
+        if let Ok(add) = &add {
+            if add.status.success() {
+                return Some(Space(name));
+            }
+            let why = String::from_utf8_lossy(&add.stderr);
+            assert!(!why.contains("File exists"), "two tests call it {name}");
         }
         println!("SKIP: network namespaces cannot be made (are we root?)");
         None

@@ -3,13 +3,13 @@
 use volley_object::DefinitionError;
 
 #[cfg(test)]
-mod groups;
-#[cfg(test)]
 mod keyed;
 #[cfg(test)]
 mod layer2;
 #[cfg(test)]
-mod taps;
+mod lcp;
+#[cfg(test)]
+mod mroute;
 #[cfg(test)]
 mod tests;
 

@@ -67,10 +67,7 @@ fn json_says_the_whole_object_and_reads_as_it() {
 /// The objects of other classes that an object refers to, with their defaults.
 fn needed(object: &Instance) -> Vec<Request> {
     let mut all = Vec::new();
-    let family = object.ip_version().map(|version| match version {
-        4 => Family::V4,
-        _ => Family::V6,
-    });
+    let family = Family::of_object(object);
     object.references(&mut |class, value, _| {
         if let ("table", Some(table @ 1..), Some(family)) = (class, u32::from_value(value), family)
         {

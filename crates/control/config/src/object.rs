@@ -212,10 +212,8 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
 
 /// Notes the IP tables that an object names: the file must declare them.
 fn refers_to_tables<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f>>) {
-    let family = match object.ip_version() {
-        Some(4) => Family::V4,
-        Some(_) => Family::V6,
-        None => return,
+    let Some(family) = Family::of_object(object) else {
+        return;
     };
     for (at, def) in object.class().fields().iter().enumerate() {
         let is_table = def.reference.is_some_and(|it| it.class == "table");

@@ -134,12 +134,7 @@ fn tell_reference(class: &str, value: &volley_object::Value, tell: &mut dyn FnMu
 
 /// Tells the key of the IP table that an object names, of the object's IP version. Table 0 is always there.
 fn tell_table(object: &volley_object::Instance, number: u64, tell: &mut dyn FnMut(Key)) {
-    let family = match object.ip_version() {
-        Some(4) => Family::V4,
-        Some(_) => Family::V6,
-        None => return,
-    };
-    if let Ok(number @ 1..) = u32::try_from(number) {
+    if let (Some(family), Ok(number @ 1..)) = (Family::of_object(object), u32::try_from(number)) {
         tell(Key::Table(family, number));
     }
 }

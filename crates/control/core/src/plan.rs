@@ -231,15 +231,7 @@ impl<'a> Planner<'a> {
         }
         let comes_after = |c: &&Class| c.def().after.contains(&setting.class().name());
         for class in classes.iter().filter(comes_after) {
-            let all = self.now.from(Key::Setting(ObjectKey::least_of(class)));
-            let same =
-                |(key, _): &(&Key, &Value)| matches!(key, Key::Setting(it) if it.class() == class);
-            let refers = |(_, value): &(&Key, &Value)| match value {
-                Value::Object(object) => object.refers_to("interface", name),
-                _ => false,
-            };
-            let all = all.take_while(same).filter(refers);
-            found.extend(all.map(|(key, _)| key.clone()));
+            found.extend(self.now.referring(class, name).cloned());
         }
         found
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use volley_model::{IfAddress, ModelError, ObjectKind, Path};
-use volley_object::Instance;
+use volley_object::{Class, Instance, ObjectKey};
 
 /// The desired state.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +79,20 @@ impl State {
             _ => None,
         });
         all.filter(move |object| object.class().name() == class)
+    }
+
+    /// The keys of the objects of a class that refer to an interface.
+    pub(crate) fn referring(&self, class: &Class, interface: &str) -> impl Iterator<Item = &Key> {
+        let all = self.from(Key::Setting(ObjectKey::least_of(class)));
+        let same = move |(key, _): &(&Key, &Value)| match key {
+            Key::Setting(it) => it.class() == class,
+            _ => false,
+        };
+        let refers = move |(_, value): &(&Key, &Value)| match value {
+            Value::Object(it) => it.refers_to("interface", interface),
+            _ => false,
+        };
+        all.take_while(same).filter(refers).map(|(key, _)| key)
     }
 
     /// The first values of the keys of a registered class.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
+use volley_object::Instance;
 
 /// IP version of an address, prefix or table.
 #[derive(
@@ -40,6 +41,14 @@ impl Family {
             Family::V4
         } else {
             Family::V6
+        }
+    }
+
+    /// IP version of an object, see [`Instance::ip_version`].
+    pub fn of_object(object: &Instance) -> Option<Family> {
+        match object.ip_version()? {
+            4 => Some(Family::V4),
+            _ => Some(Family::V6),
         }
     }
 

@@ -70,8 +70,11 @@ impl Applied {
 /// The daemon asks its handlers in order; `None` = "not mine, ask the next". Requests for which
 /// [`Request::is_for_all`] holds go to every handler, and the answers are joined with [`Applied::and`].
 pub trait Handler {
-    /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`].
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>>;
+    /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`]. Requests about objects
+    /// of a class go to the owner of the class.
+    fn apply(&mut self, _request: &Request) -> Option<Result<Applied, ModelError>> {
+        None
+    }
 
     /// Check whether a request of an interactive client can be carried out at once. A file or a commit is not checked: a
     /// device that is missing may still appear.

@@ -210,7 +210,7 @@ impl Default for EngineSettings {
             socket: runtime_folder().join("volley.sock"),
             seed: None,
             capabilities: Capabilities::Keep,
-            seccomp: Seccomp::Auto,
+            seccomp: Seccomp::default(),
             api: ApiSettings::default(),
             log: LogSettings::default(),
         }

@@ -22,13 +22,7 @@ fn neighbor(interface: &str, address: IpAddr, mac: Option<Mac>) -> Option<Reques
             let fields = [interface, address, ("mac", mac.to_value())];
             Request::set_fields("neighbor", &fields).ok()
         }
-        None => {
-            let classes = volley_object::classes();
-            let key = classes
-                .get("neighbor")?
-                .key(key.map(|(_, value)| value).into());
-            key.ok().map(Request::Unset)
-        }
+        None => Request::unset_key("neighbor", key.map(|(_, value)| value)).ok(),
     }
 }
 

@@ -109,7 +109,7 @@ impl FieldDef {
             return Ok(value);
         };
         if all.len() < self.least {
-            let why = format!("must have {} at least: {}", self.least, self.help());
+            let why = format!("must have at least {}: {}", self.least, self.help());
             return Err(self.error(why));
         }
         if !self.set {

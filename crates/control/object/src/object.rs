@@ -19,8 +19,6 @@ use crate::{DefinitionError, FieldError};
 /// - `one_of = "l2"`: a group of classes. An interface, their only key, has one object of the group at most.
 /// - `unset_any = "..."`: the command that removes what an interface has of the group.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
-/// - `formerly = "icmp-set"`: the name of the request that older commits of the journal have for an object. Its fields are those of
-///   the class.
 /// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `after = "class"`: objects of that class are created before and removed behind an object, see
@@ -28,7 +26,8 @@ use crate::{DefinitionError, FieldError};
 ///   removed before a change and added again behind it.
 /// - `interrupts = "..."`: what traffic notices when an object is created again or, without `recreate`, when it changes;
 ///   differences of configurations show it.
-/// - `formerly = "name old=new"`: the request of earlier versions, which commits of that time have.
+/// - `formerly = "icmp-set name=interface"`: the request that commits of earlier versions have for an object, and its fields
+///   that had other names, see [`crate::ClassDef::formerly`].
 /// - `separate`: an object is more than a setting of the interface that it is a part of, see [`crate::ClassDef::separate`].
 /// - `references = path`: a function `fn(&Self, &mut dyn FnMut(Reference, Value))` that tells references which follow from
 ///   fields, where no field has them as its value.

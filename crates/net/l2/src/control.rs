@@ -8,7 +8,7 @@ use std::rc::Rc;
 use volley_graph::NodeId;
 use volley_iface::{Change, Flag, IfIdx, Interfaces, Registry};
 use volley_model::reply::{L2Mode, L2Reply, L2Row};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply};
 
 /// What an interface is bound to, and how.
 #[derive(Clone, Copy)]
@@ -123,10 +123,6 @@ impl L2Handler {
 }
 
 impl Handler for L2Handler {
-    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
-        None
-    }
-
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::L2 = query else { return None };
         let all = self.interfaces.borrow();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use volley_graph::NodeId;
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces};
 use volley_model::reply::{LcpReply, LcpRow};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply};
 
 /// A pair, and Volley's end of the tap.
 struct LcpTapEntry {
@@ -143,10 +143,6 @@ impl LcpHandler {
 }
 
 impl Handler for LcpHandler {
-    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
-        None
-    }
-
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::Lcp = query else { return None };
         let pairs = self.pairs.rows(&self.interfaces.borrow());

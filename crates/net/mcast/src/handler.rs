@@ -10,7 +10,7 @@ use volley_fib::{Family, Fib, FibError, V4, V6};
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, Registry, driver};
 use volley_model::reply::{MrouteRow, MroutesReply, RouteOfGroup};
 use volley_model::{
-    Applied, Handler, ModelError, ObjectKind, Prefix, Query, Reply, Request, key_value, limits,
+    Applied, Handler, ModelError, ObjectKind, Prefix, Query, Reply, key_value, limits,
 };
 use volley_object::{FieldType, ObjectKey};
 use volley_tables::{Domain, Snap};
@@ -215,10 +215,6 @@ impl MrouteHandler {
 }
 
 impl Handler for MrouteHandler {
-    fn apply(&mut self, _: &Request) -> Option<Done> {
-        None
-    }
-
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         use volley_model::Family as Af;
         match query {

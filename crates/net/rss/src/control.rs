@@ -18,7 +18,7 @@ use volley_graph::{
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::RSS_INTERFACES;
 use volley_model::reply::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request, key_value};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, key_value};
 use volley_object::Object;
 use volley_tables::qsbr::Publisher;
 
@@ -574,10 +574,6 @@ fn handoff(report: &HandoffReport) -> HandoffRow {
 }
 
 impl Handler for RssHandler {
-    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
-        None
-    }
-
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::Rss = query else {
             return None;

@@ -123,15 +123,7 @@ impl Editor<'_> {
         let classes = volley_object::classes();
         let mut found = Vec::new();
         for class in classes.iter().filter(|class| class.loses()) {
-            let all = self.state.from(Key::Setting(ObjectKey::least_of(class)));
-            let same =
-                |(key, _): &(&Key, &Value)| matches!(key, Key::Setting(it) if it.class() == class);
-            let refers = |(_, value): &(&Key, &Value)| match value {
-                Value::Object(it) => it.refers_to("interface", interface),
-                _ => false,
-            };
-            let all = all.take_while(same).filter(refers);
-            found.extend(all.map(|(key, _)| key.clone()));
+            found.extend(self.state.referring(class, interface).cloned());
         }
         found
     }

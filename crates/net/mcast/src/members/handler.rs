@@ -8,7 +8,7 @@ use std::rc::Rc;
 use volley_fib::{V4, V6};
 use volley_iface::{Change, Interfaces, Registry, driver};
 use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
-use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request, key_value};
+use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, key_value};
 use volley_object::Object;
 
 /// Carries out requests of queriers.
@@ -99,10 +99,6 @@ impl MembersHandler {
 }
 
 impl Handler for MembersHandler {
-    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
-        None
-    }
-
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::Groups { family, interface } = query else {
             return None;

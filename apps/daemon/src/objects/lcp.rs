@@ -65,7 +65,7 @@ fn the_file_has_one_key_for_them() {
 }
 
 #[test]
-fn a_device_stands_on_the_tap_of_its_parent() {
+fn a_device_needs_the_tap_of_its_parent() {
     let said = refusal(&[PG, SUB, DEVICE]);
     assert!(said.contains("there is no lcp pg0"), "{said}");
     let said = refusal(&[PG, SUB, TAP, DEVICE, "lcp delete pg0"]);
@@ -91,7 +91,7 @@ fn a_device_stands_on_the_tap_of_its_parent() {
 }
 
 #[test]
-fn a_tap_that_changes_is_created_again_with_what_stands_on_it() {
+fn a_tap_that_changes_is_created_again_with_its_devices() {
     let other = "lcp create pg0 host-if x netns frr";
     let lines = steps(&[PG, TAP], other);
     assert_eq!(lines, ["lcp delete pg0", other]);

@@ -129,7 +129,7 @@ fn the_file_is_read_and_written() {
         (
             "accept = [\"pg1\"]",
             "accept = []",
-            "accept must have 1 at least",
+            "accept must have at least 1",
         ),
         (
             "accept = [\"pg1\"]",

@@ -1,51 +1,7 @@
 //! `show process`: what the kernel lets each thread of the daemon do.
 
+use rustix::thread::CapabilitySet;
 use volley_model::reply::{ProcessReply, ThreadRow};
-
-/// The capabilities by their bit.
-const CAPABILITIES: [&str; 41] = [
-    "chown",
-    "dac_override",
-    "dac_read_search",
-    "fowner",
-    "fsetid",
-    "kill",
-    "setgid",
-    "setuid",
-    "setpcap",
-    "linux_immutable",
-    "net_bind_service",
-    "net_broadcast",
-    "net_admin",
-    "net_raw",
-    "ipc_lock",
-    "ipc_owner",
-    "sys_module",
-    "sys_rawio",
-    "sys_chroot",
-    "sys_ptrace",
-    "sys_pacct",
-    "sys_admin",
-    "sys_boot",
-    "sys_nice",
-    "sys_resource",
-    "sys_time",
-    "sys_tty_config",
-    "mknod",
-    "lease",
-    "audit_write",
-    "audit_control",
-    "setfcap",
-    "mac_override",
-    "mac_admin",
-    "syslog",
-    "wake_alarm",
-    "block_suspend",
-    "audit_read",
-    "perfmon",
-    "bpf",
-    "checkpoint_restore",
-];
 
 /// A line of `/proc/.../status`.
 fn field<'a>(status: &'a str, name: &str) -> &'a str {
@@ -59,14 +15,12 @@ fn effective(status: &str, name: &str) -> u32 {
     second.and_then(|id| id.parse().ok()).unwrap_or_default()
 }
 
-/// What a set of capabilities holds.
+/// The names of the capabilities in a set, as capabilities(7) has them without `CAP_`.
 fn capabilities(set: &str) -> Vec<String> {
     let bits = u64::from_str_radix(set, 16).unwrap_or_default();
-    let held = CAPABILITIES
-        .iter()
-        .enumerate()
-        .filter(|(bit, _)| bits >> bit & 1 == 1);
-    held.map(|(_, name)| (*name).to_owned()).collect()
+    let held = CapabilitySet::from_bits_truncate(bits);
+    let names = held.iter_names();
+    names.map(|(name, _)| name.to_lowercase()).collect()
 }
 
 fn row(id: u32, status: &str) -> ThreadRow {

@@ -248,12 +248,8 @@ fn start_workers(
     engine: &EngineSettings,
     filter: &OfWorkers,
 ) -> Result<Rc<RefCell<WorkerThreads>>, RunError> {
-    let mut running = WorkerThreads::default();
-    let mut cores = engine.cores().into_iter();
-    for worker in workers {
-        let core = cores.next().map(|core| core as usize);
-        running.add(privileges::start_worker(worker, core, filter.clone())?);
-    }
+    let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
+    let running = privileges::start_workers(workers, cores, filter.clone())?;
     Ok(Rc::new(RefCell::new(running)))
 }
 

@@ -12,7 +12,7 @@ use rustix::thread::{
 };
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
-use volley_graph::{Worker, WorkerThread};
+use volley_graph::{Worker, WorkerThread, WorkerThreads};
 
 /// How long helper threads wait for more work.
 pub const HELPERS: Duration = Duration::from_millis(100);
@@ -49,7 +49,18 @@ pub fn without<T: Send + 'static>(
     done.map_err(|_| ended())?.map_err(failed)
 }
 
-/// Start a worker without capabilities, whose system calls are filtered from its first round on.
+/// Start workers without capabilities, whose system calls are filtered from their first round on.
+pub fn start_workers(
+    workers: Vec<Worker>,
+    cores: Vec<usize>,
+    filter: OfWorkers,
+) -> Result<WorkerThreads, RunError> {
+    let first = move || filter.put_on();
+    let started = without(move || WorkerThreads::start_with(workers, &cores, first))?;
+    Ok(started.map_err(crate::stack::StackError::Graph)?)
+}
+
+/// The same for one worker.
 pub fn start_worker(
     worker: Worker,
     core: Option<usize>,

@@ -96,9 +96,19 @@ pub struct WorkerThreads {
 impl WorkerThreads {
     /// Start each worker on a thread. `cores` pins them in order; a worker without an entry is not pinned.
     pub fn start(workers: Vec<Worker>, cores: &[usize]) -> Result<Self, GraphError> {
+        Self::start_with(workers, cores, || ())
+    }
+
+    /// The same; each thread calls `first` before its first round.
+    pub fn start_with(
+        workers: Vec<Worker>,
+        cores: &[usize],
+        first: impl FnOnce() + Clone + Send + 'static,
+    ) -> Result<Self, GraphError> {
         let mut running = WorkerThreads::default();
         for (nth, worker) in workers.into_iter().enumerate() {
-            let thread = WorkerThread::start(worker, cores.get(nth).copied())?;
+            let core = cores.get(nth).copied();
+            let thread = WorkerThread::start_with(worker, core, first.clone())?;
             running.threads.push(thread);
         }
         Ok(running)

@@ -3,6 +3,11 @@
 
 use volley_graph::GsoKind;
 
+/// Protocol number of TCP (IANA).
+pub(crate) const TCP: u8 = 6;
+/// Protocol number of UDP.
+const UDP: u8 = 17;
+
 /// The protocol of a super-segment; its number is the class of the [`GsoKind`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -13,6 +18,26 @@ pub enum GsoProtocol {
     Tcp6 = 1,
     /// UDP over either, one datagram for each segment.
     Udp = 2,
+}
+
+impl GsoProtocol {
+    /// Whether the segments are UDP datagrams, and not TCP segments.
+    #[inline(always)]
+    pub(crate) const fn is_udp(self) -> bool {
+        matches!(self, GsoProtocol::Udp)
+    }
+
+    /// Protocol number in the IP header.
+    #[inline(always)]
+    pub(crate) const fn number(self) -> u8 {
+        if self.is_udp() { UDP } else { TCP }
+    }
+
+    /// Where the checksum is, from the start of the layer-4 header.
+    #[inline(always)]
+    pub(crate) const fn checksum_offset(self) -> usize {
+        if self.is_udp() { 6 } else { 16 }
+    }
 }
 
 /// The type of a super-segment.

@@ -6,7 +6,7 @@
 //!
 //! Nothing of a request is believed: places are looked up in the packet's headers, and what does not fit is a drop.
 
-use crate::gso::GsoProtocol;
+use crate::gso::{GsoProtocol, TCP};
 use volley_graph::buf::DATA;
 use volley_graph::{BadOffload, Checksum, Gso, Isa, NodeId, Packet, PacketView, Replicator};
 use volley_wire::checksum::Sum;
@@ -44,9 +44,6 @@ pub(crate) struct HeaderOffsets {
 /// The most segments that one packet is cut into: a peer must not make work for thousands of packets with one.
 const MOST: usize = 2048;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     let word = bytes.get(at..at + 2)?;
     Some(u16::from_be_bytes([word[0], word[1]]))
@@ -76,11 +73,7 @@ pub(crate) fn header_offsets(
         (0x86dd, GsoProtocol::Tcp6 | GsoProtocol::Udp) => true,
         _ => return None,
     };
-    let proto = if protocol == GsoProtocol::Udp {
-        UDP
-    } else {
-        TCP
-    };
+    let proto = protocol.number();
     let version = first.get(l3)? >> 4;
     (version == if six { 6 } else { 4 }).then_some(())?;
     let (at, next) = match six {
@@ -93,8 +86,8 @@ pub(crate) fn header_offsets(
         (Some(sum), false) if six && usize::from(sum.start) > at => usize::from(sum.start),
         _ => return None,
     };
-    let offset = if proto == TCP { 16 } else { 6 };
-    let fits = |s: Checksum| usize::from(s.start) == l4 && s.offset == offset;
+    let offset = protocol.checksum_offset();
+    let fits = |s: Checksum| usize::from(s.start) == l4 && usize::from(s.offset) == offset;
     (at >= l3 + 20 && sum.is_none_or(fits)).then_some(())?;
     let l4_len = match proto {
         TCP => usize::from(first.get(l4 + 12)? >> 4) * 4,
@@ -203,12 +196,7 @@ impl Segmenter<'_> {
             GsoProtocol::Udp => put16(out, l4 + 4, l4_bytes),
             _ => self.tcp(&mut out[l4..], number, last),
         }
-        let at = l4
-            + if self.protocol == GsoProtocol::Udp {
-                6
-            } else {
-                16
-            };
+        let at = l4 + self.protocol.checksum_offset();
         put16(out, at, 0);
         let sum = self.join(self.pseudo(l4_bytes).bytes(&out[l4..l4 + l4_len]), sum);
         let value = match self.protocol {
@@ -247,11 +235,7 @@ impl Segmenter<'_> {
             direct,
             ..
         } = self.header_offsets;
-        let proto = if self.protocol == GsoProtocol::Udp {
-            UDP
-        } else {
-            TCP
-        };
+        let proto = self.protocol.number();
         if direct {
             let addresses = if six {
                 l3 + 8..l3 + 40

@@ -78,7 +78,8 @@ const STAGES: [(&str, bool, Work); 19] = [
 ];
 
 /// Stages of long runs only: one builds the standard library, another looks once more, slower, at what AddressSanitizer has
-/// seen, `outside` compiles the daemon for another workspace, the last is a usual run in a separate clone. A usual run has forty minutes, on two cores and from nothing.
+/// seen, `outside` compiles the daemon for another workspace, the last is a usual run in a separate clone. A usual run has
+/// forty minutes, on two cores and from nothing.
 const LONG: [&str; 4] = ["tsan", "memcheck", "outside", "fresh-clone"];
 
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.

@@ -81,7 +81,7 @@ impl Stack {
         let (_, mtu) = self.lcp_hardware(&pair.interface)?;
         let refuse = |why: String| ModelError::invalid(format!("lcp of {}", pair.interface), why);
         let Some(trunk) = self.lcp_tap_name(parent) else {
-            let why = "the 802.1Q device stands on the LCP tap of its parent, which has none: `lcp create";
+            let why = "an LCP tap with `vlan` is a device on the LCP tap of the parent interface, which has none: `lcp create";
             return Err(refuse(format!("{why} {parent} host-if ...` first")));
         };
         let row = match self.query(&Query::Interfaces {

@@ -40,7 +40,7 @@ impl Link {
         near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
     }
 
-    /// Addresses that somebody configured, or that are another's.
+    /// Addresses that are configured, or those of the interface whose addresses are used.
     pub(crate) fn own_addresses(&self) -> impl Iterator<Item = IfAddress> {
         let own = |a: &IfAddress| !self.automatic.contains(a);
         self.addresses.iter().copied().filter(own)

@@ -37,7 +37,7 @@ impl Link<'_> {
             || groups.any(|group| group == to)
     }
 
-    /// Whether a solicitation is answered for somebody else. One from nobody asks whether an address is free.
+    /// Whether the router answers a solicitation as a proxy. One from the unspecified address asks whether an address is free.
     pub(crate) fn answers_for(&self, table: &IfTable, found: &Found) -> bool {
         table.has(self.way.rx, Flag::ProxyNeighbors)
             && found.flags.is_none()

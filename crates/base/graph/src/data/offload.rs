@@ -109,8 +109,8 @@ impl Offload {
         gso: None,
     };
 
-    /// What a word of [`Col::Offload`] needs somebody to be able to do, as bits: 0 a checksum, then classes of [`GsoKind`]; 4
-    /// what no device does: segments whose checksum nobody asked for.
+    /// What a device must be able to do for a word of [`Col::Offload`], as bits: 0 a checksum, then classes of [`GsoKind`]; 4
+    /// what no device does: segments without a checksum to be finished.
     #[inline(always)]
     pub fn needs(word: u32) -> u32 {
         let (kind, sum) = (word >> 28 & 3, word >> 31);

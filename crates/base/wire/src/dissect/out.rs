@@ -51,7 +51,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// What stands at the place reached.
+/// What is at the place reached.
 pub(super) enum Next<'a> {
     Ethernet(Kept<'a>),
     Type(EtherType, Kept<'a>),

@@ -26,7 +26,7 @@ pub struct Neighbor {
     pub mac: [u8; 6],
     /// Whether it may have a host route (false = "no fib entry").
     pub host_route: bool,
-    /// Whether somebody learned it, rather than the operator said it.
+    /// Whether the address was learned from packets, and not configured.
     pub learned: bool,
 }
 

@@ -148,8 +148,8 @@ impl ListKey {
     }
 }
 
-/// The paths of an operator's route: a host that is on an interface is its own next hop. Otherwise its route would stand in
-/// the way of the one that its neighbour entry gives it.
+/// The paths of a configured route: a host that is on an interface is its own next hop. Otherwise the route would hide the
+/// host route of the neighbour entry.
 pub(crate) fn host_paths<F: Family>(
     prefix: Prefix<F>,
     source: Source,

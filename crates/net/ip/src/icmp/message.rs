@@ -5,7 +5,7 @@ use volley_graph::PacketView;
 /// The longest error message, with its IP header.
 pub(crate) const LONGEST: usize = 1280;
 
-/// Why a packet goes no further, as far as its sender is told.
+/// Why a packet is dropped, as an ICMP error reports it to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorReason {
     /// Its hops are used up.
@@ -18,7 +18,7 @@ pub enum ErrorReason {
     Prohibited,
     /// It is for the router, which does not speak its protocol.
     Protocol,
-    /// It is for the router, where nobody listens on its port.
+    /// It is for the router, which has no listener on its port.
     Port,
     /// It does not fit the next link, and must not be fragmented.
     TooBig,

@@ -18,8 +18,8 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     const ICMP_INPUT: &'static str;
     /// Name of the node that answers echo requests.
     const ICMP_ECHO: &'static str;
-    /// Where messages for the router go: to the drop, to be answered, to whoever
-    /// waits for answers, to the kernel, to neighbour discovery.
+    /// Where messages for the router go: to the drop, to be answered, to `ping` and other listeners for answers, to the kernel,
+    /// to neighbour discovery.
     const ICMP_EDGES: &'static [&'static str];
     /// Type of an echo request.
     const ECHO_REQUEST: u8;
@@ -30,7 +30,7 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
 
     /// Source and destination.
     fn ends(header: &[u8]) -> Option<(Self::Addr, Self::Addr)>;
-    /// Why nobody may be told about this packet, whatever happened to it.
+    /// Why no ICMP error about this packet may be sent, whatever happened to it.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn silence(packet: &PacketView<'_>) -> Option<Suppressed>;
@@ -55,7 +55,7 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     ) -> usize;
     /// Name of the node that tells senders of better first hops.
     const REDIRECT: &'static str;
-    /// An address that an IPv4-mapped or IPv6 one stands for; none for what is of the other family.
+    /// The address of an IPv4-mapped or IPv6 address; none for one of the other family.
     fn mapped(octets: [u8; 16]) -> Option<Self::Addr>;
     /// Where a redirect comes from, on an interface with these addresses and this MAC address; `near` is the one whose network
     /// the receiver is in.
@@ -73,7 +73,7 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     /// Turn an echo request into its answer: returns how many bytes at its start are no longer part of it, or none where
     /// there is no echo request.
     fn echo(packet: &mut [u8]) -> Option<usize>;
-    /// Whether a type is one of neighbour discovery that somebody here reads.
+    /// Whether a type is one of neighbour discovery that the router reads.
     fn is_neighbor(kind: u8) -> bool;
     /// Whether a type is one of errors, or of what is treated like one: none is sent about them.
     fn is_error(kind: u8) -> bool;

@@ -13,13 +13,13 @@ pub(crate) struct Advertiser {
     pub settings: RouterAdvertisement,
     /// Configured prefixes.
     pub named: Vec<AdvertisedPrefix>,
-    /// None while the interface is down, has no IPv6 address, or leads to nobody.
+    /// None while the interface is down, has no IPv6 address, or has no neighbours by its kind.
     pub schedule: Option<Schedule>,
     pub sent: u64,
     pub solicited: u64,
     /// Advertisements of other routers that differ from what is said here.
     pub inconsistent: u64,
-    /// Differences that the operator was told of.
+    /// Differences that are in the log already.
     pub told: BTreeSet<(Ipv6Addr, &'static str)>,
 }
 

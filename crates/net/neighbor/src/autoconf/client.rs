@@ -7,7 +7,7 @@ use volley_model::IfAddress;
 /// An interface that configures itself.
 pub(crate) struct Client {
     pub default_route: bool,
-    /// None while the interface is down, uses another's addresses, or leads to nobody.
+    /// None while the interface is down, uses another interface's addresses, or has no neighbours by its kind.
     pub state: Option<State>,
     /// Addresses that the FIB got.
     pub given: BTreeSet<IfAddress>,

@@ -3,7 +3,7 @@
 use crate::entry::Mac;
 use std::net::Ipv6Addr;
 
-/// Prefixes of one advertisement that are looked at.
+/// Prefixes of one advertisement that are used, at most.
 pub const PREFIXES: usize = 16;
 /// A prefix that a router advertises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -65,7 +65,7 @@ impl Control {
         ways != before
     }
 
-    /// The operator is told of routers that answered once, and do no more; and when they do again.
+    /// Logs a default router that stops answering, and one that answers again.
     fn tell_of_router(&mut self, iface: u32, router: Ipv6Addr, (was, is): (Reach, Reach)) {
         match (was, is) {
             (Reach::Known { answered: true }, Reach::Silent { .. }) => {

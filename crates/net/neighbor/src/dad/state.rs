@@ -11,11 +11,11 @@ pub(crate) enum State {
     Tentative { left: u32, at: u64 },
     /// Another station has it.
     Duplicate(Mac),
-    /// Nobody said a word.
+    /// No other host has answered.
     Good,
 }
 
-/// Addresses of one interface that are looked at.
+/// Addresses of one interface that duplicate address detection tests.
 #[derive(Debug)]
 pub(crate) struct Probing {
     pub probes: u32,

@@ -441,7 +441,7 @@ fn a_set_is_in_order_and_has_nothing_twice() {
     for few in ["", r#","ends":[]"#] {
         let said = of(&format!(r#"{{"class":"test_wire","to":"192.0.2.1"{few}}}"#)).unwrap_err();
         assert!(
-            said.contains("ends is missing") || said.contains("ends must have 1 at least"),
+            said.contains("ends is missing") || said.contains("ends must have at least 1"),
             "{said}"
         );
     }

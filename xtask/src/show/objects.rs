@@ -97,9 +97,9 @@ fn sources(home: &Home, dirs: &[String]) -> Result<Vec<Source>, String> {
     Ok(all)
 }
 
-/// Whether a word of code, such as `MemifSocket` or `memif_socket`, has a part.
+/// Whether a word of code, such as `MemifSocket` or `memif_sockets`, has a part, in singular or plural.
 fn has_part(word: &str, part: &str) -> bool {
-    let is_it = |it: &String| it.trim_end_matches('s') == part.trim_end_matches('s');
+    let is_it = |it: &String| it == part || it.strip_suffix('s') == Some(part);
     words(word).iter().any(is_it)
 }
 

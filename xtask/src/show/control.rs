@@ -139,7 +139,7 @@ fn test(sitting: &Sitting<'_>, name: &str, kills: &str) -> Result<String, String
 }
 
 /// The output of one test of the daemon, as built for use.
-fn test_of(
+pub(super) fn test_of(
     sitting: &Sitting<'_>,
     file: &str,
     name: &str,
@@ -166,7 +166,7 @@ fn test_of(
     }
 }
 
-fn line<'t>(text: &'t str, part: &str) -> Option<&'t str> {
+pub(super) fn line<'t>(text: &'t str, part: &str) -> Option<&'t str> {
     text.lines().find(|line| line.contains(part))
 }
 
@@ -209,7 +209,7 @@ fn seconds(text: &str) -> Option<f64> {
     line.split(": ").nth(1)?.split(' ').next()?.parse().ok()
 }
 
-fn timed(sitting: &Sitting<'_>, name: &str, bar: f64) -> Outcome {
+pub(super) fn timed(sitting: &Sitting<'_>, name: &str, bar: f64) -> Outcome {
     let judged = test(sitting, name, "").and_then(|text| {
         let figure = seconds(&text).ok_or("the test printed no figure")?;
         let traffic = line(&text, "traffic:").unwrap_or_default();

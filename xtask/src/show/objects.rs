@@ -1,7 +1,7 @@
 //! The items of "One definition per object".
 
 use super::house::words;
-use super::{Item, Work, item};
+use super::{Item, Sitting, Work, at_most, control, item};
 use crate::home::Home;
 use crate::report::Outcome;
 use crate::run::Program;
@@ -47,6 +47,9 @@ const NAMES: [&str; 27] = [
     "route",
 ];
 
+/// Most bytes of memory for a route of the control side.
+const BYTES: f64 = 400.0;
+
 pub const ITEMS: &[Item] = &[
     item(
         "closed",
@@ -77,6 +80,26 @@ pub const ITEMS: &[Item] = &[
         "cost",
         "files and lines outside its crate that DHCP relay needed, pages and Cargo.lock not counted",
         Work::Look(|home| Outcome::of(cost(home, "crates/net/dhcp-relay"))),
+    ),
+    item(
+        "commit-10000",
+        "10,000 objects committed with traffic undisturbed",
+        Work::Call(|sitting| control::timed(sitting, "ten_thousand_objects", 2.0)),
+    ),
+    item(
+        "routes-100000",
+        "100,000 routes in one transaction with traffic undisturbed",
+        Work::Call(|sitting| control::timed(sitting, "a_hundred_thousand_routes", 3.0)),
+    ),
+    item(
+        "routes-100000-http",
+        "a request for each of 100,000 routes in one transaction of the HTTP interface",
+        Work::Call(|sitting| bulk(sitting, "a_request_for_each", "100000", 3.0)),
+    ),
+    item(
+        "routes-1M",
+        "a million routes in one transaction of the HTTP interface: time, memory a route",
+        Work::Call(|sitting| bulk(sitting, "routes_of_one", "1000000", 20.0)),
     ),
     item(
         "dhcp-relay-unit",
@@ -129,6 +152,25 @@ fn closed(home: &Home) -> Result<String, String> {
         0 => Ok(text),
         _ => Err(text),
     }
+}
+
+/// Seconds and bytes a route of the test `bulk_routes`; the memory of the process, of which the FIB has a part.
+fn bulk(sitting: &Sitting<'_>, name: &str, routes: &str, bar: f64) -> Outcome {
+    let text = control::test_of(sitting, "bulk_routes", name, ("VOLLEY_ROUTES", routes));
+    let judged = text.and_then(|text| {
+        let [seconds, bytes] = bulk_figures(&text).ok_or("the test printed no figures")?;
+        at_most(seconds, bar, "s").and_then(|time| {
+            at_most(bytes, BYTES, "bytes a route").map(|memory| format!("{time}; {memory}"))
+        })
+    });
+    Outcome::of(judged)
+}
+
+/// The two figures of a line such as `1000 routes, one request: 1.5 s, 300 bytes a route`.
+fn bulk_figures(text: &str) -> Option<[f64; 2]> {
+    let line = control::line(text, "bytes a route")?;
+    let (time, memory) = line.split(": ").nth(1)?.split_once(" s, ")?;
+    Some([time.parse().ok()?, memory.split(' ').next()?.parse().ok()?])
 }
 
 fn size(home: &Home) -> Result<String, String> {
@@ -223,6 +265,14 @@ mod tests {
         for word in ["start", "Taps", "tapestry", "escape"] {
             assert_eq!(has_part(word, "tap"), word == "Taps", "{word}");
         }
+    }
+
+    #[test]
+    fn figures_of_many_routes_are_found() {
+        let text = "running\ntest it ... 1000 routes, one request: 1.250 s, 300 bytes a route\n\
+            1000 routes removed: 0.5 s, 20 bytes a route are left\n";
+        assert_eq!(bulk_figures(text), Some([1.25, 300.0]));
+        assert_eq!(bulk_figures("nothing"), None);
     }
 
     #[test]

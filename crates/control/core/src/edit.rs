@@ -4,8 +4,8 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Request,
-    Route, RouteLoad, RouteSource, Switch,
+    AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix,
+    Request, Route, RouteBatch, RouteLoad, RouteSource, Switch,
 };
 use volley_object::Instance;
 
@@ -100,6 +100,7 @@ impl Editor<'_> {
                 Ok(())
             }),
             Request::RouteDel(route) => self.routes(route, Editor::route_del),
+            Request::Routes(batch) => self.route_batch(batch),
             Request::RouteLoad(load) => {
                 self.load(load);
                 Ok(())
@@ -302,20 +303,32 @@ impl Editor<'_> {
         self.put(Key::Addresses(interface.to_owned()), value);
     }
 
-    fn routes(&mut self, route: &Route, each: impl Fn(&mut Self, Key, &[Path]) -> Done) -> Done {
-        let own = |s| {
-            matches!(
-                s,
-                RouteSource::Static | RouteSource::File | RouteSource::Dynamic
-            )
+    /// Many routes of one source: each has a set of paths from now on, or is gone.
+    fn route_batch(&mut self, batch: &RouteBatch) -> Done {
+        own_source(batch.source)?;
+        let sets = batch.sets.iter();
+        let sets: Vec<Value> = sets
+            .map(|paths| paths_value(normal(batch.table, paths.clone())))
+            .map(|paths| self.state.share_paths(paths))
+            .collect();
+        let key = |prefix: Prefix| {
+            Key::Route(RouteKey {
+                source: batch.source,
+                table: batch.table,
+                prefix,
+            })
         };
-        if !own(route.source) {
-            let why = "the FIB makes these routes itself; use static";
-            return Err(ModelError::invalid(
-                format!("source {}", route.source.name()),
-                why,
-            ));
+        for (prefix, set) in &batch.put {
+            self.put(key(*prefix), sets.get(*set as usize).cloned());
         }
+        for prefix in &batch.gone {
+            self.route_del(key(*prefix), &[])?;
+        }
+        Ok(())
+    }
+
+    fn routes(&mut self, route: &Route, each: impl Fn(&mut Self, Key, &[Path]) -> Done) -> Done {
+        own_source(route.source)?;
         let paths = normal(route.table, route.paths.clone());
         for step in 0..route.count {
             let prefix = route.prefix.step(step).ok_or_else(|| {
@@ -408,6 +421,18 @@ impl Editor<'_> {
         }
         Ok(())
     }
+}
+
+/// Checks that routes of a source are configured, not made by the FIB.
+fn own_source(source: RouteSource) -> Done {
+    if source.is_own() {
+        return Ok(());
+    }
+    let why = "the FIB makes these routes itself; use static";
+    Err(ModelError::invalid(
+        format!("source {}", source.name()),
+        why,
+    ))
 }
 
 /// A path that names its route's own table says nothing by it.

@@ -10,6 +10,7 @@
 //! and what was refused has changed nothing. Nothing here panics, and nothing here knows a feature or a driver.
 #![forbid(unsafe_code)]
 
+mod batch;
 mod core;
 mod edit;
 mod events;

@@ -1,12 +1,13 @@
 //! From what changed to the requests that make it so: removals down the order of dependence, then everything else up.
 
+use crate::batch::Steps;
 use crate::key::{Key, RouteKey, Value, needs, parts_of};
 use crate::make::{self, create_interface};
 use crate::state::{Changes, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use volley_model::{
-    IfAddress, InterfaceKind, ModelError, Path, Prefix, Request, Route, RouteLoad, RouteSource,
+    IfAddress, InterfaceKind, ModelError, Path, Request, Route, RouteLoad, RouteSource,
 };
 use volley_object::{Class, Classes, Instance, ObjectKey};
 
@@ -59,15 +60,15 @@ pub(crate) fn interrupted(now: &State, changes: &Changes) -> Vec<Key> {
 /// The way from the state before `changes` to `now`.
 pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     let planner = Planner::new(now, changes);
-    let mut steps = Vec::new();
-    for key in planner.touched.keys().rev() {
-        planner.remove(key, &mut steps);
+    let mut steps = Steps::default();
+    for (key, before) in planner.touched.iter().rev() {
+        planner.remove(key, *before, &mut steps);
     }
-    for key in planner.touched.keys() {
-        planner.bring(key, &mut steps);
+    for (key, before) in &planner.touched {
+        planner.bring(key, *before, &mut steps);
     }
     Plan {
-        steps: join_routes(steps),
+        steps: steps.finish(),
         interrupted: planner.interrupted(),
     }
 }
@@ -267,8 +268,8 @@ impl<'a> Planner<'a> {
     }
 
     /// The removal of an object, as far as it is removed.
-    fn remove(&self, key: &Key, steps: &mut Vec<Step>) {
-        let Some(Some(before)) = self.touched.get(key).copied() else {
+    fn remove(&self, key: &Key, before: Option<&Value>, steps: &mut Steps) {
+        let Some(before) = before else {
             return;
         };
         if let Key::Addresses(name) = key {
@@ -286,6 +287,9 @@ impl<'a> Planner<'a> {
             && self.interface_is_made(name)
         {
             return;
+        }
+        if let Key::Route(route) = key {
+            return steps.route(route, paths(Some(before)), None);
         }
         let get = |key: &Key| self.before(key);
         let undo = match key {
@@ -344,7 +348,7 @@ impl<'a> Planner<'a> {
         (new, if again { 0 } else { Self::kept(old, new) })
     }
 
-    fn remove_addresses(&self, name: &str, before: &Value, steps: &mut Vec<Step>) {
+    fn remove_addresses(&self, name: &str, before: &Value, steps: &mut Steps) {
         let old = Self::addresses(Some(before));
         let (new, kept) = self.new_and_kept(name, old);
         let gone: Vec<IfAddress> = old
@@ -376,9 +380,8 @@ impl<'a> Planner<'a> {
     }
 
     /// The creation or change of an object, as far as it is there now.
-    fn bring(&self, key: &Key, steps: &mut Vec<Step>) {
-        let before = self.touched.get(key).copied().flatten();
-        let before = before.filter(|_| !self.again.contains(key));
+    fn bring(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
+        let before = was.filter(|_| !self.again.contains(key));
         let Some(now) = self.now.get(key) else {
             return;
         };
@@ -395,7 +398,7 @@ impl<'a> Planner<'a> {
                 }
             }
             (Key::Addresses(name), _) => {
-                let old = Self::addresses(self.touched.get(key).copied().flatten());
+                let old = Self::addresses(was);
                 let (new, kept) = self.new_and_kept(name, old);
                 for &address in &new[kept..] {
                     let interface = || name.clone();
@@ -420,6 +423,7 @@ impl<'a> Planner<'a> {
                     steps.push(Step { request, undo });
                 }
             }
+            (Key::Route(route), _) => steps.route(route, paths(before), paths(Some(now))),
             (Key::Setting(it), _) if it.class().loses() => {
                 match before.map(|before| self.left_of(key, before)) {
                     Some(Some(kept)) => steps.extend(Self::losing_step(&kept, now)),
@@ -430,7 +434,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn bring_plain(&self, key: &Key, before: Option<&Value>, now: &Value, steps: &mut Vec<Step>) {
+    fn bring_plain(&self, key: &Key, before: Option<&Value>, now: &Value, steps: &mut Steps) {
         let get = |key: &Key| self.before(key);
         let undo = match before {
             None => make::remove(key, now).into_iter().collect(),
@@ -447,53 +451,11 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Runs of neighbouring prefixes that are treated alike become one request each.
-fn join_routes(steps: Vec<Step>) -> Vec<Step> {
-    let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
-    for step in steps {
-        if !joined.last_mut().is_some_and(|last| take_in(last, &step)) {
-            joined.push(step);
-        }
+fn paths(value: Option<&Value>) -> Option<&Arc<Vec<Path>>> {
+    match value {
+        Some(Value::Paths(paths)) => Some(paths),
+        _ => None,
     }
-    joined
-}
-
-/// Adds the route of `next` to the run of `last`, when it stands right behind or right before it.
-fn take_in(last: &mut Step, next: &Step) -> bool {
-    let ([undo], [next_undo]) = (&mut last.undo[..], &next.undo[..]) else {
-        return false;
-    };
-    let run = run_of(&mut last.request, &next.request);
-    let undo = run_of(undo, next_undo);
-    let (Some((run, first)), Some((undo, _))) = (run, undo) else {
-        return false;
-    };
-    for route in [run, undo] {
-        route.prefix = first;
-        route.count += 1;
-    }
-    true
-}
-
-/// The run to add a route to, and the first prefix that it then has.
-fn run_of<'r>(last: &'r mut Request, next: &Request) -> Option<(&'r mut Route, Prefix)> {
-    let (run, one) = match (last, next) {
-        (Request::RouteAdd(a), Request::RouteAdd(b)) => (a, b),
-        (Request::RouteDel(a), Request::RouteDel(b)) => (a, b),
-        _ => return None,
-    };
-    let alike = run.table == one.table
-        && run.source == one.source
-        && run.count < *volley_model::limits::ROUTE_COUNT.end()
-        && run.paths == one.paths;
-    let first = if run.prefix.step(run.count) == Some(one.prefix) {
-        run.prefix
-    } else if one.prefix.step(1) == Some(run.prefix) {
-        one.prefix
-    } else {
-        return None;
-    };
-    alike.then_some((run, first))
 }
 
 /// A route of a key.
@@ -507,17 +469,50 @@ pub(crate) fn route(key: &RouteKey, paths: &[Path]) -> Route {
     }
 }
 
-/// The requests that lead from nothing to a state.
+/// The requests that lead from nothing to a state. Neighbouring prefixes with the same paths are one request.
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
         ..Changes::default()
     };
-    plan(state, &nothing)
-        .steps
-        .into_iter()
-        .map(|step| step.request)
-        .collect()
+    let mut all = Vec::new();
+    for step in plan(state, &nothing).steps {
+        match step.request {
+            Request::RouteAdd(route) => add_route(route, &mut all),
+            Request::Routes(batch) => {
+                for (prefix, set) in batch.put {
+                    let paths = batch.sets[set as usize].clone();
+                    let (table, source) = (batch.table, batch.source);
+                    let one = Route::new(prefix, paths);
+                    add_route(
+                        Route {
+                            table,
+                            source,
+                            ..one
+                        },
+                        &mut all,
+                    );
+                }
+            }
+            other => all.push(other),
+        }
+    }
+    all
+}
+
+/// Adds one route, to the run of neighbouring prefixes with the same paths when there is one.
+fn add_route(route: Route, all: &mut Vec<Request>) {
+    match all.last_mut() {
+        Some(Request::RouteAdd(run))
+            if run.prefix.step(run.count) == Some(route.prefix)
+                && (run.source, run.table) == (route.source, route.table)
+                && run.paths == route.paths
+                && run.count < *volley_model::limits::ROUTE_COUNT.end() =>
+        {
+            run.count += 1;
+        }
+        _ => all.push(Request::RouteAdd(route)),
+    }
 }
 
 /// What an interface kind is called.

@@ -1,6 +1,7 @@
 //! The desired state: every configured object under its key, and who needs whom.
 
 use crate::key::{Key, Value, is_built_in, needs, parts_of};
+use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -28,7 +29,10 @@ impl Eq for State {}
 /// What edits did to a state: what each object touched was before, none = not there.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    pub(crate) before: BTreeMap<Key, Option<Value>>,
+    ///
+    /// The map is two blocks of memory, in the order of the requests, which often is that of the keys. The nodes of a tree
+    /// would lie between those of the state, and leave holes there when they are freed.
+    pub(crate) before: IndexMap<Key, Option<Value>>,
     /// Objects that were asked for again, as they are: they are made anew.
     pub(crate) again: BTreeSet<Key>,
     /// Addresses of interfaces that are added to, so that each is found at once.
@@ -43,7 +47,9 @@ impl Changes {
 
     /// The objects touched, in order of dependence, with what they were.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Option<Value>)> {
-        self.before.iter()
+        let mut all: Vec<_> = self.before.iter().collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all.into_iter()
     }
 }
 
@@ -148,21 +154,23 @@ impl State {
 
     /// Puts an object there (none: takes it away) and returns what was there.
     pub(crate) fn swap(&mut self, key: &Key, value: Option<Value>) -> Option<Value> {
-        let before = self.objects.remove(key);
+        let before = match value {
+            Some(value) => {
+                self.count(key, &value, true);
+                let value = self.share_paths(value);
+                self.objects.insert(key.clone(), value)
+            }
+            None => self.objects.remove(key),
+        };
         if let Some(before) = &before {
             self.count(key, before, false);
             self.drop_paths(before);
-        }
-        if let Some(value) = value {
-            self.count(key, &value, true);
-            let value = self.share_paths(value);
-            self.objects.insert(key.clone(), value);
         }
         before
     }
 
     /// The value, with the copy of its paths that other routes have.
-    fn share_paths(&mut self, value: Value) -> Value {
+    pub(crate) fn share_paths(&mut self, value: Value) -> Value {
         let Value::Paths(paths) = value else {
             return value;
         };
@@ -222,8 +230,17 @@ impl State {
 
     /// Checks that what changed needs nothing that is not there.
     pub fn check(&self, changes: &Changes) -> Result<(), ModelError> {
-        for (key, before) in &changes.before {
+        // Routes of a table with the same paths need the same: one of them is checked.
+        let mut checked = HashSet::new();
+        for (key, before) in changes.iter() {
             match (before, self.objects.get(key)) {
+                (_, Some(Value::Paths(paths)))
+                    if let Key::Route(route) = key
+                        && !checked.insert((
+                            Arc::as_ptr(paths),
+                            route.table,
+                            route.prefix.family(),
+                        )) => {}
                 (_, Some(value)) => self.check_one(key, value)?,
                 (Some(_), None) if self.is_needed(key) => return Err(self.in_use(key)),
                 _ => {}

@@ -237,7 +237,7 @@ fn a_group_is_done_in_order_of_dependence() {
         "create packet-generator interface pg0",
         "set interface ip table pg0 7",
         "set interface ip address pg0 192.0.2.1/24",
-        "ip route add 10.0.0.0/24 count 2 via pg0",
+        "set 2 and remove 0 IPv4 routes of source static in table 0",
         "set interface state pg0 up",
     ];
     assert_eq!(said(&told), wanted);

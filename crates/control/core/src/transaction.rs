@@ -328,6 +328,8 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
             state.is_needed(&key) || changes && separate
         }
         Request::Set(object) => reaches(object.class()),
+        // Many routes are many steps, between which other work has its turn.
+        Request::Routes(batch) => batch.len() > crate::batch::MOST,
         Request::Unset(key) => reaches(key.class()),
         _ => false,
     }

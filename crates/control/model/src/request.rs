@@ -4,6 +4,7 @@ use crate::addr::{Family, IfAddress};
 use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
 use crate::route::{Route, RouteLoad};
+use crate::route_batch::RouteBatch;
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
 use schemars::JsonSchema;
@@ -92,6 +93,8 @@ pub enum Request {
     RouteReplace(Route),
     /// Take paths away from a route, or the whole route when no path is given.
     RouteDel(Route),
+    /// Set and remove many routes of one source.
+    Routes(RouteBatch),
     /// Load routes from a file, as source `file`.
     RouteLoad(RouteLoad),
     /// Take away all routes of source `file` of a table, both families.

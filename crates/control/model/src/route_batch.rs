@@ -1,22 +1,31 @@
-//! Many routes of one source at once, as programs that mirror a routing table hand them to the FIB.
+//! Many routes of one source at once: a program that has a routing table hands it over in few requests.
 
 use crate::addr::{Family, Prefix};
 use crate::route::{Path, RouteSource};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What becomes of many routes of one source at once. For programs: the command line has no words for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Routes of one source in one table, many at once. The routes name their paths by number, so that paths which many routes
+/// have are written once. The command line has no words for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RouteBatch {
-    /// IP version.
+    /// IP version of all prefixes.
     pub family: Family,
-    /// IP table.
+    /// IP table (VRF).
+    #[serde(default)]
     pub table: u32,
-    /// Whose routes they are.
+    /// Source of the routes.
+    #[serde(default)]
     pub source: RouteSource,
-    /// Sets of paths that the routes name.
+    /// Sets of paths: set 0 is the first.
+    #[serde(default)]
     pub sets: Vec<Vec<Path>>,
-    /// Prefixes that have the paths of a set from now on; a prefix is named once.
+    /// Prefixes, each with the number of the set of paths that its route has from now on.
+    #[serde(default)]
     pub put: Vec<(Prefix, u32)>,
-    /// Prefixes whose route goes.
+    /// Prefixes whose route is removed.
+    #[serde(default)]
     pub gone: Vec<Prefix>,
 }
 
@@ -27,4 +36,28 @@ pub struct RouteSet {
     pub sets: Vec<Vec<Path>>,
     /// Prefixes in no order, each with its set.
     pub routes: Vec<(Prefix, u32)>,
+}
+
+impl RouteBatch {
+    /// A batch without routes.
+    pub fn new(family: Family, table: u32, source: RouteSource) -> RouteBatch {
+        RouteBatch {
+            family,
+            table,
+            source,
+            sets: Vec::new(),
+            put: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    /// Number of routes.
+    pub fn len(&self) -> usize {
+        self.put.len() + self.gone.len()
+    }
+
+    /// Whether there is no route.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }

@@ -110,6 +110,15 @@ impl Display for Request {
             Request::RouteAdd(route) => write!(f, "ip route add {route}"),
             Request::RouteReplace(route) => write!(f, "ip route replace {route}"),
             Request::RouteDel(route) => write!(f, "ip route del {route}"),
+            Request::Routes(batch) => write!(
+                f,
+                "set {} and remove {} {} routes of source {} in table {}",
+                batch.put.len(),
+                batch.gone.len(),
+                batch.family,
+                batch.source.name(),
+                batch.table
+            ),
             Request::RouteLoad(load) => write!(f, "ip route load {load}"),
             Request::RouteUnload { table } => {
                 f.write_str("ip route unload")?;

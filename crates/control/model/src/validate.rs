@@ -1,12 +1,13 @@
 //! Checks of requests that need no state: ranges, name syntax, families that fit, what must be there together.
 
-use crate::addr::{Family, IfAddress};
+use crate::addr::{Family, IfAddress, Prefix};
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::{InterfaceKind, InterfaceSpec, PcapFiles, Repeat};
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
+use crate::route_batch::RouteBatch;
 use crate::stream::{
     Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
 };
@@ -72,6 +73,7 @@ impl Request {
                 some_path(route).and_then(|()| route.validate())
             }
             Request::RouteDel(route) => route.validate(),
+            Request::Routes(batch) => batch.validate(),
             Request::RouteLoad(load) => load.validate(),
             Request::StreamNew(spec) => spec.validate(),
             Request::StreamEnable { name: Some(name) }
@@ -297,6 +299,38 @@ impl Path {
             PathTarget::Interface(name) => interface(name),
             _ => Ok(()),
         }
+    }
+}
+
+impl RouteBatch {
+    fn validate(&self) -> Check {
+        for (number, paths) in self.sets.iter().enumerate() {
+            let what = || format!("set {number} of paths");
+            if paths.is_empty() {
+                let why = "it has no path: give a path, or list the prefixes in `gone`";
+                return Err(ModelError::invalid(what(), why));
+            }
+            if paths.len() > limits::PATHS {
+                let (asked, limit) = (paths.len() as u64, limits::PATHS as u64);
+                return Err(ModelError::limit(what(), asked, limit));
+            }
+            let mut each = paths.iter();
+            each.try_for_each(|path| path.validate(Some(self.family)))?;
+        }
+        let all = self.put.iter().map(|(prefix, _)| prefix).chain(&self.gone);
+        if let Some(other) = all.into_iter().find(|it| it.family() != self.family) {
+            let why = format!("all prefixes of a request `routes` are {}", self.family);
+            return Err(ModelError::invalid(format!("prefix {other}"), why));
+        }
+        let missing = |(_, set): &&(Prefix, u32)| self.sets.get(*set as usize).is_none();
+        if let Some((prefix, set)) = self.put.iter().find(missing) {
+            let why = format!(
+                "there is no set {set} of paths: `sets` has {}",
+                self.sets.len()
+            );
+            return Err(ModelError::invalid(format!("prefix {prefix}"), why));
+        }
+        Ok(())
     }
 }
 

@@ -5,13 +5,13 @@ use volley_model::{self as model, ModelError, RouteBatch, RouteSet};
 
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
-use crate::source::{Fib, Path, Side, Source};
+use crate::source::{Fib, Path, Side, Source, Via};
 
 /// Routes of a batch up to which one after the other is quicker than all together.
 const FEW: usize = 16;
 
 impl Fib {
-    /// Carries a batch out: its sets and prefixes are checked first, then everything is done. Returns how many routes changed.
+    /// Carries a batch out: all of it, or nothing and an error. Returns how many routes changed.
     pub fn route_batch(&mut self, batch: &RouteBatch) -> Result<u64, ModelError> {
         match batch.family {
             Af::V4 => self.batch_in::<V4>(batch),
@@ -37,16 +37,18 @@ impl Fib {
             let why = "a prefix is of the other family, or names a set that is not there";
             return Err(ModelError::invalid("a batch of routes", why));
         };
+        let put = match rows.len() > FEW && !has_hosts::<F>(&sets, &rows) {
+            true => self
+                .load::<F>(batch.table, batch.source, &sets, &rows)
+                .map(|_| rows.len() as u64),
+            false => self.put_each::<F>(index, batch.source, &sets, &rows),
+        };
+        let put = self.said(put)?;
+        // What is removed needs no room: from here on nothing can fail.
         let removed = gone
             .into_iter()
-            .map(|p| self.remove_in(index, p, batch.source));
-        let removed = removed.filter(|removed| *removed).count();
-        if rows.len() > FEW {
-            let done = self.load::<F>(batch.table, batch.source, &sets, &rows);
-            return self.said(done).map(|_| (rows.len() + removed) as u64);
-        }
-        let done = self.put_each::<F>(index, batch.source, &sets, &rows);
-        self.said(done).map(|put| put + removed as u64)
+            .filter(|prefix| self.remove_in(index, *prefix, batch.source));
+        Ok(put + removed.count() as u64)
     }
 
     fn put_each<F: Side>(
@@ -56,10 +58,18 @@ impl Fib {
         sets: &[Vec<Path>],
         rows: &[(F::Addr, u8, u32)],
     ) -> Result<u64, FibError> {
-        let mut changed = 0;
+        let (mut changed, mut undo) = (0, Vec::with_capacity(rows.len()));
         for &(addr, len, set) in rows {
             let prefix = Prefix::<F>::around(addr, len);
-            changed += u64::from(self.set_in(index, prefix, source, &sets[set as usize])?);
+            let before = self.paths_of(index, prefix, source);
+            match self.set_in(index, prefix, source, &sets[set as usize]) {
+                Ok(did) => changed += u64::from(did),
+                Err(error) => {
+                    self.take_back(index, source, undo);
+                    return Err(error);
+                }
+            }
+            undo.push((prefix, before));
         }
         Ok(changed)
     }
@@ -138,6 +148,14 @@ impl Fib {
         }
         gone
     }
+}
+
+/// Whether a row is a host on an interface: such hosts are each their own next hop, and have no paths in common.
+fn has_hosts<F: Side>(sets: &[Vec<Path>], rows: &[(F::Addr, u8, u32)]) -> bool {
+    let attached = |path: &Path| matches!(path.via, Via::Attached { .. });
+    let of_hosts: Vec<bool> = sets.iter().map(|set| set.iter().any(attached)).collect();
+    let mut rows = rows.iter();
+    rows.any(|&(_, len, set)| len == F::BITS && of_hosts[set as usize])
 }
 
 fn number<F: Side>(prefix: &model::Prefix) -> Option<Prefix<F>> {
@@ -219,6 +237,20 @@ mod tests {
 
     fn has_b(all: &BTreeMap<model::Prefix, Vec<ModelPath>>) -> u64 {
         all.values().filter(|paths| paths.len() == 2).count() as u64
+    }
+
+    #[test]
+    fn hosts_on_an_interface_are_neighbours_each() {
+        let mut fib = fib();
+        let host = |n: u32| model::Prefix::masked(std::net::Ipv4Addr::from_bits(n).into(), 32);
+        let attached = vec![ModelPath::to(PathTarget::Interface("a".into()))];
+        let put = (1..40).map(|n| (host(0x0a00_0000 + n).unwrap(), 0));
+        let it = batch(vec![attached], put.collect());
+        assert_eq!(fib.route_batch(&it), Ok(39));
+        let shown = fib.show(0, Prefix::<V4>::around(0x0a00_0007, 32)).unwrap();
+        let text = format!("{shown:?}");
+        assert!(text.contains("10.0.0.7"), "{text}");
+        assert_eq!(has(&fib).len(), 39);
     }
 
     #[test]

@@ -10,7 +10,9 @@ mod reply;
 mod warn;
 
 use std::net::IpAddr;
-use volley_model::{Applied, Handler, IfAddress, Mac, ModelError, Query, Reply, Request, Route};
+use volley_model::{
+    Applied, Handler, IfAddress, Mac, ModelError, Query, Reply, Request, Route, RouteBatch,
+};
 
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
@@ -73,6 +75,7 @@ impl Handler for Fib {
             Request::RouteAdd(route) => self.route_with_notes(route, Change::Add),
             Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),
+            Request::Routes(batch) => self.routes(batch),
             Request::RouteLoad(load) => self.route_load(load),
             Request::RouteUnload { table } => self.route_unload(*table),
             _ => return None,
@@ -121,6 +124,16 @@ impl Handler for Fib {
             row.tables.ip6 = self.interface_table(row.index, Af::V6);
         }
     }
+}
+
+/// Checks that routes of a source are configured, not made by the FIB.
+fn own_source(source: Source) -> Result<(), ModelError> {
+    if source.is_own() {
+        return Ok(());
+    }
+    let what = format!("source {}", source.name());
+    let why = "the FIB makes these routes itself; use static";
+    Err(ModelError::invalid(what, why))
 }
 
 fn with_notes(applied: Applied, notes: Vec<String>) -> Applied {
@@ -178,22 +191,24 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
+    fn routes(&mut self, batch: &RouteBatch) -> Done {
+        own_source(batch.source)?;
+        let changed = self.route_batch(batch)?;
+        let notes = batch.sets.iter();
+        let notes = notes.flat_map(|paths| self.gateways_elsewhere(batch.source, paths));
+        Ok(with_notes(Applied::changed(changed), notes.collect()))
+    }
+
     fn route_with_notes(&mut self, route: &Route, change: Change) -> Done {
         let done = self.route(route, change)?;
-        Ok(with_notes(done, self.gateways_elsewhere(route)))
+        Ok(with_notes(
+            done,
+            self.gateways_elsewhere(route.source, &route.paths),
+        ))
     }
 
     fn route(&mut self, route: &Route, change: Change) -> Done {
-        if !matches!(
-            route.source,
-            Source::Static | Source::File | Source::Dynamic
-        ) {
-            let what = format!("source {}", route.source.name());
-            return Err(ModelError::invalid(
-                what,
-                "the FIB makes these routes itself; use static",
-            ));
-        }
+        own_source(route.source)?;
         match route.prefix.family() {
             Af::V4 => self.route_in::<V4>(route, change),
             Af::V6 => self.route_in::<V6>(route, change),

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use volley_model::{IfAddress, PathTarget, Route};
+use volley_model::{self as model, IfAddress, PathTarget};
 
 use crate::family::{V4, V6};
 use crate::source::{Fib, PathState, Side, Source, Via};
@@ -58,11 +58,11 @@ impl Fib {
     }
 
     /// Gateways of a static route that are not on the link of their interface: no host may answer for them there.
-    pub(super) fn gateways_elsewhere(&self, route: &Route) -> Vec<String> {
-        if route.source != Source::Static {
+    pub(super) fn gateways_elsewhere(&self, source: Source, paths: &[model::Path]) -> Vec<String> {
+        if source != Source::Static {
             return Vec::new();
         }
-        let gateway = |path: &volley_model::Path| match &path.target {
+        let gateway = |path: &model::Path| match &path.target {
             PathTarget::Via {
                 addr,
                 interface: Some(name),
@@ -71,7 +71,7 @@ impl Fib {
             _ => None,
         };
         let mut notes = Vec::new();
-        for (addr, name) in route.paths.iter().filter_map(gateway) {
+        for (addr, name) in paths.iter().filter_map(gateway) {
             let Some(iface) = self.interface_index(&name) else {
                 continue;
             };

@@ -45,7 +45,7 @@ fn main() -> Result<()> {
 /// Bodies, and names of actions and questions with theirs.
 const BODIES: [&str; 6] = [
     r#"{"interface-create":{"name":"pg0","kind":"pg"}}"#,
-    r#"[{"address-add":{"interface":"pg0","address":"192.0.2.1/24"}},{"table-add":{"family":"ip6","table":7}}]"#,
+    r#"[{"set":{"class":"address","interface":"pg0","address":"192.0.2.1/24"}},{"set":{"class":"table","family":"ip6","id":7}}]"#,
     r#"[{"route-add":{"prefix":"10.0.0.0/8","paths":[{"target":{"via":{"addr":"192.0.2.9","interface":"pg0"}}}]}}]"#,
     "commit\n{\"source\":{\"text\":\"[engine]\"},\"confirm_s\":5}",
     "confirm\n{}",

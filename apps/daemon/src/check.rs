@@ -8,15 +8,17 @@
 use crate::run::commits::parted;
 use crate::stack::Stack;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use volley_config::Config;
 use volley_control::{Core, Executor, Probe, TransactionError};
+use volley_dpdk::model::DpdkInterface;
 use volley_graph::{Clock, Worker};
 use volley_model::{
     Applied, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, ModelError, Request,
     StreamSource,
 };
 use volley_object::Instance;
+use volley_pcap::model::PcapInterface;
 
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,17 +226,19 @@ fn files(request: &Request, found: &mut Findings) {
     };
     let mut written: Vec<(&str, &Path)> = Vec::new();
     match request {
-        Request::InterfaceCreate(spec) => match &spec.kind {
-            InterfaceKind::Pcap(pcap) => {
+        Request::InterfaceCreate(spec) => {
+            if let Some(pcap) = spec.kind_as::<PcapInterface>() {
                 pcap.rx.iter().for_each(|rx| read(&spec.name, rx));
-                written.extend(pcap.tx.iter().map(|tx| (spec.name.as_str(), tx.as_path())));
+                let folder = |tx: &PathBuf| no_folder(&spec.name, tx);
+                found.errors.extend(pcap.tx.iter().filter_map(folder));
             }
-            InterfaceKind::Dpdk(_) if !cfg!(feature = "dpdk") => found.errors.push(format!(
-                "{}: this volley has no DPDK: use one that was built with feature dpdk",
-                spec.name
-            )),
-            _ => {}
-        },
+            if spec.kind_as::<DpdkInterface>().is_some() && !cfg!(feature = "dpdk") {
+                found.errors.push(format!(
+                    "{}: this volley has no DPDK: use one that was built with feature dpdk",
+                    spec.name
+                ));
+            }
+        }
         Request::PcapTraceOn(trace) => written.push(("capture", &trace.file)),
         Request::PgCaptureOn {
             interface, file, ..

@@ -17,6 +17,12 @@ macro_rules! features {
             volley_mcast::classes()?;
             volley_rights::classes()?;
             volley_memif::classes()?;
+            volley_pcap::classes()?;
+            volley_tap::classes()?;
+            volley_af_packet::classes()?;
+            volley_af_xdp::classes()?;
+            volley_pg::classes()?;
+            volley_vhost::classes()?;
             volley_dpdk::classes()?;
             $($feature::classes()?;)*
             Ok(())

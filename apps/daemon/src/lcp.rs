@@ -5,9 +5,10 @@ use volley_iface::Interface;
 use volley_lcp::LcpTap;
 use volley_model::{
     AdminState, Applied, InterfaceKind, InterfaceSpec, Mac, ModelError, ObjectKind, Query, Reply,
-    Request, RouteSource, SubInterfaceSpec, TapSpec,
+    Request, RouteSource, SubInterfaceSpec,
 };
 use volley_object::{FieldError, Object};
+use volley_tap::model::TapInterface;
 
 /// The object was checked already.
 fn invalid(error: FieldError) -> ModelError {
@@ -61,17 +62,16 @@ impl Stack {
     /// The interface of an LCP tap that is a tap in the kernel.
     fn lcp_tap(&self, pair: &LcpTap) -> Result<InterfaceSpec, ModelError> {
         let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
-        let tap = TapSpec {
+        let tap = TapInterface {
+            name: pair.tap(),
             host: Some(pair.host_if.clone()),
             namespace: pair.netns.clone(),
             host_mac: Some(mac),
-            ..TapSpec::default()
+            ..TapInterface::default()
         };
         Ok(InterfaceSpec {
-            name: pair.tap(),
-            kind: InterfaceKind::Tap(tap),
-            mac: None,
             mtu: Some(mtu),
+            ..InterfaceSpec::of(&tap).map_err(invalid)?
         })
     }
 

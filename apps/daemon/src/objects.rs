@@ -1,9 +1,13 @@
-//! The classes of configuration objects of all crates.
+//! The classes of configuration objects and the queries of all crates.
 
 use volley_object::DefinitionError;
 
 #[cfg(test)]
+mod ip;
+#[cfg(test)]
 mod keyed;
+#[cfg(test)]
+mod kinds;
 #[cfg(test)]
 mod layer2;
 #[cfg(test)]
@@ -11,9 +15,11 @@ mod lcp;
 #[cfg(test)]
 mod mroute;
 #[cfg(test)]
+mod queries;
+#[cfg(test)]
 mod tests;
 
-/// Registers the classes, so that files and commands can be read where no router runs.
+/// Registers the classes and queries, so that files and commands can be read where no router runs.
 pub fn register() -> Result<(), DefinitionError> {
     crate::features::classes()
 }

@@ -8,7 +8,7 @@ use crate::watch::Log;
 use crate::workers::{WorkerHandler, WorkerManager};
 use std::cell::RefCell;
 use std::rc::Rc;
-use volley_fib::{Fib, IfInfo};
+use volley_fib::{Address, Fib, IfInfo};
 use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
@@ -16,7 +16,7 @@ use volley_model::{
     Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query, Reply,
     Request,
 };
-use volley_object::{DefinitionError, Object, ObjectKey};
+use volley_object::{DefinitionError, Object, ObjectKey, Query as Define};
 use volley_rights::Rights;
 
 /// Why Volley cannot start.
@@ -37,9 +37,9 @@ pub enum StackError {
     /// A class of objects contradicts itself or another one.
     #[error(transparent)]
     Definition(#[from] volley_object::DefinitionError),
-    /// A class of objects has no owner.
-    #[error("class {0} has no owner: the crate that defines it does not register one")]
-    Unowned(&'static str),
+    /// A class of objects or a query has no owner.
+    #[error("{0} has no owner: the crate that defines it does not register one")]
+    Unowned(String),
     /// A setting is out of range.
     #[error(transparent)]
     Setting(#[from] ModelError),
@@ -196,10 +196,7 @@ impl Stack {
     /// What follows from addresses is done once for all of a transaction ([`Stack::finish`]), or many would take a time that
     /// grows with the square of their number.
     pub(crate) fn apply_step(&self, request: &Request) -> Result<Applied, ModelError> {
-        let of_address = matches!(
-            request,
-            Request::AddressAdd { .. } | Request::AddressDel { .. }
-        );
+        let of_address = request.object_of(Address::CLASS).is_some();
         if of_address {
             self.fib.borrow_mut().tell_own_later();
         } else {
@@ -234,6 +231,24 @@ impl Stack {
         apply: impl FnMut(&ObjectKey, Option<T>) -> Result<Applied, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
         self.owners.borrow_mut().own(apply).map(|_class| ())
+    }
+
+    /// Makes `answer` the owner of a query that is added while the daemon runs.
+    pub(crate) fn own_query<Q: Define + 'static>(
+        &self,
+        answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        self.owners.borrow_mut().answer(answer)
+    }
+
+    /// Removes the owner of a query.
+    pub(crate) fn withdraw(&self, query: &str) {
+        self.owners.borrow_mut().withdraw(query);
+    }
+
+    /// Answers a query that a crate of a feature defines.
+    pub fn ask<Q: Define>(&self, query: &Q) -> Result<Q::Reply, ModelError> {
+        self.owners.borrow_mut().ask(query)
     }
 
     /// Removes the owner of a class.
@@ -303,6 +318,9 @@ impl Stack {
 
     /// Answer a question.
     pub fn query(&self, query: &Query) -> Result<Reply, ModelError> {
+        if let Some(answer) = self.owners.borrow_mut().query(query) {
+            return answer;
+        }
         let mut handlers = self.handlers.borrow_mut();
         let found = handlers.iter_mut().find_map(|h| h.query(query));
         let mut reply = found.unwrap_or_else(|| {

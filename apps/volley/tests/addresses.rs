@@ -211,10 +211,11 @@ fn hosts_behind_the_router_are_answered_for() {
 fn add_and_remove(daemon: &mut Daemon, interface: &str, length: u8, count: u32) -> f64 {
     let mut http = support::http::Http::connect(&daemon.folder.file("s.http.sock"));
     let mut seconds = 0.0;
-    for (verb, left) in [("address-add", count as usize), ("address-del", 0)] {
+    for (verb, left) in [("set", count as usize), ("unset", 0)] {
         let one = |n: u32| {
             let host = std::net::Ipv4Addr::from(0x0a00_0001 + (n << (32 - length)));
-            serde_json::json!({verb: {"interface": interface, "address": format!("{host}/{length}")}})
+            let address = format!("{host}/{length}");
+            serde_json::json!({verb: {"class": "address", "interface": interface, "address": address}})
         };
         let all: Vec<_> = (0..count).map(one).collect();
         let begin = std::time::Instant::now();

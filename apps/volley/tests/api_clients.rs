@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
-use volley_fib::StaticNeighbor;
+use volley_fib::{Address, IpTable, StaticNeighbor};
 use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
 use volley_model::{
@@ -43,6 +43,22 @@ impl Dice {
 
     fn table(&mut self) -> u32 {
         self.below(4) as u32
+    }
+
+    fn address(&mut self) -> Address {
+        volley_fib::classes().unwrap();
+        let (a, b) = (self.below(4), self.below(8));
+        let address = format!("198.51.{a}.{}/29", 8 * b + 1);
+        Address {
+            interface: self.interface(),
+            address: address.parse().unwrap(),
+        }
+    }
+
+    fn ip_table(&mut self) -> IpTable {
+        // Table 0 is built in: no request can create or remove it.
+        let (id, family) = (1 + self.below(3) as u32, self.family());
+        IpTable { id, family }
     }
 
     fn family(&mut self) -> Family {
@@ -78,10 +94,6 @@ impl Dice {
 
     /// One request; many name what is not there, or is there already.
     fn request(&mut self) -> Request {
-        let address = |dice: &mut Dice| {
-            let (a, b) = (dice.below(4), dice.below(8));
-            format!("198.51.{a}.{}/29", 8 * b + 1).parse().unwrap()
-        };
         let mac = "02:00:00:00:00:07".parse().unwrap();
         match self.below(16) {
             0 | 1 => Request::InterfaceCreate(InterfaceSpec {
@@ -102,22 +114,10 @@ impl Dice {
                 mtu: 68 + self.below(3000) as u32,
             })
             .unwrap(),
-            5 => Request::AddressAdd {
-                interface: self.interface(),
-                address: address(self),
-            },
-            6 => Request::AddressDel {
-                interface: self.interface(),
-                address: address(self),
-            },
-            7 => Request::TableAdd {
-                family: self.family(),
-                table: self.table(),
-            },
-            8 => Request::TableDel {
-                family: self.family(),
-                table: self.table(),
-            },
+            5 => Request::set(&self.address()).unwrap(),
+            6 => Request::unset(&self.address()).unwrap(),
+            7 => Request::set(&self.ip_table()).unwrap(),
+            8 => Request::unset(&self.ip_table()).unwrap(),
             9 => Request::set(&self.neighbor(mac)).unwrap(),
             10 => Request::unset(&self.neighbor(mac)).unwrap(),
             11 => Request::RouteDel(self.route()),

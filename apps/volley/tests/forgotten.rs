@@ -8,10 +8,10 @@ use support::Daemon;
 use support::http::Http;
 use volley_cli::Action;
 use volley_model::Request;
-use volley_object::{Class, Instance};
+use volley_object::{Class, Classes, Instance};
 
 /// pg0 has the settings; pg1 and the tables are what some of them refer to.
-const ROUTER: &str = "[[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/24\", \"2001:db8:1::1/64\"]\nstate = \"up\"\n\
+const ROUTER: &str = "[[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"198.18.0.1/24\", \"2001:db8:1::1/64\"]\nstate = \"up\"\n\
     [[table]]\nid = 7\n";
 const NAME: &str = "pg0";
 const NEW_NAME: &str = "pg0x";
@@ -36,14 +36,19 @@ fn setting(class: &Class) -> Instance {
     it.renamed("interface", owner, NAME)
 }
 
+/// The class of an object to which settings refer, beside interfaces and tables: the router has those.
+fn further(classes: &Classes, class: &str) -> Option<Class> {
+    classes.get(class).filter(|_| class != "table").cloned()
+}
+
 /// What the setting refers to beside interfaces and tables, as commands.
 fn needed(it: &Instance) -> Vec<String> {
     let (classes, mut lines) = (volley_object::classes(), Vec::new());
     it.references(&mut |class, value, _| {
-        let Some(class) = classes.get(class) else {
+        let Some(class) = further(&classes, class) else {
             return;
         };
-        let other = example(class);
+        let other = example(&class);
         let fits = other.key().values().contains(value);
         assert!(fits, "the examples {it:?} and {other:?} do not fit");
         lines.push(other.set_command());
@@ -52,18 +57,23 @@ fn needed(it: &Instance) -> Vec<String> {
 }
 
 /// The classes of settings of an interface, without those that take a part of the machine (LCP taps; the tests of `lcp`
-/// rename and delete their interfaces); of those that exclude each other all, or one.
-fn settings(all: bool) -> Vec<Class> {
-    let mut groups = BTreeSet::new();
+/// rename and delete their interfaces).
+fn settings() -> Vec<Class> {
     let classes = volley_object::classes();
     let of_interface =
         |class: &&Class| class.part_of() == Some("interface") && !class.def().machine;
-    let of_interface = classes.iter().filter(of_interface);
-    let wanted = of_interface.filter(|class| {
+    classes.iter().filter(of_interface).cloned().collect()
+}
+
+/// The same, of those that exclude each other one, and without one class.
+fn together(without: &str) -> Vec<Class> {
+    let mut groups = BTreeSet::new();
+    let mut all = settings();
+    all.retain(|class| {
         let group = class.def().one_of;
-        all || group.is_empty() || groups.insert(group)
+        class.name() != without && (group.is_empty() || groups.insert(group))
     });
-    wanted.cloned().collect()
+    all
 }
 
 fn state(daemon: &Daemon) -> BTreeSet<String> {
@@ -153,8 +163,8 @@ fn lives(daemon: &Daemon, classes: &[Class]) {
 fn needed_back(daemon: &Daemon, it: &Instance) {
     let classes = volley_object::classes();
     it.references(&mut |class, _, _| {
-        if let Some(class) = classes.get(class) {
-            daemon.ok(&example(class).unset_command());
+        if let Some(class) = further(&classes, class) {
+            daemon.ok(&example(&class).unset_command());
         }
     });
 }
@@ -164,15 +174,20 @@ fn no_setting_of_an_interface_is_lost_by_a_new_name_or_left_by_a_deletion() {
     volley_daemon::objects::register().unwrap();
     let daemon = Daemon::start(ROUTER, &["--workers", "3"]);
     let bare = state(&daemon);
-    let classes = settings(true);
+    let classes = settings();
     assert!(classes.len() > 20, "{}", classes.len());
     for class in &classes {
         lives(&daemon, std::slice::from_ref(class));
         assert_eq!(state(&daemon), bare, "{}", class.name());
     }
-    // All at once, which includes the table and the use of addresses of an interface of the same table.
+    // All at once, which includes the table and the use of addresses of an interface of the same table. An interface that uses
+    // the addresses of another one has no addresses.
     daemon.ok("set interface ip table pg1 7");
     let bare = state(&daemon);
-    lives(&daemon, &settings(false));
-    assert_eq!(state(&daemon), bare);
+    for without in ["address", "unnumbered"] {
+        let classes = together(without);
+        assert!(classes.len() > 20, "{}", classes.len());
+        lives(&daemon, &classes);
+        assert_eq!(state(&daemon), bare, "without {without}");
+    }
 }

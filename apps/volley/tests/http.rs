@@ -67,7 +67,7 @@ fn every_question_of_the_document_is_answered() {
 }
 
 fn add(table: u32) -> Value {
-    json!({"table-add": {"family": "ip4", "table": table}})
+    json!({"set": {"class": "table", "family": "ip4", "id": table}})
 }
 
 /// Path, body, and the status, code and part of the message with which it is refused.
@@ -93,7 +93,7 @@ fn faults_of_requests() -> [Fault; 6] {
         ),
         (
             "/v1/requests",
-            br#"{"table-add":{"family":"ip4","table":1,"x":0}}"#.to_vec(),
+            br#"{"set":{"class":"table","family":"ip4","id":1,"x":0}}"#.to_vec(),
             400,
             "malformed",
             "unknown field `x`",
@@ -206,7 +206,7 @@ fn curl_reads_state_and_events() {
     let seen = std::thread::scope(|scope| {
         let listens = scope.spawn(|| curl(&events).unwrap());
         std::thread::sleep(Duration::from_millis(700));
-        let add = r#"{"table-add":{"family":"ip6","table":3}}"#;
+        let add = r#"{"set":{"class":"table","family":"ip6","id":3}}"#;
         let done = curl(&["--fail", "--data", add, "http://volley/v1/requests"]).unwrap();
         assert!(done.status.success(), "{}", text(&done.stdout));
         text(&listens.join().unwrap().stdout)
@@ -349,7 +349,7 @@ fn clients_that_stall_harm_nobody_and_are_cut_off() {
         // Half a head, half a body, answers that nobody reads, events that nobody reads.
         let starts: [&[u8]; 4] = [
             b"GET /v1/state HT",
-            b"POST /v1/requests HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"table-add\":",
+            b"POST /v1/requests HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"set\":",
             b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n",
             b"GET /v1/events HTTP/1.1\r\nhost: x\r\n\r\n",
         ];
@@ -364,9 +364,9 @@ fn clients_that_stall_harm_nobody_and_are_cut_off() {
     while begin.elapsed() < Duration::from_secs(12) {
         let start = Instant::now();
         http.get("/v1/show/version");
-        let table = json!({"table-add": {"family": "ip4", "table": 5}});
+        let table = json!({"set": {"class": "table", "family": "ip4", "id": 5}});
         assert_eq!(http.post("/v1/requests", &table).0, 200);
-        let table = json!({"table-del": {"family": "ip4", "table": 5}});
+        let table = json!({"unset": {"class": "table", "family": "ip4", "id": 5}});
         assert_eq!(http.post("/v1/requests", &table).0, 200);
         slowest = slowest.max(start.elapsed());
         std::thread::sleep(Duration::from_millis(20));
@@ -378,7 +378,7 @@ fn clients_that_stall_harm_nobody_and_are_cut_off() {
     let came = stalled[2].drain();
     assert!(came < whole, "{came} of {whole} bytes");
     let state = http.get("/v1/state").to_string();
-    assert!(!state.contains("table-add"), "{state}");
+    assert!(!state.contains("\"class\":\"table\""), "{state}");
     if std::env::var_os("VOLLEY_LONG").is_some() {
         std::thread::sleep(Duration::from_secs(20));
         assert_eq!(stalled[0].drain(), 0, "half a head ends without an answer");

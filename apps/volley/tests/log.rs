@@ -191,14 +191,14 @@ fn events_have_a_time_and_a_user_and_the_log_comes_with_them() {
     let (mut all, mut changes, mut log) = (read(""), read("?kind=change"), read("?kind=log"));
     let (status, done) = http(&daemon).post(
         "/v1/requests",
-        &json!({"table-add": {"family": "ip4", "table": 3}}),
+        &json!({"set": {"class": "table", "family": "ip4", "id": 3}}),
     );
     assert_eq!(status, 200, "{done}");
     let change = next(&mut all)["change"].clone();
     let record = next(&mut all)["log"].clone();
     assert_eq!(
         (&change["user"], &change["object"]),
-        (&json!(me()), &json!("table"))
+        (&json!(me()), &json!("object"))
     );
     let time = change["time"].as_str().unwrap();
     assert!(
@@ -463,7 +463,7 @@ fn a_client_without_the_token_is_logged() {
     let daemon = Daemon::start(&config, &[]);
     let url = format!("https://127.0.0.1:{port}/v1/requests");
     let curl = |token: &str| {
-        let add = r#"{"table-add":{"family":"ip4","table":5}}"#;
+        let add = r#"{"set":{"class":"table","family":"ip4","id":5}}"#;
         let output = Command::new("curl")
             .args([
                 "-sk",

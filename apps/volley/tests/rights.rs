@@ -210,6 +210,7 @@ fn url(path: &str, operation: &Value) -> String {
             "destination" => "10.0.0.1",
             "interface" => "pg0",
             "prefix" => "2001:db8::%2F64",
+            "address" if path.starts_with("/v1/address/") => "192.0.2.9%2F24",
             "address" | "group" | "source" => "192.0.2.9",
             "mac" => "02:00:00:00:00:09",
             _ => "1",

@@ -391,7 +391,7 @@ fn a_thousand_vrfs_cost_less_than_100_megabytes() {
     let before = resident_kib(daemon.pid());
     let tables = |family: &'static str| {
         (1..=VRFS)
-            .map(move |table| serde_json::json!({"table-add": {"family": family, "table": table}}))
+            .map(move |table| serde_json::json!({"set": {"class": "table", "family": family, "id": table}}))
     };
     let all: Vec<_> = tables("ip4").chain(tables("ip6")).collect();
     let (status, body) = http.post("/v1/transactions", &serde_json::json!(all));

@@ -61,21 +61,21 @@ class ClientTest(unittest.TestCase):
         before = self.volley.state()
         with self.assertRaises(Refused) as caught:
             self.volley.transaction([
-                {"table-add": {"family": "ip4", "table": 77}},
+                {"set": {"class": "table", "family": "ip4", "id": 77}},
                 {"set": {"class": "mtu", "interface": "no-such", "mtu": 1500}},
             ])
         self.assertEqual((caught.exception.code, caught.exception.index), ("not-found", 1))
         self.assertEqual(self.volley.state(), before)
-        done = self.volley.transaction([{"table-add": {"family": "ip4", "table": 78}}])
+        done = self.volley.transaction([{"set": {"class": "table", "family": "ip4", "id": 78}}])
         self.assertGreater(done["transaction"], before["transactions"])
-        self.volley.request({"table-del": {"family": "ip4", "table": 78}})
+        self.volley.request({"unset": {"class": "table", "family": "ip4", "id": 78}})
 
     def test_commits(self):
         text = self.volley.export()
         self.assertIn("pg0", text)
         self.assertGreater(self.volley.check({"text": text}), 0)
         first = self.volley.commit(comment="as found")
-        self.volley.request({"table-add": {"family": "ip6", "table": 5}})
+        self.volley.request({"set": {"class": "table", "family": "ip6", "id": 5}})
         self.assertEqual(len(self.volley.diff()), 1)
         second = self.volley.commit(confirm_s=60)
         self.assertEqual(self.volley.confirm(), second["number"])
@@ -89,16 +89,16 @@ class ClientTest(unittest.TestCase):
             stream = iter(events)
             kind, start = next(stream)
             self.assertEqual(kind, "start")
-            self.volley.request({"table-add": {"family": "ip4", "table": 90}})
+            self.volley.request({"set": {"class": "table", "family": "ip4", "id": 90}})
             kind, event = next(stream)
-            self.assertEqual((kind, event["kind"], event["object"]), ("change", "created", "table"))
+            self.assertEqual((kind, event["kind"], event["object"]), ("change", "created", "object"))
             self.assertEqual(event["sequence"], start["next_event"])
             self.assertRegex(event["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
             kind, record = next(stream)
             self.assertEqual((kind, record["module"], record["fields"]["via"]), ("log", "config", "http"))
             self.assertEqual(record["fields"]["user"], event["user"])
             self.assertEqual(self.volley.log(after=record["sequence"] - 1)["records"], [record])
-        self.volley.request({"table-del": {"family": "ip4", "table": 90}})
+        self.volley.request({"unset": {"class": "table", "family": "ip4", "id": 90}})
 
     def test_metrics_and_description(self):
         self.assertIn("volley_interface_receive_packets_total", self.volley.metrics())

@@ -1,10 +1,13 @@
-//! Lamps: a class of objects of a crate outside the workspace.
+//! Lamps: a class of objects and a query of a crate outside the workspace.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use volley_model::{Applied, ModelError};
-use volley_object::{Choice, Object, ObjectKey};
+use schemars::JsonSchema;
+use serde::Serialize;
+use volley_object::{Choice, Object, ObjectKey, Query};
+use volley_show::{GAUGE, Page, table};
 
 /// Colour of a lamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
@@ -35,6 +38,49 @@ pub struct Lamp {
     pub color: Color,
 }
 
+/// Lamps that burn, all or one; detail: with their brightness.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "burning-lamps", show = "show lamps [<lamp>] [detail]", example = "show lamps desk")]
+#[query(reply = BurningLamps, text = brief, detail = detailed, figures = figures)]
+pub struct ShowLamps {
+    /// Only this lamp.
+    #[query(needs = "lamp")]
+    pub lamp: Option<String>,
+}
+
+/// Lamps that burn.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct BurningLamps {
+    /// By name.
+    pub lamps: Vec<BurningLamp>,
+}
+
+/// One lamp.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BurningLamp {
+    /// Name.
+    pub name: String,
+    /// Brightness in percent.
+    pub brightness: u32,
+}
+
+fn brief(reply: &BurningLamps) -> String {
+    let rows: Vec<_> = reply.lamps.iter().map(|it| vec![it.name.clone()]).collect();
+    table(&["Lamp"], &rows)
+}
+
+fn detailed(reply: &BurningLamps) -> String {
+    let row = |it: &BurningLamp| vec![it.name.clone(), it.brightness.to_string()];
+    let rows: Vec<_> = reply.lamps.iter().map(row).collect();
+    table(&["Lamp", ">Brightness"], &rows)
+}
+
+fn figures(reply: &BurningLamps, page: &mut Page) {
+    page.rows(("lamp_brightness", GAUGE, "Brightness."), &reply.lamps, |put, it| {
+        put(&[("lamp", &it.name)], f64::from(it.brightness));
+    });
+}
+
 /// The lamps that burn, as their owner sees them.
 #[derive(Clone, Debug, Default)]
 pub struct Lamps(Arc<Mutex<BTreeMap<String, Lamp>>>);
@@ -43,6 +89,27 @@ impl Lamps {
     /// A copy of all lamps.
     pub fn all(&self) -> BTreeMap<String, Lamp> {
         self.0.lock().unwrap().clone()
+    }
+
+    /// What the owner of the query answers.
+    pub fn answer(
+        &self,
+    ) -> impl FnMut(ShowLamps) -> Result<BurningLamps, ModelError> + Send + 'static {
+        let all = self.0.clone();
+        move |query| {
+            let all = all.lock().unwrap();
+            if let Some(name) = query.lamp.as_ref().filter(|name| !all.contains_key(*name)) {
+                return Err(ModelError::invalid(format!("lamp {name}"), "it does not burn"));
+            }
+            let shown = all.values().filter(|it| query.lamp.as_ref().is_none_or(|n| *n == it.name));
+            let lamp = |it: &Lamp| BurningLamp {
+                name: it.name.clone(),
+                brightness: it.brightness,
+            };
+            Ok(BurningLamps {
+                lamps: shown.map(lamp).collect(),
+            })
+        }
     }
 
     /// What the owner of the class does.

@@ -1,4 +1,4 @@
-//! The class of this crate in every face of a running daemon: command line with completion and help, configuration file, HTTP,
+//! The class and the query of this crate in every face of a running daemon: command line with completion and help, configuration file, HTTP,
 //! OpenAPI, difference, rollback, journal, reference pages. Before it is added and after it is removed no face knows it.
 
 // What is not used here is used by the tests of the daemon.
@@ -229,6 +229,64 @@ fn http(daemon: &Daemon, lamps: &Lamps) {
     assert_eq!(http.call("GET", "/v1/lamp/door", b"").0, 404);
 }
 
+/// No face knows the query.
+fn no_query(daemon: &Daemon) {
+    assert!(daemon.refused("show lamps").contains("'lamps' is not understood here"));
+    assert!(!daemon.candidates("show la").contains(&"lamps".to_owned()));
+    let mut http = daemon.http();
+    assert_eq!(http.call("GET", "/v1/show/burning-lamps", b"").0, 404);
+    let paths = http.get("/v1/openapi.json")["paths"].clone();
+    assert!(paths["/v1/show/burning-lamps"].is_null(), "{paths}");
+    let (_, page) = http.call("GET", "/metrics", b"");
+    assert!(!String::from_utf8_lossy(&page).contains("lamp_brightness"));
+    assert!(!volley_cli::reference().contains("show lamps"));
+}
+
+/// The query in the command line, HTTP, OpenAPI, metrics and the reference; lamps `desk` and `hall` burn.
+fn query(daemon: &Daemon) {
+    assert_eq!(daemon.candidates("show la"), ["lamps"]);
+    assert_eq!(daemon.candidates("show lamps h"), ["hall"]);
+    let help = daemon.ask("help", "show lamps ").to_string();
+    assert!(help.contains("Only this lamp") && help.contains("detail"), "{help}");
+    assert_eq!(daemon.ok("show lamps"), "Lamp\ndesk\nhall\n");
+    assert_eq!(daemon.ok("show lamps hall detail"), "Lamp  Brightness\nhall          50\n");
+    assert_eq!(daemon.ok("show lamps | count"), "3\n");
+    let absent = daemon.refused("show lamps cellar");
+    assert_eq!(absent, "lamp cellar is not valid: it does not burn");
+    let data = daemon.ask("exec", "show lamps desk")["data"].clone();
+    let desk = json!({"lamps": [{"name": "desk", "brightness": 70}]});
+    assert_eq!(data, desk);
+    let mut http = daemon.http();
+    assert_eq!(http.get("/v1/show/burning-lamps?lamp=desk"), desk);
+    let (status, body) = http.call("GET", "/v1/show/burning-lamps?room=1", b"");
+    let body = String::from_utf8_lossy(&body).into_owned();
+    assert!(status == 400 && body.contains("it takes: lamp"), "{status} {body}");
+    let document = http.get("/v1/openapi.json");
+    let get = &document["paths"]["/v1/show/burning-lamps"]["get"];
+    assert_eq!(get["parameters"][0]["name"], "lamp", "{get}");
+    assert!(get.to_string().contains("BurningLamp"), "{get}");
+    let (_, page) = http.call("GET", "/metrics", b"");
+    assert!(String::from_utf8_lossy(&page).contains("lamp_brightness{lamp=\"hall\"} 50\n"));
+    assert!(volley_cli::reference().contains("show lamps [<lamp>] [detail]"));
+}
+
+fn queries(daemon: &Daemon, lamps: &Lamps) {
+    no_query(daemon);
+    daemon.control.answer(lamps.answer()).unwrap();
+    let twice = daemon.control.answer(lamps.answer()).unwrap_err().to_string();
+    assert_eq!(twice, "query burning-lamps: it has two owners");
+    daemon.ok("set lamp desk interface pg0 brightness 70");
+    daemon.ok("set lamp hall interface pg1 brightness 50");
+    query(daemon);
+    daemon.ok("delete lamp desk");
+    let used = daemon.control.disown("lamp").unwrap_err().to_string();
+    assert!(used.contains("class lamp has objects (1)"), "{used}");
+    daemon.control.withdraw("burning-lamps").unwrap();
+    no_query(daemon);
+    let gone = daemon.control.withdraw("burning-lamps").unwrap_err();
+    assert_eq!(gone.to_string(), "query burning-lamps: there is no such query");
+}
+
 #[test]
 fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     let folder = std::env::temp_dir().join(format!("volley-outside-{}", std::process::id()));
@@ -236,12 +294,15 @@ fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     let daemon = Daemon::start(&folder);
     unknown(&daemon);
     let lamps = Lamps::default();
+    let early = daemon.control.answer(lamps.answer()).unwrap_err().to_string();
+    assert!(early.contains("query burning-lamps: field lamp refers to lamp"), "{early}");
     daemon.control.own(lamps.owner()).unwrap();
     let twice = daemon.control.own(lamps.owner()).unwrap_err().to_string();
     assert_eq!(twice, "class lamp: it has two owners");
     command_line(&daemon, &lamps);
     commits(&daemon, &lamps, &folder);
     http(&daemon, &lamps);
+    queries(&daemon, &lamps);
     let used = daemon.control.disown("lamp").unwrap_err();
     assert_eq!(
         used.to_string(),

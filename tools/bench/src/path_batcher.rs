@@ -8,9 +8,9 @@ use super::report::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use volley_batcher::{PathBatcherReply, PathQueueRow, ShowPathBatcher};
 use volley_graph::{NodeReport, NodeState};
-use volley_model::reply::{PathBatcherReply, PathQueueRow};
-use volley_model::{Clear, Query, Reply, Request};
+use volley_model::{Clear, Request};
 
 /// One line of the sweep.
 #[derive(Serialize)]
@@ -136,10 +136,7 @@ fn nodes(rig: &Rig) -> Vec<NodeReport> {
 }
 
 fn shown(rig: &Rig) -> Result<PathBatcherReply, BenchError> {
-    match rig.stack.query(&Query::PathBatcher)? {
-        Reply::PathBatcher(reply) => Ok(reply),
-        other => Err(BenchError::Wrong(format!("{other:?}"))),
-    }
+    Ok(rig.stack.ask(&ShowPathBatcher)?)
 }
 
 fn print<T: Serialize>(

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use volley_cli::Action;
 use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Severity, Worker};
-use volley_model::{EngineSettings, Query, Reply, Request};
+use volley_model::{EngineSettings, Request};
 
 /// A gap longer than this is told of.
 const LIMIT: Duration = Duration::from_micros(50);
@@ -399,13 +399,9 @@ fn watch(worker: &mut Worker, stop: &AtomicBool) -> Watched {
 }
 
 fn sent(stack: &Stack) -> Result<u64, BenchError> {
-    match stack.query(&Query::PacketGenerator)? {
-        Reply::PacketGenerator(reply) => {
-            let stream = reply.streams.iter().find(|s| s.name == "stream");
-            Ok(stream.map_or(0, |s| s.sent))
-        }
-        other => Err(BenchError::Wrong(format!("{other:?}"))),
-    }
+    let reply = stack.ask(&volley_pg::ShowPacketGenerator)?;
+    let stream = reply.streams.iter().find(|s| s.name == "stream");
+    Ok(stream.map_or(0, |s| s.sent))
 }
 
 /// Packets that an interface has transmitted.

@@ -10,10 +10,11 @@ use std::time::Instant;
 use volley_daemon::stack::Stack;
 use volley_fib::{Path, Source, StaticNeighbor, V4, V6, Via};
 use volley_graph::{Clock, Worker};
+use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
     AdminState, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec, IsaChoice,
-    Mac, Query, Reply, Request, Sizes, StreamSource, StreamSpec, Value,
+    Mac, Request, Sizes, StreamSource, StreamSpec, Value,
 };
 use volley_object::Object;
 use volley_pg::Preload;
@@ -292,10 +293,8 @@ impl Bench {
         loop {
             self.worker.step();
             self.stack.processes.run_manual();
-            let known = match self.stack.query(&Query::BridgeDomains { id: None })? {
-                Reply::BridgeDomains(reply) => reply.domains.iter().map(|d| d.learned).sum(),
-                _ => 0,
-            };
+            let reply = self.stack.ask(&ShowBridgeDomains { id: None })?;
+            let known = reply.domains.iter().map(|d| d.learned).sum::<u64>();
             if known == sources {
                 return self.enable(false);
             }

@@ -19,7 +19,7 @@ use volley_daemon::stack::Stack;
 use volley_fib::load::{UpdateKind, read_updates};
 use volley_fib::{V4, V6};
 use volley_graph::Clock;
-use volley_model::{EngineSettings, Family, Prefix, Query, Reply, RouteBatch, RouteSource};
+use volley_model::{EngineSettings, Family, Prefix, RouteBatch, RouteSource};
 
 /// pg0 receives, pg1 leads to what is stable, pg2 to the rest.
 const ROUTER: &str = "\
@@ -424,10 +424,8 @@ fn wait(seconds: f64) {
 }
 
 fn sent(stack: &Stack) -> Result<Vec<u64>, BenchError> {
-    match stack.query(&Query::PacketGenerator)? {
-        Reply::PacketGenerator(reply) => Ok(reply.streams.iter().map(|s| s.sent).collect()),
-        other => Err(BenchError::Wrong(format!("{other:?}"))),
-    }
+    let reply = stack.ask(&volley_pg::ShowPacketGenerator)?;
+    Ok(reply.streams.iter().map(|s| s.sent).collect())
 }
 
 fn print(args: &UpdateArgs, report: &Report) -> Result<(), BenchError> {

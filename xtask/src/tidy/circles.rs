@@ -9,10 +9,10 @@ const LIMIT: usize = 3;
 /// Crates with larger circles, and the size of the largest one. A number here may only go down.
 const CEILINGS: &[(&str, usize)] = &[
     ("crates/control/object", 4),
-    ("crates/control/model", 19),
+    ("crates/control/model", 15),
     ("crates/control/core", 4),
     ("crates/control/log", 4),
-    ("crates/control/config", 16),
+    ("crates/control/config", 12),
     ("crates/control/cli", 13),
     ("crates/control/http", 7),
     ("apps/daemon", 6),

@@ -120,6 +120,8 @@ const MODEL: &str = "crates/control/model";
 const FILE: &str = "crates/base/file";
 /// Definitions of classes of objects, which features write.
 const OBJECT: &str = "crates/control/object";
+/// Layout of what queries show.
+const SHOW: &str = "crates/control/show";
 
 /// May a crate in folder `from` use one in folder `to`?
 fn may_use(from: &str, to: &str) -> bool {
@@ -141,18 +143,18 @@ fn may_use(from: &str, to: &str) -> bool {
             inside(to, "crates/") || ["apps/daemon", "tools/reference"].contains(&to)
         }
         _ if inside(from, "apps/") || from == "fuzz" => true,
-        "crates/control/object-derive" => false,
-        "crates/control/object" => to == "crates/control/object-derive",
-        "crates/control/model" => to == OBJECT,
+        "crates/control/object-derive" | SHOW => false,
+        OBJECT => ["crates/control/object-derive", SHOW].contains(&to),
+        MODEL => to == OBJECT,
         // Compressed files are opened as all files are.
         "crates/base/input" if to == FILE => true,
         "crates/base/graph" => foundation.contains(&to) || middle.contains(&to),
         _ if middle.contains(&from) => foundation.contains(&to),
         _ if inside(from, "crates/base/") => false,
-        "crates/net/iface" => base || [MODEL, OBJECT].contains(&to),
-        "crates/net/fib" => base || ["crates/net/iface", MODEL, OBJECT].contains(&to),
+        "crates/net/iface" => base || [MODEL, OBJECT, SHOW].contains(&to),
+        "crates/net/fib" => base || ["crates/net/iface", MODEL, OBJECT, SHOW].contains(&to),
         _ if inside(from, "crates/net/") => {
-            base || ["crates/net/iface", "crates/net/fib", MODEL, OBJECT].contains(&to)
+            base || ["crates/net/iface", "crates/net/fib", MODEL, OBJECT, SHOW].contains(&to)
         }
         // The generator replays capture files; io/pcap is where their format is known.
         "crates/io/pg" if to == "crates/io/pcap" => true,
@@ -166,13 +168,13 @@ fn may_use(from: &str, to: &str) -> bool {
         "crates/io/shm" => false,
         "crates/io/memif" | "crates/io/vhost" if to == "crates/io/shm" => true,
         _ if inside(from, "crates/io/") => {
-            base || ["crates/net/iface", MODEL, OBJECT].contains(&to)
+            base || ["crates/net/iface", MODEL, OBJECT, SHOW].contains(&to)
         }
         _ if inside(from, "crates/control/") => {
             inside(to, "crates/control/") || foundation.contains(&to)
         }
         _ if inside(from, "crates/plugin/") => {
-            base || inside(to, "crates/plugin/") || [MODEL, OBJECT].contains(&to)
+            base || inside(to, "crates/plugin/") || [MODEL, OBJECT, SHOW].contains(&to)
         }
         _ => false,
     }

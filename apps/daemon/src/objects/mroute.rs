@@ -141,7 +141,7 @@ fn the_file_is_read_and_written() {
         (
             "table = 7",
             "table = 8",
-            "mroute.table: there is no table 8 of IPv4 in this file",
+            "mroute.table: there is no table 8 ip4 in this file",
         ),
     ] {
         let error = volley_config::parse(&text.replace(from, to))

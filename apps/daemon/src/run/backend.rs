@@ -11,16 +11,20 @@ use tokio::time::{Instant, sleep};
 use volley_cli::server::Pending;
 use volley_cli::{NameKind, Names};
 use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError, requests};
+use volley_fib::Address;
 use volley_http::RunningState;
 use volley_http::metrics::Latencies;
 use volley_iface::MacAddress;
-use volley_lcp::LcpTap;
+use volley_lcp::{LcpTap, ShowLcp, ShowLcpAudit};
+use volley_model::reply::LcpReply;
 use volley_model::{
-    Applied, Client, InterfaceKind, Mac, ModelError, ObjectKind, Query, Reply, Request,
+    Applied, Client, IfAddress, Mac, ModelError, ObjectKind, Query, Reply, Request,
 };
 use volley_netlink::LcpSync;
-use volley_object::{Instance, Object};
+use volley_object::{FieldType, Instance, Object, Query as _};
+use volley_pg::ShowPacketGenerator;
 use volley_ping::ProbeId;
+use volley_tap::model::TapInterface;
 
 /// How long a worker may take to use a change.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -188,7 +192,7 @@ impl Daemon {
                 })?;
             let makes_devices = match request {
                 Request::Set(object) => object.class().name() == LcpTap::CLASS,
-                Request::InterfaceCreate(spec) => matches!(spec.kind, InterfaceKind::Tap(_)),
+                Request::InterfaceCreate(spec) => spec.kind_as::<TapInterface>().is_some(),
                 _ => false,
             };
             if makes_devices {
@@ -219,16 +223,23 @@ impl Daemon {
         if let Query::Arping(query) = query {
             return Box::pin(async move { super::follow::arping(self, &query).await });
         }
-        if query == Query::LcpAudit {
+        if matches!(&query, Query::Registered(asked) if ShowLcpAudit::of(asked).is_some()) {
             // As long as the kernel has routes to tell.
-            return Box::pin(async move { self.mirror.audit().await.map(Reply::LcpAudit) });
+            return Box::pin(async move {
+                let found = self.mirror.audit().await?;
+                Reply::answer::<ShowLcpAudit>(found).map(Reply::Registered)
+            });
         }
         let answer = async move {
-            let mut reply = self.stack.query(&query)?;
-            if let Reply::Lcp(lcp) = &mut reply {
-                self.mirror.amend(lcp);
-            }
-            Ok(reply)
+            let reply = self.stack.query(&query)?;
+            let Reply::Registered(answer) = &reply else {
+                return Ok(reply);
+            };
+            let Some(mut lcp) = answer.get::<LcpReply>().cloned() else {
+                return Ok(reply);
+            };
+            self.mirror.amend(&mut lcp);
+            Reply::answer::<ShowLcp>(lcp).map(Reply::Registered)
         };
         Box::pin(self.latencies.query.time(answer))
     }
@@ -271,17 +282,9 @@ impl Daemon {
     }
 
     fn streams(&self) -> Vec<String> {
-        match self.stack.query(&Query::PacketGenerator) {
-            Ok(Reply::PacketGenerator(pg)) => pg.streams.into_iter().map(|s| s.name).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    fn tables(&self) -> Vec<String> {
-        match self.stack.query(&Query::Tables { family: None }) {
-            Ok(Reply::Tables(reply)) => reply.tables.iter().map(|t| t.table.to_string()).collect(),
-            _ => Vec::new(),
-        }
+        let reply = self.stack.ask(&ShowPacketGenerator);
+        let streams = reply.map(|reply| reply.streams).unwrap_or_default();
+        streams.into_iter().map(|s| s.name).collect()
     }
 
     fn features(&self) -> Vec<String> {
@@ -304,12 +307,14 @@ impl Probe for Stack {
     }
 
     fn explain(&self, request: &Request, error: ModelError) -> ModelError {
-        let kept = match request {
-            Request::AddressDel { interface, address } => {
-                self.fib.borrow().why_kept(interface, *address)
-            }
+        let removed = match request {
+            Request::Unset(_) => request.object_of(Address::CLASS),
             _ => None,
         };
+        let kept = removed.and_then(|key| {
+            let address = key.values().get(1).and_then(IfAddress::from_value)?;
+            self.fib.borrow().why_kept(key.owner()?, address)
+        });
         kept.unwrap_or(error)
     }
 }
@@ -351,7 +356,6 @@ impl Names for Daemon {
                 .iter()
                 .map(|arc| arc.name.to_owned())
                 .collect(),
-            NameKind::Table => self.tables(),
             NameKind::Object(class) => self.core.borrow().state().names_of(class),
         };
         names.sort();

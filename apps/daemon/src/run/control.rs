@@ -1,11 +1,11 @@
 //! A handle on the running daemon for code that is no face of it, such as a crate outside of this workspace: it adds classes of
-//! objects with their owners, and removes them, while the daemon runs.
+//! objects and queries with their owners, and removes them, while the daemon runs.
 
 use super::backend::Daemon;
 use std::rc::Weak;
 use tokio::sync::{mpsc, oneshot};
 use volley_model::{Applied, ModelError};
-use volley_object::{DefinitionError, Object, ObjectKey, unregister};
+use volley_object::{DefinitionError, Object, ObjectKey, Query, unregister, unregister_query};
 
 /// Most calls that wait for the control thread.
 const WAITING: usize = 16;
@@ -54,6 +54,25 @@ impl Control {
         apply: impl FnMut(&ObjectKey, Option<T>) -> Result<Applied, ModelError> + Send + 'static,
     ) -> Result<(), ControlError> {
         self.call(move |daemon| Ok(daemon.stack.own(apply)?))
+    }
+
+    /// Adds a query and makes `answer` its owner, see [`volley_model::Owners::answer`]. From then on the query is in the command
+    /// line, HTTP and the reference. Waits for the control thread, and must not be called on it.
+    pub fn answer<Q: Query + 'static>(
+        &self,
+        answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + Send + 'static,
+    ) -> Result<(), ControlError> {
+        self.call(move |daemon| Ok(daemon.stack.own_query(answer)?))
+    }
+
+    /// Removes a query and its owner. Waits for the control thread, and must not be called on it.
+    pub fn withdraw(&self, query: &str) -> Result<(), ControlError> {
+        let query = query.to_owned();
+        self.call(move |daemon| {
+            unregister_query(&query)?;
+            daemon.stack.withdraw(&query);
+            Ok(())
+        })
     }
 
     /// Removes a class that has no objects, and its owner. Waits for the control thread, and must not be called on it.

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use volley_graph::{Activation, ProcessInfo};
+use volley_model::reply::LcpRow;
 use volley_model::{
     Applied, Client, Family, IfAddress, ModelError, Query, Reply, Request, RouteBatch, RouteSet,
     RouteSource, Via,
@@ -36,6 +37,10 @@ impl Backend for Daemon {
 
     fn query(&self, query: &Query) -> Result<Reply, ModelError> {
         self.stack.query(query)
+    }
+
+    fn pairs(&self) -> Vec<LcpRow> {
+        self.stack.lcp.rows(&self.stack.interfaces.borrow())
     }
 
     fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError> {

@@ -199,95 +199,17 @@ fn sub_interface() -> impl Strategy<Value = Request> {
     })
 }
 
-fn vhost_request() -> impl Strategy<Value = Request> {
-    (
-        prop_oneof![Just(String::new()), name()],
-        file(),
-        [any::<bool>(); 5],
-        (1u32..=16, 6u32..=15),
-    )
-        .prop_map(
-            |(name, socket, [front, server, gso, packed, event_idx], (q, r))| {
-                let usual = VhostSpec::default();
-                let spec = VhostSpec {
-                    socket,
-                    role: if server {
-                        SocketRole::Server
-                    } else {
-                        SocketRole::Client
-                    },
-                    gso,
-                    packed,
-                    event_idx,
-                    // Words that only a front end's command has.
-                    queues: if front { q } else { usual.queues },
-                    ring: if front { 1 << r } else { usual.ring },
-                };
-                let kind = match front {
-                    true => InterfaceKind::VirtioUser(spec),
-                    false => InterfaceKind::VhostUser(spec),
-                };
-                Request::InterfaceCreate(InterfaceSpec {
-                    name,
-                    kind,
-                    mac: None,
-                    mtu: None,
-                })
-            },
-        )
-}
-
-fn dpdk_request() -> impl Strategy<Value = Request> {
-    let device = prop_oneof![
-        Just(DpdkDevice::Pci("0000:02:00.0".into())),
-        "net_[a-z]{1,6}0(,[a-z]{1,4}=[a-z/|#]{1,5})?".prop_map(DpdkDevice::Vdev),
-    ];
-    (name(), device, 1u32..=8, any::<bool>()).prop_map(|(name, device, queues, on)| {
-        let spec = DpdkSpec {
-            queues,
-            rx_desc: 512 * queues,
-            offload: if on { Switch::On } else { Switch::Off },
-            ..DpdkSpec::new(device)
-        };
-        Request::InterfaceCreate(InterfaceSpec {
-            name,
-            kind: InterfaceKind::Dpdk(spec),
-            mac: None,
-            mtu: None,
-        })
-    })
-}
-
 fn interface_request() -> impl Strategy<Value = Request> {
     prop_oneof![
-        (
-            name(),
-            proptest::option::of(mac()),
-            file(),
-            1u64..4,
-            any::<bool>()
-        )
-            .prop_map(|(name, mac, file, n, pcap)| {
-                let files = PcapFiles {
-                    rx: Some(file),
-                    tx: None,
-                    repeat: Repeat::Times(n),
-                    pace: Pace::Recorded,
-                };
-                let kind = if pcap {
-                    InterfaceKind::Pcap(files)
-                } else {
-                    InterfaceKind::Pg
-                };
-                Request::InterfaceCreate(InterfaceSpec {
-                    name,
-                    kind,
-                    mac,
-                    mtu: Some(1500),
-                })
-            }),
-        prop_oneof![vhost_request(), sub_interface()],
-        dpdk_request(),
+        (name(), proptest::option::of(mac())).prop_map(|(name, mac)| {
+            Request::InterfaceCreate(InterfaceSpec {
+                name,
+                kind: InterfaceKind::Pg,
+                mac,
+                mtu: Some(1500),
+            })
+        }),
+        sub_interface(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {
             name,
@@ -296,27 +218,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         interface_life(),
         Just(Request::LcpResync),
         bridge(),
-        address_request(),
-        any::<u32>().prop_map(|table| Request::TableAdd {
-            family: Family::V4,
-            table
-        }),
-    ]
-}
-
-fn address_request() -> impl Strategy<Value = Request> {
-    prop_oneof![
-        (name(), addr4(), 0u8..=32)
-            .prop_map(|(interface, a, len)| Request::AddressAdd {
-                interface,
-                address: IfAddress::new(a, len).unwrap()
-            })
-            // Network, broadcast and loopback addresses are refused.
-            .prop_filter("an address of a host", |it| it.validate().is_ok()),
-        (name(), addr6(), 0u8..=128).prop_map(|(interface, a, len)| Request::AddressDel {
-            interface,
-            address: IfAddress::new(a, len).unwrap()
-        }),
     ]
 }
 

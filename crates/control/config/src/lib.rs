@@ -7,13 +7,11 @@
 //! - Nothing here panics; nothing here touches the daemon.
 #![forbid(unsafe_code)]
 
-mod dpdk;
 mod error;
 mod field;
-mod kernel;
+mod interface;
 mod kinds;
 mod log;
-mod memif;
 mod object;
 mod object_write;
 mod read;
@@ -21,7 +19,6 @@ mod route;
 mod schema;
 mod stream;
 mod sub_interface;
-mod vhost;
 mod write;
 
 pub use error::{ConfigError, ConfigErrors};

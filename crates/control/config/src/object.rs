@@ -1,34 +1,36 @@
 //! Objects of registered classes in the file: their tables and keys, derived from the definitions.
 
 use crate::field::{Doc, Field, Referred, Section};
-use crate::read::{Plan, sections, table_name};
+use crate::interface;
+use crate::read::{Plan, sections};
 use crate::schema::{INTERFACE, Key, Table};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use toml::de::DeTable;
-use volley_model::{Family, ObjectKind, Request};
+use volley_model::{ObjectKind, Request};
 use volley_object::{Class, Classes, FieldDef, Instance, Place, Value};
 
 /// A table kept for as long as the process runs; one for each content, however often classes come and go.
-fn kept(name: &'static str, repeats: bool, keys: Vec<(&'static str, String)>) -> &'static Table {
-    type Content = (&'static str, bool, Vec<(&'static str, String)>);
+pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>) -> &'static Table {
+    type Content = (String, bool, Vec<(&'static str, String)>);
     static KEPT: Mutex<BTreeMap<Content, &'static Table>> = Mutex::new(BTreeMap::new());
     let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    all.entry((name, repeats, keys.clone())).or_insert_with(|| {
+    let content = (name.to_owned(), repeats, keys.clone());
+    all.entry(content).or_insert_with(|| {
         let key = |(name, text): (&'static str, String)| Key {
             name,
             text: Box::leak(text.into_boxed_str()),
         };
         let keys: Vec<Key> = keys.into_iter().map(key).collect();
         Box::leak(Box::new(Table {
-            name,
+            name: Box::leak(name.to_owned().into_boxed_str()),
             repeats,
             keys: Box::leak(keys.into_boxed_slice()),
         }))
     })
 }
 
-fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
+pub(crate) fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
     fields.iter().map(|f| (f.name, f.help())).collect()
 }
 
@@ -48,6 +50,7 @@ pub(crate) fn tables(classes: &Classes) -> Vec<&'static Table> {
 
 fn interface_key(class: &Class) -> Option<&'static str> {
     match class.def().file {
+        _ if class.is_interface() => None,
         Place::Interface(name) | Place::InterfaceMap(name) | Place::InterfaceList(name) => {
             Some(name)
         }
@@ -59,6 +62,7 @@ fn interface_key(class: &Class) -> Option<&'static str> {
 pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
     let own = INTERFACE.keys.iter();
     let mut keys: Vec<(&str, String)> = own.map(|k| (k.name, k.text.to_owned())).collect();
+    interface::add_keys(&mut keys, classes);
     for class in classes.iter() {
         if let Some(name) = interface_key(class) {
             let parts: Vec<String> = inner_fields(class).iter().map(|f| f.help()).collect();
@@ -82,6 +86,9 @@ fn form(class: &Class) -> String {
         }
         (Place::InterfaceMap(_), Some(key)) => {
             format!("table of {} = {{ {names} }}", key.name)
+        }
+        (Place::InterfaceList(_), _) if inner_fields(class).len() == 1 => {
+            format!("list of {names}")
         }
         (Place::InterfaceList(_), _) => format!("list of tables with {names}"),
         _ => match plain(class) {
@@ -136,7 +143,10 @@ pub(crate) fn read<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>, class: &Class, p
 /// Reads the settings of an interface.
 pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Plan) {
     let classes = volley_object::classes();
-    for class in classes.iter() {
+    // Those to which others refer come first.
+    let mut classes: Vec<&Class> = classes.iter().collect();
+    classes.sort();
+    for class in classes {
         let Some(field) = interface_key(class).and_then(|name| section.get(name)) else {
             continue;
         };
@@ -168,7 +178,7 @@ fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan
             let mut given = keys.to_vec();
             given.push((Some(only), value));
             if let Some(object) = finish(class, &given, plan, |why| field.error(why)) {
-                refers_to_tables(&object, |name| (only.name == name).then(|| field.clone()));
+                refers(&object, |name| (only.name == name).then(|| field.clone()));
                 plan_of(object, plan);
             }
         }
@@ -183,7 +193,7 @@ fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan
 /// An object from a table, with key values that are not in it.
 fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut Plan) {
     let mut given = keys.to_vec();
-    let mut whole = true;
+    let (mut whole, mut each) = (true, None);
     for field in class.fields() {
         let is_given = keys
             .iter()
@@ -196,6 +206,7 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
                 Some(value) => given.push((Some(field), value)),
                 None => whole = false,
             },
+            None if field.each => each = Some(field),
             None if field.required() => {
                 let (name, help) = (field.name, field.help());
                 section.error(format!("the key '{name}' is missing: {help}"));
@@ -204,54 +215,64 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
             None => {}
         }
     }
-    if whole && let Some(object) = finish(class, &given, plan, |why| section.error(why)) {
-        refers_to_tables(&object, |name| section.get(name));
-        plan_of(object, plan);
+    let choices = each.map_or(Vec::new(), |field| field.kind.samples());
+    let all = choices.into_iter().map(|value| Some((each, value)));
+    let all: Vec<Option<Given<'_>>> = match each {
+        Some(_) => all.collect(),
+        None => vec![None],
+    };
+    for one in all.into_iter().filter(|_| whole) {
+        let given: Vec<Given<'_>> = given.iter().cloned().chain(one).collect();
+        if let Some(object) = finish(class, &given, plan, |why| section.error(why)) {
+            refers(&object, |name| section.get(name));
+            plan_of(object, plan);
+        }
     }
 }
 
-/// Notes the IP tables that an object names: the file must declare them.
-fn refers_to_tables<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f>>) {
-    let Some(family) = Family::of_object(object) else {
+/// Notes the objects that a whole object names by its IP version: the file must declare them.
+fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f>>) {
+    let Some(version) = object.ip_version() else {
         return;
     };
+    let classes = volley_object::classes();
+    let has_versions = |name: &str| classes.get(name).is_some_and(Class::has_versions);
     for (at, def) in object.class().fields().iter().enumerate() {
-        let is_table = def.reference.is_some_and(|it| it.class == "table");
-        let number = object.field::<u32>(at).filter(|_| is_table);
-        if let Some(number) = number
-            && let Some(field) = field(def.name)
-        {
-            field.refers_to(
-                Referred::Kind(ObjectKind::Table),
-                table_name(family, number),
-            );
+        let reference = def.reference.filter(|it| has_versions(it.class));
+        let (Some(reference), Some(value)) = (reference, object.slot(at)) else {
+            continue;
+        };
+        if let Some(field) = field(def.name) {
+            let names = value.elements().iter();
+            names.for_each(|name| refers_to(&field, reference.class, name, Some(version)));
         }
+    }
+}
+
+/// Notes that a field names an object: with an IP version one of that version, without one an object that has none. An object
+/// that is made elsewhere or always there is not noted.
+pub(crate) fn refers_to(field: &Field<'_>, class: &'static str, name: &Value, version: Option<u8>) {
+    if class == "interface" {
+        return field.refers_to(Referred::Kind(ObjectKind::Interface), name.to_string());
+    }
+    let classes = volley_object::classes();
+    let class_of = classes.get(class);
+    let class_of = class_of.filter(|it| it.has_versions() == version.is_some());
+    let key = class_of.and_then(|it| it.key_named(name, version));
+    if let Some(key) = key.filter(|key| !key.is_built_in()) {
+        field.refers_to(Referred::Class(class), key.name());
     }
 }
 
 /// A value of a field, checked here so that the error has its place.
-fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
+pub(crate) fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
     let value = found.value()?;
     let value = found.check(field.kind.check(&value))?;
     if let Some(reference) = field.reference {
-        for name in value.elements() {
-            if let Some(kind) = referred(reference.class, name) {
-                found.refers_to(kind, name.to_string());
-            }
-        }
+        let names = value.elements().iter();
+        names.for_each(|name| refers_to(found, reference.class, name, None));
     }
     Some(value)
-}
-
-/// Of what the file must declare the object that a value names; none when that is made elsewhere, or always there.
-fn referred(class: &'static str, name: &Value) -> Option<Referred> {
-    if class == "interface" {
-        return Some(Referred::Kind(ObjectKind::Interface));
-    }
-    let classes = volley_object::classes();
-    let key = classes.get(class)?.key(vec![name.clone()]);
-    let declared = key.ok().filter(|key| !key.is_built_in());
-    declared.map(|_| Referred::Class(class))
 }
 
 /// The object of some fields, noted as declared; none after an error.
@@ -285,10 +306,8 @@ fn finish(
         error(format!("{key} is declared twice"));
         return None;
     }
-    if let [only] = key.values() {
-        let names = plan.objects_of.entry(class.name()).or_default();
-        names.add(only.to_string());
-    }
+    let names = plan.objects_of.entry(class.name()).or_default();
+    names.add(key.name());
     Some(object)
 }
 

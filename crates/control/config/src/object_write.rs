@@ -42,7 +42,10 @@ pub(crate) fn written(object: &Instance) -> Written {
             Written::Gathered(owner(), name, false, entry)
         }
         Place::InterfaceList(name) => {
-            let entry = lines(object, keys.min(1)).braces();
+            let entry = match (plain(class), object.slot(1)) {
+                (Some(_), Some(only)) => text(only),
+                _ => lines(object, keys.min(1)).braces(),
+            };
             Written::Gathered(owner(), name, true, entry)
         }
     }
@@ -59,12 +62,12 @@ fn toml_key(value: Option<&Value>) -> String {
 }
 
 /// The fields from `first` on that are part of the key or not at their defaults.
-fn lines(object: &Instance, first: usize) -> Keys {
+pub(crate) fn lines(object: &Instance, first: usize) -> Keys {
     let mut keys = Keys::default();
     for (at, field) in object.class().fields().iter().enumerate().skip(first) {
         if let Some(value) = object
             .slot(at)
-            .filter(|_| field.is_essential() || object.is_set(at))
+            .filter(|_| field.is_essential() || object.is_set(at) && !field.request)
         {
             keys.plain(field.name, text(value));
         }

@@ -3,20 +3,20 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
-use crate::{Config, dpdk, kernel, kinds, log, memif, object, route, stream, sub_interface, vhost};
+use crate::{Config, interface, kinds, log, object, route, stream, sub_interface};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, InterfaceKind, InterfaceSpec,
-    IsaChoice, ObjectKind, Pace, PcapFiles, Repeat, Request, Seccomp, limits,
+    IsaChoice, ObjectKind, Request, Seccomp, limits,
 };
-use volley_object::Instance;
+use volley_object::{Instance, Value};
 
 /// Requests by the step they belong to. Later steps need earlier ones.
 #[derive(Default)]
 pub(crate) struct Plan {
-    tables: Vec<Request>,
+    first: Vec<Request>,
     interfaces: Vec<Request>,
     objects: Vec<Request>,
     states: Vec<Request>,
@@ -24,10 +24,9 @@ pub(crate) struct Plan {
     /// Settings that the interface which is being read is created with.
     created_with: Vec<Instance>,
     names: Names,
-    table_ids: Names,
     pub(crate) streams: Names,
     pub(crate) keys: Names,
-    /// The objects of each class by the only value of their key.
+    /// The objects of each class by the values of their keys.
     pub(crate) objects_of: BTreeMap<&'static str, Names>,
 }
 
@@ -41,7 +40,7 @@ impl Plan {
 
     /// Adds an object that refers to none.
     pub(crate) fn early(&mut self, request: Request) {
-        self.tables.push(request);
+        self.first.push(request);
     }
 
     /// Adds an object that refers to others.
@@ -85,8 +84,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 9] = [
-    (&s::TABLE, table),
+const READERS: [(&s::Table, Reader); 8] = [
     (&s::INTERFACE, interface),
     (&s::ROUTE, route::route),
     (&s::ROUTE_FILE, route::route_file),
@@ -100,9 +98,6 @@ const READERS: [(&s::Table, Reader); 9] = [
 fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     let mut config = Config::default();
     let mut plan = Plan::default();
-    for (_, family) in FAMILIES {
-        plan.table_ids.add(table_name(family, 0));
-    }
     let classes = volley_object::classes();
     let of_classes = object::tables(&classes);
     let names = READERS.iter().map(|(schema, _)| schema.name);
@@ -142,13 +137,12 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
         }
     }
     doc.check_uses(Referred::Kind(ObjectKind::Interface), &plan.names);
-    doc.check_uses(Referred::Kind(ObjectKind::Table), &plan.table_ids);
     for class in classes.iter() {
         let declared = plan.objects_of.remove(class.name()).unwrap_or_default();
         doc.check_uses(Referred::Class(class.name()), &declared);
     }
     let steps = [
-        plan.tables,
+        plan.first,
         plan.interfaces,
         plan.objects,
         plan.states,
@@ -247,41 +241,11 @@ pub(crate) fn path(field: &Field<'_>) -> Option<std::path::PathBuf> {
     Some(text.into())
 }
 
-/// Name of an IP table as references carry it.
-pub(crate) fn table_name(family: Family, id: impl std::fmt::Display) -> String {
-    match family {
-        Family::V4 => format!("{id} of IPv4"),
-        Family::V6 => format!("{id} of IPv6"),
-    }
-}
-
-fn table(section: Section<'_>, plan: &mut Plan) {
-    let family = section.get("family").and_then(|f| f.one_of(&FAMILIES));
-    let Some(field) = section.required("id") else {
-        return;
-    };
-    let Some(table) = field.uint32(1..=u32::MAX) else {
-        return;
-    };
-    let families = match family {
-        Some(family) => vec![family],
-        None => vec![Family::V4, Family::V6],
-    };
-    for family in families {
-        let name = table_name(family, table);
-        if !plan.table_ids.add(name.clone()) {
-            field.error(format!("table {name} is declared twice"));
-            continue;
-        }
-        plan.tables.push(Request::TableAdd { family, table });
-    }
-}
-
 fn interface(section: Section<'_>, plan: &mut Plan) {
     let name = section
         .required("name")
         .and_then(|f| f.declares(ObjectKind::Interface, &mut plan.names));
-    let kind = kind(&section);
+    let kind = kind(&section, name.as_deref());
     let states = [("up", AdminState::Up), ("down", AdminState::Down)];
     let state = section
         .get("state")
@@ -309,28 +273,10 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     if valid(&section, &create) {
         plan.interfaces.insert(at, create);
     }
-    addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {
         capture(&field, name.clone(), is_pg, plan);
     }
     plan.states.push(Request::InterfaceState { name, state });
-}
-
-fn addresses(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let mut seen = Vec::new();
-    for field in section.get("addresses").map_or(Vec::new(), |f| f.list()) {
-        let Some(address) = field.read() else {
-            continue;
-        };
-        let interface = name.to_string();
-        let request = Request::AddressAdd { interface, address };
-        if seen.contains(&address) {
-            field.error(format!("{address} is given twice"));
-        } else if field.check(request.validate()).is_some() {
-            plan.interfaces.push(request);
-        }
-        seen.push(address);
-    }
 }
 
 fn capture(field: &Field<'_>, interface: String, is_pg: bool, plan: &mut Plan) {
@@ -348,47 +294,24 @@ fn capture(field: &Field<'_>, interface: String, is_pg: bool, plan: &mut Plan) {
 /// A table that the file must declare.
 pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
     let table = field.uint32(0..=u32::MAX)?;
-    field.refers_to(Referred::Kind(ObjectKind::Table), table_name(family, table));
+    let version = Some(family.version());
+    object::refers_to(field, "table", &Value::Number(table.into()), version);
     Some(table)
 }
 
-fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
-    let kind = section.required("kind")?.one_of(&kinds::ALL)?;
-    kinds::refuse(section, kind);
-    if kind != "pcap" {
-        return match kind {
-            "memif" => memif::kind(section),
-            "dpdk" => dpdk::kind(section),
-            "sub-interface" => sub_interface::kind(section),
-            "vhost-user" => vhost::spec(section).map(InterfaceKind::VhostUser),
-            "virtio-user" => vhost::spec(section).map(InterfaceKind::VirtioUser),
-            "pg" => Some(InterfaceKind::Pg),
-            of_kernel => kernel::kind(section, of_kernel),
-        };
+fn kind(section: &Section<'_>, name: Option<&str>) -> Option<InterfaceKind> {
+    let classes = volley_object::classes();
+    let of_classes = classes.interfaces().into_iter();
+    let of_classes = of_classes.map(|class| (class.def().interface, class.def().interface));
+    let all: Vec<_> = kinds::ALL.into_iter().chain(of_classes).collect();
+    let kind = section.required("kind")?.one_of(&all)?;
+    interface::refuse(section, kind, &classes);
+    if let Some(class) = classes.interface(kind) {
+        let kind = interface::read(class, section, name.unwrap_or("a"))?;
+        return Some(InterfaceKind::Object(kind));
     }
-    let file = |key| section.get(key).and_then(|f| path(&f));
-    let paces = [("fast", Pace::Fast), ("recorded", Pace::Recorded)];
-    let files = PcapFiles {
-        rx: file("rx"),
-        tx: file("tx"),
-        repeat: section
-            .get("loop")
-            .map_or(Some(Repeat::default()), |f| repeat(&f))?,
-        pace: section
-            .get("pace")
-            .map_or(Some(Pace::Fast), |f| f.one_of(&paces))?,
-    };
-    Some(InterfaceKind::Pcap(files))
-}
-
-fn repeat(field: &Field<'_>) -> Option<Repeat> {
-    let text = field.text_or_number()?;
-    let times = match text.as_str() {
-        "forever" => return Some(Repeat::Forever),
-        number => number.parse().ok().filter(|n| *n > 0),
-    };
-    if times.is_none() {
-        field.error("must be a number of times from 1, or \"forever\"");
+    match kind {
+        "sub-interface" => sub_interface::kind(section),
+        _ => Some(InterfaceKind::Pg),
     }
-    times.map(Repeat::Times)
 }

@@ -127,13 +127,6 @@ pub(crate) static API: Table = Table {
         ),
     ],
 };
-pub(crate) static TABLE: Table = many(
-    "table",
-    &[
-        k("id", "number of the IP table"),
-        k("family", "ip4 or ip6 (both)"),
-    ],
-);
 pub(crate) static INTERFACE: Table = many(
     "interface",
     &[
@@ -143,64 +136,7 @@ pub(crate) static INTERFACE: Table = many(
             "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user, dpdk or sub-interface",
         ),
         k("state", "up or down (up)"),
-        k("addresses", "list of addresses such as 192.0.2.1/24"),
-        k("rx", "kind pcap: file to receive from"),
-        k("tx", "kind pcap: file to transmit into"),
-        k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
-        k("pace", "kind pcap: fast or recorded (fast)"),
         k("capture", "kind pg: pcap file of what it transmits"),
-        k(
-            "host",
-            "kinds tap, host-interface, af_xdp: interface of the kernel (tap: ours)",
-        ),
-        k("namespace", "its network namespace (Volley's)"),
-        k(
-            "mode",
-            "kind tap: tap or tun (tap); af_xdp: auto, native or generic (auto)",
-        ),
-        k(
-            "queues",
-            "kinds of the kernel, dpdk: receive queues (1; af_xdp: all); virtio-user: queue pairs, 1 to 16 (1)",
-        ),
-        k(
-            "ring",
-            "kinds host-interface, af_xdp: frames in a ring (1024); virtio-user: descriptors, 64 to 32768, a power of two (512)",
-        ),
-        k(
-            "offload",
-            "kinds tap, host-interface, dpdk: true or false (true)",
-        ),
-        k("copy", "kind af_xdp: auto, copy or zero (auto)"),
-        k("host_mac", "kind tap: MAC address of the kernel's end"),
-        k("host_mtu", "kind tap: MTU of the kernel's end (mtu)"),
-        k(
-            "host_addresses",
-            "kind tap: list of addresses of the kernel's end",
-        ),
-        k(
-            "vhost",
-            "kind tap: whether the kernel's vhost-net carries the packets: auto, on or off (auto)",
-        ),
-        k(
-            "socket",
-            "kinds vhost-user, virtio-user: path of the socket",
-        ),
-        k(
-            "role",
-            "kinds vhost-user, virtio-user: client or server (client)",
-        ),
-        k(
-            "gso",
-            "kinds vhost-user, virtio-user: checksum and segment offload (false)",
-        ),
-        k(
-            "packed",
-            "kinds vhost-user, virtio-user: packed rings (false)",
-        ),
-        k(
-            "event_idx",
-            "kinds vhost-user, virtio-user: event indices (false)",
-        ),
         k("parent", "kind sub-interface: whose frames it takes"),
         k(
             "dot1q",
@@ -214,42 +150,8 @@ pub(crate) static INTERFACE: Table = many(
             "inner_dot1q",
             "kind sub-interface: VLAN of the second tag (there is none)",
         ),
-        k("memif", "kind memif: { id, socket, role, ... }"),
-        k("dev", "kind dpdk: PCI address of a card"),
-        k(
-            "vdev",
-            "kind dpdk: virtual device such as \"net_memif0,role=client\"",
-        ),
-        k(
-            "rx_desc",
-            "kind dpdk: descriptors of a receive queue (1024)",
-        ),
-        k(
-            "tx_desc",
-            "kind dpdk: descriptors of a transmit queue (1024)",
-        ),
     ],
 );
-pub(crate) static MEMIF: Table = Table {
-    name: "interface.memif",
-    repeats: false,
-    keys: &[
-        k("id", "its number, the same on both sides (0)"),
-        k("socket", "number of the socket (0)"),
-        k("role", "master or slave (master)"),
-        k("secret", "what both sides know, up to 24 bytes"),
-        k(
-            "ring_size",
-            "slave: descriptors of a ring, a power of two up to 16384 (1024)",
-        ),
-        k(
-            "buffer_size",
-            "slave: bytes of a packet buffer, 64 to 65535 (2048)",
-        ),
-        k("rx_queues", "slave: rings to receive by, 1 to 64 (1)"),
-        k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
-    ],
-};
 pub(crate) static ROUTE: Table = many(
     "route",
     &[
@@ -358,9 +260,7 @@ pub fn schema() -> Vec<&'static Table> {
         &API,
         &crate::log::LOG,
         &crate::log::MODULES,
-        &TABLE,
         &INTERFACE,
-        &MEMIF,
         &ROUTE,
         &PATH,
         &ROUTE_FILE,

@@ -5,10 +5,9 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, InterfaceKind, InterfaceSpec, MemifRole,
-    MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route, RouteFormat,
-    RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec, SubInterfaceSpec, Switch,
-    TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
+    AdminState, Family, Fold, InterfaceKind, InterfaceSpec, NextHops, Path, PathTarget, Request,
+    Route, RouteFormat, RouteLoad, RouteSource, Sizes, StreamSource, StreamSpec, SubInterfaceSpec,
+    VlanTag,
 };
 use volley_object::Instance;
 
@@ -71,6 +70,14 @@ impl Keys {
         }
     }
 
+    pub(crate) fn extend(&mut self, more: Keys) {
+        self.0.extend(more.0);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn lines(&self) -> String {
         let line = |(k, v): &(&str, String)| format!("{k} = {v}\n");
         self.0.iter().map(line).collect()
@@ -104,7 +111,6 @@ struct Writer {
 #[derive(Default)]
 struct Interface {
     keys: Keys,
-    addresses: Vec<String>,
     /// Values of keys that gather several objects: the key, its brackets, the entries.
     gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
     up: bool,
@@ -136,19 +142,9 @@ impl Writer {
     fn request(&mut self, request: &Request) {
         match request {
             Request::Set(object) => self.object(request, object),
-            Request::TableAdd { family, table } => {
-                let mut keys = Keys::default();
-                keys.plain("id", table);
-                keys.text("family", family_name(*family));
-                let _ = write!(self.first, "\n[[table]]\n{}", keys.lines());
-            }
             Request::InterfaceCreate(spec) => {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
-            }
-            Request::AddressAdd { interface, address } => {
-                let address = quoted(address);
-                self.interface(interface).addresses.push(address);
             }
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
@@ -185,10 +181,6 @@ impl Writer {
             let Some(mut interface) = self.interfaces.remove(name) else {
                 continue;
             };
-            if !interface.addresses.is_empty() {
-                let addresses = list(interface.addresses);
-                interface.keys.plain("addresses", addresses);
-            }
             for (key, (is_list, all)) in std::mem::take(&mut interface.gathered) {
                 let all = match is_list {
                     true => list(all),
@@ -230,109 +222,10 @@ fn interface(spec: &InterfaceSpec) -> Keys {
         }
     }
     match &spec.kind {
+        InterfaceKind::Object(kind) => crate::interface::write(kind, &mut keys),
         InterfaceKind::Pg => {}
-        InterfaceKind::Pcap(files) => {
-            keys.maybe("rx", files.rx.as_ref().map(|p| p.display()));
-            keys.maybe("tx", files.tx.as_ref().map(|p| p.display()));
-            match files.repeat {
-                Repeat::Times(n) => keys.unusual("loop", n, 1),
-                Repeat::Forever => keys.text("loop", "forever"),
-            }
-            if files.pace == Pace::Recorded {
-                keys.text("pace", "recorded");
-            }
-        }
-        InterfaceKind::Tap(tap) => self::tap(tap, &mut keys),
-        InterfaceKind::HostInterface(host) => self::host(host, &mut keys),
-        InterfaceKind::AfXdp(xdp) => self::xdp(xdp, &mut keys),
-        InterfaceKind::Memif(memif) => keys.plain("memif", self::memif(memif).braces()),
-        InterfaceKind::Dpdk(spec) => dpdk(spec, &mut keys),
-        InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => vhost(spec, &mut keys),
         InterfaceKind::SubInterface(spec) => sub_interface(spec, &mut keys),
     }
-    keys
-}
-
-fn offload(switch: Switch, keys: &mut Keys) {
-    if switch == Switch::Off {
-        keys.plain("offload", false);
-    }
-}
-
-fn tap(tap: &TapSpec, keys: &mut Keys) {
-    if tap.mode == TapMode::Tun {
-        keys.text("mode", "tun");
-    }
-    keys.maybe("host", tap.host.as_ref());
-    keys.maybe("namespace", tap.namespace.as_ref());
-    keys.maybe("host_mac", tap.host_mac);
-    keys.maybe_plain("host_mtu", tap.host_mtu);
-    if !tap.host_addresses.is_empty() {
-        keys.plain(
-            "host_addresses",
-            list(tap.host_addresses.iter().map(quoted)),
-        );
-    }
-    keys.unusual("queues", tap.queues, TapSpec::default().queues);
-    offload(tap.offload, keys);
-    match tap.vhost {
-        TapVhost::Auto => {}
-        TapVhost::On => keys.text("vhost", "on"),
-        TapVhost::Off => keys.text("vhost", "off"),
-    }
-}
-
-fn host(host: &PacketSpec, keys: &mut Keys) {
-    let usual = PacketSpec::default();
-    keys.text("host", &host.host);
-    keys.maybe("namespace", host.namespace.as_ref());
-    keys.unusual("queues", host.queues, usual.queues);
-    keys.unusual("ring", host.ring, usual.ring);
-    offload(host.offload, keys);
-}
-
-fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
-    keys.text("host", &xdp.host);
-    keys.maybe("namespace", xdp.namespace.as_ref());
-    keys.maybe_plain("queues", xdp.queues);
-    keys.unusual("ring", xdp.ring, XdpSpec::default().ring);
-    match xdp.mode {
-        XdpMode::Auto => {}
-        XdpMode::Native => keys.text("mode", "native"),
-        XdpMode::Generic => keys.text("mode", "generic"),
-    }
-    match xdp.copy {
-        XdpCopy::Auto => {}
-        XdpCopy::Copy => keys.text("copy", "copy"),
-        XdpCopy::Zero => keys.text("copy", "zero"),
-    }
-}
-
-fn dpdk(spec: &DpdkSpec, keys: &mut Keys) {
-    let usual = DpdkSpec::new(spec.device.clone());
-    match &spec.device {
-        DpdkDevice::Pci(address) => keys.text("dev", address),
-        DpdkDevice::Vdev(arguments) => keys.text("vdev", arguments),
-    }
-    keys.unusual("queues", spec.queues, usual.queues);
-    keys.unusual("rx_desc", spec.rx_desc, usual.rx_desc);
-    keys.unusual("tx_desc", spec.tx_desc, usual.tx_desc);
-    offload(spec.offload, keys);
-}
-
-fn memif(memif: &MemifSpec) -> Keys {
-    let usual = MemifSpec::default();
-    let mut keys = Keys::default();
-    keys.plain("id", memif.id);
-    keys.unusual("socket", memif.socket_id, usual.socket_id);
-    if memif.role == MemifRole::Slave {
-        keys.text("role", "slave");
-    }
-    keys.maybe("secret", memif.secret.as_ref());
-    keys.unusual("ring_size", memif.ring_size, usual.ring_size);
-    keys.unusual("buffer_size", memif.buffer_size, usual.buffer_size);
-    keys.unusual("rx_queues", memif.rx_queues, usual.rx_queues);
-    keys.unusual("tx_queues", memif.tx_queues, usual.tx_queues);
     keys
 }
 
@@ -344,19 +237,6 @@ fn sub_interface(spec: &SubInterfaceSpec, keys: &mut Keys) {
     };
     keys.plain(tag, spec.vlan);
     keys.maybe_plain("inner_dot1q", spec.inner);
-}
-
-fn vhost(spec: &VhostSpec, keys: &mut Keys) {
-    let usual = VhostSpec::default();
-    keys.text("socket", spec.socket.display());
-    if spec.role == SocketRole::Server {
-        keys.text("role", "server");
-    }
-    keys.switch("gso", spec.gso);
-    keys.switch("packed", spec.packed);
-    keys.switch("event_idx", spec.event_idx);
-    keys.unusual("queues", spec.queues, usual.queues);
-    keys.unusual("ring", spec.ring, usual.ring);
 }
 
 fn path(path: &Path, keys: &mut Keys) {

@@ -23,6 +23,7 @@ mtu = 1400
 #[test]
 fn they_are_read_and_written() {
     volley_iface::classes().unwrap();
+    volley_fib::classes().unwrap();
     let requests = parse(TEXT).unwrap().requests;
     let created = |requests: &[volley_model::Request]| -> Vec<String> {
         let lines = requests.iter().map(|r| r.to_string());

@@ -73,6 +73,8 @@ impl Open {
 pub(crate) struct Steps {
     all: Vec<Step>,
     open: Option<Open>,
+    /// Number of steps that are no routes.
+    others: usize,
 }
 
 impl Steps {
@@ -80,6 +82,19 @@ impl Steps {
     pub fn push(&mut self, step: Step) {
         self.close();
         self.all.push(step);
+        self.others += 1;
+    }
+
+    /// Number of steps that are no routes.
+    pub fn count(&self) -> usize {
+        self.others
+    }
+
+    /// Adds requests that undo the last step that is no route.
+    pub fn undo_last(&mut self, requests: Vec<Request>) {
+        if let (None, Some(step)) = (&self.open, self.all.last_mut()) {
+            step.undo.extend(requests);
+        }
     }
 
     /// Adds a route that changes from one set of paths to another; none: there is no route.
@@ -302,9 +317,8 @@ mod tests {
         batch.source = RouteSource::Adjacency;
         assert!(refused(&batch).contains("use static"));
         batch.source = RouteSource::Static;
-        batch.table = 7;
-        assert!(refused(&batch).contains("table 7"));
-        batch.table = 0;
+        batch.sets = vec![vec![Path::to(PathTarget::Interface("pg7".into()))]];
+        assert!(refused(&batch).contains("no interface pg7"));
         batch.sets = vec![Vec::new()];
         assert!(refused(&batch).contains("set 0 of paths"));
     }

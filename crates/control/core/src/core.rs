@@ -145,24 +145,22 @@ impl Core {
         let mut state = from.clone();
         let changes: Changes = state.become_like(to);
         let mut lines = Vec::new();
-        for (key, before) in changes.iter() {
+        for (key, before) in state.with_places(&changes) {
             let old = before
                 .as_ref()
                 .map_or(Vec::new(), |v| crate::events::spelled(key, v));
             let new = state
                 .get(key)
                 .map_or(Vec::new(), |v| crate::events::spelled(key, v));
-            let minus = old.iter().filter(|l| !new.contains(l));
+            let moved = changes.has_moved(key, &state);
+            let minus = old.iter().filter(|l| moved || !new.contains(l));
             lines.extend(minus.map(|l| format!("- {}", hidden(l))));
-            let plus = new.iter().filter(|l| !old.contains(l));
+            let plus = new.iter().filter(|l| moved || !old.contains(l));
             lines.extend(plus.map(|l| format!("+ {}", hidden(l))));
         }
         let interrupted = crate::plan::interrupted(&state, &changes);
-        lines.extend(
-            interrupted
-                .iter()
-                .map(|key| format!("! {}", key.interruption())),
-        );
+        let interrupted = crate::plan::interruptions(&interrupted);
+        lines.extend(interrupted.iter().map(|line| format!("! {line}")));
         lines
     }
 }

@@ -7,7 +7,7 @@ use volley_model::{
     AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix,
     Request, Route, RouteBatch, RouteLoad, RouteSource, Switch,
 };
-use volley_object::Instance;
+use volley_object::{Instance, Reference};
 
 mod object;
 
@@ -73,11 +73,6 @@ impl Editor<'_> {
                 let up = (*state == AdminState::Up).then_some(Value::Present);
                 self.setting(name, Key::Up(name.clone()), up)
             }
-            Request::AddressAdd { interface, address } => self.add_address(interface, address),
-            Request::AddressDel { interface, address } => {
-                self.exists(&Key::Interface(interface.clone()))?;
-                self.del_address(interface, address)
-            }
             other => self.edit_more(other),
         }
     }
@@ -88,12 +83,6 @@ impl Editor<'_> {
             Request::Unset(key) => self.unset_object(key),
             Request::UnsetExact(object) => self.unset_exact(object),
             Request::UnsetAny(key) => self.unset_any(key),
-            Request::TableAdd { family, table } => {
-                self.is_new(&Key::Table(*family, *table))?;
-                self.put(Key::Table(*family, *table), Value::Present);
-                Ok(())
-            }
-            Request::TableDel { family, table } => self.take(Key::Table(*family, *table)),
             Request::RouteAdd(route) => self.routes(route, Editor::route_add),
             Request::RouteReplace(route) => self.routes(route, |e, key, paths| {
                 e.put(key, paths_value(paths.to_vec()));
@@ -137,13 +126,9 @@ impl Editor<'_> {
         }
         self.is_new(&Key::Interface(name()))?;
         let mut kind = spec.kind.clone();
-        match &mut kind {
-            // It is so already, and says nothing.
-            InterfaceKind::Memif(memif) => memif.no_zero_copy = false,
-            // It is a part of the request, not of the configuration.
-            InterfaceKind::HostInterface(host) => host.wait = false,
-            InterfaceKind::AfXdp(xdp) => xdp.wait = false,
-            _ => {}
+        // What is a part of the request is not of the configuration.
+        if let InterfaceKind::Object(kind) = &mut kind {
+            *kind = kind.kept();
         }
         self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
         for (class, value) in spec.settings() {
@@ -158,7 +143,7 @@ impl Editor<'_> {
     /// Everything that is a part of an interface.
     fn parts(&self, name: &str) -> Vec<Key> {
         let own = || name.to_owned();
-        let mut parts = vec![Key::Addresses(own()), Key::Up(own())];
+        let mut parts = vec![Key::Up(own())];
         parts.extend(self.objects_of(name));
         parts.retain(|k| self.state.has(k));
         parts
@@ -194,7 +179,11 @@ impl Editor<'_> {
             .state
             .from(Key::Interface(first.clone()))
             .map_while(name);
-        let own = |kind: &InterfaceKind| matches!(kind, InterfaceKind::SubInterface(it) if it.parent == parent);
+        let own = |kind: &InterfaceKind| match kind {
+            InterfaceKind::SubInterface(it) => it.parent == parent,
+            InterfaceKind::Object(kind) => kind.is_part_of("interface", parent),
+            _ => false,
+        };
         near.filter(|(_, kind)| own(kind))
             .map(|(name, _)| name)
             .collect()
@@ -203,8 +192,14 @@ impl Editor<'_> {
     /// Sub-interfaces are called after their parent, which therefore keeps its name as long as it has some.
     fn keeps_name(&self, name: &str) -> Done {
         let kind = self.state.get(&Key::Interface(name.to_owned()));
-        let is_sub =
-            matches!(kind, Some(Value::Kind(it)) if matches!(**it, InterfaceKind::SubInterface(_)));
+        let is_sub = match kind {
+            Some(Value::Kind(kind)) => match kind.as_ref() {
+                InterfaceKind::SubInterface(_) => true,
+                InterfaceKind::Object(kind) => is_part(kind),
+                _ => false,
+            },
+            _ => false,
+        };
         let why = match (is_sub, self.subs(name).first()) {
             (true, _) => "a sub-interface is called after its parent and its number".to_owned(),
             (false, None) => return Ok(()),
@@ -232,6 +227,8 @@ impl Editor<'_> {
             touched.extend(all.map(|(k, _)| k.clone()));
         }
         touched.push(key);
+        // Objects that have an order keep it under their new names.
+        touched.sort_by_key(|key| self.state.place(key));
         for key in touched {
             let Some(value) = self.state.get(&key).cloned() else {
                 continue;
@@ -248,59 +245,6 @@ impl Editor<'_> {
             }
         }
         Ok(())
-    }
-
-    fn add_address(&mut self, interface: &str, address: &volley_model::IfAddress) -> Done {
-        let key = Key::Addresses(interface.to_owned());
-        let now = match self.state.get(&key) {
-            Some(Value::Addresses(all)) => &all[..],
-            _ => &[],
-        };
-        let known = self.changes.addresses.entry(key.clone()).or_default();
-        if known.len() != now.len() {
-            *known = now.iter().copied().collect();
-        }
-        if !known.insert(*address) {
-            return Err(ModelError::exists(ObjectKind::Address, address));
-        }
-        let mut all = self.take_addresses(&key);
-        all.push(*address);
-        self.set_addresses(interface, all);
-        Ok(())
-    }
-
-    fn del_address(&mut self, interface: &str, address: &volley_model::IfAddress) -> Done {
-        let key = Key::Addresses(interface.to_owned());
-        let at = match self.state.get(&key) {
-            Some(Value::Addresses(all)) => all.iter().position(|a| a == address),
-            _ => None,
-        };
-        let at = at.ok_or_else(|| {
-            let what = format!("{address} on {interface}");
-            ModelError::not_found(ObjectKind::Address, what, [""; 0])
-        })?;
-        if let Some(known) = self.changes.addresses.get_mut(&key) {
-            known.remove(address);
-        }
-        let mut all = self.take_addresses(&key);
-        all.remove(at);
-        self.set_addresses(interface, all);
-        Ok(())
-    }
-
-    /// The addresses, taken out of the state while they change, so that only the first change of many copies them.
-    fn take_addresses(&mut self, key: &Key) -> Vec<volley_model::IfAddress> {
-        let before = self.state.get(key).cloned();
-        self.changes.before.entry(key.clone()).or_insert(before);
-        match self.state.swap(key, None) {
-            Some(Value::Addresses(all)) => Arc::unwrap_or_clone(all),
-            _ => Vec::new(),
-        }
-    }
-
-    fn set_addresses(&mut self, interface: &str, all: Vec<volley_model::IfAddress>) {
-        let value = (!all.is_empty()).then(|| Value::Addresses(Arc::new(all)));
-        self.put(Key::Addresses(interface.to_owned()), value);
     }
 
     /// Many routes of one source: each has a set of paths from now on, or is gone.
@@ -467,7 +411,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     match key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
-        Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Up(n) => Key::Up(new(n)),
         other => other.clone(),
     }
@@ -486,9 +429,21 @@ fn renamed_paths(paths: &mut [Path], from: &str, to: &str) {
     }
 }
 
+/// Whether an interface is a part of another one.
+fn is_part(kind: &Instance) -> bool {
+    let part = Some(Reference::part_of("interface"));
+    kind.class().fields().iter().any(|f| f.reference == part)
+}
+
 fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
     match value {
         Value::Object(it) => Value::Object(Arc::new(it.renamed("interface", from, to))),
+        Value::Kind(kind) => match kind.as_ref() {
+            InterfaceKind::Object(kind) if kind.name() == from => {
+                Value::Kind(Arc::new(InterfaceKind::Object(kind.named(to))))
+            }
+            _ => value.clone(),
+        },
         Value::Paths(paths) => {
             let mut paths = paths.to_vec();
             renamed_paths(&mut paths, from, to);

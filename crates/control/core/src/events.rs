@@ -90,7 +90,7 @@ impl Events {
             let kind = match (before, after) {
                 (None, Some(_)) => ChangeKind::Created,
                 (Some(_), None) => ChangeKind::Deleted,
-                (Some(a), Some(b)) if a != b => ChangeKind::Changed,
+                (Some(a), Some(b)) if a != b || changes.has_moved(key, now) => ChangeKind::Changed,
                 _ => continue,
             };
             let sequence = self.next;
@@ -123,18 +123,6 @@ impl Events {
 /// An object as the commands that make it.
 pub fn spelled(key: &Key, value: &Value) -> Vec<String> {
     let plain = |_: &Key| None;
-    match (key, value) {
-        (Key::Addresses(interface), Value::Addresses(all)) => {
-            let add = |address: &volley_model::IfAddress| {
-                let interface = interface.clone();
-                let address = *address;
-                volley_model::Request::AddressAdd { interface, address }.to_string()
-            };
-            all.iter().map(add).collect()
-        }
-        _ => {
-            let requests = make::create(key, value, &plain);
-            requests.iter().map(ToString::to_string).collect()
-        }
-    }
+    let requests = make::create(key, value, &plain);
+    requests.iter().map(ToString::to_string).collect()
 }

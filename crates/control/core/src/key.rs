@@ -1,9 +1,10 @@
 //! Objects of the desired state: what each is called, and what it needs.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix,
-    RouteLoad, RouteSource, StreamSpec,
+    Family, InterfaceKind, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
+    RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -11,16 +12,12 @@ use volley_object::{Instance, ObjectKey, Strength};
 /// are smaller, so creation goes up and removal goes down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// An object that refers to no interface and no table.
+    /// An object that does not refer to an interface, not even by other objects.
     Global(ObjectKey),
-    /// An IP table.
-    Table(Family, u32),
     /// An interface.
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// Its addresses.
-    Addresses(String),
     /// Files whose routes a table has, in the order they were loaded.
     RouteFiles(u32),
     /// A source's route.
@@ -55,8 +52,6 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// MAC address.
     Mac(Mac),
-    /// Addresses in order.
-    Addresses(Arc<Vec<IfAddress>>),
     /// Files in order.
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
@@ -68,12 +63,7 @@ pub enum Value {
 impl Key {
     /// The key of an object of a registered class.
     pub fn object(key: ObjectKey) -> Key {
-        let refers = |field: &volley_object::FieldDef| {
-            field
-                .reference
-                .is_some_and(|r| ["interface", "table"].contains(&r.class))
-        };
-        match key.class().fields().iter().any(refers) {
+        match key.class().reaches("interface") {
             true => Key::Setting(key),
             false => Key::Global(key),
         }
@@ -82,10 +72,23 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::Addresses(name) | Key::Up(name) => Some(name),
+            Key::Up(name) => Some(name),
             Key::Setting(it) => it.owner(),
             _ => None,
         }
+    }
+
+    /// The key as that of an object of a registered class.
+    pub(crate) fn of_class(&self) -> Option<&ObjectKey> {
+        match self {
+            Key::Global(key) | Key::Setting(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// The key of an object of a class whose objects have an order.
+    pub(crate) fn ordered(&self) -> Option<&ObjectKey> {
+        self.of_class().filter(|key| key.class().def().ordered)
     }
 
     /// True for a setting of an interface that is created and deleted with it.
@@ -111,32 +114,59 @@ fn path_needs(family: Family, path: &Path, tell: &mut dyn FnMut(Key)) {
                 tell(Key::Interface(name.clone()));
             }
             if let Some(table) = table {
-                tell(Key::Table(family, *table));
+                tell_table(family, *table, tell);
             }
         }
         PathTarget::Interface(name) => tell(Key::Interface(name.clone())),
-        PathTarget::LookupIn(table) => tell(Key::Table(family, *table)),
+        PathTarget::LookupIn(table) => tell_table(family, *table, tell),
         _ => {}
     }
 }
 
-/// Tells the key of the object of a class that a value names.
-fn tell_reference(class: &str, value: &volley_object::Value, tell: &mut dyn FnMut(Key)) {
+/// Tells the key of the object of a class that a value names, in an object of this IP version. An object that is built in is
+/// not told: it is always there.
+fn tell_reference(
+    class: &str,
+    value: &volley_object::Value,
+    version: Option<u8>,
+    tell: &mut dyn FnMut(Key),
+) {
     if let ("interface", Some(name)) = (class, value.as_text()) {
         return tell(Key::Interface(name.to_owned()));
     }
     let classes = volley_object::classes();
-    let key = classes.get(class).map(|it| it.key(vec![value.clone()]));
-    if let Some(Ok(key)) = key {
+    let key = classes
+        .get(class)
+        .and_then(|it| it.key_named(value, version));
+    if let Some(key) = key.filter(|key| !key.is_built_in()) {
         tell(Key::object(key));
     }
 }
 
-/// Tells the key of the IP table that an object names, of the object's IP version. Table 0 is always there.
-fn tell_table(object: &volley_object::Instance, number: u64, tell: &mut dyn FnMut(Key)) {
-    if let (Some(family), Ok(number @ 1..)) = (Family::of_object(object), u32::try_from(number)) {
-        tell(Key::Table(family, number));
+/// The key of the last table, valid as long as the classes are the same: many routes in a row have the same table.
+type LastTable = (u64, Family, u32, Key);
+
+/// Tells the key of the table of a route or a path. Table 0 is always there.
+fn tell_table(family: Family, number: u32, tell: &mut dyn FnMut(Key)) {
+    thread_local! {
+        static LAST: RefCell<Option<LastTable>> = const { RefCell::new(None) };
     }
+    if number == 0 {
+        return;
+    }
+    let classes = volley_object::classes();
+    let now = (classes.generation(), family, number);
+    let same = |it: &&LastTable| (it.0, it.1, it.2) == now;
+    let last = LAST.with_borrow(|last| last.as_ref().filter(same).map(|it| it.3.clone()));
+    if let Some(key) = last {
+        return tell(key);
+    }
+    let version = Some(family.version());
+    let number = volley_object::Value::Number(number.into());
+    tell_reference("table", &number, version, &mut |key| {
+        LAST.set(Some((now.0, now.1, now.2, key.clone())));
+        tell(key);
+    });
 }
 
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
@@ -147,21 +177,22 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 if strength != Strength::Needs {
                     return;
                 }
-                match (class, value) {
-                    ("table", volley_object::Value::Number(number)) => {
-                        tell_table(object, *number, tell);
-                    }
-                    _ => tell_reference(class, value, tell),
-                }
+                tell_reference(class, value, object.ip_version(), tell);
             });
         }
         (Key::Interface(_), Value::Kind(kind)) => {
-            kind.references(&mut |class, value| tell_reference(class, &value, tell));
+            if let InterfaceKind::Object(kind) = kind.as_ref() {
+                kind.references(&mut |class, value, strength| {
+                    if strength == Strength::Needs {
+                        tell_reference(class, value, None, tell);
+                    }
+                });
+            }
         }
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {
                 if let Some(family) = load.family {
-                    tell(Key::Table(family, *table));
+                    tell_table(family, *table, tell);
                 }
                 match &load.next_hops {
                     NextHops::Listed => {}
@@ -178,7 +209,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         }
         (Key::Route(route), Value::Paths(paths)) => {
             let family = route.prefix.family();
-            tell(Key::Table(family, route.table));
+            tell_table(family, route.table, tell);
             paths.iter().for_each(|p| path_needs(family, p, tell));
         }
         (Key::Stream(_), Value::Stream(spec)) => {
@@ -195,7 +226,7 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     if let Value::Object(object) = value {
         return object.references(&mut |class, value, strength| {
             if strength != Strength::Needs {
-                tell_reference(class, value, tell);
+                tell_reference(class, value, object.ip_version(), tell);
             }
         });
     }
@@ -204,9 +235,16 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
     match (key, value) {
         (Key::Interface(_), Value::Kind(kind)) => {
-            // Its name begins with the parent's, so its key is larger.
+            // The name of a part begins with the owner's, so its key is larger.
             if let InterfaceKind::SubInterface(sub) = kind.as_ref() {
                 tell(Key::Interface(sub.parent.clone()));
+            }
+            if let InterfaceKind::Object(kind) = kind.as_ref() {
+                kind.references(&mut |class, value, strength| {
+                    if strength == Strength::PartOf {
+                        tell_reference(class, value, None, tell);
+                    }
+                });
             }
         }
         (Key::Sending(name), _) => tell(Key::Stream(name.clone())),
@@ -214,10 +252,10 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// What is always there: table 0 of both families, objects that are built in.
+/// What is always there: objects that are built in.
 pub(crate) fn is_built_in(key: &Key) -> bool {
     match key {
         Key::Global(it) | Key::Setting(it) => it.is_built_in(),
-        _ => matches!(key, Key::Table(_, 0)),
+        _ => false,
     }
 }

@@ -43,10 +43,6 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
         (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
-        (Key::Table(family, table), _) => vec![Request::TableAdd {
-            family: *family,
-            table: *table,
-        }],
         (Key::RouteFiles(_), Value::Files(files)) => {
             files.iter().cloned().map(Request::RouteLoad).collect()
         }
@@ -72,25 +68,20 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     })
 }
 
-/// The request that takes an object away; none for what has no request of its own.
-pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
-    Some(match (key, value) {
-        (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
-        (Key::Table(family, table), _) => Request::TableDel {
-            family: *family,
-            table: *table,
-        },
-        (Key::Interface(name), _) => Request::InterfaceDelete { name: name.clone() },
-        (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
-        (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
-        (Key::Stream(name), _) => Request::StreamDelete { name: name.clone() },
-        (Key::Up(name), _) => Request::InterfaceState {
+/// The request that takes an object away.
+pub(crate) fn remove(key: &Key) -> Request {
+    match key {
+        Key::Global(key) | Key::Setting(key) => Request::Unset(key.clone()),
+        Key::Interface(name) => Request::InterfaceDelete { name: name.clone() },
+        Key::RouteFiles(table) => Request::RouteUnload { table: *table },
+        Key::Route(key) => Request::RouteDel(route(key, &[])),
+        Key::Stream(name) => Request::StreamDelete { name: name.clone() },
+        Key::Up(name) => Request::InterfaceState {
             name: name.clone(),
             state: AdminState::Down,
         },
-        (Key::Sending(name), _) => Request::StreamDisable {
+        Key::Sending(name) => Request::StreamDisable {
             name: Some(name.clone()),
         },
-        _ => return None,
-    })
+    }
 }

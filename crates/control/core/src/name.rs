@@ -9,8 +9,6 @@ impl Key {
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
             Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
-            Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
-            Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
                 let mut name = route.prefix.to_string();
@@ -36,9 +34,6 @@ impl Key {
                 "interface {name} is deleted and created again: its traffic stops meanwhile"
             ),
             Key::Setting(it) if !it.class().def().interrupts.is_empty() => it.interruption(),
-            Key::Addresses(name) => format!(
-                "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
-            ),
             Key::RouteFiles(table) => format!(
                 "the routes of table {table} that come from files are removed and loaded again"
             ),

@@ -3,13 +3,11 @@
 use crate::batch::Steps;
 use crate::key::{Key, RouteKey, Value, needs, parts_of};
 use crate::make::{self, create_interface};
-use crate::state::{Changes, State};
+use crate::state::{Changes, State, by_place, kept};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use volley_model::{
-    IfAddress, InterfaceKind, ModelError, Path, Request, Route, RouteLoad, RouteSource,
-};
-use volley_object::{Class, Classes, Instance, ObjectKey};
+use volley_model::{InterfaceKind, ModelError, Path, Request, Route, RouteLoad, RouteSource};
+use volley_object::{Classes, Instance, ObjectKey};
 
 /// One request to the handlers, and those that take it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,15 +55,31 @@ pub(crate) fn interrupted(now: &State, changes: &Changes) -> Vec<Key> {
     Planner::new(now, changes).interrupted()
 }
 
+/// What traffic notices, each sentence once: many objects of an interface have one.
+pub(crate) fn interruptions(interrupted: &[Key]) -> Vec<String> {
+    let mut said = BTreeSet::new();
+    let all = interrupted.iter().map(Key::interruption);
+    all.filter(|line| said.insert(line.clone())).collect()
+}
+
 /// The way from the state before `changes` to `now`.
 pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     let planner = Planner::new(now, changes);
     let mut steps = Steps::default();
-    for (key, before) in planner.touched.iter().rev() {
-        planner.remove(key, *before, &mut steps);
+    let mut undone_last: Option<&ObjectKey> = None;
+    for (key, before) in planner.in_old_order().into_iter().rev() {
+        let made = steps.count();
+        planner.remove(key, before, &mut steps);
+        if steps.count() > made
+            && let Some(of) = key.ordered()
+            && !undone_last.is_some_and(|it| it.is_of_group(of))
+        {
+            steps.undo_last(planner.back_in_order(of));
+            undone_last = Some(of);
+        }
     }
-    for (key, before) in &planner.touched {
-        planner.bring(key, *before, &mut steps);
+    for (key, before) in planner.in_new_order() {
+        planner.bring(key, before, &mut steps);
     }
     Plan {
         steps: steps.finish(),
@@ -73,12 +87,19 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     }
 }
 
+/// A touched object and what it was.
+type Touched<'p> = (&'p Key, Option<&'p Value>);
+
 struct Planner<'a> {
     now: &'a State,
     /// What every touched object was; those that are only made again are what they are.
     touched: BTreeMap<Key, Option<&'a Value>>,
     /// Objects that are removed and made again.
     again: BTreeSet<Key>,
+    /// The places that touched objects with an order had.
+    places: &'a BTreeMap<Key, Option<u64>>,
+    /// Objects that are removed and made again because they come behind others now.
+    moved: BTreeSet<Key>,
 }
 
 impl<'a> Planner<'a> {
@@ -92,7 +113,10 @@ impl<'a> Planner<'a> {
             now,
             touched: touched.map(|(k, v)| (k.clone(), v.as_ref())).collect(),
             again: BTreeSet::new(),
+            places: &changes.places,
+            moved: BTreeSet::new(),
         };
+        planner.find_moved(changes);
         planner.find_again(&changes.again);
         planner
     }
@@ -102,6 +126,74 @@ impl<'a> Planner<'a> {
             Some(before) => *before,
             None => self.now.get(key),
         }
+    }
+
+    /// The place that an object with an order had.
+    fn old_place(&self, key: &Key) -> Option<u64> {
+        let changed = self.places.get(key).copied();
+        changed.unwrap_or_else(|| self.now.place(key))
+    }
+
+    /// Everything touched, from what others need to what needs others; objects with an order as they were.
+    fn in_old_order(&self) -> Vec<Touched<'_>> {
+        let mut all: Vec<Touched<'_>> = self.touched.iter().map(|(k, v)| (k, *v)).collect();
+        by_place(&mut all, |(key, _)| key, |key| self.old_place(key));
+        all
+    }
+
+    /// The same, objects with an order as they are now.
+    fn in_new_order(&self) -> Vec<Touched<'_>> {
+        let mut all: Vec<Touched<'_>> = self.touched.iter().map(|(k, v)| (k, *v)).collect();
+        by_place(&mut all, |(key, _)| key, |key| self.now.place(key));
+        all
+    }
+
+    /// What was there of the objects that have one order with another one, as they were in it.
+    fn old_sequence(&self, of: &ObjectKey) -> Vec<&Key> {
+        let gone = self.touched.range(Key::object(of.group())..);
+        let gone = gone.take_while(|(key, _)| key.of_class().is_some_and(|it| it.is_of_group(of)));
+        let gone = gone.filter(|(key, before)| before.is_some() && !self.now.has(key));
+        let stays = self.now.sequence(of).into_iter();
+        let stays = stays.filter(|key| self.before(key).is_some());
+        let mut all: Vec<&Key> = stays.chain(gone.map(|(key, _)| key)).collect();
+        all.sort_by_key(|key| self.old_place(key));
+        all
+    }
+
+    /// Finds the objects that come behind others now which were behind them.
+    fn find_moved(&mut self, changes: &Changes) {
+        let of_order = |a: &&Key, b: &&Key| match (a.of_class(), b.of_class()) {
+            (Some(a), Some(b)) => a.is_of_group(b),
+            _ => false,
+        };
+        let touched: Vec<&Key> = changes.places.keys().collect();
+        let mut moved: Vec<Key> = Vec::new();
+        for group in touched.chunk_by(of_order) {
+            let Some(of) = group.first().and_then(|key| key.of_class()) else {
+                continue;
+            };
+            // Objects that were removed and created again are not touched by their values.
+            let was = |key: &&Key| match changes.before.get(*key) {
+                Some(before) => before.is_some(),
+                None => true,
+            };
+            let new = self.now.sequence(of);
+            let mut old: Vec<&Key> = new.iter().copied().filter(was).collect();
+            old.sort_by_key(|key| self.old_place(key));
+            let kept = kept(&old, &new);
+            let behind = new[kept..].iter().filter(|key| was(key));
+            moved.extend(behind.map(|key| (*key).clone()));
+        }
+        for key in moved {
+            let before = self.now.get(&key);
+            self.touched.entry(key.clone()).or_insert(before);
+            self.moved.insert(key);
+        }
+    }
+
+    /// Whether an object is removed and created again.
+    fn is_again(&self, key: &Key) -> bool {
+        self.again.contains(key) || self.moved.contains(key)
     }
 
     /// Both before and now, and not the same.
@@ -118,7 +210,7 @@ impl<'a> Planner<'a> {
             owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
         };
         let carries = |key: &&Key| match key {
-            Key::Interface(_) | Key::Addresses(_) | Key::RouteFiles(_) => true,
+            Key::Interface(_) | Key::RouteFiles(_) => true,
             Key::Setting(it) => {
                 let def = it.class().def();
                 !def.one_of.is_empty() || !def.interrupts.is_empty()
@@ -192,7 +284,7 @@ impl<'a> Planner<'a> {
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
         moved.retain(|k| match k {
             Key::Global(it) | Key::Setting(it) => it.class().def().recreate,
-            _ => matches!(k, Key::Interface(_) | Key::Table(..) | Key::Stream(_)),
+            _ => matches!(k, Key::Interface(_) | Key::Stream(_)),
         });
         if moved.is_empty() {
             return;
@@ -220,18 +312,14 @@ impl<'a> Planner<'a> {
         leaning.into_iter().for_each(|key| self.make_again(key));
     }
 
-    /// What comes after a setting of an interface and does not stay while the setting changes: addresses, and objects of
-    /// classes that say so and refer to the interface.
+    /// What comes after a setting of an interface and does not stay while the setting changes: objects of classes that say so
+    /// and refer to the interface.
     fn behind(&self, setting: &ObjectKey, classes: &Classes) -> Vec<Key> {
         let mut found = Vec::new();
         let Some(name) = setting.owner() else {
             return found;
         };
-        if setting.class().def().before_addresses {
-            found.push(Key::Addresses(name.to_owned()));
-        }
-        let comes_after = |c: &&Class| c.def().after.contains(&setting.class().name());
-        for class in classes.iter().filter(comes_after) {
+        for class in classes.after(setting.class()) {
             found.extend(self.now.referring(class, name).cloned());
         }
         found
@@ -272,10 +360,7 @@ impl<'a> Planner<'a> {
         let Some(before) = before else {
             return;
         };
-        if let Key::Addresses(name) = key {
-            return self.remove_addresses(name, before, steps);
-        }
-        if self.now.has(key) && !self.again.contains(key) {
+        if self.now.has(key) && !self.is_again(key) {
             if let Some(kept) = self.left_of(key, before) {
                 steps.extend(Self::losing_step(before, &kept));
             }
@@ -296,9 +381,8 @@ impl<'a> Planner<'a> {
             Key::Interface(name) => make::interface_with_settings(name, &get),
             other => make::create(other, before, &get),
         };
-        if let Some(request) = make::remove(key, before) {
-            steps.push(Step { request, undo });
-        }
+        let request = make::remove(key);
+        steps.push(Step { request, undo });
     }
 
     /// What is left of an object that changes and loses interfaces, on the way from what it was to what it is, before
@@ -328,60 +412,24 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn addresses(value: Option<&Value>) -> &[IfAddress] {
-        match value {
-            Some(Value::Addresses(all)) => all,
-            _ => &[],
-        }
-    }
-
-    /// How many of the new addresses, from the first, are there already in that order.
-    fn kept(old: &[IfAddress], new: &[IfAddress]) -> usize {
-        let mut rest = old.iter();
-        new.iter().take_while(|a| rest.any(|o| o == *a)).count()
-    }
-
-    fn new_and_kept(&self, name: &str, old: &[IfAddress]) -> (&'a [IfAddress], usize) {
-        let key = Key::Addresses(name.to_owned());
-        let new = Self::addresses(self.now.get(&key));
-        let again = self.again.contains(&key);
-        (new, if again { 0 } else { Self::kept(old, new) })
-    }
-
-    fn remove_addresses(&self, name: &str, before: &Value, steps: &mut Steps) {
-        let old = Self::addresses(Some(before));
-        let (new, kept) = self.new_and_kept(name, old);
-        let gone: Vec<IfAddress> = old
-            .iter()
-            .filter(|a| !new[..kept].contains(a))
-            .copied()
-            .collect();
-        let add = |address| Request::AddressAdd {
-            interface: name.to_owned(),
-            address,
+    /// What is left to undo when all objects of an order that were removed are there again: those that were never away come
+    /// first now, so those that are out of place move behind.
+    fn back_in_order(&self, of: &ObjectKey) -> Vec<Request> {
+        let is_gone = |key: &&Key| !self.now.has(key) || self.is_again(key);
+        let old = self.old_sequence(of);
+        let (gone, stays): (Vec<&Key>, Vec<&Key>) = old.iter().copied().partition(is_gone);
+        let found: Vec<&Key> = stays.into_iter().chain(gone).collect();
+        let at = old.iter().zip(&found).take_while(|(a, b)| a == b).count();
+        let again = |key: &&Key| {
+            let created = make::change(key, self.before(key)?);
+            Some([make::remove(key)].into_iter().chain(created))
         };
-        let del = |address| Request::AddressDel {
-            interface: name.to_owned(),
-            address,
-        };
-        for (i, address) in gone.iter().rev().enumerate() {
-            let mut undo = vec![add(*address)];
-            if i == 0 {
-                // Undone last: all are there again, those that were never away first. Those out of place move behind.
-                let mut found: Vec<IfAddress> = new[..kept].to_vec();
-                found.extend(&gone);
-                let at = old.iter().zip(&found).take_while(|(a, b)| a == b).count();
-                let moves = old[at..].iter().flat_map(|a| [del(*a), add(*a)]);
-                undo.extend(moves);
-            }
-            let request = del(*address);
-            steps.push(Step { request, undo });
-        }
+        old[at..].iter().filter_map(again).flatten().collect()
     }
 
     /// The creation or change of an object, as far as it is there now.
     fn bring(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
-        let before = was.filter(|_| !self.again.contains(key));
+        let before = was.filter(|_| !self.is_again(key));
         let Some(now) = self.now.get(key) else {
             return;
         };
@@ -395,23 +443,6 @@ impl<'a> Planner<'a> {
             (Key::Setting(it), _) if key.is_setting() => {
                 if !self.interface_is_made(it.owner().unwrap_or_default()) {
                     self.bring_plain(key, before, now, steps);
-                }
-            }
-            (Key::Addresses(name), _) => {
-                let old = Self::addresses(was);
-                let (new, kept) = self.new_and_kept(name, old);
-                for &address in &new[kept..] {
-                    let interface = || name.clone();
-                    steps.push(Step {
-                        request: Request::AddressAdd {
-                            interface: interface(),
-                            address,
-                        },
-                        undo: vec![Request::AddressDel {
-                            interface: interface(),
-                            address,
-                        }],
-                    });
                 }
             }
             (Key::RouteFiles(table), Value::Files(files)) => {
@@ -437,7 +468,7 @@ impl<'a> Planner<'a> {
     fn bring_plain(&self, key: &Key, before: Option<&Value>, now: &Value, steps: &mut Steps) {
         let get = |key: &Key| self.before(key);
         let undo = match before {
-            None => make::remove(key, now).into_iter().collect(),
+            None => vec![make::remove(key)],
             Some(before) => make::change(key, before)
                 .map_or_else(|| make::create(key, before, &get), |request| vec![request]),
         };

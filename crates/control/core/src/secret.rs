@@ -22,10 +22,9 @@ pub fn hidden(command: &str) -> Cow<'_, str> {
 pub fn without_secrets(mut requests: Vec<Request>) -> Vec<Request> {
     for request in &mut requests {
         if let Request::InterfaceCreate(spec) = request
-            && let InterfaceKind::Memif(memif) = &mut spec.kind
-            && let Some(secret) = &mut memif.secret
+            && let InterfaceKind::Object(kind) = &mut spec.kind
         {
-            HIDDEN.clone_into(secret);
+            *kind = kind.hiding(HIDDEN);
         }
     }
     requests
@@ -50,7 +49,21 @@ fn length(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_model::{InterfaceKind, InterfaceSpec, MemifSpec, Request, quote};
+    use volley_model::{InterfaceSpec, Request, quote};
+    use volley_object::Object;
+
+    /// Lamp with a secret.
+    #[derive(Object)]
+    #[object(class = "test_lamp", interface = "test-lamp")]
+    #[object(set = "create lamp <name> {secret <secret> | mtu <+mtu>}")]
+    struct Lamp {
+        /// Name.
+        #[object(key)]
+        name: String,
+        /// Secret.
+        #[object(secret)]
+        secret: Option<String>,
+    }
 
     #[test]
     fn secrets_of_any_text_are_hidden_and_the_rest_stays() {
@@ -63,16 +76,12 @@ mod tests {
             "é",
             "' secret x",
         ] {
-            let memif = MemifSpec {
-                secret: Some(secret.into()),
-                ..MemifSpec::default()
-            };
-            let spec = InterfaceSpec {
+            let lamp = Lamp {
                 name: "m0".into(),
-                kind: InterfaceKind::Memif(memif),
-                mac: None,
-                mtu: Some(1400),
+                secret: Some(secret.into()),
             };
+            let mut spec = InterfaceSpec::of(&lamp).unwrap();
+            spec.mtu = Some(1400);
             let request = Request::InterfaceCreate(spec);
             let with = request.to_string();
             let without = without_secrets(vec![request])[0].to_string();

@@ -5,13 +5,17 @@ use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use volley_model::{IfAddress, ModelError, ObjectKind, Path};
+use volley_model::{ModelError, ObjectKind, Path};
 use volley_object::{Class, Instance, ObjectKey};
 
 /// The desired state.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     objects: BTreeMap<Key, Value>,
+    /// Places of objects that have an order: a greater one is behind a smaller one.
+    places: HashMap<Key, u64>,
+    /// The next place.
+    next_place: u64,
     /// How many objects need this one.
     users: HashMap<Key, u32>,
     /// Paths of routes, one copy of those that are equal: a million routes have some hundred next hops.
@@ -20,7 +24,7 @@ pub struct State {
 
 impl PartialEq for State {
     fn eq(&self, other: &State) -> bool {
-        self.objects == other.objects
+        self.objects == other.objects && self.in_order() == other.in_order()
     }
 }
 
@@ -35,14 +39,20 @@ pub struct Changes {
     pub(crate) before: IndexMap<Key, Option<Value>>,
     /// Objects that were asked for again, as they are: they are made anew.
     pub(crate) again: BTreeSet<Key>,
-    /// Addresses of interfaces that are added to, so that each is found at once.
-    pub(crate) addresses: BTreeMap<Key, HashSet<IfAddress>>,
+    /// The places that touched objects with an order had.
+    pub(crate) places: BTreeMap<Key, Option<u64>>,
 }
 
 impl Changes {
     /// Whether nothing was touched.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
+    }
+
+    /// Whether an object that was there and is there has another place.
+    pub(crate) fn has_moved(&self, key: &Key, now: &State) -> bool {
+        let place = self.places.get(key).copied().flatten();
+        place.is_some() && place != now.place(key)
     }
 
     /// The objects touched, in order of dependence, with what they were.
@@ -75,23 +85,69 @@ impl State {
         for (key, value) in self.iter().filter(|(k, _)| !k.is_dynamic()) {
             state.swap(key, Some(value.clone()));
         }
+        state.places.clone_from(&self.places);
+        state.next_place = self.next_place;
         state
     }
 
-    /// The objects of a registered class.
+    /// The objects of a registered class, in their order where they have one.
     pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
-        let all = self.objects.values().filter_map(|value| match value {
-            Value::Object(object) => Some(object.as_ref()),
+        let all = self.objects.iter().filter_map(|(key, value)| match value {
+            Value::Object(object) => Some((key, object.as_ref())),
             _ => None,
         });
-        all.filter(move |object| object.class().name() == class)
+        let all = all.filter(|(_, object)| object.class().name() == class);
+        let mut all: Vec<(&Key, &Instance)> = all.collect();
+        by_place(&mut all, |it| it.0, |key| self.place(key));
+        all.into_iter().map(|(_, object)| object)
+    }
+
+    /// The place of an object that has an order.
+    pub(crate) fn place(&self, key: &Key) -> Option<u64> {
+        self.places.get(key).copied()
+    }
+
+    /// What was touched, in order of dependence; objects with an order in it: those that are there as they are, the others as
+    /// they were.
+    pub(crate) fn with_places<'c>(
+        &self,
+        changes: &'c Changes,
+    ) -> Vec<(&'c Key, &'c Option<Value>)> {
+        let mut all: Vec<_> = changes.iter().collect();
+        let old = |key: &Key| changes.places.get(key).copied().flatten();
+        let place = |key: &Key| self.place(key).or_else(|| old(key));
+        by_place(&mut all, |it| it.0, place);
+        all
+    }
+
+    /// All keys of objects that have an order, in it.
+    pub(crate) fn in_order(&self) -> Vec<&Key> {
+        let mut all: Vec<&Key> = self.places.keys().collect();
+        all.sort_unstable();
+        by_place(&mut all, |key| key, |key| self.place(key));
+        all
+    }
+
+    /// The keys of the objects that have one order with an object, in it.
+    pub(crate) fn sequence(&self, of: &ObjectKey) -> Vec<&Key> {
+        let near = self.from(Key::object(of.group())).map(|(key, _)| key);
+        let same = |key: &&Key| key.of_class().is_some_and(|it| it.is_of_group(of));
+        let mut all: Vec<&Key> = near.take_while(same).collect();
+        all.sort_by_key(|key| self.place(key));
+        all
     }
 
     /// The keys of the objects of a class that refer to an interface.
     pub(crate) fn referring(&self, class: &Class, interface: &str) -> impl Iterator<Item = &Key> {
-        let all = self.from(Key::Setting(ObjectKey::least_of(class)));
+        // Where the first value of the key is the only reference, the objects of an interface are together.
+        let near = class.part_of() == Some("interface") && class.names_once("interface");
+        let first = match near {
+            true => ObjectKey::first_of(class, interface),
+            false => ObjectKey::least_of(class),
+        };
+        let all = self.from(Key::Setting(first));
         let same = move |(key, _): &(&Key, &Value)| match key {
-            Key::Setting(it) => it.class() == class,
+            Key::Setting(it) => it.class() == class && (!near || it.owner() == Some(interface)),
             _ => false,
         };
         let refers = move |(_, value): &(&Key, &Value)| match value {
@@ -154,6 +210,9 @@ impl State {
 
     /// Puts an object there (none: takes it away) and returns what was there.
     pub(crate) fn swap(&mut self, key: &Key, value: Option<Value>) -> Option<Value> {
+        if key.ordered().is_some() {
+            self.take_place(key, value.is_some());
+        }
         let before = match value {
             Some(value) => {
                 self.count(key, &value, true);
@@ -167,6 +226,16 @@ impl State {
             self.drop_paths(before);
         }
         before
+    }
+
+    /// A new object comes behind all others; one that goes leaves its place.
+    fn take_place(&mut self, key: &Key, there: bool) {
+        if !there {
+            self.places.remove(key);
+        } else if !self.places.contains_key(key) {
+            self.places.insert(key.clone(), self.next_place);
+            self.next_place += 1;
+        }
     }
 
     /// The value, with the copy of its paths that other routes have.
@@ -196,6 +265,10 @@ impl State {
 
     /// [`State::swap`], remembered.
     pub(crate) fn put(&mut self, changes: &mut Changes, key: Key, value: Option<Value>) {
+        if key.ordered().is_some() {
+            let place = self.place(&key);
+            changes.places.entry(key.clone()).or_insert(place);
+        }
         let before = self.swap(&key, value);
         changes.before.entry(key).or_insert(before);
     }
@@ -204,6 +277,11 @@ impl State {
     pub fn undo(&mut self, changes: Changes) {
         for (key, before) in changes.before {
             self.swap(&key, before);
+        }
+        for (key, place) in changes.places {
+            if let Some(place) = place {
+                self.places.insert(key, place);
+            }
         }
     }
 
@@ -221,11 +299,33 @@ impl State {
             self.put(&mut changes, key, None);
         }
         for (key, value) in &wanted.objects {
-            if self.objects.get(key) != Some(value) {
+            if key.ordered().is_none() && self.objects.get(key) != Some(value) {
                 self.put(&mut changes, key.clone(), Some(value.clone()));
             }
         }
+        self.order_like(wanted, &mut changes);
         changes
+    }
+
+    /// Creates the objects that have an order as they are in another state; those that are out of place move behind the others.
+    fn order_like(&mut self, wanted: &State, changes: &mut Changes) {
+        let all = wanted.in_order();
+        let one = |a: &&Key, b: &&Key| match (a.of_class(), b.of_class()) {
+            (Some(a), Some(b)) => a.is_of_group(b),
+            _ => false,
+        };
+        for new in all.chunk_by(one) {
+            let Some(first) = new.first().and_then(|key| key.of_class()) else {
+                continue;
+            };
+            let kept = kept(&self.sequence(first), new);
+            for key in &new[kept..] {
+                if self.has(key) {
+                    self.put(changes, (*key).clone(), None);
+                }
+                self.put(changes, (*key).clone(), wanted.get(key).cloned());
+            }
+        }
     }
 
     /// Checks that what changed needs nothing that is not there.
@@ -273,10 +373,7 @@ impl State {
         let (kind, name) = key.called();
         let like = |k: &&Key| std::mem::discriminant(*k) == std::mem::discriminant(key);
         let mut known: Vec<String> = Vec::new();
-        if matches!(
-            kind,
-            ObjectKind::Interface | ObjectKind::Stream | ObjectKind::Table
-        ) {
+        if matches!(kind, ObjectKind::Interface | ObjectKind::Stream) {
             known = self
                 .objects
                 .keys()
@@ -285,11 +382,33 @@ impl State {
                 .collect();
         }
         if let Key::Global(it) | Key::Setting(it) = key
-            && let [_] = it.class().keys()
+            && (it.class().keys().len() == 1 || it.class().part_of().is_none())
         {
-            known = self.names_of(it.class().name());
+            let all = self.objects_of(it.class().name());
+            known = all.map(|object| object.key().name()).collect();
         }
         ModelError::not_found(kind, name, known)
+    }
+}
+
+/// How many of a new order, from the first, are there already in that order.
+pub(crate) fn kept<K: PartialEq>(old: &[K], new: &[K]) -> usize {
+    let mut rest = old.iter();
+    new.iter().take_while(|a| rest.any(|o| o == *a)).count()
+}
+
+/// Puts keys that are sorted in the order of their objects, where objects have one.
+pub(crate) fn by_place<T>(
+    all: &mut [T],
+    key: impl Fn(&T) -> &Key,
+    place: impl Fn(&Key) -> Option<u64>,
+) {
+    let one = |a: &T, b: &T| match (key(a).ordered(), key(b).ordered()) {
+        (Some(a), Some(b)) => a.is_of_group(b),
+        _ => false,
+    };
+    for run in all.chunk_by_mut(one).filter(|run| run.len() > 1) {
+        run.sort_by_key(|it| place(key(it)));
     }
 }
 

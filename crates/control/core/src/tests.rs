@@ -3,9 +3,23 @@
 use volley_model::*;
 use volley_object::{Instance, Object};
 
+/// Table.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "table", once)]
+#[object(set = "(ip@family=ip4 | ip6@family=ip6) table add <id>")]
+#[object(unset = "(ip@family=ip4 | ip6@family=ip6) table del <id>")]
+pub(crate) struct Table {
+    /// Number.
+    #[object(key, built_in = 0)]
+    pub(crate) id: u32,
+    /// IP version.
+    #[object(key)]
+    pub(crate) family: Family,
+}
+
 /// The table of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
-#[object(class = "test_bound", before_addresses)]
+#[object(class = "test_bound")]
 #[object(formerly = "interface-test-bound name=interface")]
 #[object(set = "set interface (ip@family=ip4 | ip6@family=ip6) table <interface> <table>")]
 struct Bound {
@@ -18,6 +32,21 @@ struct Bound {
     /// Table.
     #[object(default = 0, needs = "table")]
     table: u32,
+}
+
+/// An address of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_address", after = "test_bound", once, ordered)]
+#[object(interrupts = "the addresses of <interface> are removed and added again")]
+#[object(set = "set interface ip address <interface> <address>")]
+#[object(unset = "set interface ip address del <interface> <address>")]
+struct Address {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// Address.
+    #[object(key)]
+    address: IfAddress,
 }
 
 /// Uses the addresses of another interface.
@@ -65,6 +94,8 @@ struct Loop {
 /// `create pg NAME`, `delete NAME`, `up NAME`, `address NAME A/L`, `route PREFIX INTERFACE`, ...
 pub(crate) fn request(line: &str) -> Request {
     volley_iface::classes().unwrap();
+    // The class to which others refer is registered first.
+    Table::class().unwrap();
     let words: Vec<&str> = line.split(' ').collect();
     let own = |i: usize| words[i].to_owned();
     match words[0] {
@@ -99,14 +130,9 @@ pub(crate) fn request(line: &str) -> Request {
             let (interface, uses) = (own(1), own(2));
             Request::set(&Lent { interface, uses }).unwrap()
         }
-        "address" => Request::AddressAdd {
-            interface: own(1),
-            address: words[2].parse().unwrap(),
-        },
-        "table" => Request::TableAdd {
-            family: Family::V4,
-            table: words[1].parse().unwrap(),
-        },
+        "address" => Request::set(&address(&own(1), words[2])).unwrap(),
+        "noaddress" => Request::unset(&address(&own(1), words[2])).unwrap(),
+        "table" => Request::set(&table(words[1].parse().unwrap())).unwrap(),
         "route" => Request::RouteReplace(Route::new(
             words[1].parse().unwrap(),
             vec![Path::to(PathTarget::Interface(own(2)))],
@@ -129,6 +155,21 @@ pub(crate) fn request(line: &str) -> Request {
         ),
         other => panic!("{other}"),
     }
+}
+
+fn address(interface: &str, address: &str) -> Address {
+    // The class that comes first is registered first.
+    Bound::class().unwrap();
+    Address {
+        interface: interface.into(),
+        address: address.parse().unwrap(),
+    }
+}
+
+/// A table of IPv4.
+fn table(id: u32) -> Table {
+    let family = Family::V4;
+    Table { id, family }
 }
 
 fn all(lines: &[&str]) -> Vec<Request> {
@@ -186,12 +227,12 @@ fn what_comes_after_a_setting_is_created_again_with_it() {
     assert_eq!(
         said(&told),
         [
-            "set interface ip address del a 192.0.2.1/24",
             "test unlent b",
+            "set interface ip address del a 192.0.2.1/24",
             "set interface ip table a 7",
             "set interface ip table c 7",
-            "test lent b a",
             "set interface ip address a 192.0.2.1/24",
+            "test lent b a",
         ]
     );
     assert!(done.notes.contains(&"b is cut off".to_owned()), "{done:?}");
@@ -210,9 +251,126 @@ fn one_command_moves_the_addresses_to_the_table_and_says_so() {
         "set interface ip address a 192.0.2.1/24",
     ];
     assert_eq!(said(&told), moved);
-    let note =
-        "the addresses of a are removed and added again: traffic to and from them stops meanwhile";
-    assert_eq!(done.notes, [note]);
+    assert_eq!(
+        done.notes,
+        ["the addresses of a are removed and added again"]
+    );
+}
+
+fn addresses(core: &crate::Core) -> Vec<String> {
+    let all = core.state().objects_of("test_address");
+    all.map(|object| object.key().values()[1].to_string())
+        .collect()
+}
+
+/// Four addresses of interface a.
+fn four(told: &Told) -> crate::Core {
+    let mut core = crate::Core::default();
+    let lines = [
+        "create pg a",
+        "address a 192.0.2.4/24",
+        "address a 192.0.2.2/24",
+        "address a 192.0.2.3/24",
+        "address a 192.0.2.1/24",
+    ];
+    core.run(&all(&lines), told).unwrap();
+    core
+}
+
+#[test]
+fn addresses_keep_the_order_in_which_they_were_created() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let mut made = four(&told);
+    let order = [
+        "192.0.2.4/24",
+        "192.0.2.2/24",
+        "192.0.2.3/24",
+        "192.0.2.1/24",
+    ];
+    let add = order.map(|it| format!("set interface ip address a {it}"));
+    assert_eq!(said(&told)[1..], add);
+    assert_eq!(addresses(&made), order);
+    // Another name, and a state that is carried over.
+    made.run(&all(&["rename a b"]), &told).unwrap();
+    assert_eq!(addresses(&made), order);
+    said(&told);
+    let transaction = core.begin_state(made.state()).unwrap();
+    core.finish(transaction, &told).unwrap();
+    assert_eq!(said(&told)[1..], add.map(|it| it.replace(" a ", " b ")));
+    assert_eq!(core.state(), made.state());
+    assert_eq!(&core.state().lasting(), core.state());
+    // One that is removed and created again comes behind all others, and is there once.
+    let last = ["noaddress b 192.0.2.2/24", "address b 192.0.2.2/24"];
+    core.run(&all(&last), &told).unwrap();
+    let order = [
+        "192.0.2.4/24",
+        "192.0.2.3/24",
+        "192.0.2.1/24",
+        "192.0.2.2/24",
+    ];
+    assert_eq!(addresses(&core), order);
+    assert_ne!(core.state(), made.state());
+    let wanted = [
+        "set interface ip address del b 192.0.2.2/24",
+        "set interface ip address b 192.0.2.2/24",
+    ];
+    assert_eq!(said(&told), wanted);
+    let lines = crate::Core::difference(made.state(), core.state());
+    let wanted = [
+        "- set interface ip address b 192.0.2.2/24",
+        "+ set interface ip address b 192.0.2.2/24",
+    ];
+    assert_eq!(lines, wanted);
+    let again = core.run(&all(&["address b 192.0.2.2/24"]), &told);
+    let again = again.unwrap_err().to_string();
+    assert!(again.contains("exists already"), "{again}");
+    let none = core.run(&all(&["noaddress b 192.0.2.9/24"]), &told);
+    assert!(none.is_err());
+}
+
+#[test]
+fn a_failure_leaves_the_order_of_addresses() {
+    let told = Told::default();
+    let mut core = four(&told);
+    let before = core.state().clone();
+    // 2 goes, 4 moves behind, 9 is refused.
+    let lines = [
+        "noaddress a 192.0.2.2/24",
+        "noaddress a 192.0.2.4/24",
+        "address a 192.0.2.4/24",
+        "address a 192.0.2.9/24",
+    ];
+    said(&told);
+    *told.refuses.borrow_mut() = Some("set interface ip address a 192.0.2.9/24".into());
+    core.run(&all(&lines), &told).unwrap_err();
+    assert_eq!(core.state(), &before);
+    // What the handler was told leaves the addresses as they were.
+    let mut held: Vec<String> = ["4", "2", "3", "1"]
+        .map(|n| format!("192.0.2.{n}/24"))
+        .into();
+    for line in said(&told) {
+        let address = line.rsplit(' ').next().unwrap().to_owned();
+        match line.contains(" del ") {
+            true => held.retain(|it| *it != address),
+            false => held.push(address),
+        }
+    }
+    assert_eq!(held, addresses(&core), "as the handler has them");
+    // The whole state at once, in another order.
+    let mut wanted = four(&told);
+    *told.refuses.borrow_mut() = None;
+    wanted.run(&all(&lines), &told).unwrap();
+    said(&told);
+    let transaction = core.begin_state(wanted.state()).unwrap();
+    core.finish(transaction, &told).unwrap();
+    let steps = [
+        "set interface ip address del a 192.0.2.2/24",
+        "set interface ip address del a 192.0.2.4/24",
+        "set interface ip address a 192.0.2.4/24",
+        "set interface ip address a 192.0.2.9/24",
+    ];
+    assert_eq!(said(&told), steps);
+    assert_eq!(core.state(), wanted.state());
 }
 
 #[test]
@@ -426,11 +584,8 @@ fn a_new_interface_takes_what_leans_on_it_along() {
     )
     .unwrap();
     let mut wanted = core.state().clone();
-    let files = PcapFiles {
-        rx: Some("a".into()),
-        ..PcapFiles::default()
-    };
-    let kind = crate::Value::Kind(std::sync::Arc::new(InterfaceKind::Pcap(files)));
+    let lamp = Lamp { name: "pg0".into() };
+    let kind = crate::Value::Kind(std::sync::Arc::new(InterfaceKind::of(&lamp).unwrap()));
     wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
     said(&told);
     let transaction = core.begin_state(&wanted).unwrap();
@@ -439,12 +594,25 @@ fn a_new_interface_takes_what_leans_on_it_along() {
         "ip route del 10.0.0.0/8",
         "test unbind pg1",
         "delete interface pg0",
-        "create pcap interface pg0 rx a",
+        "create lamp pg0",
         "test binding pg1 pg0",
         "ip route add 10.0.0.0/8 via pg0",
         "set interface state pg0 up",
     ];
     assert_eq!(said(&told), wanted);
+}
+
+/// Lamp: a kind of interfaces.
+#[derive(Object)]
+#[object(
+    class = "test_lamp_interface",
+    interface = "test-lamp-interface",
+    set = "create lamp <name>"
+)]
+struct Lamp {
+    /// Name.
+    #[object(key)]
+    name: String,
 }
 
 /// A core with two interfaces.
@@ -620,10 +788,9 @@ fn an_object_keeps_the_table_that_it_names() {
         let missing = core.run(&lookup(family, table), &told).unwrap_err();
         assert!(missing.to_string().contains("table"), "{missing}");
     }
-    let delete = [Request::TableDel {
-        family: Family::V4,
-        table: 7,
-    }];
+    let delete = [Request::unset(&table(7)).unwrap()];
+    let again = core.run(&all(&["table 7"]), &told).unwrap_err().to_string();
+    assert!(again.contains("table 7 ip4 exists already"), "{again}");
     let used = core.run(&delete, &told).unwrap_err().to_string();
     assert!(used.contains("in use by test lookup pg0 ip4"), "{used}");
     core.run(&all(&["delete pg0"]), &told).unwrap();

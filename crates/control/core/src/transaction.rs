@@ -1,7 +1,7 @@
 //! Transactions: checked as a whole against the desired state, carried out step by step, taken back when a step fails.
 
 use crate::key::Key;
-use crate::plan::{Probe, Step, plan};
+use crate::plan::{Probe, Step, interruptions, plan};
 use crate::secret::hidden;
 use crate::state::{Changes, State};
 use std::fmt;
@@ -214,8 +214,7 @@ impl Transaction {
     fn planned(state: &State, changes: Changes) -> Transaction {
         let plan = plan(state, &changes);
         let mut transaction = Transaction::new(plan.steps, changes);
-        let notes = plan.interrupted.iter().map(Key::interruption);
-        transaction.applied.notes = notes.collect();
+        transaction.applied.notes = interruptions(&plan.interrupted);
         transaction
     }
 
@@ -314,10 +313,9 @@ fn takes_others(request: &Request, changes: &Changes) -> bool {
 /// Whether the state tells which object a request means, which others are created again with it, or what it interrupts:
 /// handlers get requests about those objects.
 fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
-    let reaches = |class: &Class| {
-        let def = class.def();
-        def.before_addresses || def.interrupts_in_place()
-    };
+    let classes = volley_object::classes();
+    let reaches =
+        |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
     match request {
         Request::UnsetExact(_) | Request::UnsetAny(_) => true,
         Request::Set(object) if object.class().def().recreate => {
@@ -355,7 +353,11 @@ fn in_order(after: &State, request: &Request, own: &Changes) -> Vec<Step> {
                     .map(|k| (k.clone(), after.get(k).cloned()))
                     .collect(),
                 again: own.again.clone(),
-                ..Changes::default()
+                places: own
+                    .places
+                    .keys()
+                    .map(|k| (k.clone(), after.place(k)))
+                    .collect(),
             };
             let steps = plan(&before, &back).steps;
             steps.into_iter().map(|s| s.request).collect()
@@ -372,4 +374,7 @@ fn join(all: &mut Changes, own: Changes) {
         all.before.entry(key).or_insert(before);
     }
     all.again.extend(own.again);
+    for (key, place) in own.places {
+        all.places.entry(key).or_insert(place);
+    }
 }

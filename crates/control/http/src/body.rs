@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn errors_name_request_and_key() {
-        let body = br#"[{"address-add":{"interface":"pg0","address":"10.0.0.1/24"}},
-            {"address-add":{"interface":5,"address":"10.0.0.2/24"}}]"#;
+        let body = br#"[{"interface-delete":{"name":"pg0"}},
+            {"interface-delete":{"name":5}}]"#;
         let problem = read_transaction(body).unwrap_err();
         assert_eq!(problem.index, Some(1));
-        assert_eq!(problem.place.as_deref(), Some("[1].address-add.interface"));
+        assert_eq!(problem.place.as_deref(), Some("[1].interface-delete.name"));
         assert!(problem.message.contains("line 2"), "{}", problem.message);
         let problem = read_request(br#"{"interface-delete":{"name":"a","x":1}}"#).unwrap_err();
         assert!(

@@ -23,7 +23,9 @@ fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
             .map_err(|_| Problem::malformed(format!("'{word}' in the path is not UTF-8")))
     });
     let name = words.next().transpose()?.unwrap_or_default();
-    let Some(class) = classes().get(&name).cloned() else {
+    let classes = classes();
+    let found = classes.get(&name).filter(|class| !class.is_interface());
+    let Some(class) = found.cloned() else {
         let shown: String = name.chars().take(64).collect();
         let shown = shown.escape_debug();
         let message = format!("there is no path /v1/{shown}; GET /v1/openapi.json lists them");
@@ -174,6 +176,9 @@ async fn work(
         false => None,
     };
     let object = merged(&key, before.as_ref(), body)?;
+    if class.def().once && now(&*api, &key).await? == Some(object.clone()) {
+        return told(&Change::default());
+    }
     changed(&*api, Request::Set(object)).await
 }
 
@@ -203,7 +208,7 @@ pub(crate) async fn answer(
 pub(crate) fn paths(change: &Json, answer: impl Fn(&str, &str, Json) -> Json) -> Map<String, Json> {
     const JSON: &str = "application/json";
     let mut paths = Map::new();
-    for class in classes().iter() {
+    for class in classes().iter().filter(|class| !class.is_interface()) {
         let (name, doc) = (class.name(), class.doc());
         let object = class.schema(false, true);
         let mut bare = class.schema(false, false);

@@ -2,7 +2,7 @@
 
 use crate::control::{Change, RunningState};
 use crate::error::Refusal;
-use crate::shows::{Variant, actions, generator, variants};
+use crate::shows::{Variant, actions, described, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
@@ -57,24 +57,37 @@ fn answer(text: &str, kind: &str, schema: Value) -> Value {
 const JSON: &str = "application/json";
 
 fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
+    let parameter = |name: &str, schema: &Value, required: bool| json!({ "name": name, "in": "query", "required": required, "schema": schema });
+    let asked = |name: &str, summary: &str, parameters: Vec<Value>, reply: Value| {
+        json!({
+            "operationId": format!("show-{name}"),
+            "summary": summary,
+            "parameters": parameters,
+            "responses": answer("The answer.", JSON, reply),
+        })
+    };
     let replies = variants::<Reply>(made);
     for question in variants::<Query>(made) {
         let reply = replies.iter().find(|r| r.name == question.name);
         let schema = reply.map_or(json!(true), |r| r.schema.clone());
-        let parameter = |(name, schema, required): (&str, &Value, bool)| json!({ "name": name, "in": "query", "required": required, "schema": schema });
-        let parameters: Vec<Value> = question.fields().into_iter().map(parameter).collect();
-        let get = json!({
-            "operationId": format!("show-{}", question.name),
-            "summary": question.text,
-            "parameters": parameters,
-            "responses": answer("The answer.", JSON, schema),
-        });
+        let fields = question.fields().into_iter();
+        let parameters = fields.map(|(name, schema, required)| parameter(name, schema, required));
+        let get = asked(&question.name, &question.text, parameters.collect(), schema);
         if question.name == "log" {
             let mut get = get.clone();
             get["operationId"] = json!("log");
             paths.insert("/v1/log".into(), json!({ "get": get }));
         }
         paths.insert(format!("/v1/show/{}", question.name), json!({ "get": get }));
+    }
+    for query in volley_object::classes().queries() {
+        let (name, class) = (query.name(), query.class());
+        let schema = query.schema(made).to_value();
+        let schema = described(made, &schema);
+        let fields = class.fields().iter();
+        let parameters = fields.map(|f| parameter(f.name, &f.schema(), f.required()));
+        let get = asked(name, class.doc(), parameters.collect(), schema);
+        paths.insert(format!("/v1/show/{name}"), json!({ "get": get }));
     }
 }
 

@@ -169,13 +169,7 @@ async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<St
     });
     let reply = asked.await??;
     // Without the name around it, which stands in the path.
-    let inner = move || match serde_json::to_value(&reply) {
-        Ok(serde_json::Value::Object(map)) => {
-            let inner = map.into_iter().next().map(|(_, inner)| inner);
-            inner.unwrap_or_default().to_string()
-        }
-        _ => "null".to_owned(),
-    };
+    let inner = move || volley_cli::render::json(&reply).to_string();
     let text = match may_be_large {
         true => elsewhere(inner).await?,
         false => inner(),

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 use volley_model::{ConfigAction, Query};
+use volley_object::{Classes, QueryClass, classes};
 
 /// One variant of an enumeration of the model.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Va
 }
 
 /// A description itself where another only names it: a variant that holds one type has that type's fields.
-fn described(generator: &mut SchemaGenerator, schema: &Value) -> Value {
+pub(crate) fn described(generator: &mut SchemaGenerator, schema: &Value) -> Value {
     let name = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
     let found = name.and_then(|name| generator.definitions().get(name));
     found.unwrap_or(schema).clone()
@@ -89,16 +90,17 @@ pub(crate) fn actions() -> &'static [Variant] {
 /// A question: the name is of the path, its fields are parameters. A field that is a choice with a value is written with a
 /// dot: `select.match=192.0.2.1`.
 pub fn read_query(name: &str, parameters: &str) -> Result<Query, Problem> {
+    let classes = classes();
+    let given: Result<Vec<(String, String)>, _> = serde_urlencoded::from_str(parameters);
+    let given =
+        given.map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")));
     let Some(question) = questions().iter().find(|q| q.name == name) else {
-        let names: Vec<&str> = questions().iter().map(|q| &q.name[..]).collect();
-        let message = format!(
-            "there is no /v1/show/{name}; there are: {}",
-            names.join(", ")
-        );
-        return Err(Problem::no_such_path(message));
+        return match classes.query(name) {
+            Some(query) => registered(query, given?),
+            None => Err(no_such_query(&classes, name)),
+        };
     };
-    let given: Vec<(String, String)> = serde_urlencoded::from_str(parameters)
-        .map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")))?;
+    let given = given?;
     let fields = question.fields();
     let mut values = Map::new();
     for (key, text) in given {
@@ -108,21 +110,14 @@ pub fn read_query(name: &str, parameters: &str) -> Result<Query, Problem> {
         };
         let Some((_, schema, _)) = fields.iter().find(|(name, _, _)| *name == field) else {
             let names: Vec<&str> = fields.iter().map(|(name, _, _)| *name).collect();
-            let known = if names.is_empty() {
-                "it takes none".to_owned()
-            } else {
-                format!("it takes: {}", names.join(", "))
-            };
-            let message = format!("/v1/show/{name} has no parameter '{field}'; {known}");
-            return Err(Problem::malformed(message).at(field.to_owned()));
+            return Err(no_such_parameter(name, field, &names));
         };
         let mut value = typed(field, schema, text)?;
         if let Some(inner) = inner {
             value = Value::Object(Map::from_iter([(inner.to_owned(), value)]));
         }
         if values.insert(field.to_owned(), value).is_some() {
-            let message = format!("parameter '{field}' is given twice");
-            return Err(Problem::malformed(message).at(field.to_owned()));
+            return Err(twice(field));
         }
     }
     let name = Value::String(question.name.clone());
@@ -135,6 +130,55 @@ pub fn read_query(name: &str, parameters: &str) -> Result<Query, Problem> {
     };
     serde_json::from_value(query)
         .map_err(|e| Problem::malformed(format!("/v1/show/{}: {e}", question.name)))
+}
+
+fn no_such_query(classes: &Classes, name: &str) -> Problem {
+    let names = questions().iter().map(|q| &q.name[..]);
+    let mut names: Vec<&str> = names
+        .chain(classes.queries().map(QueryClass::name))
+        .collect();
+    names.sort_unstable();
+    let known = names.join(", ");
+    Problem::no_such_path(format!("there is no /v1/show/{name}; there are: {known}"))
+}
+
+fn no_such_parameter(query: &str, parameter: &str, names: &[&str]) -> Problem {
+    let known = match names {
+        [] => "it takes none".to_owned(),
+        names => format!("it takes: {}", names.join(", ")),
+    };
+    let message = format!("/v1/show/{query} has no parameter '{parameter}'; {known}");
+    Problem::malformed(message).at(parameter.to_owned())
+}
+
+fn twice(parameter: &str) -> Problem {
+    let message = format!("parameter '{parameter}' is given twice");
+    Problem::malformed(message).at(parameter.to_owned())
+}
+
+/// A query of the registry.
+fn registered(query: &QueryClass, given: Vec<(String, String)>) -> Result<Query, Problem> {
+    let class = query.class();
+    let mut slots = vec![None; class.fields().len()];
+    for (name, text) in given {
+        let Some((at, field)) = class.field(&name) else {
+            let names: Vec<&str> = class.fields().iter().map(|f| f.name).collect();
+            return Err(no_such_parameter(query.name(), &name, &names));
+        };
+        let value = field.kind.read(&text);
+        let value = value.map_err(|why| {
+            Problem::malformed(format!("parameter '{name}' {why}")).at(name.clone())
+        })?;
+        if slots[at].replace(value).is_some() {
+            return Err(twice(&name));
+        }
+    }
+    let asked = class.instance(slots);
+    let asked = asked.map_err(|error| {
+        let place = error.field.to_owned();
+        Problem::malformed(format!("/v1/show/{}: {error}", query.name())).at(place)
+    });
+    asked.map(Query::Registered)
 }
 
 /// A parameter's text as the type that its field has.

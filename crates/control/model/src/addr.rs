@@ -52,6 +52,14 @@ impl Family {
         }
     }
 
+    /// The number in the headers of its packets: 4 or 6.
+    pub fn version(self) -> u8 {
+        match self {
+            Family::V4 => 4,
+            Family::V6 => 6,
+        }
+    }
+
     /// Bits of an address: 32 or 128.
     pub fn bits(self) -> u8 {
         match self {

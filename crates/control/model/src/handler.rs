@@ -82,8 +82,10 @@ pub trait Handler {
         None
     }
 
-    /// Answers a query with the reply of the same name.
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>>;
+    /// Answers a query with the reply of the same name. Registered queries go to their owners.
+    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
+        None
+    }
 
     /// Adds to another handler's answer what only this one knows (addresses to `show interface`, for example).
     fn amend(&mut self, _query: &Query, _reply: &mut Reply) {}

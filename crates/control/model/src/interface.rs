@@ -1,18 +1,14 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
 use crate::addr::Mac;
-use crate::dpdk::DpdkSpec;
-use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
-use crate::memif::MemifSpec;
 use crate::sub_interface::SubInterfaceSpec;
-use crate::vhost::VhostSpec;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-use volley_object::{FieldType, Instance, Value};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use volley_object::{FieldError, FieldType, Instance, Object, Value, interface_from_json};
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
     /// Its name, unique in the daemon.
@@ -27,6 +23,37 @@ pub struct InterfaceSpec {
     pub mtu: Option<u32>,
 }
 
+impl<'de> Deserialize<'de> for InterfaceSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fields {
+            name: String,
+            kind: serde_json::Value,
+            #[serde(default)]
+            mac: Option<Mac>,
+            #[serde(default)]
+            mtu: Option<u32>,
+        }
+        let fields = Fields::deserialize(deserializer)?;
+        let kind = match interface_from_json(&fields.name, &fields.kind) {
+            Some(kind) => InterfaceKind::Object(kind.map_err(D::Error::custom)?),
+            None => serde_json::from_value(fields.kind).map_err(D::Error::custom)?,
+        };
+        let name = match &kind {
+            InterfaceKind::Object(kind) => kind.name().to_owned(),
+            _ => fields.name,
+        };
+        let (mac, mtu) = (fields.mac, fields.mtu);
+        Ok(InterfaceSpec {
+            name,
+            kind,
+            mac,
+            mtu,
+        })
+    }
+}
+
 /// Class of the MAC address of an interface.
 const MAC: &str = "mac";
 /// Class of the MTU of an interface.
@@ -35,6 +62,29 @@ const MTU: &str = "mtu";
 const CREATED_WITH: [&str; 2] = [MAC, MTU];
 
 impl InterfaceSpec {
+    /// An interface of a kind, with MAC address and MTU of the driver's choice.
+    pub fn of<T: Object>(kind: &T) -> Result<InterfaceSpec, FieldError> {
+        kind.instance().map(InterfaceSpec::of_object)
+    }
+
+    /// The same, of an object whose class is a kind of interfaces.
+    pub fn of_object(kind: Instance) -> InterfaceSpec {
+        InterfaceSpec {
+            name: kind.name().to_owned(),
+            kind: InterfaceKind::Object(kind),
+            mac: None,
+            mtu: None,
+        }
+    }
+
+    /// What the interface is, when it is of this kind.
+    pub fn kind_as<T: Object>(&self) -> Option<T> {
+        match &self.kind {
+            InterfaceKind::Object(kind) => T::of(kind),
+            _ => None,
+        }
+    }
+
     /// Whether interfaces are created and deleted with the settings of a class.
     pub fn is_created_with(class: &str) -> bool {
         CREATED_WITH.contains(&class)
@@ -63,31 +113,32 @@ impl InterfaceSpec {
 pub enum InterfaceKind {
     /// Packet generator: receives what streams make, transmits into a capture or nowhere.
     Pg,
-    /// Capture files: receives from one, transmits into another.
-    Pcap(PcapFiles),
-    /// A tap or tun that Volley makes in the kernel.
-    Tap(TapSpec),
-    /// An interface of the kernel through packet sockets.
-    HostInterface(PacketSpec),
-    /// An interface of the kernel through XDP sockets.
-    AfXdp(XdpSpec),
-    /// Memory shared with another program.
-    Memif(MemifSpec),
-    /// A vhost-user socket, for a guest or a program: we are the device.
-    VhostUser(VhostSpec),
-    /// A vhost-user socket of somebody else's device: we are the driver.
-    VirtioUser(VhostSpec),
-    /// A port of DPDK: a network card that it drives, or one of its virtual ports.
-    Dpdk(DpdkSpec),
     /// Frames of another interface that have certain VLAN tags.
     SubInterface(SubInterfaceSpec),
+    /// An interface whose kind is a registered class.
+    #[serde(untagged, serialize_with = "of_class")]
+    Object(#[schemars(schema_with = "of_classes")] Instance),
+}
+
+fn of_class<S: serde::Serializer>(kind: &Instance, serializer: S) -> Result<S::Ok, S::Error> {
+    volley_object::interface_to_json(kind).serialize(serializer)
+}
+
+fn of_classes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    volley_object::interface_schema()
 }
 
 impl InterfaceKind {
-    /// Tells class and key of every object that an interface of this kind needs.
-    pub fn references(&self, tell: &mut dyn FnMut(&'static str, Value)) {
-        if let InterfaceKind::Memif(memif) = self {
-            tell("memif_socket", Value::Number(memif.socket_id.into()));
+    /// A kind that is a registered class.
+    pub fn of<T: Object>(kind: &T) -> Result<InterfaceKind, FieldError> {
+        kind.instance().map(InterfaceKind::Object)
+    }
+
+    /// The same, of an interface of this name.
+    pub fn named(self, name: &str) -> InterfaceKind {
+        match self {
+            InterfaceKind::Object(kind) => InterfaceKind::Object(kind.named(name)),
+            other => other,
         }
     }
 
@@ -95,58 +146,10 @@ impl InterfaceKind {
     pub fn name(&self) -> &'static str {
         match self {
             InterfaceKind::Pg => "packet-generator",
-            InterfaceKind::Pcap(_) => "pcap",
-            InterfaceKind::Tap(_) => "tap",
-            InterfaceKind::HostInterface(_) => "host-interface",
-            InterfaceKind::AfXdp(_) => "af_xdp",
-            InterfaceKind::Memif(_) => "memif",
-            InterfaceKind::VhostUser(_) => "vhost-user",
-            InterfaceKind::VirtioUser(_) => "virtio-user",
-            InterfaceKind::Dpdk(_) => "dpdk",
             InterfaceKind::SubInterface(_) => "sub-interface",
+            InterfaceKind::Object(kind) => kind.class().def().interface,
         }
     }
-}
-
-/// Files of a pcap interface. At least one of them must be there.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PcapFiles {
-    /// Packets to receive (pcap or pcapng).
-    pub rx: Option<PathBuf>,
-    /// Where transmitted packets are written (pcap; overwritten); none = they are dropped and counted as sent.
-    pub tx: Option<PathBuf>,
-    /// How often `rx` is played.
-    pub repeat: Repeat,
-    /// How fast `rx` is played.
-    pub pace: Pace,
-}
-
-/// How often a file is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Repeat {
-    /// This many times (at least once).
-    Times(u64),
-    /// Until the interface goes down.
-    Forever,
-}
-
-impl Default for Repeat {
-    fn default() -> Self {
-        Repeat::Times(1)
-    }
-}
-
-/// How fast a file is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pace {
-    /// As fast as the graph takes the packets.
-    #[default]
-    Fast,
-    /// With the gaps of the time stamps in the file.
-    Recorded,
 }
 
 /// Administrative state.

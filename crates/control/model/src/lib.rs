@@ -15,7 +15,6 @@ mod addr;
 mod bridge;
 mod client;
 mod config;
-mod dpdk;
 mod error;
 mod escape;
 mod event;
@@ -43,7 +42,6 @@ mod sub_interface;
 mod time;
 mod trace;
 mod validate;
-mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use client::{Client, Identity, Peer, Via};
@@ -51,23 +49,17 @@ pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
 };
-pub use dpdk::{DpdkDevice, DpdkSpec};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
-pub use interface::{
-    AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
-};
-pub use kernel::{
-    PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec, host_name_fault,
-    namespace_fault,
-};
+pub use interface::{AdminState, InterfaceKind, InterfaceSpec, RxMode, Switch};
+pub use kernel::{check_host_name, check_namespace};
 pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,
 };
-pub use memif::{MemifRole, MemifSpec};
+pub use memif::MemifRole;
 pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};
@@ -87,5 +79,4 @@ pub use stream::{
 pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use time::Timestamp;
 pub use trace::{Directions, Monitor, PcapTrace, TraceSpec};
-pub use vhost::{SocketRole, VhostSpec};
 pub use volley_object::quote;

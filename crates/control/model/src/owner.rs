@@ -1,17 +1,26 @@
-//! Owners of classes: each class of objects has one, which carries out what happens to its objects.
+//! Owners of classes and queries: each class of objects has one, which carries out what happens to its objects, and each query
+//! has one, which answers it.
 
 use crate::error::ModelError;
 use crate::handler::Applied;
+use crate::query::Query;
+use crate::reply::Reply;
 use crate::request::Request;
 use std::collections::BTreeMap;
-use volley_object::{Class, Classes, DefinitionError, FieldType, Instance, Object, ObjectKey};
+use volley_object::{
+    Answer, Class, Classes, DefinitionError, FieldType, Instance, Object, ObjectKey,
+    Query as Define,
+};
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
 
-/// The owner of each class. Runs on the control thread only.
+type Answerer = Box<dyn FnMut(&Instance) -> Result<Answer, ModelError>>;
+
+/// The owner of each class and of each query. Runs on the control thread only.
 #[derive(Default)]
 pub struct Owners {
     all: BTreeMap<&'static str, Owner>,
+    queries: BTreeMap<&'static str, Answerer>,
 }
 
 impl Owners {
@@ -25,10 +34,7 @@ impl Owners {
         let class = T::class()?;
         let name = class.name();
         if self.all.contains_key(name) {
-            return Err(DefinitionError {
-                class: name.to_owned(),
-                why: "it has two owners".to_owned(),
-            });
+            return Err(DefinitionError::new(name, "it has two owners"));
         }
         let always = class.unset_patterns().is_empty();
         let owner = move |key: &ObjectKey, now: Option<&Instance>| {
@@ -44,10 +50,57 @@ impl Owners {
         self.all.remove(class);
     }
 
-    /// The first class that has no owner.
-    pub fn unowned(&self, classes: &Classes) -> Option<&'static str> {
-        let mut names = classes.iter().map(Class::name);
-        names.find(|name| !self.all.contains_key(name))
+    /// Registers a query, when it is not registered, and its owner, which makes the reply to a query with these parameters.
+    pub fn answer<Q: Define + 'static>(
+        &mut self,
+        mut answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        let name = Q::query()?.name();
+        if self.queries.contains_key(name) {
+            return Err(DefinitionError::new(name, "it has two owners").of_query());
+        }
+        let owner = move |asked: &Instance| match Q::of(asked) {
+            Some(query) => Reply::answer::<Q>(answer(query)?),
+            None => Err(not_owned(asked)),
+        };
+        self.queries.insert(name, Box::new(owner));
+        Ok(())
+    }
+
+    /// Removes the owner of a query; the query is removed by its name.
+    pub fn withdraw(&mut self, query: &str) {
+        self.queries.remove(query);
+    }
+
+    /// Answers a registered query; none = it is another one.
+    pub fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        let Query::Registered(asked) = query else {
+            return None;
+        };
+        Some(match self.queries.get_mut(asked.class().name()) {
+            Some(owner) => owner(asked).map(Reply::Registered),
+            None => Err(not_owned(asked)),
+        })
+    }
+
+    /// Answers a query.
+    pub fn ask<Q: Define>(&mut self, query: &Q) -> Result<Q::Reply, ModelError> {
+        let query = Query::of(query)?;
+        let reply = self.query(&query).transpose()?;
+        let reply = reply.and_then(Reply::into_answer::<Q>);
+        reply.ok_or_else(|| ModelError::invalid(Q::NAME, "its reply is of another type"))
+    }
+
+    /// The first class or query that has no owner.
+    pub fn unowned(&self, classes: &Classes) -> Option<String> {
+        // Interfaces are carried out by the drivers' handlers.
+        let owned = classes.iter().filter(|class| !class.is_interface());
+        let mut names = owned.map(Class::name);
+        let class = names.find(|name| !self.all.contains_key(name));
+        let mut queries = classes.queries().map(|query| query.name());
+        let query = queries.find(|name| !self.queries.contains_key(name));
+        let class = class.map(|name| format!("class {name}"));
+        class.or_else(|| query.map(|name| format!("query {name}")))
     }
 
     /// Carries out a request about an object; none = it is about none.
@@ -66,6 +119,11 @@ impl Owners {
         };
         Some(done)
     }
+}
+
+fn not_owned(asked: &Instance) -> ModelError {
+    let why = "nothing in this daemon answers it: load what defines it";
+    ModelError::invalid(format!("query {}", asked.class().name()), why)
 }
 
 /// A value of a key as its type; the default of the type when the key has no such value, which its class rules out.

@@ -1,11 +1,13 @@
 //! Every question (`show ...`) as one typed value.
 
 use crate::addr::{Family, Prefix};
+use crate::error::ModelError;
 use crate::log::LogLevel;
 use crate::ping::{ArpingQuery, PingQuery, TracerouteQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use volley_object::{Instance, Query as Define};
 
 /// One question. Each variant is answered by the [`crate::Reply`] of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,78 +89,12 @@ pub enum Query {
     Arping(ArpingQuery),
     /// Buffer arenas.
     Buffers,
-    /// Streams.
-    PacketGenerator,
     /// Feature arcs, and which features are on.
     Features {
         /// Only what is on for this interface.
         #[serde(default)]
         interface: Option<String>,
     },
-    /// L2 patches and cross-connects.
-    L2,
-    /// Bridge domains, all or one.
-    BridgeDomains {
-        /// Only this one.
-        #[serde(default)]
-        id: Option<u32>,
-    },
-    /// Stations of bridge domains.
-    L2Fib {
-        /// Only of this one.
-        #[serde(default)]
-        domain: Option<u32>,
-    },
-    /// Multicast routes.
-    Mroutes {
-        /// IP version.
-        family: Family,
-        /// Only of this table.
-        #[serde(default)]
-        table: Option<u32>,
-    },
-    /// vhost-user and virtio-user interfaces, all or one.
-    VhostUser {
-        /// Only this one.
-        #[serde(default)]
-        name: Option<String>,
-    },
-    /// The capture.
-    PcapTrace,
-    /// memif interfaces and sockets.
-    Memif,
-    /// The Linux mirror: interfaces with a twin, mirrored routes.
-    Lcp,
-    /// Every difference between the kernel and the forwarding table, as the Linux mirror sees it.
-    LcpAudit,
-    /// The path batcher: interfaces, queues, rules, what it has learned.
-    PathBatcher,
-    /// Full reassembly: its limits, and what waits for fragments.
-    Reassembly {
-        /// IP version.
-        family: Family,
-    },
-    /// Virtual reassembly: its limits, and what is known of fragments in transit.
-    VirtualReassembly {
-        /// IP version.
-        family: Family,
-    },
-    /// How interfaces deal with their neighbours: what they advertise.
-    Discovery {
-        /// Only this one.
-        #[serde(default)]
-        interface: Option<String>,
-    },
-    /// Groups that hosts listen to, as queriers of IGMP and MLD heard.
-    Groups {
-        /// IP version: IGMP or MLD.
-        family: Family,
-        /// Only this one.
-        #[serde(default)]
-        interface: Option<String>,
-    },
-    /// How packets go from worker to worker: software RSS, pipelines, rings.
-    Rss,
     /// Workers: cores, receive queues, load, rounds.
     Workers,
     /// The longest gaps in the rounds of workers.
@@ -180,6 +116,19 @@ pub enum Query {
         #[serde(default)]
         after: Option<u64>,
     },
+    /// A query that a crate of a feature defines: its parameters.
+    #[serde(skip)]
+    Registered(Instance),
+}
+
+impl Query {
+    /// A query that a crate of a feature defines.
+    pub fn of<Q: Define>(query: &Q) -> Result<Query, ModelError> {
+        let asked = query.asked();
+        asked
+            .map(Query::Registered)
+            .map_err(|error| ModelError::invalid(Q::NAME, error))
+    }
 }
 
 /// Which routes a [`Query::Fib`] is about.

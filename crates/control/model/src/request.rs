@@ -1,6 +1,6 @@
 //! Every configuration change as one typed value.
 
-use crate::addr::{Family, IfAddress};
+use crate::addr::Family;
 use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
 use crate::route::{Route, RouteLoad};
@@ -36,34 +36,6 @@ pub enum Request {
         name: String,
         /// New name, which nobody has.
         new_name: String,
-    },
-    /// Add an address.
-    AddressAdd {
-        /// Interface.
-        interface: String,
-        /// Address and subnet length.
-        address: IfAddress,
-    },
-    /// Remove an address.
-    AddressDel {
-        /// Interface.
-        interface: String,
-        /// Address and subnet length.
-        address: IfAddress,
-    },
-    /// Add an IP table (VRF). Table 0 is always there.
-    TableAdd {
-        /// IP version.
-        family: Family,
-        /// Its number.
-        table: u32,
-    },
-    /// Remove an empty IP table.
-    TableDel {
-        /// IP version.
-        family: Family,
-        /// Its number.
-        table: u32,
     },
     /// Gives vectors another size, until Volley ends.
     VectorSize {
@@ -212,6 +184,16 @@ impl Request {
         values: impl IntoIterator<Item = volley_object::Value>,
     ) -> Result<Request, FieldError> {
         ObjectKey::of_values(class, values).map(Request::Unset)
+    }
+
+    /// The key of the object that a request creates, changes or removes, when it is of the class of this name.
+    pub fn object_of(&self, class: &str) -> Option<ObjectKey> {
+        let key = match self {
+            Request::Set(object) if object.class().name() == class => object.key(),
+            Request::Unset(key) if key.class().name() == class => key.clone(),
+            _ => return None,
+        };
+        Some(key)
     }
 
     /// True when every handler is asked, not only the first that takes it.

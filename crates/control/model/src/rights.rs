@@ -67,27 +67,13 @@ impl Query {
             | Query::Neighbors { .. }
             | Query::Tables { .. }
             | Query::Buffers
-            | Query::PacketGenerator
             | Query::Features { .. }
-            | Query::L2
-            | Query::BridgeDomains { .. }
-            | Query::L2Fib { .. }
-            | Query::Mroutes { .. }
-            | Query::VhostUser { .. }
-            | Query::PcapTrace
-            | Query::Memif
-            | Query::Lcp
-            | Query::LcpAudit
-            | Query::PathBatcher
-            | Query::Reassembly { .. }
-            | Query::VirtualReassembly { .. }
-            | Query::Discovery { .. }
-            | Query::Groups { .. }
-            | Query::Rss
             | Query::Workers
             | Query::Pauses
             | Query::Process
-            | Query::Log { .. } => Role::Read,
+            | Query::Log { .. }
+            // A registered query looks and changes nothing.
+            | Query::Registered(_) => Role::Read,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! `Display` of requests: the command line that makes the same request again.
 
 use crate::Family;
-use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Switch};
-use crate::kernel;
+use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Switch};
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 use crate::stream::{Enter, Sizes, StreamSource, StreamSpec};
@@ -91,18 +90,6 @@ impl Display for Request {
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
             }
-            Request::AddressAdd { interface, address } => {
-                write!(
-                    f,
-                    "set interface ip address {} {address}",
-                    del_apart(interface)
-                )
-            }
-            Request::AddressDel { interface, address } => {
-                write!(f, "set interface ip address del {interface} {address}")
-            }
-            Request::TableAdd { family, table } => write!(f, "{} table add {table}", ip(*family)),
-            Request::TableDel { family, table } => write!(f, "{} table del {table}", ip(*family)),
             Request::NeighborClear { family, interface } => {
                 write!(f, "clear {} neighbors", ip(*family))?;
                 interface.iter().try_for_each(|name| write!(f, " {name}"))
@@ -198,15 +185,6 @@ impl Request {
     }
 }
 
-/// An interface where the words `del` and `static` could stand.
-fn del_apart(name: &str) -> String {
-    if ["del", "static"].iter().any(|word| word.starts_with(name)) {
-        format!("\"{name}\"")
-    } else {
-        name.to_string()
-    }
-}
-
 fn named(f: Out<'_, '_>, command: &str, name: Option<&str>) -> fmt::Result {
     f.write_str(command)?;
     name.map_or(Ok(()), |n| write!(f, " {n}"))
@@ -216,46 +194,16 @@ impl Display for InterfaceSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let name = &self.name;
         match &self.kind {
-            InterfaceKind::Tap(tap) => kernel::spell_tap(f, name, tap)?,
-            InterfaceKind::HostInterface(host) => kernel::spell_host(f, name, host)?,
-            InterfaceKind::AfXdp(xdp) => kernel::spell_xdp(f, name, xdp)?,
+            InterfaceKind::Object(kind) => {
+                f.write_str(&kind.set_command())?;
+                let mut settings = self.settings().into_iter();
+                return settings.try_for_each(|(class, value)| write!(f, " {class} {value}"));
+            }
             InterfaceKind::Pg => write!(f, "create packet-generator interface {name}")?,
-            InterfaceKind::Pcap(files) => write!(f, "create pcap interface {name}{files}")?,
-            InterfaceKind::Memif(memif) => {
-                write!(f, "create interface memif {memif}")?;
-                opt(f, "name", (*name != memif.default_name()).then_some(name))?;
-            }
-            InterfaceKind::Dpdk(spec) => {
-                write!(f, "create dpdk interface {} {spec}", apart(name))?;
-            }
             InterfaceKind::SubInterface(spec) => write!(f, "create sub-interfaces {spec}")?,
-            InterfaceKind::VhostUser(spec) => {
-                write!(f, "create vhost-user {spec}")?;
-                opt(f, "name", (!name.is_empty()).then_some(name))?;
-            }
-            InterfaceKind::VirtioUser(spec) => {
-                write!(f, "create interface virtio-user {spec}")?;
-                opt(f, "name", (!name.is_empty()).then_some(name))?;
-            }
         }
         opt(f, "mac", self.mac)?;
         opt(f, "mtu", self.mtu)
-    }
-}
-
-impl Display for PcapFiles {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        opt(f, "rx", self.rx.as_deref().map(file))?;
-        opt(f, "tx", self.tx.as_deref().map(file))?;
-        match self.repeat {
-            Repeat::Times(1) => {}
-            Repeat::Times(n) => write!(f, " loop {n}")?,
-            Repeat::Forever => f.write_str(" loop forever")?,
-        }
-        match self.pace {
-            Pace::Fast => Ok(()),
-            Pace::Recorded => f.write_str(" pace recorded"),
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Checks of requests that need no state: ranges, name syntax, families that fit, what must be there together.
 
-use crate::addr::{Family, IfAddress, Prefix};
+use crate::addr::{Family, Prefix};
 use crate::error::{ModelError, ObjectKind};
-use crate::interface::{InterfaceKind, InterfaceSpec, PcapFiles, Repeat};
+use crate::interface::{InterfaceKind, InterfaceSpec};
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
@@ -13,8 +13,9 @@ use crate::stream::{
 };
 use crate::trace::{Monitor, PcapTrace, TraceSpec};
 use std::fmt::Display;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use volley_object::{Class, Instance};
 
 type Check = Result<(), ModelError>;
 
@@ -46,25 +47,14 @@ impl Request {
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
+            Request::Set(object) => no_interface(object.class()),
             Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
+            Request::Unset(key) => no_interface(key.class()),
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)
             }
-            Request::AddressAdd {
-                interface: name,
-                address,
-            } => interface(name).and_then(|()| own_address(*address)),
-            // An address that is refused now may be there from an earlier version.
-            Request::AddressDel {
-                interface: name, ..
-            } => interface(name),
-            Request::TableDel { table: 0, .. } => always_there("ip table 0"),
-            Request::TableAdd { .. }
-            | Request::TableDel { .. }
-            | Request::RouteUnload { .. }
-            | Request::PcapTraceOff
-            | Request::Clear(_) => Ok(()),
+            Request::RouteUnload { .. } | Request::PcapTraceOff | Request::Clear(_) => Ok(()),
             Request::PgCaptureOff { interface: name } => interface(name),
             Request::NeighborClear {
                 interface: name, ..
@@ -154,30 +144,6 @@ fn host_address(addr: IpAddr) -> Check {
     Ok(())
 }
 
-/// An address of an interface: of IPv4 networks shorter than /31 the first and the last one are no host's (RFC 1122, 3.2.1.3).
-fn own_address(address: IfAddress) -> Check {
-    host_address(address.addr())?;
-    if address.addr().is_loopback() {
-        let why = "it is a loopback address, which never leaves a host (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3)";
-        return Err(ModelError::invalid(format!("address {address}"), why));
-    }
-    let IpAddr::V4(own) = address.addr() else {
-        return Ok(());
-    };
-    let hosts = u32::MAX.checked_shr(address.len().into()).unwrap_or(0);
-    let (net, what) = match own.to_bits() & hosts {
-        _ if hosts <= 1 => return Ok(()),
-        0 => (own.to_bits(), "network"),
-        part if part == hosts => (own.to_bits() - hosts, "broadcast"),
-        _ => return Ok(()),
-    };
-    let (net, len) = (Ipv4Addr::from_bits(net), address.len());
-    let why = format!(
-        "it is the {what} address of {net}/{len}: give one of its hosts, or another length"
-    );
-    Err(ModelError::invalid(format!("address {address}"), why))
-}
-
 fn some_file(what: &str, path: &std::path::Path) -> Check {
     if path.as_os_str().is_empty() {
         return Err(ModelError::invalid(
@@ -191,10 +157,10 @@ fn some_file(what: &str, path: &std::path::Path) -> Check {
 impl InterfaceSpec {
     fn validate(&self) -> Check {
         // These kinds are numbered by their driver when they are not named.
-        let numbered = matches!(
-            self.kind,
-            InterfaceKind::VhostUser(_) | InterfaceKind::VirtioUser(_)
-        );
+        let numbered = match &self.kind {
+            InterfaceKind::Object(kind) => !kind.class().fields()[0].required(),
+            _ => false,
+        };
         if !(numbered && self.name.is_empty()) {
             interface(&self.name)?;
         }
@@ -205,37 +171,39 @@ impl InterfaceSpec {
             within("mtu", mtu, limits::MTU)?;
         }
         match &self.kind {
+            InterfaceKind::Object(kind) => self.of_class(kind),
             InterfaceKind::Pg => Ok(()),
-            InterfaceKind::Pcap(files) => files.validate(&self.name),
-            InterfaceKind::Tap(tap) => tap.validate(&self.name),
-            InterfaceKind::HostInterface(host) => host.validate(),
-            InterfaceKind::AfXdp(xdp) => xdp.validate(),
-            InterfaceKind::Memif(memif) => memif.validate(),
-            InterfaceKind::Dpdk(dpdk) => dpdk.validate(),
             InterfaceKind::SubInterface(sub) => sub.validate(&self.name, self.mac),
-            InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => {
-                spec.validate(self.kind.name())
-            }
         }
     }
 }
 
-impl PcapFiles {
-    fn validate(&self, name: &str) -> Check {
-        if self.rx.is_none() && self.tx.is_none() {
-            let why = "it has no file: give rx FILE, tx FILE or both";
-            return Err(ModelError::invalid(format!("pcap interface {name}"), why));
+impl InterfaceSpec {
+    /// An interface whose kind is a class.
+    fn of_class(&self, kind: &Instance) -> Check {
+        let class = kind.class();
+        if kind.name() != self.name {
+            let why = format!("its kind says that it is called {}", kind.name());
+            return Err(ModelError::invalid(format!("interface {}", self.name), why));
         }
-        for file in [&self.rx, &self.tx].into_iter().flatten() {
-            some_file(name, file)?;
+        for (setting, _) in self.settings() {
+            if !class.is_created_with(setting) {
+                let why = format!("an interface of kind {} has none of its own", class.noun());
+                let what = format!("{setting} of {}", self.name);
+                return Err(ModelError::invalid(what, why));
+            }
         }
-        if self.rx.is_some() && self.rx == self.tx {
-            let why = "rx and tx are the same file: it would be overwritten while it is read";
-            return Err(ModelError::invalid(format!("pcap interface {name}"), why));
-        }
-        match self.repeat {
-            Repeat::Times(n) => within("loop", n, 1..=u64::MAX),
-            Repeat::Forever => Ok(()),
+        Ok(())
+    }
+}
+
+/// Interfaces are created and deleted by requests of their own.
+fn no_interface(class: &Class) -> Check {
+    match class.is_interface() {
+        false => Ok(()),
+        true => {
+            let why = "it is an interface: create it by `interface-create`, delete it by `interface-delete`";
+            Err(ModelError::invalid(class.noun(), why))
         }
     }
 }

@@ -275,7 +275,10 @@ fn bind(name: &str, table: u32, tables: &HashSet<(Family, u32)>) -> Vec<Request>
     let missing = families
         .into_iter()
         .filter(|f| !tables.contains(&(*f, table)));
-    let tables = missing.map(|family| Request::TableAdd { family, table });
+    let tables = missing.filter_map(|family| {
+        let fields = [("id", table.to_value()), ("family", family.to_value())];
+        Request::set_fields("table", &fields).ok()
+    });
     let binds = families.into_iter().filter_map(|family| {
         let fields = [
             ("interface", Value::text(name)),

@@ -27,6 +27,7 @@ pub use sync::LcpSync;
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
+use volley_model::reply::LcpRow;
 use volley_model::{
     Applied, Family, IfAddress, ModelError, Prefix, Query, Reply, Request, RouteBatch, RouteSet,
 };
@@ -40,6 +41,8 @@ pub trait Backend {
     fn change(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
     /// A question.
     fn query(&self, query: &Query) -> Result<Reply, ModelError>;
+    /// Interfaces with a twin.
+    fn pairs(&self) -> Vec<LcpRow>;
     /// A batch of routes, into the forwarding table.
     fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError>;
     /// The kernel's routes that the forwarding table has.

@@ -355,7 +355,7 @@ impl SyncView<'_> {
         // What the kernel made itself, it has as well when it is configured here.
         let ours = self.row.addresses.iter().copied();
         let ours: BTreeSet<IfAddress> = ours.filter(|a| !self.made.contains(a)).collect();
-        let interface = || self.row.name.clone();
+        let interface = || self.row.name.to_value();
         agreed
             .addresses
             .retain(|a| ours.contains(a) || self.addresses.contains(a));
@@ -369,18 +369,19 @@ impl SyncView<'_> {
                 (true, false) if was => todo
                     .orders
                     .push((self.link.index, Order::Address(address, false))),
-                (true, false) => todo.requests.push(Request::AddressAdd {
-                    interface: interface(),
-                    address,
-                }),
+                (true, false) => {
+                    let fields = [("interface", interface()), ("address", address.to_value())];
+                    let add = Request::set_fields("address", &fields);
+                    todo.requests.extend(add.ok());
+                }
                 // An interface of the kernel that is down loses its IPv6 addresses by itself.
                 (false, _) if was && !self.link.up => _ = agreed.addresses.remove(&address),
                 // It may be on its way down: the kernel tells that afterwards.
                 (false, _) if was && agreed.missed.insert(address) => todo.again = true,
-                (false, _) if was => todo.requests.push(Request::AddressDel {
-                    interface: interface(),
-                    address,
-                }),
+                (false, _) if was => {
+                    let del = Request::unset_key("address", [interface(), address.to_value()]);
+                    todo.requests.extend(del.ok());
+                }
                 (false, _) if address.addr().is_ipv6() && !self.link.up => {}
                 (false, _) => todo
                     .orders

@@ -156,7 +156,7 @@ impl LcpSync {
     pub async fn run(self: Rc<Self>, backend: Weak<dyn Backend>) {
         let mut session: Option<Session> = None;
         while let Some(volley) = backend.upgrade() {
-            let pairs = pairs(&*volley);
+            let pairs = volley.pairs();
             let space = pairs.first().map(|p| p.namespace.clone());
             if session.as_ref().map(|s| s.namespace.clone()) != space {
                 if let Some(old) = session.take() {
@@ -680,13 +680,6 @@ fn filled(batch: Batch, paths: impl Fn(u32) -> Vec<volley_model::Path>) -> Route
         sets,
         put,
         gone: batch.gone,
-    }
-}
-
-fn pairs(volley: &dyn Backend) -> Vec<LcpRow> {
-    match volley.query(&Query::Lcp) {
-        Ok(Reply::Lcp(reply)) => reply.pairs,
-        _ => Vec::new(),
     }
 }
 

@@ -1,13 +1,16 @@
-//! `#[derive(Object)]` and `#[derive(Choice)]`: from a struct with doc comments to the definition of a class.
+//! `#[derive(Object)]`, `#[derive(Choice)]` and `#[derive(Query)]`: from a struct with doc comments to the definition of a class
+//! or of a query.
 //!
-//! The attributes are listed at `volley_object::Object` and `volley_object::Choice`.
+//! The attributes are listed at `volley_object::Object`, `volley_object::Choice` and `volley_object::Query`.
 #![forbid(unsafe_code)]
 
 mod choice;
+mod doc;
 mod object;
+mod query;
 
 use proc_macro::TokenStream;
-use syn::{Attribute, DeriveInput, Expr, ExprLit, Lit, Meta, parse_macro_input};
+use syn::{DeriveInput, parse_macro_input};
 
 /// A class of configuration objects, from a struct.
 #[proc_macro_derive(Object, attributes(object))]
@@ -27,18 +30,11 @@ pub fn choice(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// The doc comment as one paragraph.
-fn doc(attributes: &[Attribute]) -> String {
-    let line = |attribute: &Attribute| match &attribute.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value().trim().to_owned()),
-            _ => None,
-        },
-        _ => None,
-    };
-    let lines: Vec<String> = attributes.iter().filter_map(line).collect();
-    lines.join(" ").trim().to_owned()
+/// A query, from a struct whose fields are its parameters.
+#[proc_macro_derive(Query, attributes(query))]
+pub fn query(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    query::expand(&input)
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
 }

@@ -1,6 +1,6 @@
 //! `#[derive(Object)]`.
 
-use crate::doc;
+use crate::doc::doc;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
@@ -22,11 +22,13 @@ struct OfClass {
     references: Option<ExprPath>,
     recreate: bool,
     separate: bool,
+    once: bool,
     machine: bool,
     after: Vec<LitStr>,
-    before_addresses: bool,
+    ordered: bool,
     interrupts: Option<LitStr>,
     formerly: Option<LitStr>,
+    interface: Option<LitStr>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -39,9 +41,13 @@ struct OfField {
     least: Option<Expr>,
     default: Option<Expr>,
     built_in: Option<Expr>,
+    each: bool,
     range: Option<Expr>,
     unit: Option<LitStr>,
     example: Option<LitStr>,
+    derived: Option<ExprPath>,
+    request: bool,
+    secret: bool,
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -68,7 +74,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
     for (at, field) in named.named.iter().enumerate() {
-        definitions.push(definition(field)?);
+        definitions.push(definition(ident, field)?);
         let (field, ty) = (&field.ident, &field.ty);
         reads.push(quote! { #field: instance.field::<#ty>(#at)? });
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
@@ -109,12 +115,13 @@ fn class_definition(
         unset_any,
         after,
         recreate,
-        before_addresses,
+        ordered,
         separate,
+        once,
         ..
     } = class;
     let (interrupts, formerly) = (class.interrupts.iter(), class.formerly.iter());
-    let one_of = class.one_of.iter();
+    let (one_of, interface) = (class.one_of.iter(), class.interface.iter());
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
@@ -132,10 +139,12 @@ fn class_definition(
         class.recreate = #recreate;
         class.machine = #machine;
         class.after = ::std::vec![#(#after),*];
-        class.before_addresses = #before_addresses;
+        class.ordered = #ordered;
         class.separate = #separate;
+        class.once = #once;
         #(class.interrupts = #interrupts;)*
         #(class.formerly = #formerly;)*
+        #(class.interface = #interface;)*
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -166,7 +175,7 @@ fn usual<'f>(ident: &Ident, fields: impl Iterator<Item = &'f Field>) -> Result<T
         };
         all.push(match of.default {
             Some(default) => quote! { #name: { let it: #ty = #default; it } },
-            None if empty(ty) && !of.key && of.least.is_none() => {
+            None if of.derived.is_some() || empty(ty) && !of.key && of.least.is_none() => {
                 quote! { #name: ::core::default::Default::default() }
             }
             None => return Ok(TokenStream::new()),
@@ -181,7 +190,7 @@ fn usual<'f>(ident: &Ident, fields: impl Iterator<Item = &'f Field>) -> Result<T
     })
 }
 
-fn definition(field: &Field) -> Result<TokenStream> {
+pub(crate) fn definition(class: &Ident, field: &Field) -> Result<TokenStream> {
     let Some(name) = &field.ident else {
         return Err(Error::new_spanned(field, "a field needs a name"));
     };
@@ -203,6 +212,9 @@ fn definition(field: &Field) -> Result<TokenStream> {
             field.built_in = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
         });
     }
+    if of.each {
+        steps.push(quote! { field.each = true; });
+    }
     if let Some(range) = &of.range {
         steps.push(quote! { field.limit((#range).into_inner()); });
     }
@@ -214,6 +226,16 @@ fn definition(field: &Field) -> Result<TokenStream> {
     }
     if let Some(example) = &of.example {
         steps.push(quote! { field.example = #example; });
+    }
+    let (request, secret) = (of.request, of.secret);
+    steps.push(quote! { (field.request, field.secret) = (#request, #secret); });
+    if let Some(derived) = &of.derived {
+        steps.push(quote! {
+            field.derived = ::core::option::Option::Some(|instance| {
+                let it = <#class as ::volley_object::Object>::of(instance)?;
+                ::volley_object::FieldType::to_slot(&{ let value: #ty = #derived(&it); value })
+            });
+        });
     }
     if let Some(class) = &of.part_of {
         steps.push(quote! {
@@ -255,14 +277,16 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("references") => of.references = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
                 Some("separate") => of.separate = true,
+                Some("once") => of.once = true,
                 Some("machine") => of.machine = true,
                 Some("after") => of.after.push(meta.value()?.parse()?),
-                Some("before_addresses") => of.before_addresses = true,
+                Some("ordered") => of.ordered = true,
                 Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
+                Some("interface") => of.interface = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, one_of, example, check, references, recreate, separate, \
-                         machine, after, before_addresses, interrupts or formerly";
+                    let known = "class, file, set, unset, unset_any, one_of, example, check, references, recreate, separate, once, \
+                         machine, after, ordered, interrupts, formerly or interface";
                     return Err(meta.error(known));
                 }
             }
@@ -274,7 +298,12 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
 
 fn of_field(attributes: &[Attribute]) -> Result<OfField> {
     let mut of = OfField::default();
-    for attribute in attributes.iter().filter(|a| a.path().is_ident("object")) {
+    let ours = |a: &&Attribute| {
+        ["object", "query"]
+            .iter()
+            .any(|name| a.path().is_ident(name))
+    };
+    for attribute in attributes.iter().filter(ours) {
         attribute.parse_nested_meta(|meta| {
             let name = meta.path.get_ident().map(Ident::to_string);
             match name.as_deref() {
@@ -285,11 +314,16 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("least") => of.least = Some(meta.value()?.parse()?),
                 Some("default") => of.default = Some(meta.value()?.parse()?),
                 Some("built_in") => of.built_in = Some(meta.value()?.parse()?),
+                Some("each") => of.each = true,
                 Some("range") => of.range = Some(meta.value()?.parse()?),
                 Some("unit") => of.unit = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
+                Some("derived") => of.derived = Some(meta.value()?.parse()?),
+                Some("request") => of.request = true,
+                Some("secret") => of.secret = true,
                 _ => {
-                    let known = "key, part_of, needs, loses, least, default, built_in, range, unit or example";
+                    let known = "key, part_of, needs, loses, least, default, built_in, each, range, unit, example, derived, \
+                         request or secret";
                     return Err(meta.error(known));
                 }
             }

@@ -1,13 +1,18 @@
-//! Definitions of classes.
+//! Definitions of classes and queries.
 
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::{FieldType, Kind};
 use crate::pattern::Pattern;
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
+use schemars::{Schema, SchemaGenerator};
+use std::any::Any;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt::{self, Debug, Formatter};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use volley_show::Page;
 
 /// How firmly one object refers to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +77,23 @@ pub struct FieldDef {
     pub reference: Option<Reference>,
     /// Of a key: the value of the object that is always there.
     pub built_in: Option<Value>,
+    /// Of a key that takes one of several choices: an object in the file that does not give the field is there once for each
+    /// of them.
+    pub each: bool,
     /// Of a list: the order of its values says nothing, and none is there twice.
     pub set: bool,
     /// Of a list: the fewest values that it has.
     pub least: usize,
+    /// What follows from the other fields where no value is given.
+    pub derived: Option<Derived>,
+    /// Part of the request that creates an object, not of the object: it is in no file, and is not kept.
+    pub request: bool,
+    /// Not shown to people.
+    pub secret: bool,
 }
+
+/// The value of a field that follows from the others.
+pub type Derived = fn(&Instance) -> Option<Value>;
 
 impl FieldDef {
     /// A field of a type.
@@ -92,8 +109,12 @@ impl FieldDef {
             example: "",
             reference: None,
             built_in: None,
+            each: false,
             set: T::SET,
             least: 0,
+            derived: None,
+            request: false,
+            secret: false,
         }
     }
 
@@ -141,14 +162,19 @@ impl FieldDef {
         self.name.replace('_', "-")
     }
 
+    /// Whether it is the IP version that distinguishes objects of a class.
+    pub(crate) fn is_version(&self) -> bool {
+        self.key && self.name == "family"
+    }
+
     /// Whether every spelling of an object has the value: that of a key without a default.
     pub fn is_essential(&self) -> bool {
-        self.key && self.default.is_none()
+        self.key && self.default.is_none() && self.derived.is_none()
     }
 
     /// Whether an object must give a value.
     pub fn required(&self) -> bool {
-        !self.optional && self.default.is_none()
+        !self.optional && self.default.is_none() && self.derived.is_none()
     }
 
     /// What the field takes: of a reference the name of an object, of a text the field's own example.
@@ -175,8 +201,11 @@ impl FieldDef {
         };
         let takes = self.takes();
         match &self.default {
-            Some(default) if default.elements().is_empty() => format!("{doc}: {takes}"),
+            Some(default) if default.elements().is_empty() || default.as_text() == Some("") => {
+                format!("{doc}: {takes}")
+            }
             Some(default) => format!("{doc}: {takes}{unit} (default {default})"),
+            None if self.each => format!("{doc}: {takes} (all of them)"),
             None => format!("{doc}: {takes}{unit}"),
         }
     }
@@ -274,18 +303,24 @@ pub struct ClassDef {
     pub after: Vec<&'static str>,
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,
-    /// A setting of an interface that changes only while the interface has no addresses: these are removed before and
-    /// added again behind.
-    pub before_addresses: bool,
+    /// The order in which the objects with the same first value of the key were created says something, and is kept: to move
+    /// one, it is removed and created again behind the others. Objects are keys alone.
+    pub ordered: bool,
     /// An object is more than a setting of the interface that it is a part of, such as a device: it is removed by a step of
     /// its own before the interface is, and the removal of one that is not there is refused.
     pub separate: bool,
+    /// An object is created once: a command that creates one that is there is refused.
+    pub once: bool,
     /// What traffic notices when an object is created again, or when it changes, of a class whose objects change in
     /// place; `<field>` is the value of a field of the key.
     pub interrupts: &'static str,
     /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
     /// another name, `old=` for one that is left out: commits that they wrote have such requests.
     pub formerly: &'static str,
+    /// The kind of interface that each object is, as the file names it; empty = objects are no interfaces. The only key is
+    /// the name of the interface. An interface is created and deleted by separate requests, with the settings that it has
+    /// from the beginning.
+    pub interface: &'static str,
 }
 
 impl ClassDef {
@@ -306,22 +341,26 @@ impl ClassDef {
             recreate: false,
             after: Vec::new(),
             machine: false,
-            before_addresses: false,
+            ordered: false,
             separate: false,
+            once: false,
             interrupts: "",
             formerly: "",
+            interface: "",
         }
     }
 
-    /// Whether traffic notices that an object changes, although it changes in place.
+    /// Whether traffic notices that an object changes, although it changes in place. One that is created once has nothing
+    /// that could change.
     pub fn interrupts_in_place(&self) -> bool {
-        !self.interrupts.is_empty() && !self.recreate
+        !self.interrupts.is_empty() && !self.recreate && !self.once
     }
 }
 
 struct Inner {
     def: ClassDef,
     rank: u32,
+    reaches: BTreeSet<&'static str>,
     set: Vec<Pattern>,
     unset: Vec<Pattern>,
     unset_any: Vec<Pattern>,
@@ -332,7 +371,11 @@ struct Inner {
 pub struct Class(Arc<Inner>);
 
 impl Class {
-    pub(crate) fn new(def: ClassDef, rank: u32) -> Result<Class, DefinitionError> {
+    pub(crate) fn new(
+        def: ClassDef,
+        rank: u32,
+        reaches: BTreeSet<&'static str>,
+    ) -> Result<Class, DefinitionError> {
         let read = |all: &[&'static str]| -> Result<Vec<Pattern>, DefinitionError> {
             all.iter()
                 .map(|text| Pattern::read(text, &def.fields))
@@ -343,6 +386,7 @@ impl Class {
         let inner = Inner {
             def,
             rank,
+            reaches,
             set,
             unset,
             unset_any,
@@ -353,6 +397,16 @@ impl Class {
     /// Its name.
     pub fn name(&self) -> &'static str {
         self.0.def.name
+    }
+
+    /// Whether its objects are interfaces.
+    pub fn is_interface(&self) -> bool {
+        !self.0.def.interface.is_empty()
+    }
+
+    /// Whether a command that creates an interface takes a setting of this class.
+    pub fn is_created_with(&self, setting: &str) -> bool {
+        self.0.set.iter().any(|p| p.names_setting(setting))
     }
 
     /// The name as sentences have it: with blanks.
@@ -381,6 +435,16 @@ impl Class {
     /// A class that others refer to has a smaller rank: it is created first and removed last.
     pub fn rank(&self) -> u32 {
         self.0.rank
+    }
+
+    /// The classes to which its objects refer, directly or by other objects.
+    pub(crate) fn reached(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.reaches.iter().copied()
+    }
+
+    /// Whether its objects refer to objects of a class, or to objects that do.
+    pub fn reaches(&self, class: &str) -> bool {
+        self.0.reaches.contains(class)
     }
 
     /// All fields.
@@ -425,6 +489,12 @@ impl Class {
             .iter()
             .enumerate()
             .any(|(at, field)| field.reference == part && !(field.key && at == 0))
+    }
+
+    /// Whether one field alone refers to objects of `class`, and nothing else does.
+    pub fn names_once(&self, class: &str) -> bool {
+        let names = |field: &&FieldDef| field.reference.is_some_and(|r| r.class == class);
+        self.fields().iter().filter(names).count() == 1 && self.0.def.references.is_none()
     }
 
     /// Whether a list of its objects loses objects of another class that go, see [`Strength::Loses`].
@@ -473,9 +543,11 @@ impl Class {
     pub fn instance(&self, slots: Vec<Option<Value>>) -> Result<Instance, FieldError> {
         let mut filled = Vec::with_capacity(self.fields().len());
         let mut slots = slots.into_iter();
-        for field in self.fields() {
+        let mut derived = Vec::new();
+        for (at, field) in self.fields().iter().enumerate() {
             let given = slots.next().flatten();
             let value = match given {
+                Some(Value::Text(none)) if none.is_empty() && field.derived.is_some() => None,
                 Some(value) => {
                     let checked = field.kind.check(&value);
                     let checked = checked.map_err(|why| field.error(why))?;
@@ -486,14 +558,52 @@ impl Class {
             if value.is_none() && field.required() {
                 return Err(field.error(format!("is missing: {}", field.help())));
             }
+            if value.is_none() && field.derived.is_some() {
+                derived.push(at);
+            }
             filled.push(value);
         }
-        let instance = Instance::new(self.clone(), filled);
+        let instance = self.derive(Instance::new(self.clone(), filled), &derived)?;
         if let Some(field) = instance.built_in() {
             return Err(field.error("must be another one: this object is built in"));
         }
         if let Some(check) = self.0.def.check {
             check(&instance)?;
+        }
+        Ok(instance)
+    }
+
+    /// Whether its objects are distinguished by their IP version.
+    pub fn has_versions(&self) -> bool {
+        self.keys().iter().any(FieldDef::is_version)
+    }
+
+    /// The key of the object that a value of another object names. Objects that have an IP version are named by objects of
+    /// the same version. None when a value alone does not name an object of the class.
+    pub fn key_named(&self, value: &Value, version: Option<u8>) -> Option<ObjectKey> {
+        let mut names = self.keys().iter().filter(|field| !field.is_version());
+        if names.next().is_none() || names.next().is_some() {
+            return None;
+        }
+        let slot = |field: &FieldDef| match (field.is_version(), version) {
+            (false, _) => Some(value.clone()),
+            (true, Some(4)) => Some(Value::text("ip4")),
+            (true, Some(_)) => Some(Value::text("ip6")),
+            (true, None) => None,
+        };
+        self.key_of_slots(self.keys().iter().map(slot)).ok()
+    }
+
+    /// Gives the fields at these places, which have no values, those that follow from the others, in order.
+    fn derive(&self, mut instance: Instance, at: &[usize]) -> Result<Instance, FieldError> {
+        for at in at {
+            let field = &self.fields()[*at];
+            // Until the value is known, an empty text is in its place.
+            let empty = (!field.optional).then(|| Value::text(""));
+            let value = field.derived.and_then(|it| it(&instance.with(*at, empty)));
+            let checked = value.map(|value| field.kind.check(&value)).transpose();
+            let value = checked.map_err(|why| field.error(why))?;
+            instance = instance.with(*at, value);
         }
         Ok(instance)
     }
@@ -571,5 +681,66 @@ impl Ord for Class {
 impl Hash for Class {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name().hash(state);
+    }
+}
+
+pub(crate) type Text = fn(&dyn Any, bool) -> String;
+pub(crate) type Figures = fn(&dyn Any, &mut Page);
+
+/// The definition of a query.
+#[derive(Clone)]
+pub struct QueryDef {
+    /// Name, text, parameters, commands and example.
+    pub class: ClassDef,
+    pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
+    pub(crate) text: Text,
+    pub(crate) figures: Option<Figures>,
+}
+
+/// A registered query. Cheap to clone; its replies keep it alive when it is unregistered.
+#[derive(Clone)]
+pub struct QueryClass {
+    class: Class,
+    pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
+    pub(crate) text: Text,
+    pub(crate) figures: Option<Figures>,
+}
+
+impl QueryClass {
+    pub(crate) fn new(def: QueryDef) -> Result<QueryClass, DefinitionError> {
+        let class = Class::new(def.class, 0, BTreeSet::new()).map_err(DefinitionError::of_query)?;
+        Ok(QueryClass {
+            class,
+            schema: def.schema,
+            text: def.text,
+            figures: def.figures,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.class.name()
+    }
+
+    /// The class of its parameters: name, text, fields; its commands are those that set an object.
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// The JSON Schema of the reply.
+    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+
+    /// The query without parameters, when the page of metrics has figures of its reply.
+    pub fn for_figures(&self) -> Option<Instance> {
+        self.figures?;
+        self.class.instance(Vec::new()).ok()
+    }
+}
+
+impl Debug for QueryClass {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

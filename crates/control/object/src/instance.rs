@@ -47,6 +47,12 @@ impl ObjectKey {
         &self.values
     }
 
+    /// The values in one text.
+    pub fn name(&self) -> String {
+        let values: Vec<String> = self.values.iter().map(ToString::to_string).collect();
+        values.join(" ")
+    }
+
     /// The name of the object that this one is a part of.
     pub fn owner(&self) -> Option<&str> {
         self.class.part_of()?;
@@ -57,6 +63,17 @@ impl ObjectKey {
     pub fn is_built_in(&self) -> bool {
         let mut fields = self.class.keys().iter().zip(self.values.iter());
         fields.any(|(field, value)| field.built_in.as_ref() == Some(value))
+    }
+
+    /// The smallest key with the same first value: it is smaller than no other such key.
+    pub fn group(&self) -> ObjectKey {
+        let first = self.values.iter().take(1).cloned().collect();
+        ObjectKey::new(self.class.clone(), first)
+    }
+
+    /// Whether another key has the same first value.
+    pub fn is_of_group(&self, other: &ObjectKey) -> bool {
+        self.class == other.class && self.values.first() == other.values.first()
     }
 
     /// The smallest key of a class whose first value is this name, and smaller than no other such key.
@@ -224,6 +241,45 @@ impl Instance {
         &self.class
     }
 
+    /// The object with another value of a field, which is not checked.
+    pub(crate) fn with(&self, at: usize, value: Option<Value>) -> Instance {
+        let mut slots = self.slots.to_vec();
+        if let Some(slot) = slots.get_mut(at) {
+            *slot = value;
+        }
+        Instance::new(self.class.clone(), slots)
+    }
+
+    /// The object with another value of the first field of its key.
+    pub fn named(&self, name: &str) -> Instance {
+        self.with(0, Some(Value::text(name)))
+    }
+
+    /// The first value of the key, when it is a text: the name of an interface.
+    pub fn name(&self) -> &str {
+        self.slot(0).and_then(Value::as_text).unwrap_or_default()
+    }
+
+    /// The object without what is a part of the request that creates it, see [`crate::FieldDef::request`].
+    pub fn kept(&self) -> Instance {
+        let fields = self.class.fields().iter().zip(self.slots.iter());
+        let kept = fields.map(|(field, slot)| match field.request {
+            true => field.default.clone(),
+            false => slot.clone(),
+        });
+        let kept = self.class.instance(kept.collect());
+        kept.unwrap_or_else(|_| self.clone())
+    }
+
+    /// The object with a text in place of every secret.
+    pub fn hiding(&self, text: &str) -> Instance {
+        let fields = self.class.fields().iter().enumerate();
+        let secret = fields.filter(|(at, field)| field.secret && self.slot(*at).is_some());
+        secret.fold(self.clone(), |it, (at, _)| {
+            it.with(at, Some(Value::text(text)))
+        })
+    }
+
     /// What the object holds for a field.
     pub fn slot(&self, at: usize) -> Option<&Value> {
         self.slots.get(at).and_then(Option::as_ref)
@@ -249,10 +305,16 @@ impl Instance {
         ObjectKey::new(self.class.clone(), values)
     }
 
-    /// Whether a field has another value than its default.
+    /// Whether a field has another value than its default. A value that follows from other fields is the default of a key
+    /// and of what is not kept.
     pub fn is_set(&self, at: usize) -> bool {
-        let default = self.class.fields().get(at).and_then(|f| f.default.as_ref());
-        self.slot(at) != default
+        let Some(field) = self.class.fields().get(at) else {
+            return false;
+        };
+        match field.derived {
+            Some(derived) if field.key || field.request => self.slot(at) != derived(self).as_ref(),
+            _ => self.slot(at) != field.default.as_ref(),
+        }
     }
 
     /// Whether every field behind the key has its default: the object says nothing.

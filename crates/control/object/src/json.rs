@@ -182,7 +182,7 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
     let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
     let (name, fields) = request.iter().next().filter(|_| request.len() == 1)?;
     let all = classes();
-    let had = |class: &&Class| class.def().formerly.split(' ').next() == Some(name);
+    let had = |class: &&Class| had_name(class, name) && !class.is_interface();
     let class = all.iter().filter(|_| !name.is_empty()).find(had)?;
     let renamed = |old: &String| {
         let words = class.def().formerly.split(' ').skip(1);
@@ -193,6 +193,116 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
     let fields = fields.as_object()?.iter();
     let fields = fields.filter_map(|(field, value)| Some((renamed(field)?, value.clone())));
     Some(class.from_json(&fields.collect()))
+}
+
+fn had_name(class: &Class, name: &str) -> bool {
+    class.def().formerly.split(' ').next() == Some(name)
+}
+
+/// What an interface is in JSON, beside its name: `{"class": "lamp", "bulbs": 3}`.
+pub fn interface_to_json(interface: &Instance) -> Json {
+    let mut map = Map::new();
+    map.insert("class".to_owned(), interface.class().name().into());
+    for (at, field) in interface.class().fields().iter().enumerate().skip(1) {
+        let value = interface
+            .slot(at)
+            .filter(|_| !field.request || interface.is_set(at));
+        if let Some(Ok(value)) = value.map(serde_json::to_value) {
+            map.insert(field.name.to_owned(), value);
+        }
+    }
+    map.into()
+}
+
+/// The JSON Schema of what [`interface_to_json`] makes, of all kinds of interfaces.
+pub fn interface_schema() -> Schema {
+    let all = classes();
+    let schema = |class: &&Class| {
+        let mut schema = class.schema(false, true);
+        let name = class.fields().first().map_or("", |f| f.name);
+        if let Some(properties) = schema["properties"].as_object_mut() {
+            properties.remove(name);
+        }
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.retain(|field| field != name);
+        }
+        schema
+    };
+    let all: Vec<Json> = all.interfaces().iter().map(schema).collect();
+    json_schema!({ "oneOf": all })
+}
+
+/// The interface of a name and of what [`interface_to_json`] makes, or of what earlier versions made: `{"lamp": {"bulbs":
+/// 3}}`, or `"lamp"`. None where it is of no class.
+pub fn interface_from_json(name: &str, json: &Json) -> Option<Result<Instance, String>> {
+    let all = classes();
+    let nothing = Map::new();
+    let (class, mut fields) = match json {
+        Json::Object(map) if map.contains_key("class") => {
+            let class = class_of(&all, map);
+            let class = class.and_then(|class| match class.is_interface() {
+                true => Ok(class),
+                false => Err(format!("{} is no kind of interfaces", class.noun())),
+            });
+            match class {
+                Ok(class) => (class, map.clone()),
+                Err(why) => return Some(Err(why)),
+            }
+        }
+        Json::Object(map) if map.len() == 1 => {
+            let (kind, fields) = map.iter().next()?;
+            let class = all.iter().find(|c| c.is_interface() && had_name(c, kind))?;
+            let fields = fields.as_object().unwrap_or(&nothing);
+            (class.clone(), of_before(class, fields))
+        }
+        Json::String(kind) => {
+            let class = all.iter().find(|c| c.is_interface() && had_name(c, kind))?;
+            (class.clone(), Map::new())
+        }
+        _ => return None,
+    };
+    let key = class.fields().first()?.name;
+    if fields
+        .insert(key.to_owned(), name.into())
+        .is_some_and(|it| it != name)
+    {
+        return Some(Err(format!(
+            "{key} must be {name}, as the interface is called"
+        )));
+    }
+    Some(class.from_json(&fields))
+}
+
+/// The fields of an interface from those of earlier versions. Words of `formerly` behind the first: `old=new`; `old.word=new`
+/// for a value `{"word": value}`; `old@other.word=new` where another field has the value `word`; `old=` leaves a field out.
+fn of_before(class: &Class, fields: &Map<String, Json>) -> Map<String, Json> {
+    let words = || class.def().formerly.split(' ').skip(1);
+    let rules = || words().filter_map(|word| word.split_once('='));
+    let mut converted = Map::new();
+    for (old, value) in fields {
+        let applies = |rule: &str| match (rule.split_once('@'), rule.split_once('.')) {
+            (Some((field, condition)), _) => {
+                let (other, word) = condition.split_once('.').unwrap_or_default();
+                (field == old && fields.get(other)? == word).then_some(value)
+            }
+            (None, Some((field, word))) => value.get(word).filter(|_| field == old),
+            (None, None) => (rule == old).then_some(value),
+        };
+        let found = rules().find_map(|(rule, new)| Some((new, applies(rule)?)));
+        let (new, value) = found.unwrap_or((old, value));
+        let is_bool = class
+            .field(new)
+            .is_some_and(|(_, f)| matches!(f.kind, Kind::Bool));
+        let value = match value.as_str() {
+            Some("on") if is_bool => true.into(),
+            Some("off") if is_bool => false.into(),
+            _ => value.clone(),
+        };
+        if !new.is_empty() {
+            converted.insert(new.to_owned(), value);
+        }
+    }
+    converted
 }
 
 /// The class that a map names.
@@ -226,7 +336,8 @@ impl<'de> Deserialize<'de> for ObjectKey {
 
 fn one_of(key: bool) -> Schema {
     let all = classes();
-    let all: Vec<Json> = all.iter().map(|class| class.schema(key, true)).collect();
+    let all = all.iter().filter(|class| !class.is_interface());
+    let all: Vec<Json> = all.map(|class| class.schema(key, true)).collect();
     json_schema!({ "oneOf": all })
 }
 

@@ -1,13 +1,14 @@
-//! Classes of configuration objects: each is defined once, as a struct with `#[derive(Object)]` in the crate of its feature,
-//! and every face derives from the definition.
+//! Classes of configuration objects and queries: each is defined once, as a struct with `#[derive(Object)]` or
+//! `#[derive(Query)]` in the crate of its feature, and every face derives from the definition.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `value`, `kind` | values of fields, and the kinds of values: range, choices, how a value is read and written |
 //! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
+//! | `query` | queries, each defined once as well, and their replies |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
-//! | `registry` | the classes that exist now; they come and go while the daemon runs |
+//! | `registry` | the classes and queries that exist now; they come and go while the daemon runs |
 //! | `object` | [`Object`]: from and to the struct of the feature |
 //!
 //! This crate names no feature. A value that passed [`Class::instance`] is in range by itself; whether the objects that
@@ -23,6 +24,9 @@ mod json;
 mod kind;
 mod object;
 pub mod pattern;
+mod query;
+#[cfg(test)]
+mod query_tests;
 mod registry;
 #[cfg(any(test, feature = "strategy"))]
 mod strategy;
@@ -30,18 +34,24 @@ mod strategy;
 mod tests;
 mod value;
 
-pub use class::{Check, Class, ClassDef, FieldDef, Place, Reference, References, Strength};
+pub use class::{
+    Check, Class, ClassDef, Derived, FieldDef, Place, QueryClass, QueryDef, Reference, References,
+    Strength,
+};
 pub use instance::{Instance, ObjectKey};
-pub use json::formerly;
+pub use json::{formerly, interface_from_json, interface_schema, interface_to_json};
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextKind, choice_from, choice_kind, choice_name, choice_value,
 };
 pub use object::Object;
-pub use registry::{Classes, DefinitionError, classes, register, unregister};
+pub use query::{Answer, Body, Query};
+pub use registry::{
+    Classes, DefinitionError, classes, register, register_query, unregister, unregister_query,
+};
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
 pub use value::{Value, quote};
-pub use volley_object_derive::{Choice, Object};
+pub use volley_object_derive::{Choice, Object, Query};
 
 /// One wrong value: which field, and what would be right. One sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -22,13 +22,16 @@ use crate::{DefinitionError, FieldError};
 /// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `after = "class"`: objects of that class are created before and removed behind an object, see
-///   [`crate::ClassDef::after`]; any number. `before_addresses`: the addresses of the interface, which have no class, are
-///   removed before a change and added again behind it.
+///   [`crate::ClassDef::after`]; any number.
 /// - `interrupts = "..."`: what traffic notices when an object is created again or, without `recreate`, when it changes;
 ///   differences of configurations show it.
 /// - `formerly = "icmp-set name=interface"`: the request that commits of earlier versions have for an object, and its fields
 ///   that had other names, see [`crate::ClassDef::formerly`].
 /// - `separate`: an object is more than a setting of the interface that it is a part of, see [`crate::ClassDef::separate`].
+/// - `ordered`: the order in which objects were created is kept, see [`crate::ClassDef::ordered`].
+/// - `once`: a command that creates an object that is there is refused.
+/// - `interface = "lamp"`: each object is an interface of this kind, its only key the name, see
+///   [`crate::ClassDef::interface`]. Its fields are keys of `[[interface]]`, or in a table there: `file = "interface.lamp"`.
 /// - `references = path`: a function `fn(&Self, &mut dyn FnMut(Reference, Value))` that tells references which follow from
 ///   fields, where no field has them as its value.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
@@ -38,9 +41,12 @@ use crate::{DefinitionError, FieldError};
 /// - `key`: part of the key. A class without keys has one object: a setting of the router.
 /// - `part_of = "interface"`: names an object that this one goes with, whichever field says so; `needs = "interface"`: names an object that cannot
 ///   go while this one is there; `loses = "interface"`, of a list: the list loses objects that go, see [`crate::Strength::Loses`].
+/// - `derived = path`: a function `fn(&Self) -> Type` for the value that follows from the other fields where none, or an empty
+///   text, is given. `request`: part of the request, and not kept. `secret`: not shown to people.
 /// - `least = 1`, of a list: the fewest values that it has. A `BTreeSet` is a list in which the order says nothing.
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
 /// - `built_in = 0`, of a key: the object with this value is always there, and neither created nor removed.
+/// - `each`, of a key that takes one of several choices: in the file, an object without it is there once for each choice.
 /// - `range = MIN..=MAX` of a number, `unit = "ms"`, `example = "..."`.
 pub trait Object: Sized {
     /// Name of the class.

@@ -6,6 +6,7 @@
 //! | `word@field=value` | the word; the field has this value | the word, when the field has this value |
 //! | `word@v4`, `word@v6` | the word | the word, when the object is of this IP version |
 //! | `<field>` | a value of the field | the value |
+//! | `<+class>` | a value of a setting of this class that an interface is created with | not at all: see `InterfaceSpec` |
 //! | `[x]` | perhaps x | x, when it says something that is not default |
 //! | `(a \| b)` | one of them | the first that can say it |
 //! | `{a \| b}` | any number of them | those that say something that is not default |
@@ -27,6 +28,8 @@ pub enum Pattern {
     Word(Word),
     /// A value of a field.
     Field(usize),
+    /// A value of a setting of this class.
+    Setting(String),
     /// One after the other.
     Seq(Vec<Pattern>),
     /// One of these.
@@ -81,7 +84,7 @@ impl Pattern {
                 }
                 _ => Ok(()),
             },
-            Pattern::Field(_) => Ok(()),
+            Pattern::Field(_) | Pattern::Setting(_) => Ok(()),
             Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
                 all.iter().try_for_each(|p| p.check_words(given))
             }
@@ -94,10 +97,23 @@ impl Pattern {
         match self {
             Pattern::Word(word) => named.extend(word.gives.as_ref().map(|it| it.0)),
             Pattern::Field(at) => _ = named.insert(*at),
+            Pattern::Setting(_) => {}
             Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
                 all.iter().for_each(|p| p.fields(named));
             }
             Pattern::Optional(inner) => inner.fields(named),
+        }
+    }
+
+    /// Whether it takes a setting of a class.
+    pub(crate) fn names_setting(&self, class: &str) -> bool {
+        match self {
+            Pattern::Setting(setting) => setting == class,
+            Pattern::Word(_) | Pattern::Field(_) => false,
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().any(|p| p.names_setting(class))
+            }
+            Pattern::Optional(inner) => inner.names_setting(class),
         }
     }
 
@@ -136,7 +152,7 @@ impl Pattern {
     pub fn given_by(&self, text: &str) -> Option<&(usize, Value)> {
         match self {
             Pattern::Word(word) => word.gives.as_ref().filter(|_| word.text == text),
-            Pattern::Field(_) => None,
+            Pattern::Field(_) | Pattern::Setting(_) => None,
             Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
                 all.iter().find_map(|p| p.given_by(text))
             }
@@ -148,7 +164,7 @@ impl Pattern {
     pub(crate) fn has_word(&self, text: &str, fixed: &BTreeSet<&str>) -> bool {
         match self {
             Pattern::Word(word) => word.text.starts_with(text) && !fixed.contains(&*word.text),
-            Pattern::Field(_) => false,
+            Pattern::Field(_) | Pattern::Setting(_) => false,
             Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
                 all.iter().any(|p| p.has_word(text, fixed))
             }
@@ -187,6 +203,7 @@ impl Pattern {
             Pattern::Word(word) if word.tail.is_empty() => word.text.clone(),
             Pattern::Word(word) => format!("{}[{}]", word.text, word.tail),
             Pattern::Field(at) => fields.get(*at).map_or_else(String::new, slot_text),
+            Pattern::Setting(class) => format!("<{class}>"),
             Pattern::Seq(all) => join(all, " "),
             Pattern::OneOf(all) => format!("({})", join(all, " | ")),
             Pattern::Optional(inner) => format!("[{}]", inner.show(fields)),
@@ -281,6 +298,9 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
     };
     if let Some(name) = part.strip_prefix('<') {
         let name = name.strip_suffix('>').ok_or("'>' is missing")?;
+        if let Some(class) = name.strip_prefix('+') {
+            return Ok(Pattern::Setting(class.to_owned()));
+        }
         return find(name).map(Pattern::Field);
     }
     let mut version = None;
@@ -356,6 +376,7 @@ impl Speller<'_> {
                 self.said.insert(*at);
                 true
             }
+            Pattern::Setting(_) => false,
             Pattern::Seq(all) => self.attempt(|it| {
                 let mut behind_word = false;
                 // Only a value can come behind a word that introduces it.

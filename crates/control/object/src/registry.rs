@@ -1,34 +1,44 @@
-//! The classes that exist now.
+//! The classes and queries that exist now.
 //!
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
-use crate::class::{Class, ClassDef, FieldDef, Place, Reference, Strength};
+use crate::class::{Class, ClassDef, FieldDef, Place, QueryClass, QueryDef, Reference, Strength};
 use crate::kind::Kind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// A definition that contradicts itself or another one. One sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("class {class}: {why}")]
+#[error("{kind} {class}: {why}")]
 pub struct DefinitionError {
-    /// The class.
+    /// What is defined: a class or a query.
+    pub kind: &'static str,
+    /// Its name.
     pub class: String,
     /// What is wrong.
     pub why: String,
 }
 
 impl DefinitionError {
-    pub(crate) fn new(class: &str, why: impl Into<String>) -> Self {
+    /// Of a class.
+    pub fn new(class: &str, why: impl Into<String>) -> Self {
         DefinitionError {
+            kind: "class",
             class: class.to_owned(),
             why: why.into(),
         }
     }
+
+    /// The same of a query.
+    pub fn of_query(self) -> Self {
+        let kind = "query";
+        DefinitionError { kind, ..self }
+    }
 }
 
 /// Classes of objects that are not defined here yet: their names may be referred to.
-const ELSEWHERE: [&str; 5] = ["interface", "node", "table", "arc", "arc_feature"];
+const ELSEWHERE: [&str; 4] = ["interface", "node", "arc", "arc_feature"];
 
 /// Names that paths of the HTTP interface have: `/v1/NAME` is theirs.
 const RESERVED: [&str; 7] = [
@@ -41,10 +51,11 @@ const RESERVED: [&str; 7] = [
     "transactions",
 ];
 
-/// A set of classes.
+/// A set of classes, and of queries.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     all: BTreeMap<&'static str, Class>,
+    queries: BTreeMap<&'static str, QueryClass>,
     generation: u64,
 }
 
@@ -59,9 +70,32 @@ impl Classes {
         self.all.values()
     }
 
+    /// A query by its name.
+    pub fn query(&self, name: &str) -> Option<&QueryClass> {
+        self.queries.get(name)
+    }
+
+    /// All queries by name.
+    pub fn queries(&self) -> impl Iterator<Item = &QueryClass> {
+        self.queries.values()
+    }
+
     /// Differs between any two sets: what is made from a set can be kept as long as this is the same.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The classes whose objects are interfaces, by the names of their kinds.
+    pub fn interfaces(&self) -> Vec<&Class> {
+        let mut all: Vec<&Class> = self.iter().filter(|c| c.is_interface()).collect();
+        all.sort_by_key(|class| class.def().interface);
+        all
+    }
+
+    /// The class of interfaces of this kind, as the file names it.
+    pub fn interface(&self, kind: &str) -> Option<&Class> {
+        self.iter()
+            .find(|c| c.is_interface() && c.def().interface == kind)
     }
 
     /// Classes with a field that says that an object is a part of an object of `class`.
@@ -71,6 +105,12 @@ impl Classes {
             .filter(move |c| c.fields().iter().any(|f| f.reference == part))
     }
 
+    /// The classes whose objects come after those of a class, see [`ClassDef::after`].
+    pub fn after<'c>(&'c self, class: &'c Class) -> impl Iterator<Item = &'c Class> {
+        let comes_after = |other: &&Class| other.def().after.contains(&class.name());
+        self.iter().filter(comes_after)
+    }
+
     /// The classes that are in one group with a class, without the class itself.
     pub fn group_of<'c>(&'c self, class: &'c Class) -> impl Iterator<Item = &'c Class> {
         self.iter().filter(|other| class.excludes(other))
@@ -78,9 +118,21 @@ impl Classes {
 
     fn add(&mut self, def: ClassDef) -> Result<Class, DefinitionError> {
         let rank = self.check(&def)?;
-        let class = Class::new(def, rank)?;
+        let reaches = self.reached(&def);
+        let class = Class::new(def, rank, reaches)?;
         self.all.insert(class.name(), class.clone());
         Ok(class)
+    }
+
+    /// The classes to which objects of a class refer, directly or by other objects.
+    fn reached(&self, def: &ClassDef) -> BTreeSet<&'static str> {
+        let direct = def.fields.iter().filter_map(|f| f.reference);
+        let mut reached: BTreeSet<&'static str> = direct.map(|r| r.class).collect();
+        for name in reached.clone() {
+            let further = self.get(name).map(Class::reached);
+            reached.extend(further.into_iter().flatten());
+        }
+        reached
     }
 
     /// The rank of a class as far as the classes that come first decide it.
@@ -96,14 +148,22 @@ impl Classes {
         Ok(rank)
     }
 
+    /// What is wrong with a class of interfaces, beside what can be wrong with any class.
+    fn interface_fault(&self, def: &ClassDef) -> Option<&'static str> {
+        if def.interface.is_empty() {
+            return None;
+        }
+        let named = |f: &FieldDef| f.key && matches!(f.kind, Kind::Text(_));
+        let keys = def.fields.iter().filter(|f| f.key).count();
+        if keys != 1 || !def.fields.first().is_some_and(named) {
+            return Some("the key of an interface is its name, nothing else");
+        }
+        let known = self.interface(def.interface).is_some();
+        known.then_some("there is a class of interfaces of this kind already")
+    }
+
     fn check(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
-        let is_name = |name: &str| {
-            name.starts_with(|c: char| c.is_ascii_lowercase())
-                && name
-                    .chars()
-                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        };
         if RESERVED.contains(&def.name) {
             return refuse("its name is the name of a path of the HTTP interface".into());
         }
@@ -123,7 +183,20 @@ impl Classes {
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
-        let mut rank = self.rank_behind(def)?;
+        if let Some(why) = self.interface_fault(def) {
+            return refuse(why.to_owned());
+        }
+        if def.ordered && !(def.once && def.fields.iter().all(|f| f.key)) {
+            return refuse("its objects have an order: they are keys alone, created once".into());
+        }
+        let rank = self.rank_behind(def)?;
+        Ok(rank.max(self.check_fields(def)?))
+    }
+
+    /// Checks the fields of a class; returns its rank as far as their references decide it.
+    fn check_fields(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
+        let refuse = |why: String| Err(DefinitionError::new(def.name, why));
+        let mut rank = 0;
         let mut keys_end = false;
         for (at, field) in def.fields.iter().enumerate() {
             let name = field.name;
@@ -159,6 +232,47 @@ impl Classes {
         }
         Ok(rank)
     }
+
+    fn add_query(&mut self, def: QueryDef) -> Result<QueryClass, DefinitionError> {
+        let name = def.class.name;
+        let refuse = |why: &str| Err(DefinitionError::new(name, why).of_query());
+        if !is_name(&name.replace('-', "_")) {
+            return refuse("its name must be lower-case letters, digits and -");
+        }
+        if self.queries.contains_key(name) {
+            return refuse("there is a query of this name already");
+        }
+        if def.class.fields.iter().any(|field| field.key) {
+            return refuse("a parameter is no key");
+        }
+        let fields = self.check_fields(&def.class);
+        fields.map_err(DefinitionError::of_query)?;
+        let query = QueryClass::new(def)?;
+        self.queries.insert(name, query.clone());
+        Ok(query)
+    }
+
+    /// The first class or query with a reference to a class.
+    fn refers_to(&self, name: &str) -> Option<String> {
+        let has = |c: &Class| {
+            let mut fields = c.fields().iter();
+            fields.any(|f| f.reference.is_some_and(|r| r.class == name))
+        };
+        let class = self
+            .iter()
+            .find(|c| c.def().after.contains(&name) || has(c));
+        let query = self.queries().find(|query| has(query.class()));
+        let class = class.map(|class| format!("class {}", class.name()));
+        class.or_else(|| query.map(|query| format!("query {}", query.name())))
+    }
+}
+
+/// Whether a text is lower-case letters, digits and _.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// What is wrong with a field by itself.
@@ -230,21 +344,37 @@ pub(crate) fn register_once(def: ClassDef) -> Result<Class, DefinitionError> {
     })
 }
 
-/// Removes a class that no other one refers to.
+/// Removes a class to which no other class and no query refers.
 pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     change(|all| {
-        let refers = |c: &&Class| {
-            let mut fields = c.fields().iter();
-            c.def().after.contains(&name)
-                || fields.any(|f| f.reference.is_some_and(|r| r.class == name))
-        };
-        if let Some(other) = all.iter().find(refers) {
-            let why = format!("class {} refers to it: remove that one first", other.name());
+        if let Some(other) = all.refers_to(name) {
+            let why = format!("{other} refers to it: remove that one first");
             return Err(DefinitionError::new(name, why));
         }
         match all.all.remove(name) {
             Some(_) => Ok(()),
             None => Err(DefinitionError::new(name, "there is no such class")),
         }
+    })
+}
+
+/// Adds a query. An error when the definition contradicts itself or another query; nothing has changed then.
+pub fn register_query(def: QueryDef) -> Result<QueryClass, DefinitionError> {
+    change(|all| all.add_query(def))
+}
+
+/// Adds a query, or returns the one of this name: two threads may register the same query at once.
+pub(crate) fn register_query_once(def: QueryDef) -> Result<QueryClass, DefinitionError> {
+    change(|all| match all.query(def.class.name) {
+        Some(query) => Ok(query.clone()),
+        None => all.add_query(def),
+    })
+}
+
+/// Removes a query.
+pub fn unregister_query(name: &str) -> Result<(), DefinitionError> {
+    change(|all| match all.queries.remove(name) {
+        Some(_) => Ok(()),
+        None => Err(DefinitionError::new(name, "there is no such query").of_query()),
     })
 }

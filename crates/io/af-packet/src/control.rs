@@ -1,5 +1,6 @@
 //! Opens packet sockets on interfaces of the kernel, and closes them.
 
+use crate::model::HostInterface;
 use crate::queue::{PacketRx, PacketTx};
 use crate::ring::RxRing;
 use crate::sys::{self, Geometry};
@@ -11,10 +12,7 @@ use volley_iface::driver::Caps;
 use volley_linux::{
     Driver, KernelLink, LinuxError, Namespace, Opened, Opener, Sharers, check_present,
 };
-use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PacketSpec, Query, Reply, Request,
-    Switch,
-};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request};
 
 /// Name of the kind.
 pub const KIND: &str = "host-interface";
@@ -32,17 +30,17 @@ pub struct PacketHandler {
     driver: Driver<PacketRx>,
 }
 
-fn geometry(spec: &PacketSpec, mtu: u32) -> Geometry {
+fn geometry(spec: &HostInterface, mtu: u32) -> Geometry {
     let longest = match spec.offload {
-        Switch::On => LONGEST,
-        Switch::Off => mtu as usize,
+        true => LONGEST,
+        false => mtu as usize,
     };
     Geometry::new(spec.ring as usize, longest + ETHERNET)
 }
 
 /// Opens packet sockets on the kernel's interface.
 struct PacketOpener {
-    spec: PacketSpec,
+    spec: HostInterface,
     /// Bytes of the longest frame that the rings have room for.
     longest: usize,
 }
@@ -50,7 +48,7 @@ struct PacketOpener {
 type Queues = (Vec<PacketRx>, Vec<PacketTx>);
 
 /// Open the sockets, in this thread's namespace.
-fn open(spec: &PacketSpec, link: &KernelLink, sharers: Sharers) -> Result<Queues, LinuxError> {
+fn open(spec: &HostInterface, link: &KernelLink, sharers: Sharers) -> Result<Queues, LinuxError> {
     let failed = |error| LinuxError::of("opening a packet socket", NEEDS, error);
     let geometry = geometry(spec, link.mtu);
     // Groups are numbered by host, not by process.
@@ -132,12 +130,12 @@ fn forwarded_twice(name: &str) -> Option<String> {
     (!settings.is_empty()).then_some(what)
 }
 
-fn details(spec: &PacketSpec, link: &KernelLink) -> Vec<String> {
+fn details(spec: &HostInterface, link: &KernelLink) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let geometry = geometry(spec, link.mtu);
     let segments = match spec.offload {
-        Switch::On => "and segmentation",
-        Switch::Off => "only",
+        true => "and segmentation",
+        false => "only",
     };
     vec![
         format!("kernel interface {}{}", link.name, namespace.place()),
@@ -159,9 +157,13 @@ impl PacketHandler {
         Ok(PacketHandler { driver })
     }
 
-    fn create(&mut self, spec: &InterfaceSpec, host: &PacketSpec) -> Result<Applied, ModelError> {
+    fn create(
+        &mut self,
+        spec: &InterfaceSpec,
+        host: &HostInterface,
+    ) -> Result<Applied, ModelError> {
         self.driver.host().check_free(&spec.name)?;
-        let on = host.offload == Switch::On;
+        let on = host.offload;
         let caps = Caps {
             checksum: true,
             tcp4: on,
@@ -181,10 +183,7 @@ impl PacketHandler {
 impl Handler for PacketHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::HostInterface(host) => Some(self.create(spec, host)),
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => Some(self.create(spec, &spec.kind_as()?)),
             Request::InterfaceDelete { name } => self.driver.delete(name),
             _ => None,
         }
@@ -194,9 +193,7 @@ impl Handler for PacketHandler {
         let Request::InterfaceCreate(spec) = request else {
             return None;
         };
-        let InterfaceKind::HostInterface(host) = &spec.kind else {
-            return None;
-        };
+        let host: HostInterface = spec.kind_as()?;
         let namespace = Namespace::new(host.namespace.as_deref());
         let wanted = (&*host.host, &namespace);
         Some(check_present(&spec.name, wanted, host.wait))

@@ -8,11 +8,13 @@
 #![deny(unsafe_code)]
 
 mod control;
+pub mod model;
 mod queue;
 pub mod ring;
 pub mod sys;
 
 pub use control::{KIND, PacketHandler};
+pub use model::classes;
 pub use queue::{PacketRx, PacketTx};
 
 use volley_graph::GraphError;

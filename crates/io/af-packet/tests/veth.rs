@@ -1,9 +1,10 @@
 //! Host interfaces on veth pairs: two namespaces joined by Volley.
 
 use std::time::Duration;
+use volley_af_packet::model::HostInterface;
 use volley_iface::Mtu;
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::{InterfaceKind, PacketSpec, Request, Switch};
+use volley_model::{InterfaceKind, Request};
 
 fn daemon() -> Daemon {
     Daemon::new(8192, None, |registry| {
@@ -13,10 +14,11 @@ fn daemon() -> Daemon {
 }
 
 fn on(host: &str) -> InterfaceKind {
-    InterfaceKind::HostInterface(PacketSpec {
+    InterfaceKind::of(&HostInterface {
         host: host.into(),
-        ..PacketSpec::default()
+        ..HostInterface::on("")
     })
+    .unwrap()
 }
 
 /// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`.
@@ -183,13 +185,14 @@ fn several_queues_share_the_flows() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "");
         bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
-        let kind = InterfaceKind::HostInterface(PacketSpec {
+        let kind = InterfaceKind::of(&HostInterface {
             host,
             queues: 4,
             ring: 128,
-            offload: Switch::Off,
-            ..PacketSpec::default()
-        });
+            offload: false,
+            ..HostInterface::on("")
+        })
+        .unwrap();
         daemon.create(name, kind, None);
     }
     daemon.patch("a", "b");
@@ -209,14 +212,15 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     };
     let mut daemon = daemon();
     let mut refused = |host: &str, namespace: Option<&str>, part: &str| {
-        let kind = InterfaceKind::HostInterface(PacketSpec {
+        let kind = InterfaceKind::of(&HostInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
-            ..PacketSpec::default()
-        });
+            ..HostInterface::on("")
+        })
+        .unwrap();
         let spec = volley_model::InterfaceSpec {
             name: "x".into(),
-            kind,
+            kind: kind.named("x"),
             mac: None,
             mtu: None,
         };
@@ -247,14 +251,15 @@ fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
     let mut daemon = daemon();
     let space = format!("{}x", bed.name(0));
     let kind = |host: &str, namespace: Option<&str>| {
-        InterfaceKind::HostInterface(PacketSpec {
+        InterfaceKind::of(&HostInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
             queues: 2,
             ring: 128,
             wait: true,
-            ..PacketSpec::default()
+            ..HostInterface::on("")
         })
+        .unwrap()
     };
     // In a namespace that is not there either, with an MTU that the interface does not have by itself.
     daemon.create("a", kind("p", Some(&space)), Some(2000));
@@ -318,11 +323,12 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "mtu 1500");
         bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
-        let kind = InterfaceKind::HostInterface(PacketSpec {
+        let kind = InterfaceKind::of(&HostInterface {
             host: host.clone(),
-            offload: Switch::Off,
-            ..PacketSpec::default()
-        });
+            offload: false,
+            ..HostInterface::on("")
+        })
+        .unwrap();
         daemon.create(name, kind, None);
         ends.push(host);
     }

@@ -1,5 +1,6 @@
 //! Opens XDP sockets on interfaces of the kernel, attaches the program, and takes both away.
 
+use crate::model::{XdpCopy, XdpInterface, XdpMode};
 use crate::queue::{XdpRx, XdpTx};
 use crate::ring::{self, RxHalf, TxHalf, Wanted};
 use crate::sys;
@@ -15,10 +16,7 @@ use volley_iface::driver::Caps;
 use volley_linux::{
     Driver, KernelLink, LinuxError, Namespace, Opened, Opener, Sharers, check_present,
 };
-use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, XdpCopy,
-    XdpMode, XdpSpec,
-};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request};
 
 /// Name of the kind.
 pub const KIND: &str = "af_xdp";
@@ -42,7 +40,7 @@ struct Sockets {
 /// Open a socket on each queue: on those asked for, or on as many as there are.
 fn sockets(
     pool: &Arc<Pool>,
-    spec: &XdpSpec,
+    spec: &XdpInterface,
     link: &KernelLink,
 ) -> io::Result<Vec<(RxHalf, TxHalf)>> {
     let copy = match spec.copy {
@@ -72,7 +70,11 @@ fn sockets(
     Ok(halves)
 }
 
-fn attach(program: &OwnedFd, spec: &XdpSpec, link: &KernelLink) -> io::Result<(OwnedFd, bool)> {
+fn attach(
+    program: &OwnedFd,
+    spec: &XdpInterface,
+    link: &KernelLink,
+) -> io::Result<(OwnedFd, bool)> {
     let generic = || sys::attach(program, link.index, false).map(|fd| (fd, false));
     if spec.mode == XdpMode::Generic {
         return generic();
@@ -84,7 +86,7 @@ fn attach(program: &OwnedFd, spec: &XdpSpec, link: &KernelLink) -> io::Result<(O
 }
 
 /// Open everything, in this thread's namespace.
-fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &KernelLink) -> Result<Sockets, LinuxError> {
+fn open(pool: &Arc<Pool>, spec: &XdpInterface, link: &KernelLink) -> Result<Sockets, LinuxError> {
     let failed = |what| move |error| LinuxError::of(what, NEEDS, error);
     let halves = sockets(pool, spec, link).map_err(|error| match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => LinuxError::Unsupported(
@@ -126,7 +128,7 @@ fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &KernelLink) -> Result<Sockets, 
     })
 }
 
-fn details(spec: &XdpSpec, link: &KernelLink, opened: &Sockets) -> Vec<String> {
+fn details(spec: &XdpInterface, link: &KernelLink, opened: &Sockets) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = if opened.native { "native" } else { "generic" };
     let zero = opened.halves.iter().all(|(_, tx)| tx.is_zero_copy());
@@ -147,7 +149,7 @@ fn details(spec: &XdpSpec, link: &KernelLink, opened: &Sockets) -> Vec<String> {
 
 /// Opens XDP sockets on the kernel's interface.
 struct XdpOpener {
-    spec: XdpSpec,
+    spec: XdpInterface,
     pool: Arc<Pool>,
     reap: Rc<dyn Fn()>,
     /// How long a queue may be busy: later on it is tried again once in a while, without waiting.
@@ -199,7 +201,7 @@ impl XdpHandler {
         Ok(XdpHandler { driver, pool })
     }
 
-    fn create(&mut self, spec: &InterfaceSpec, xdp: &XdpSpec) -> Result<Applied, ModelError> {
+    fn create(&mut self, spec: &InterfaceSpec, xdp: &XdpInterface) -> Result<Applied, ModelError> {
         self.driver.host().check_free(&spec.name)?;
         let opener = XdpOpener {
             spec: xdp.clone(),
@@ -216,10 +218,7 @@ impl XdpHandler {
 impl Handler for XdpHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::AfXdp(xdp) => Some(self.create(spec, xdp)),
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => Some(self.create(spec, &spec.kind_as()?)),
             Request::InterfaceDelete { name } => self.driver.delete(name),
             _ => None,
         }
@@ -229,9 +228,7 @@ impl Handler for XdpHandler {
         let Request::InterfaceCreate(spec) = request else {
             return None;
         };
-        let InterfaceKind::AfXdp(xdp) = &spec.kind else {
-            return None;
-        };
+        let xdp: XdpInterface = spec.kind_as()?;
         let namespace = Namespace::new(xdp.namespace.as_deref());
         let wanted = (&*xdp.host, &namespace);
         Some(check_present(&spec.name, wanted, xdp.wait))

@@ -9,11 +9,13 @@
 
 mod control;
 mod mend;
+pub mod model;
 mod queue;
 pub mod ring;
 pub mod sys;
 
 pub use control::{KIND, XdpHandler};
+pub use model::classes;
 pub use queue::{XdpRx, XdpTx};
 
 use volley_graph::GraphError;

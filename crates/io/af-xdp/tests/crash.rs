@@ -2,8 +2,11 @@
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use volley_af_packet::model::HostInterface;
+use volley_af_xdp::model::XdpInterface;
 use volley_linux::testbed::{Daemon, Testbed, must};
-use volley_model::{InterfaceKind, PacketSpec, TapSpec, XdpSpec};
+use volley_model::InterfaceKind;
+use volley_tap::model::TapInterface;
 
 /// Set for the process that is to be killed: names of a namespace and two kernel interfaces.
 const VICTIM: &str = "VOLLEY_CRASH_VICTIM";
@@ -16,19 +19,22 @@ fn victim(arguments: &str) -> ! {
         volley_af_packet::register(registry)?;
         volley_af_xdp::register(registry)
     });
-    let tap = InterfaceKind::Tap(TapSpec {
+    let tap = InterfaceKind::of(&TapInterface {
         host: Some("t".into()),
         namespace: Some(names[0].into()),
-        ..TapSpec::default()
-    });
-    let packet = InterfaceKind::HostInterface(PacketSpec {
+        ..TapInterface::default()
+    })
+    .unwrap();
+    let packet = InterfaceKind::of(&HostInterface {
         host: names[1].into(),
-        ..PacketSpec::default()
-    });
-    let xdp = InterfaceKind::AfXdp(XdpSpec {
+        ..HostInterface::on("")
+    })
+    .unwrap();
+    let xdp = InterfaceKind::of(&XdpInterface {
         host: names[2].into(),
-        ..XdpSpec::default()
-    });
+        ..XdpInterface::on("")
+    })
+    .unwrap();
     for (name, kind) in [("a", tap), ("b", packet), ("c", xdp)] {
         daemon.create(name, kind, None);
     }

@@ -2,25 +2,31 @@
 //! done in between.
 
 use std::time::Duration;
+use volley_af_packet::model::HostInterface;
+use volley_af_xdp::model::XdpInterface;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{InterfaceKind, PacketSpec, TapSpec, XdpSpec};
+use volley_model::InterfaceKind;
+use volley_tap::model::TapInterface;
 
 fn end(bed: &Testbed, at: usize, kind: &str) -> InterfaceKind {
     let host = || bed.veth(at, "e", "");
     match kind {
-        "tap" => InterfaceKind::Tap(TapSpec {
+        "tap" => InterfaceKind::of(&TapInterface {
             host: Some("e".into()),
             namespace: Some(bed.name(at).into()),
-            ..TapSpec::default()
-        }),
-        "packet" => InterfaceKind::HostInterface(PacketSpec {
+            ..TapInterface::default()
+        })
+        .unwrap(),
+        "packet" => InterfaceKind::of(&HostInterface {
             host: host(),
-            ..PacketSpec::default()
-        }),
-        _ => InterfaceKind::AfXdp(XdpSpec {
+            ..HostInterface::on("")
+        })
+        .unwrap(),
+        _ => InterfaceKind::of(&XdpInterface {
             host: host(),
-            ..XdpSpec::default()
-        }),
+            ..XdpInterface::on("")
+        })
+        .unwrap(),
     }
 }
 

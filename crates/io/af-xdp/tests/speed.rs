@@ -16,9 +16,12 @@
 //! ones leave by the second interface, for which the kernel allocates an skb either way.
 
 use std::time::{Duration, Instant};
+use volley_af_packet::model::HostInterface;
+use volley_af_xdp::model::{XdpInterface, XdpMode};
 use volley_cli::{Action, parse_line};
 use volley_linux::testbed::{Daemon, Testbed, must};
-use volley_model::{InterfaceKind, PacketSpec, TapSpec, XdpMode, XdpSpec};
+use volley_model::InterfaceKind;
+use volley_tap::model::TapInterface;
 
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_millis(700);
@@ -66,23 +69,26 @@ fn received(bed: &Testbed, at: usize) -> u64 {
 fn kind(between: Between, host: &str, bed: &Testbed, at: usize) -> InterfaceKind {
     let host = host.to_owned();
     let xdp = |mode| {
-        InterfaceKind::AfXdp(XdpSpec {
+        InterfaceKind::of(&XdpInterface {
             host: host.clone(),
             mode,
             queues: Some(1),
-            ..XdpSpec::default()
+            ..XdpInterface::on("")
         })
+        .unwrap()
     };
     match between {
-        Between::AfPacket | Between::Bridge => InterfaceKind::HostInterface(PacketSpec {
+        Between::AfPacket | Between::Bridge => InterfaceKind::of(&HostInterface {
             host,
-            ..PacketSpec::default()
-        }),
-        Between::Tap => InterfaceKind::Tap(TapSpec {
+            ..HostInterface::on("")
+        })
+        .unwrap(),
+        Between::Tap => InterfaceKind::of(&TapInterface {
             host: Some("e".into()),
             namespace: Some(bed.name(at).into()),
-            ..TapSpec::default()
-        }),
+            ..TapInterface::default()
+        })
+        .unwrap(),
         Between::XdpNative => xdp(XdpMode::Native),
         Between::XdpGeneric => xdp(XdpMode::Generic),
     }
@@ -156,12 +162,13 @@ fn packets(bed: &Testbed, size: usize) -> [f64; 2] {
     ask(&mut source, "set interface state pg0 up");
     source.create(
         "e",
-        InterfaceKind::HostInterface(PacketSpec {
+        InterfaceKind::of(&HostInterface {
             host: "e".into(),
             namespace: Some(bed.name(0).into()),
             ring: 64,
-            ..PacketSpec::default()
-        }),
+            ..HostInterface::on("")
+        })
+        .unwrap(),
         None,
     );
     source.patch_one_way("pg0", "e");

@@ -1,8 +1,9 @@
 //! XDP sockets on veth pairs: two namespaces joined by Volley.
 
 use std::time::Duration;
+use volley_af_xdp::model::{XdpInterface, XdpMode};
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::{InterfaceKind, Request, XdpMode, XdpSpec};
+use volley_model::{InterfaceKind, Request};
 
 fn daemon() -> Daemon {
     Daemon::new(8192, None, |registry| {
@@ -12,10 +13,11 @@ fn daemon() -> Daemon {
 }
 
 fn on(host: &str) -> InterfaceKind {
-    InterfaceKind::AfXdp(XdpSpec {
+    InterfaceKind::of(&XdpInterface {
         host: host.into(),
-        ..XdpSpec::default()
+        ..XdpInterface::on("")
     })
+    .unwrap()
 }
 
 /// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`.
@@ -122,11 +124,12 @@ fn the_program_is_gone_when_the_interface_is() {
     let mut daemon = daemon();
     for mode in [XdpMode::Native, XdpMode::Generic] {
         let host = bed.veth(0, if mode == XdpMode::Native { "e1" } else { "e2" }, "");
-        let kind = InterfaceKind::AfXdp(XdpSpec {
+        let kind = InterfaceKind::of(&XdpInterface {
             host: host.clone(),
             mode,
-            ..XdpSpec::default()
-        });
+            ..XdpInterface::on("")
+        })
+        .unwrap();
         assert!(!program(&host));
         daemon.create("x", kind, None);
         assert!(program(&host));
@@ -204,13 +207,14 @@ fn several_queues_share_the_flows() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "numrxqueues 2 numtxqueues 2");
         bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
-        let kind = InterfaceKind::AfXdp(XdpSpec {
+        let kind = InterfaceKind::of(&XdpInterface {
             host,
             queues: Some(2),
             ring: 128,
             mode: XdpMode::Generic,
-            ..XdpSpec::default()
-        });
+            ..XdpInterface::on("")
+        })
+        .unwrap();
         daemon.create(name, kind, None);
     }
     daemon.patch("a", "b");
@@ -230,14 +234,15 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     };
     let mut daemon = daemon();
     let mut refused = |host: &str, namespace: Option<&str>, part: &str| {
-        let kind = InterfaceKind::AfXdp(XdpSpec {
+        let kind = InterfaceKind::of(&XdpInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
-            ..XdpSpec::default()
-        });
+            ..XdpInterface::on("")
+        })
+        .unwrap();
         let spec = volley_model::InterfaceSpec {
             name: "x".into(),
-            kind,
+            kind: kind.named("x"),
             mac: None,
             mtu: None,
         };

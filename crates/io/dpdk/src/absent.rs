@@ -1,9 +1,9 @@
 //! What a Volley without DPDK says to requests about it.
 
-use crate::model::DpdkEal;
+use crate::model::{DpdkEal, DpdkInterface};
 use volley_graph::GraphError;
 use volley_iface::Registry;
-use volley_model::{Applied, Handler, InterfaceKind, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, ModelError, Query, Reply, Request};
 
 /// Refuses.
 pub struct DpdkHandler;
@@ -29,7 +29,7 @@ fn absent(what: String) -> ModelError {
 impl Handler for DpdkHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let what = match request {
-            Request::InterfaceCreate(spec) if matches!(spec.kind, InterfaceKind::Dpdk(_)) => {
+            Request::InterfaceCreate(spec) if spec.kind_as::<DpdkInterface>().is_some() => {
                 format!("interface {} of kind dpdk", spec.name)
             }
             _ => return None,

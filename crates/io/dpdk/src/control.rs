@@ -4,7 +4,7 @@
 //! transmit queue goes with the node. Until then its device cannot be used again.
 
 use crate::eal::{self, EalError};
-use crate::model::DpdkEal;
+use crate::model::{DpdkEal, DpdkInterface};
 use crate::node::dpdk_input::DpdkInput;
 use crate::node::dpdk_tx::DpdkTx;
 use crate::place::{MOST, Placed, Shared};
@@ -20,8 +20,7 @@ use volley_graph::{GraphError, ProcessInfo, Source, Watch};
 use volley_iface::driver::{Caps, DriverHost, Port as DriverPort, PortRefusal};
 use volley_iface::{IfIdx, Link, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool};
 use volley_model::{
-    AdminState, Applied, DpdkSpec, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply,
-    Request, RxMode, Switch,
+    AdminState, Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request, RxMode, Switch,
 };
 
 /// How often links and counters are looked at, and queues that came back.
@@ -140,7 +139,7 @@ impl DpdkHandler {
         registry.own(move |_, eal: Option<DpdkEal>| ports.set(&eal.unwrap_or_default()));
     }
 
-    fn create(&self, spec: &InterfaceSpec, dpdk: &DpdkSpec) -> Result<Applied, ModelError> {
+    fn create(&self, spec: &InterfaceSpec, dpdk: &DpdkInterface) -> Result<Applied, ModelError> {
         let mut ports = self.0.borrow_mut();
         ports.host.check_free(&spec.name)?;
         let made = ports.make(spec, dpdk);
@@ -173,12 +172,12 @@ impl DpdkHandler {
 }
 
 /// What the port is to do of what it can.
-fn used(info: &Info, dpdk: &DpdkSpec) -> u16 {
+fn used(info: &Info, dpdk: &DpdkInterface) -> u16 {
     let offloads = match dpdk.offload {
         // Seen with DPDK 22.11: it loses most of the super-segments that it is given.
-        Switch::On if info.driver() == "net_tap" => sys::CAN_CHECKSUM,
-        Switch::On => sys::CAN_CHECKSUM | sys::CAN_TSO,
-        Switch::Off => 0,
+        true if info.driver() == "net_tap" => sys::CAN_CHECKSUM,
+        true => sys::CAN_CHECKSUM | sys::CAN_TSO,
+        false => 0,
     };
     (info.can & (offloads | sys::CAN_SEGMENTS | sys::CAN_SCATTER)) as u16
 }
@@ -211,7 +210,7 @@ fn takes_chains(info: &Info, conf: &Conf) -> bool {
     u32::from(conf.used) & sys::CAN_SEGMENTS != 0 || silent.contains(&info.driver().as_str())
 }
 
-fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), PortError> {
+fn check(info: &Info, dpdk: &DpdkInterface, workers: usize, mtu: u32) -> Result<(), PortError> {
     let driver = info.driver();
     let asked = [
         ("receive", info.max_rx_queues, dpdk.queues),
@@ -270,9 +269,9 @@ impl Ports {
     }
 
     /// Make a port that runs, or leave nothing behind.
-    fn make(&mut self, spec: &InterfaceSpec, dpdk: &DpdkSpec) -> Result<Made, PortError> {
+    fn make(&mut self, spec: &InterfaceSpec, dpdk: &DpdkInterface) -> Result<Made, PortError> {
         let store = self.store()?;
-        let (device, name) = (dpdk.device.argument(), dpdk.device.name());
+        let (device, name) = (dpdk.argument(), dpdk.device());
         self.settle(&name);
         check_driver(&name, &device)?;
         let raw = RawPort::probe(&device).map_err(|e| match e.is_there() {
@@ -319,7 +318,7 @@ impl Ports {
     fn attach(
         &mut self,
         spec: &InterfaceSpec,
-        dpdk: &DpdkSpec,
+        dpdk: &DpdkInterface,
         made: Made,
     ) -> Result<(), ModelError> {
         let conf = made.conf;
@@ -331,7 +330,7 @@ impl Ports {
             mac: Some(made.mac),
             mtu: conf.mtu.into(),
             default_mtu: MTU,
-            details: show::fixed(&made.info, &conf, &dpdk.device, port.number()),
+            details: show::fixed(&made.info, &conf, dpdk, port.number()),
             link: link_of(port.raw().link()),
             caps: made.caps,
             rx_node: DpdkInput::NAME,
@@ -366,7 +365,7 @@ impl Ports {
         self.host.wake();
         self.entries.push(Entry {
             index,
-            device: dpdk.device.name(),
+            device: dpdk.device(),
             shared,
             port,
             lost: 0,
@@ -514,10 +513,7 @@ impl DriverPort for Side {
 impl Handler for DpdkHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::Dpdk(dpdk) => Some(self.create(spec, dpdk)),
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => Some(self.create(spec, &spec.kind_as()?)),
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
             _ => None,
         }

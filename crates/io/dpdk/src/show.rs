@@ -1,11 +1,16 @@
 //! What `show hardware` says of a port.
 
+use crate::model::DpdkInterface;
 use crate::ring::Port;
 use crate::sys::{self, Conf, Info};
-use volley_model::DpdkDevice;
 
 /// Lines that do not change.
-pub(crate) fn fixed(info: &Info, conf: &Conf, device: &DpdkDevice, port: u16) -> Vec<String> {
+pub(crate) fn fixed(info: &Info, conf: &Conf, dpdk: &DpdkInterface, port: u16) -> Vec<String> {
+    let device = match (&dpdk.dev, &dpdk.vdev) {
+        (Some(pci), _) => format!("dev {pci}"),
+        (None, Some(vdev)) => format!("vdev {vdev}"),
+        (None, None) => String::new(),
+    };
     let can = [
         (sys::CAN_CHECKSUM, "checksum"),
         (sys::CAN_TSO, "tcp segmentation"),

@@ -1,20 +1,18 @@
 //! A Volley without DPDK knows the words and says what is missing.
 #![cfg(not(feature = "dpdk"))]
 
-use volley_dpdk::model::DpdkEal;
+use volley_dpdk::model::{DpdkEal, DpdkInterface};
 use volley_linux::testbed::Daemon;
-use volley_model::{DpdkDevice, DpdkSpec, InterfaceKind, InterfaceSpec, Request};
+use volley_model::{InterfaceSpec, Request};
 
 #[test]
 fn requests_are_refused_with_the_way_to_get_it() {
     let mut daemon = Daemon::new(1024, None, volley_dpdk::register);
-    let device = DpdkDevice::Vdev("net_null0".into());
-    let create = Request::InterfaceCreate(InterfaceSpec {
+    let port = DpdkInterface {
         name: "x".into(),
-        kind: InterfaceKind::Dpdk(DpdkSpec::new(device)),
-        mac: None,
-        mtu: None,
-    });
+        ..DpdkInterface::on("net_null0")
+    };
+    let create = Request::InterfaceCreate(InterfaceSpec::of(&port).unwrap());
     for (request, part) in [
         (create, "interface x of kind dpdk is not supported"),
         (

@@ -6,7 +6,8 @@ mod support;
 use std::time::Duration;
 use support::*;
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::{InterfaceKind, Switch, TapSpec};
+use volley_model::InterfaceKind;
+use volley_tap::model::TapInterface;
 
 /// A bridge of the kernel, gone when dropped.
 struct Bridge(String);
@@ -18,7 +19,7 @@ impl Drop for Bridge {
 }
 
 /// Namespace 0 behind DPDK's tap, 1 behind our own, patched together.
-fn joined(bed: &Testbed, number: u32, offload: Switch) -> (Daemon, Bridge) {
+fn joined(bed: &Testbed, number: u32, offload: bool) -> (Daemon, Bridge) {
     let mut daemon = daemon(None);
     let device = format!("vd{}x{number}", std::process::id() % 100_000);
     let mut spec = vdev(format!("net_tap{number},iface={device}"));
@@ -37,13 +38,13 @@ fn joined(bed: &Testbed, number: u32, offload: Switch) -> (Daemon, Bridge) {
     }
     let bridge = Bridge(bridge);
     bed.ip(0, "addr add 10.0.0.1/24 dev e");
-    let tap = TapSpec {
+    let tap = TapInterface {
         host: Some("e".into()),
         namespace: Some(bed.name(1).into()),
         host_addresses: vec!["10.0.0.2/24".parse().unwrap()],
-        ..TapSpec::default()
+        ..TapInterface::default()
     };
-    daemon.create("own", InterfaceKind::Tap(tap), None);
+    daemon.create("own", InterfaceKind::of(&tap).unwrap(), None);
     daemon.patch("pmd", "own");
     daemon.until("link", |d| {
         d.link_fault("pmd").is_none() && d.link_fault("own").is_none()
@@ -56,7 +57,7 @@ fn namespaces_ping_and_exchange_datagrams() {
     let Some(bed) = Testbed::new(2, &["ping"]) else {
         return;
     };
-    let (daemon, _bridge) = joined(&bed, 30, Switch::On);
+    let (daemon, _bridge) = joined(&bed, 30, true);
     assert!(
         bed.pings_soon(0, "10.0.0.2", 56),
         "{:?}",
@@ -73,17 +74,13 @@ fn namespaces_ping_and_exchange_datagrams() {
 
 #[test]
 fn tcp_passes_with_the_ports_offloads_and_without() {
-    for (number, offload) in [(31, Switch::On), (32, Switch::Off)] {
+    for (number, offload) in [(31, true), (32, false)] {
         let Some(bed) = Testbed::new(2, &["ping", "iperf3"]) else {
             return;
         };
         let (mut daemon, _bridge) = joined(&bed, number, offload);
         let text = hardware(&mut daemon, "pmd");
-        assert_eq!(
-            text.contains("does: checksum"),
-            offload == Switch::On,
-            "{text}"
-        );
+        assert_eq!(text.contains("does: checksum"), offload, "{text}");
         assert!(bed.pings_soon(0, "10.0.0.2", 56));
         for (server, client, to) in [(0, 1, "10.0.0.1"), (1, 0, "10.0.0.2")] {
             let _server = bed.start(server, 12, "iperf3 -s -1");

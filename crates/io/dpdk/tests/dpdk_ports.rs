@@ -6,9 +6,11 @@ mod support;
 use std::path::Path;
 use std::time::Duration;
 use support::*;
+use volley_dpdk::model::{DpdkInterface, PciDevice};
 use volley_iface::{MacAddress, Mtu, Promiscuous, ReceiveMode};
 use volley_linux::testbed::Daemon;
-use volley_model::{DpdkDevice, DpdkSpec, InterfaceKind, MemifRole, MemifSpec, Request, RxMode};
+use volley_memif::model::Memif;
+use volley_model::{InterfaceKind, MemifRole, Request, RxMode};
 
 /// A port that plays `frames`, and the name of the file that another port records into.
 fn player(folder: &Path, frames: &[Vec<u8>]) -> (String, String) {
@@ -137,12 +139,12 @@ fn joined(folder: &Path, role: MemifRole, theirs: &str, tag: &str) -> Daemon {
         "net_memif{tag},role={theirs},id=7,socket={},socket-abstract=no",
         socket.display()
     );
-    let spec = MemifSpec {
+    let ours = InterfaceKind::of(&Memif {
         id: 7,
         role,
-        ..MemifSpec::default()
-    };
-    let ours = InterfaceKind::Memif(spec);
+        ..Memif::default()
+    });
+    let ours = ours.unwrap();
     // Whoever listens comes first.
     if role == MemifRole::Master {
         daemon.create("ours", ours, None);
@@ -235,7 +237,11 @@ fn what_cannot_be_is_one_sentence_and_leaves_nothing() {
             "leave zero-copy=yes out",
         ),
         (
-            DpdkSpec::new(DpdkDevice::Pci("0000:ff:1f.7".into())),
+            DpdkInterface {
+                dev: Some(PciDevice("0000:ff:1f.7".into())),
+                vdev: None,
+                ..vdev("")
+            },
             "DPDK has no such device",
         ),
     ];

@@ -354,7 +354,7 @@ impl Daemon {
     pub fn create(&mut self, name: &str, kind: InterfaceKind, mtu: Option<u32>) {
         self.must(Request::InterfaceCreate(InterfaceSpec {
             name: name.into(),
-            kind,
+            kind: kind.named(name),
             mac: None,
             mtu,
         }));

@@ -5,6 +5,7 @@
 
 use crate::MemifInput;
 use crate::link::ConnectionRings;
+use crate::model::Memif;
 use crate::node::memif_input::{Assigned, Inbox};
 use crate::node::memif_tx::{Connected, MemifTx};
 use crate::session::{Joined, Joining, Offer, Served, Serving, hello};
@@ -19,9 +20,7 @@ use tracing::{info, warn};
 use volley_graph::{Activation, Source};
 use volley_iface::driver::{DriverHost, NewInterface};
 use volley_iface::{IfIdx, Link as State};
-use volley_model::{
-    AdminState, Applied, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind,
-};
+use volley_model::{AdminState, Applied, InterfaceSpec, MemifRole, ModelError, ObjectKind};
 use volley_shm::Account;
 use volley_tables::qsbr::Publisher;
 
@@ -52,7 +51,7 @@ pub(crate) struct Socket {
 /// An interface.
 pub(crate) struct Port {
     pub(crate) index: IfIdx,
-    pub(crate) spec: MemifSpec,
+    pub(crate) spec: Memif,
     pub(crate) link: Option<Arc<ConnectionRings>>,
     pub(crate) peer: String,
     pub(crate) reason: String,
@@ -125,23 +124,23 @@ impl Control {
     }
 
     /// Make an interface.
-    pub fn create(&mut self, spec: &InterfaceSpec, memif: &MemifSpec) -> Result<(), ModelError> {
+    pub fn create(&mut self, spec: &InterfaceSpec, memif: &Memif) -> Result<(), ModelError> {
         self.host.check_free(&spec.name)?;
-        let Some(socket) = self.sockets.get(&memif.socket_id) else {
+        let Some(socket) = self.sockets.get(&memif.socket) else {
             let why = format!(
                 "there is none: make it with 'create memif socket id {} filename ...'",
-                memif.socket_id
+                memif.socket
             );
-            let what = format!("memif socket id {}", memif.socket_id);
+            let what = format!("memif socket id {}", memif.socket);
             return Err(ModelError::invalid(what, why));
         };
         let others = self
             .ports
             .values()
-            .filter(|p| p.spec.socket_id == memif.socket_id);
+            .filter(|p| p.spec.socket == memif.socket);
         for other in others {
             if other.spec.id == memif.id {
-                let what = format!("memif id {} on socket {}", memif.id, memif.socket_id);
+                let what = format!("memif id {} on socket {}", memif.id, memif.socket);
                 let why = format!(
                     "interface {} has it: choose another id",
                     self.name(other.index)
@@ -149,7 +148,7 @@ impl Control {
                 return Err(ModelError::invalid(what, why));
             }
             if other.spec.role != memif.role {
-                let what = format!("role {} on memif socket {}", memif.role, memif.socket_id);
+                let what = format!("role {} on memif socket {}", memif.role, memif.socket);
                 let why = format!(
                     "interface {} is {} there, and a socket serves one role: use another socket",
                     self.name(other.index),
@@ -159,7 +158,7 @@ impl Control {
             }
         }
         if memif.role == MemifRole::Master && socket.listener.is_none() {
-            self.listen(memif.socket_id)?;
+            self.listen(memif.socket)?;
         }
         let made = self.attach(spec, memif);
         if made.is_err() {
@@ -187,14 +186,14 @@ impl Control {
     /// Stop listening where no master is left.
     fn close_unused(&mut self) {
         for (id, socket) in &mut self.sockets {
-            let master = |p: &Port| p.spec.socket_id == *id && p.spec.role == MemifRole::Master;
+            let master = |p: &Port| p.spec.socket == *id && p.spec.role == MemifRole::Master;
             if !self.ports.values().any(master) {
                 socket.listener = None;
             }
         }
     }
 
-    fn attach(&mut self, spec: &InterfaceSpec, memif: &MemifSpec) -> Result<(), ModelError> {
+    fn attach(&mut self, spec: &InterfaceSpec, memif: &Memif) -> Result<(), ModelError> {
         let size = self.host.engine.borrow().settings().vector_size;
         let domain = self.host.engine.borrow().domain().clone();
         let connected = Publisher::new(&domain, None);
@@ -270,7 +269,7 @@ impl Control {
     }
 
     fn is_unused(&self, id: u32) -> Result<(), ModelError> {
-        match self.ports.values().find(|p| p.spec.socket_id == id) {
+        match self.ports.values().find(|p| p.spec.socket == id) {
             Some(port) => {
                 let by = format!("interface {}", self.name(port.index));
                 let socket = format!("memif socket {id}");
@@ -401,7 +400,7 @@ impl Control {
     /// Whoever holds the interface that connection `number` asks for may have gone, unnoticed so far.
     fn hear_holder(&mut self, number: u64, socket: u32, id: u32, now: Instant) {
         let mut ports = self.ports.values();
-        let port = ports.find(|p| p.spec.socket_id == socket && p.spec.id == id);
+        let port = ports.find(|p| p.spec.socket == socket && p.spec.id == id);
         if let Some(holder) = port.and_then(|p| p.connection)
             && holder != number
         {
@@ -626,7 +625,7 @@ impl Control {
         let Some(port) = self.ports.get_mut(&index) else {
             return;
         };
-        let Some(socket) = self.sockets.get(&port.spec.socket_id) else {
+        let Some(socket) = self.sockets.get(&port.spec.socket) else {
             return;
         };
         match Channel::connect(&socket.address) {
@@ -673,7 +672,7 @@ fn admit(
     number: u64,
     init: &Init,
 ) -> Result<(IfIdx, Arc<Account>), String> {
-    let wanted = |p: &&mut Port| p.spec.socket_id == socket && p.spec.id == init.id;
+    let wanted = |p: &&mut Port| p.spec.socket == socket && p.spec.id == init.id;
     let port = ports.values_mut().find(wanted);
     let port = port.ok_or("unmatched interface id")?;
     if port.spec.role == MemifRole::Slave {

@@ -1,14 +1,14 @@
-//! Requests and queries about memif interfaces.
+//! Requests about memif interfaces, and what is shown of them.
 
 use crate::control::{Control, Port};
 use crate::model::MemifSocket;
+use crate::show::{MemifReply, MemifRow, MemifSocketRow, ShowMemif};
 use crate::socket::Address;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 use volley_iface::Registry;
-use volley_model::reply::{MemifReply, MemifRow, MemifSocketRow};
-use volley_model::{Applied, Handler, InterfaceKind, ModelError, Query, Reply, Request, key_value};
+use volley_model::{Applied, Handler, ModelError, Request, key_value};
 
 /// Carries out requests about memif.
 pub struct MemifHandler(Rc<RefCell<Control>>);
@@ -29,6 +29,12 @@ impl MemifHandler {
                 None => control.delete_socket(id).map(|()| Applied::one()),
             }
         });
+        let control = self.0.clone();
+        registry.answer(move |_: ShowMemif| {
+            let mut control = control.borrow_mut();
+            control.turn(Instant::now());
+            Ok(report(&control))
+        });
     }
 }
 
@@ -36,7 +42,7 @@ fn row(control: &Control, port: &Port) -> MemifRow {
     let mut row = MemifRow {
         name: control.name(port.index),
         id: port.spec.id,
-        socket_id: port.spec.socket_id,
+        socket_id: port.spec.socket,
         role: port.spec.role,
         peer: port.peer.clone(),
         reason: port.reason.clone(),
@@ -63,7 +69,7 @@ fn report(control: &Control) -> MemifReply {
         interfaces: control
             .ports
             .values()
-            .filter(|p| p.spec.socket_id == *id)
+            .filter(|p| p.spec.socket == *id)
             .count() as u32,
     });
     MemifReply {
@@ -76,12 +82,9 @@ impl Handler for MemifHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let mut control = self.0.borrow_mut();
         Some(match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::Memif(memif) => control
-                    .create(spec, memif)
-                    .map(|()| Applied::one().named(&spec.name)),
-                _ => return None,
-            },
+            Request::InterfaceCreate(spec) => control
+                .create(spec, &spec.kind_as()?)
+                .map(|()| Applied::one().named(&spec.name)),
             Request::InterfaceDelete { name } => {
                 let index = control.find(name)?;
                 control.delete(index).map(|()| Applied::one())
@@ -92,12 +95,5 @@ impl Handler for MemifHandler {
             }
             _ => return None,
         })
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::Memif = query else { return None };
-        let mut control = self.0.borrow_mut();
-        control.turn(Instant::now());
-        Some(Ok(Reply::Memif(report(&control))))
     }
 }

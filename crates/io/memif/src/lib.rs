@@ -25,6 +25,7 @@ pub mod region;
 #[allow(unsafe_code)]
 pub mod ring;
 pub mod session;
+pub mod show;
 pub mod socket;
 pub mod wire;
 
@@ -32,6 +33,7 @@ pub use handler::MemifHandler;
 pub use model::classes;
 pub use node::memif_input::MemifInput;
 pub use node::memif_tx::MemifTx;
+pub use show::{MemifReply, MemifRow, MemifSocketRow, ShowMemif};
 
 use control::{Control, TICK};
 use node::memif_input::Inbox;

@@ -5,9 +5,10 @@ mod support;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use support::{Peer, Router, master, offer, packet, slave};
+use volley_memif::model::Memif;
 use volley_memif::session::Offer;
 use volley_memif::socket::{Address, Listener};
-use volley_model::{AdminState, MemifSpec};
+use volley_model::AdminState;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -68,7 +69,7 @@ fn as_master(offer: Offer) -> (tempfile::TempDir, Router, Peer, String) {
     (folder, router, peer, name)
 }
 
-fn as_slave(spec: MemifSpec) -> (tempfile::TempDir, Router, Peer, String) {
+fn as_slave(spec: Memif) -> (tempfile::TempDir, Router, Peer, String) {
     let folder = folder();
     let socket = folder.path().join("s.sock");
     let listener = Listener::bind(&Address(socket.clone())).unwrap();
@@ -113,7 +114,7 @@ fn a_slave_returns_every_size() {
 #[test]
 fn small_buffers_make_chains_both_ways() {
     for size in [64, 100, 128, 512] {
-        let spec = MemifSpec {
+        let spec = Memif {
             buffer_size: size,
             ..slave(0, 0)
         };
@@ -145,7 +146,7 @@ fn indices_wrap_around() {
             &packets[..if log2 == 1 { 70_000 } else { many as usize }],
         );
     }
-    let spec = MemifSpec {
+    let spec = Memif {
         ring_size: 16,
         ..slave(0, 0)
     };
@@ -167,7 +168,7 @@ fn several_queues_share_the_packets() {
     echo(&mut router, &mut peer, &many);
     let row = router.row("memif0/0");
     assert_eq!((row.rx_rings.len(), row.tx_rings.len()), (3, 4));
-    let spec = MemifSpec {
+    let spec = Memif {
         rx_queues: 2,
         tx_queues: 5,
         ..slave(0, 0)
@@ -353,8 +354,8 @@ fn bad_requests_leave_nothing_half_made() {
     let taken = folder.path().join("taken.sock");
     let _other = Listener::bind(&Address(taken.clone())).unwrap();
     router.socket(1, taken.clone()).unwrap();
-    let on_1 = MemifSpec {
-        socket_id: 1,
+    let on_1 = Memif {
+        socket: 1,
         ..master(0)
     };
     let said = error(router.create(on_1));

@@ -11,8 +11,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use support::testpmd::{Testpmd, is_there, port};
 use support::{Peer, Router, master, offer, packet, slave};
+use volley_memif::model::Memif;
 use volley_memif::session::Offer;
-use volley_model::MemifSpec;
 
 fn restarts() -> usize {
     let wanted = std::env::var("VOLLEY_RESTARTS").ok();
@@ -69,7 +69,7 @@ impl Scene {
 /// What is held is held by the whole process: one test at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-fn run(spec: MemifSpec, theirs: &str) {
+fn run(spec: Memif, theirs: &str) {
     let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
     let folder = tempfile::tempdir().unwrap();
     let (own, shared) = (
@@ -78,10 +78,7 @@ fn run(spec: MemifSpec, theirs: &str) {
     );
     let mut router = Router::new(&own, 1);
     router.socket(1, shared.clone()).unwrap();
-    let name = router.memif(MemifSpec {
-        socket_id: 1,
-        ..spec
-    });
+    let name = router.memif(Memif { socket: 1, ..spec });
     let names: Vec<String> = (7..10).map(|id| router.memif(master(id))).collect();
     router.patch(&names[0], &name);
     router.patch(&name, &names[0]);

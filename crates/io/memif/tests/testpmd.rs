@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use support::testpmd::{Testpmd, is_there, port};
 use support::{Peer, Router, master, offer, packet, slave};
-use volley_model::MemifSpec;
+use volley_memif::model::Memif;
 
 /// Volley with an interface to testpmd, and one to the test (id 9 on socket 0).
 struct Bench {
@@ -37,8 +37,8 @@ fn bench(role: Role, queues: u32, more: &str, args: &[&str]) -> Bench {
         Role::Slave => slave(3, 1),
     };
     let secret = more.contains("secret").then(|| "psst".to_owned());
-    let name = router.memif(MemifSpec {
-        socket_id: 1,
+    let name = router.memif(Memif {
+        socket: 1,
         rx_queues: queues,
         tx_queues: queues,
         secret,
@@ -201,7 +201,7 @@ fn a_wrong_secret_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("m.sock");
     let mut router = Router::new(&socket, 1);
-    let name = router.memif(MemifSpec {
+    let name = router.memif(Memif {
         secret: Some("right".into()),
         ..master(0)
     });

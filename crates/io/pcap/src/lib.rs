@@ -8,6 +8,7 @@
 
 pub mod file;
 pub mod interface;
+pub mod model;
 pub mod node;
 pub mod spool;
 pub mod trace;
@@ -17,9 +18,10 @@ pub use file::{
     WriterOptions, read_packets,
 };
 pub use interface::PcapHandler;
+pub use model::classes;
 pub use node::capture_tx::CaptureTx;
 pub use node::pcap_input::PcapInput;
-pub use trace::{Filter, MonitorPart, MonitorSession, TraceHandler};
+pub use trace::{Filter, MonitorPart, MonitorSession, PcapTraceReply, ShowPcapTrace, TraceHandler};
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -85,6 +87,8 @@ pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     registry
         .handlers
         .push(Box::new(PcapHandler::new(ports.clone())));
+    let shown = trace.clone();
+    registry.answer(move |_: ShowPcapTrace| Ok(shown.borrow_mut().report()));
     registry
         .handlers
         .push(Box::new(TraceHandler::new(trace.clone())));

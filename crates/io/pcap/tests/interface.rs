@@ -6,7 +6,8 @@ use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{IfCounts, Registry};
 use volley_model::*;
-use volley_pcap::{FileFormat, Packet, Pcap, Writer, WriterOptions, read_packets};
+use volley_pcap::model::{Pace, PcapInterface, Repeat};
+use volley_pcap::{FileFormat, Packet, Pcap, ShowPcapTrace, Writer, WriterOptions, read_packets};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
 
@@ -107,6 +108,17 @@ fn bench(size: usize, buffers: usize) -> Bench {
     }
 }
 
+/// No file yet.
+fn files() -> PcapInterface {
+    PcapInterface {
+        name: String::new(),
+        rx: None,
+        tx: None,
+        r#loop: Repeat::Times(1),
+        pace: Pace::Fast,
+    }
+}
+
 impl Bench {
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
@@ -124,21 +136,19 @@ impl Bench {
     fn pair(&mut self, packets: &[(u64, Vec<u8>)], repeat: Repeat, pace: Pace) {
         let (rx, tx) = (self.path("rx.pcap"), self.path("tx.pcap"));
         write(&rx, packets);
-        let spec = |name: &str, files| InterfaceSpec {
-            name: name.into(),
-            kind: InterfaceKind::Pcap(files),
-            mac: None,
-            mtu: None,
+        let spec = |name: &str, files: PcapInterface| {
+            let name = name.into();
+            InterfaceSpec::of(&PcapInterface { name, ..files }).unwrap()
         };
-        let input = PcapFiles {
+        let input = PcapInterface {
             rx: Some(rx),
-            repeat,
+            r#loop: repeat,
             pace,
-            ..PcapFiles::default()
+            ..files()
         };
-        let output = PcapFiles {
+        let output = PcapInterface {
             tx: Some(tx),
-            ..PcapFiles::default()
+            ..files()
         };
         self.ask(Request::InterfaceCreate(spec("in", input)))
             .unwrap();
@@ -352,10 +362,7 @@ fn snap_cuts_and_max_ends_it() {
     b.ask(Request::PcapTraceOn(spec.clone())).unwrap();
     b.state("in", AdminState::Up);
     b.run();
-    let mut queries = b.registry.handlers.iter_mut();
-    let Some(Ok(Reply::PcapTrace(reply))) = queries.find_map(|h| h.query(&Query::PcapTrace)) else {
-        panic!("no reply")
-    };
+    let reply = b.registry.owners.ask(&ShowPcapTrace).unwrap();
     assert_eq!((reply.packets, reply.lost, reply.active), (10, 0, false));
     assert_eq!(reply.spec, Some(spec));
     let packets = read_packets(b.path("trace.pcap")).unwrap().packets;
@@ -394,17 +401,13 @@ fn faults_are_told_and_change_nothing() {
     write(&path, &timed(frames(3)));
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-    let files = PcapFiles {
+    let files = PcapInterface {
+        name: "p".into(),
         rx: Some(path.clone()),
         tx: Some(b.path("never.pcap")),
-        ..PcapFiles::default()
+        ..files()
     };
-    let spec = InterfaceSpec {
-        name: "p".into(),
-        kind: InterfaceKind::Pcap(files),
-        mac: None,
-        mtu: None,
-    };
+    let spec = InterfaceSpec::of(&files).unwrap();
     let error = b
         .ask(Request::InterfaceCreate(spec))
         .unwrap_err()

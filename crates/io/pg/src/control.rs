@@ -2,6 +2,7 @@
 
 use crate::compile::{Setting, check_preload, compile, describe};
 use crate::node::pg_input::PgInput;
+use crate::show::{PacketGeneratorReply, PgCaptureRow, StreamRow};
 use crate::stream::{GONE, Inbox, MAX_STREAMS, OFF, ON, Preload, Shared, Stream};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -11,10 +12,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
 use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, NewInterface};
-use volley_model::reply::{PacketGeneratorReply, PgCaptureRow, StreamRow};
 use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
-    StreamSpec,
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Request, StreamSpec,
 };
 use volley_pcap::FileFormat;
 use volley_pcap::interface::{attach, without_hardware};
@@ -272,7 +271,8 @@ impl Control {
         Ok(Applied::one().note(note))
     }
 
-    fn report(&mut self) -> PacketGeneratorReply {
+    /// What `show packet-generator` answers.
+    pub fn report(&mut self) -> PacketGeneratorReply {
         self.drain();
         let all = self.host.interfaces.borrow();
         let stream = |e: &Entry| StreamRow {
@@ -387,13 +387,5 @@ impl Handler for PgHandler {
         // Whatever it was, workers look for it in their inboxes and at their streams.
         control.host.wake();
         Some(done)
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::PacketGenerator = query else {
-            return None;
-        };
-        let report = self.0.borrow_mut().report();
-        Some(Ok(Reply::PacketGenerator(report)))
     }
 }

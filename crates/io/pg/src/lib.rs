@@ -10,10 +10,12 @@ mod control;
 mod make;
 pub mod node;
 mod send;
+mod show;
 mod stream;
 
 pub use control::{Pg, PgHandler};
 pub use node::pg_input::PgInput;
+pub use show::{PacketGeneratorReply, PgCaptureRow, ShowPacketGenerator, StreamRow, classes};
 pub use stream::{MAX_STREAMS, Preload};
 
 use std::cell::RefCell;
@@ -35,6 +37,8 @@ pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
     drop(engine);
     let control = control::Control::new(registry.host(), inboxes);
     let control = Rc::new(RefCell::new(control));
+    let shown = control.clone();
+    registry.answer(move |_: ShowPacketGenerator| Ok(shown.borrow_mut().report()));
     registry
         .handlers
         .push(Box::new(PgHandler::new(control.clone())));

@@ -1,5 +1,6 @@
 //! Makes taps, sets them up in the kernel, takes them away.
 
+use crate::model::{TapInterface, TapMode};
 use crate::queue::{OwnMac, TapRx, TapTx};
 use crate::served::{self, Carrier, Served};
 use crate::sys::{self, Layer};
@@ -12,8 +13,7 @@ use volley_iface::driver::{Caps, DriverHost, Port, PortRefusal};
 use volley_iface::{IfIdx, NewInterface, Registry};
 use volley_linux::{Driver, KernelInterface, KernelLink, KernelLinks, LinuxError, Namespace};
 use volley_model::{
-    AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request,
-    Switch, TapMode, TapSpec,
+    AdminState, Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request,
 };
 use volley_vhost::kernel::{self, Kernel, Refused, Rings};
 use volley_vhost::node::vhost_user_tx::VhostTx;
@@ -38,7 +38,7 @@ struct Tap {
     udp: bool,
 }
 
-fn layer(spec: &TapSpec) -> Layer {
+fn layer(spec: &TapInterface) -> Layer {
     match spec.mode {
         TapMode::Tap => Layer::Ethernet,
         TapMode::Tun => Layer::Ip,
@@ -46,7 +46,7 @@ fn layer(spec: &TapSpec) -> Layer {
 }
 
 /// Open the queues, in this thread's namespace.
-fn open(name: &str, spec: &TapSpec) -> Result<(Vec<Arc<File>>, bool), LinuxError> {
+fn open(name: &str, spec: &TapInterface) -> Result<(Vec<Arc<File>>, bool), LinuxError> {
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => LinuxError::Unsupported(
             "there is no /dev/net/tun on this machine: load it with `modprobe tun`".into(),
@@ -57,7 +57,7 @@ fn open(name: &str, spec: &TapSpec) -> Result<(Vec<Arc<File>>, bool), LinuxError
     let mut files = Vec::new();
     for _ in 0..spec.queues {
         let file = sys::open(name, layer(spec)).map_err(failed)?;
-        if spec.offload == Switch::On {
+        if spec.offload {
             udp = sys::take_offloads(&file).map_err(failed)?;
         }
         files.push(Arc::new(file));
@@ -66,7 +66,7 @@ fn open(name: &str, spec: &TapSpec) -> Result<(Vec<Arc<File>>, bool), LinuxError
 }
 
 impl Tap {
-    fn make(spec: &InterfaceSpec, tap: &TapSpec) -> Result<Self, LinuxError> {
+    fn make(spec: &InterfaceSpec, tap: &TapInterface) -> Result<Self, LinuxError> {
         let namespace = Namespace::new(tap.namespace.as_deref());
         let name = tap.host.as_deref().unwrap_or(&spec.name);
         let links = KernelLinks::open(&namespace)?;
@@ -97,8 +97,7 @@ impl Tap {
     }
 }
 
-fn caps(offload: Switch, udp: bool) -> Caps {
-    let on = offload == Switch::On;
+fn caps(on: bool, udp: bool) -> Caps {
     Caps {
         checksum: true,
         tcp4: on,
@@ -107,15 +106,15 @@ fn caps(offload: Switch, udp: bool) -> Caps {
     }
 }
 
-fn details(spec: &TapSpec, link: &KernelLink, carrier: &Carrier) -> Vec<String> {
+fn details(spec: &TapInterface, link: &KernelLink, carrier: &Carrier) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = match spec.mode {
         TapMode::Tap => "tap",
         TapMode::Tun => "tun",
     };
     let offload = match spec.offload {
-        Switch::On => "checksum and segmentation",
-        Switch::Off => "none",
+        true => "checksum and segmentation",
+        false => "none",
     };
     let vhost = match carrier {
         Carrier::Kernel(rings) => rings.describe(),
@@ -183,7 +182,7 @@ impl TapHandler {
         })
     }
 
-    fn create(&mut self, spec: &InterfaceSpec, tap: &TapSpec) -> Result<Applied, ModelError> {
+    fn create(&mut self, spec: &InterfaceSpec, tap: &TapInterface) -> Result<Applied, ModelError> {
         self.driver.host().check_free(&spec.name)?;
         let about = |error: LinuxError| error.about(&spec.name);
         let refused = |why: Refused| {
@@ -290,10 +289,7 @@ impl Drop for Gone {
 impl Handler for TapHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::Tap(tap) => Some(self.create(spec, tap)),
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => Some(self.create(spec, &spec.kind_as()?)),
             Request::InterfaceDelete { name } => self.driver.delete(name),
             _ => None,
         }

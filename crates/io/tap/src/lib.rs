@@ -8,11 +8,13 @@
 #![deny(unsafe_code)]
 
 mod control;
+pub mod model;
 mod queue;
 mod served;
 pub mod sys;
 
 pub use control::{KIND, TapHandler};
+pub use model::classes;
 pub use queue::{TapRx, TapTx};
 
 use volley_graph::GraphError;

@@ -1,12 +1,12 @@
 //! Taps whose packets the kernel's vhost-net carries: whether it can, and the interface that is made then.
 
+use crate::model::{TapInterface, TapMode, TapVhost};
 use crate::sys::{self, Header};
 use std::cell::OnceCell;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use volley_model::{TapMode, TapSpec, TapVhost};
 use volley_vhost::kernel::{self, Refused, Rings, Service};
 use volley_vhost::wire::VhostPort;
 
@@ -19,7 +19,7 @@ pub enum Carrier {
 }
 
 /// Why a tap that is to be served cannot be, before anything is made.
-pub fn check(spec: &TapSpec) -> Result<(), Refused> {
+pub fn check(spec: &TapInterface) -> Result<(), Refused> {
     match spec.vhost {
         TapVhost::On => kernel::features().map(|_| ()),
         TapVhost::Auto | TapVhost::Off => Ok(()),
@@ -27,7 +27,7 @@ pub fn check(spec: &TapSpec) -> Result<(), Refused> {
 }
 
 /// Have the queues of a tap that was just made served, if it is wanted and can be.
-pub fn carrier(spec: &TapSpec, queues: &[Arc<File>]) -> Result<Carrier, Refused> {
+pub fn carrier(spec: &TapInterface, queues: &[Arc<File>]) -> Result<Carrier, Refused> {
     if spec.vhost == TapVhost::Off {
         return Ok(Carrier::Workers("off".into()));
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{InterfaceKind, InterfaceSpec, Mac, Request, Switch, TapMode, TapSpec};
+use volley_model::{InterfaceKind, InterfaceSpec, Mac, Request};
+use volley_tap::model::{TapInterface, TapMode};
 
 fn daemon() -> Daemon {
     Daemon::new(8192, None, |registry| {
@@ -11,24 +12,24 @@ fn daemon() -> Daemon {
     })
 }
 
-fn spec(bed: &Testbed, at: usize) -> TapSpec {
-    TapSpec {
+fn spec(bed: &Testbed, at: usize) -> TapInterface {
+    TapInterface {
         host: Some("e".into()),
         namespace: Some(bed.name(at).into()),
         // The same after it was made anew, so that its neighbour need not learn another.
         host_mac: Some(Mac([2, 0, 0, 0, 0, at as u8 + 1])),
         host_addresses: vec![format!("10.0.0.{}/24", at + 1).parse().unwrap()],
-        ..TapSpec::default()
+        ..TapInterface::default()
     }
 }
 
 /// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`.
-fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapSpec)) -> Daemon {
+fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon {
     let mut daemon = daemon();
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let mut tap = spec(bed, at);
         change(&mut tap);
-        daemon.create(name, InterfaceKind::Tap(tap), Some(mtu));
+        daemon.create(name, InterfaceKind::of(&tap).unwrap(), Some(mtu));
     }
     daemon.patch("a", "b");
     daemon.until("link", |d| {
@@ -70,7 +71,7 @@ fn without_offload_and_with_several_queues() {
         return;
     };
     let daemon = joined(&bed, 1500, |tap| {
-        tap.offload = Switch::Off;
+        tap.offload = false;
         tap.queues = 4;
     });
     for _ in 0..4 {
@@ -128,7 +129,7 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
             !bed.ip(0, "-o link").contains(" e:"),
             "the kernel's end is gone at once"
         );
-        daemon.create("a", InterfaceKind::Tap(spec(&bed, 0)), None);
+        daemon.create("a", InterfaceKind::of(&spec(&bed, 0)).unwrap(), None);
         daemon.patch("a", "b");
         drop(flood);
     }
@@ -174,20 +175,19 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         return;
     };
     let mut daemon = daemon();
-    let mut refused = |name: &str, change: &dyn Fn(&mut TapSpec), part: &str| {
-        let mut tap = spec(&bed, 0);
-        change(&mut tap);
-        let kind = InterfaceKind::Tap(tap);
-        let spec = InterfaceSpec {
+    let mut refused = |name: &str, change: &dyn Fn(&mut TapInterface), part: &str| {
+        let mut tap = TapInterface {
             name: name.into(),
-            kind,
-            mac: None,
-            mtu: None,
+            ..spec(&bed, 0)
         };
-        let error = daemon
-            .ask(Request::InterfaceCreate(spec))
-            .unwrap_err()
-            .to_string();
+        change(&mut tap);
+        let error = match InterfaceSpec::of(&tap) {
+            Err(error) => error.to_string(),
+            Ok(spec) => {
+                let refused = daemon.ask(Request::InterfaceCreate(spec));
+                refused.unwrap_err().to_string()
+            }
+        };
         assert!(error.contains(part), "{error}");
     };
     refused(

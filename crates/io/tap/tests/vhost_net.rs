@@ -14,10 +14,8 @@ use std::time::{Duration, Instant};
 use volley_iface::{IfCounts, Mtu, NewInterface, ReceiveMode};
 use volley_linux::Namespace;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{
-    AdminState, InterfaceKind, InterfaceSpec, Mac, Query, Reply, Request, RxMode, Switch, TapMode,
-    TapSpec, TapVhost,
-};
+use volley_model::{AdminState, InterfaceKind, InterfaceSpec, Mac, Query, Reply, Request, RxMode};
+use volley_tap::model::{TapInterface, TapMode, TapVhost};
 use volley_tap::sys::{self, Header, Layer};
 use volley_vhost::kernel::{self, Ended, Kernel, Rings, Service};
 use volley_vhost::node::vhost_user_tx::VhostTx;
@@ -45,26 +43,26 @@ fn daemon() -> Daemon {
     })
 }
 
-fn spec(bed: &Testbed, at: usize, vhost: TapVhost) -> TapSpec {
-    TapSpec {
+fn spec(bed: &Testbed, at: usize, vhost: TapVhost) -> TapInterface {
+    TapInterface {
         host: Some("e".into()),
         namespace: Some(bed.name(at).into()),
         // The same after it was made anew, so that its neighbour need not learn another.
         host_mac: Some(Mac([2, 0, 0, 0, 0, at as u8 + 1])),
         host_addresses: vec![format!("10.0.0.{}/24", at + 1).parse().unwrap()],
         vhost,
-        ..TapSpec::default()
+        ..TapInterface::default()
     }
 }
 
 /// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`. Nobody speaks by himself there.
-fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapSpec)) -> Daemon {
+fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon {
     let mut daemon = daemon();
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         bed.exec(at, 20, "sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
         let mut tap = spec(bed, at, TapVhost::On);
         change(&mut tap);
-        daemon.create(name, InterfaceKind::Tap(tap), Some(mtu));
+        daemon.create(name, InterfaceKind::of(&tap).unwrap(), Some(mtu));
         let (other, mac) = (2 - at, 2 - at);
         let neighbor = format!("neigh replace 10.0.0.{other} lladdr 02:00:00:00:00:0{mac} dev e");
         bed.ip(at, &neighbor);
@@ -196,7 +194,7 @@ fn without_offload_and_with_several_queues() {
     let Some(bed) = served(&["iperf3"]) else {
         return;
     };
-    for offload in [Switch::On, Switch::Off] {
+    for offload in [true, false] {
         let mut daemon = joined(&bed, 1500, |tap| {
             tap.offload = offload;
             tap.queues = 4;
@@ -244,7 +242,7 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
         std::thread::sleep(Duration::from_millis(200));
         daemon.must(Request::InterfaceDelete { name: "a".into() });
         assert!(!here(0), "the kernel's end is gone at once");
-        let tap = InterfaceKind::Tap(spec(&bed, 0, TapVhost::On));
+        let tap = InterfaceKind::of(&spec(&bed, 0, TapVhost::On)).unwrap();
         daemon.create("a", tap, None);
         daemon.patch("a", "b");
     }
@@ -350,14 +348,14 @@ fn the_kernels_end_goes_down_and_vanishes() {
 fn victim(space: &str) -> ! {
     let mut daemon = daemon();
     for name in ["a", "b"] {
-        let tap = TapSpec {
+        let tap = TapInterface {
             host: Some(format!("t{name}")),
             namespace: Some(space.into()),
             queues: 2,
             vhost: TapVhost::On,
-            ..TapSpec::default()
+            ..TapInterface::default()
         };
-        daemon.create(name, InterfaceKind::Tap(tap), None);
+        daemon.create(name, InterfaceKind::of(&tap).unwrap(), None);
     }
     daemon.patch("a", "b");
     std::thread::sleep(2 * LONG);
@@ -543,12 +541,12 @@ fn tuns_are_as_they_were() {
         return;
     };
     let mut daemon = daemon();
-    let tap = TapSpec {
+    let tap = TapInterface {
         mode: TapMode::Tun,
         host_mac: None,
         ..spec(&bed, 0, TapVhost::Auto)
     };
-    daemon.create("a", InterfaceKind::Tap(tap), None);
+    daemon.create("a", InterfaceKind::of(&tap).unwrap(), None);
     let said = details(&mut daemon, "a");
     assert!(
         said.contains("vhost-net does not serve it: it serves Ethernet taps only"),
@@ -570,7 +568,9 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
     let before = open();
     let error = daemon.ask(Request::InterfaceCreate(InterfaceSpec {
         name: "x".into(),
-        kind: InterfaceKind::Tap(spec(&bed, 0, TapVhost::On)),
+        kind: InterfaceKind::of(&spec(&bed, 0, TapVhost::On))
+            .unwrap()
+            .named("x"),
         mac: None,
         mtu: None,
     }));
@@ -580,7 +580,11 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
     assert!(!bed.ip(0, "-o link").contains(" e:"));
     assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
     assert_eq!(open(), before, "no file is left open");
-    daemon.create("x", InterfaceKind::Tap(spec(&bed, 0, TapVhost::Auto)), None);
+    daemon.create(
+        "x",
+        InterfaceKind::of(&spec(&bed, 0, TapVhost::Auto)).unwrap(),
+        None,
+    );
     daemon.stop();
 }
 

@@ -7,6 +7,7 @@ use crate::backend::Backend;
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::frontend::Frontend;
+use crate::model::{SocketRole, VhostUser, VirtioUser};
 use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
@@ -20,10 +21,7 @@ use tracing::{info, warn};
 use volley_graph::{Activation, ProcessInfo, Source, Watch};
 use volley_iface::driver::{Caps, DriverHost, Port as DriverPort};
 use volley_iface::{IfIdx, Link, NewInterface};
-use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, SocketRole,
-    VhostSpec,
-};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 use volley_shm::Account;
 
 mod show;
@@ -80,7 +78,7 @@ impl End {
 struct Port {
     index: IfIdx,
     front: bool,
-    spec: VhostSpec,
+    spec: VirtioUser,
     wire: Arc<VhostPort>,
     listener: Option<Listener>,
     _listen: Option<Watch>,
@@ -120,15 +118,18 @@ impl Ports {
         })
     }
 
-    fn create(&mut self, spec: &InterfaceSpec, vhost: &VhostSpec) -> Result<Applied, ModelError> {
-        let front = matches!(spec.kind, InterfaceKind::VirtioUser(_));
+    fn create(
+        &mut self,
+        spec: &InterfaceSpec,
+        (vhost, front): (&VirtioUser, bool),
+    ) -> Result<Applied, ModelError> {
         let name = match spec.name.as_str() {
             "" => self.vacant(front),
             name => name.to_owned(),
         };
         self.host.check_free(&name)?;
-        let serves = vhost.role == SocketRole::Server;
-        let listener = serves.then(|| listen(vhost)).transpose()?;
+        let listener = (vhost.role == SocketRole::Server).then(|| listen(vhost));
+        let listener = listener.transpose()?;
         let (number, placed) = (Rc::new(Cell::new(None)), self.host.assign_workers(1));
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
@@ -140,8 +141,7 @@ impl Ports {
             rx_queues: placed.clone(),
             ..NewInterface::new(&name, spec.kind.name())
         };
-        let engine = self.host.engine.clone();
-        let settings = engine.borrow().settings().clone();
+        let size = self.host.engine.borrow().settings().vector_size;
         let table = self.host.interfaces.borrow().table().clone();
         // The same wire for the nodes of all workers; made when the number is known, which is then.
         let made: Rc<RefCell<Option<Arc<VhostPort>>>> = Rc::default();
@@ -151,7 +151,7 @@ impl Ports {
                 .borrow_mut()
                 .get_or_insert_with(|| VhostPort::new(index))
                 .clone();
-            VhostTx::new(worker, table.clone(), wire, settings.vector_size)
+            VhostTx::new(worker, table.clone(), wire, size)
         })?;
         number.set(Some(index));
         let wire = made
@@ -159,10 +159,8 @@ impl Ports {
             .get_or_insert_with(|| VhostPort::new(index))
             .clone();
         let (to, worker_set) = (wire.clone(), self.host.engine.borrow().worker_set().clone());
-        placed
-            .iter()
-            .zip(&to.places)
-            .for_each(|(w, place)| place.set(*w));
+        let places = placed.iter().zip(&to.places);
+        places.for_each(|(w, place)| place.set(*w));
         self.host.set_queue_mover(index, move |queue, worker| {
             if let Some(place) = to.places.get(queue) {
                 place.request(worker, &worker_set);
@@ -432,21 +430,21 @@ impl Port {
     }
 }
 
-fn listen(spec: &VhostSpec) -> Result<Listener, ModelError> {
+fn listen(spec: &VirtioUser) -> Result<Listener, ModelError> {
     Listener::bind(&spec.socket).map_err(|why| match why {
         Bind::System(e) => ModelError::file(&spec.socket, e),
         other => ModelError::invalid(format!("socket {}", spec.socket.display()), other),
     })
 }
 
-fn waiting(spec: &VhostSpec) -> &'static str {
+fn waiting(spec: &VirtioUser) -> &'static str {
     match spec.role {
         SocketRole::Server => "nobody has connected to its socket",
         SocketRole::Client => "nobody answers at its socket",
     }
 }
 
-fn wanted(spec: &VhostSpec, front: bool) -> Wanted {
+fn wanted(spec: &VirtioUser, front: bool) -> Wanted {
     Wanted {
         gso: spec.gso,
         packed: spec.packed,
@@ -494,20 +492,14 @@ pub struct VhostHandler(pub Rc<RefCell<Ports>>);
 impl Handler for VhostHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::VhostUser(vhost) | InterfaceKind::VirtioUser(vhost) => {
-                    Some(self.0.borrow_mut().create(spec, vhost))
-                }
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => {
+                let (vhost, front) = match spec.kind_as::<VirtioUser>() {
+                    Some(vhost) => (vhost, true),
+                    None => (spec.kind_as::<VhostUser>()?.into(), false),
+                };
+                Some(self.0.borrow_mut().create(spec, (&vhost, front)))
+            }
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
-            _ => None,
-        }
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        match query {
-            Query::VhostUser { name } => Some(self.0.borrow().show(name.as_deref())),
             _ => None,
         }
     }

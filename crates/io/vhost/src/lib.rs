@@ -27,16 +27,21 @@ pub mod frontend;
 pub mod header;
 pub mod kernel;
 pub mod memory;
+pub mod model;
 pub mod node;
 pub mod protocol;
 #[allow(unsafe_code)]
 pub mod ring;
+pub mod show;
 #[allow(unsafe_code)]
 pub mod sys;
 pub mod wire;
 
+pub use model::classes;
+
 use control::{Ports, VhostHandler};
 use node::vhost_user_input::{VIRTIO_NAME, VhostInput};
+use show::ShowVhostUser;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::Registry;
 use wire::List;
@@ -46,6 +51,8 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let vhost = source(registry, VhostInput::NAME)?;
     let virtio = source(registry, VIRTIO_NAME)?;
     let ports = Ports::new(registry.host(), vhost, virtio);
+    let shown = ports.clone();
+    registry.answer(move |query: ShowVhostUser| shown.borrow().show(query.name.as_deref()));
     registry.handlers.push(Box::new(VhostHandler(ports)));
     Ok(())
 }

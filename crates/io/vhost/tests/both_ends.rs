@@ -3,24 +3,24 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::{Bench, frame, resources, spec};
+use support::{Bench, back_end, frame, front_end, resources, spec};
 use volley_graph::WorkerThreads;
-use volley_model::{InterfaceKind, SocketRole, VhostSpec};
+use volley_vhost::model::{SocketRole, VirtioUser};
 
 /// A back end `dev` and a front end `drv` on one socket, both with these options.
-fn pair(bench: &mut Bench, options: VhostSpec) -> tempfile::TempDir {
+fn pair(bench: &mut Bench, options: VirtioUser) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v.sock");
-    let with = |role| VhostSpec {
+    let with = |role| VirtioUser {
         role,
         socket: path.clone(),
         ..options.clone()
     };
     bench
-        .create("dev", InterfaceKind::VhostUser(with(SocketRole::Server)))
+        .create("dev", back_end(with(SocketRole::Server)))
         .unwrap();
     bench
-        .create("drv", InterfaceKind::VirtioUser(with(SocketRole::Client)))
+        .create("drv", front_end(with(SocketRole::Client)))
         .unwrap();
     assert!(
         bench.until(5, |b| b.is_up("dev") && b.is_up("drv")),
@@ -59,12 +59,12 @@ fn pass(bench: &mut Bench, from: &str, to: &str, frames: Vec<Vec<u8>>) {
     }
 }
 
-fn options() -> Vec<VhostSpec> {
+fn options() -> Vec<VirtioUser> {
     let mut all = Vec::new();
     for packed in [false, true] {
         for event_idx in [false, true] {
             for gso in [false, true] {
-                all.push(VhostSpec {
+                all.push(VirtioUser {
                     packed,
                     event_idx,
                     gso,
@@ -131,7 +131,7 @@ fn several_queues_keep_the_order_of_each_flow() {
     let _alone = support::alone();
     for packed in [false, true] {
         let mut bench = Bench::new();
-        let options = VhostSpec {
+        let options = VirtioUser {
             packed,
             queues: 4,
             ring: 256,
@@ -186,16 +186,12 @@ fn peers_come_and_go_and_leave_nothing_behind() {
         spec(&path, SocketRole::Server),
         spec(&path, SocketRole::Client),
     );
-    bench
-        .create("drv", InterfaceKind::VirtioUser(server.clone()))
-        .unwrap();
+    bench.create("drv", front_end(server.clone())).unwrap();
     // The first round opens what the process keeps for all interfaces, `/dev/null` of AIO and the userfaultfd.
     let mut before = None;
     for round in 0..20 {
         let name = format!("dev{round}");
-        bench
-            .create(&name, InterfaceKind::VhostUser(client.clone()))
-            .unwrap();
+        bench.create(&name, back_end(client.clone())).unwrap();
         assert!(
             bench.until(5, |b| b.is_up(&name) && b.is_up("drv")),
             "{}",
@@ -223,7 +219,7 @@ fn names_and_sockets_that_are_taken_are_refused_and_nothing_stays() {
     let mut bench = Bench::new();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v.sock");
-    let server = || InterfaceKind::VhostUser(spec(&path, SocketRole::Server));
+    let server = || back_end(spec(&path, SocketRole::Server));
     bench.create("a", server()).unwrap();
     let before = resources();
     let error = bench.create("b", server()).unwrap_err().to_string();
@@ -238,7 +234,7 @@ fn names_and_sockets_that_are_taken_are_refused_and_nothing_stays() {
             .to_string()
             .contains("a")
     );
-    let nowhere = InterfaceKind::VhostUser(spec(&dir.path().join("no/v"), SocketRole::Server));
+    let nowhere = back_end(spec(&dir.path().join("no/v"), SocketRole::Server));
     assert!(
         bench
             .create("c", nowhere)
@@ -250,7 +246,7 @@ fn names_and_sockets_that_are_taken_are_refused_and_nothing_stays() {
     assert!(bench.registry.interfaces.borrow().by_name("b").is_none());
     let mut unnamed = |role| {
         let other = dir.path().join(format!("{role:?}"));
-        let kind = InterfaceKind::VhostUser(spec(&other, role));
+        let kind = back_end(spec(&other, role));
         let spec = volley_model::InterfaceSpec {
             name: String::new(),
             kind,
@@ -291,14 +287,13 @@ fn workers_sleep_until_the_peer_rings() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let (mut a, mut b) = (Bench::new(), Bench::new());
-        let with = |role| VhostSpec {
+        let with = |role| VirtioUser {
             packed,
             event_idx,
             ..spec(&path, role)
         };
-        a.create("dev", InterfaceKind::VhostUser(with(SocketRole::Server)))
-            .unwrap();
-        b.create("drv", InterfaceKind::VirtioUser(with(SocketRole::Client)))
+        a.create("dev", back_end(with(SocketRole::Server))).unwrap();
+        b.create("drv", front_end(with(SocketRole::Client)))
             .unwrap();
         assert!(a.until(5, |a| {
             b.step();

@@ -9,8 +9,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use support::guest::{FILE, FOLDER, QEMU, archive, fetch, listen, plain};
-use support::{Bench, has, spec};
-use volley_model::{InterfaceKind, SocketRole, VhostSpec};
+use support::{Bench, back_end, has, spec};
+use volley_vhost::model::{SocketRole, VirtioUser};
 
 /// In the order in which they need each other.
 const MODULES: [&str; 8] = [
@@ -116,7 +116,7 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
     qemu.spawn().expect("qemu starts")
 }
 
-fn run(options: VhostSpec, card: &str) {
+fn run(options: VirtioUser, card: &str) {
     let Some((kernel, tree)) = fetch() else {
         return;
     };
@@ -129,12 +129,12 @@ fn run(options: VhostSpec, card: &str) {
     let sockets = [dir.path().join("v0"), dir.path().join("v1")];
     let mut bench = Bench::new();
     for (name, socket) in [("v0", &sockets[0]), ("v1", &sockets[1])] {
-        let ours = VhostSpec {
+        let ours = VirtioUser {
             socket: socket.clone(),
             role: SocketRole::Server,
             ..options.clone()
         };
-        bench.create(name, InterfaceKind::VhostUser(ours)).unwrap();
+        bench.create(name, back_end(ours)).unwrap();
     }
     bench.patch("v0", "v1");
     bench.patch("v1", "v0");
@@ -189,7 +189,7 @@ fn a_guest_with_a_stock_kernel() {
     let plain = spec(Path::new(""), SocketRole::Server);
     run(plain.clone(), "mrg_rxbuf=on");
     run(
-        VhostSpec {
+        VirtioUser {
             gso: true,
             event_idx: true,
             ..plain.clone()
@@ -197,7 +197,7 @@ fn a_guest_with_a_stock_kernel() {
         "mrg_rxbuf=on",
     );
     run(
-        VhostSpec {
+        VirtioUser {
             gso: true,
             packed: true,
             event_idx: true,

@@ -7,10 +7,10 @@ mod support;
 use proptest::prelude::*;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use support::{Bench, frame, resources, spec};
-use volley_model::{InterfaceKind, SocketRole, VhostSpec};
+use support::{Bench, back_end, frame, front_end, resources, spec};
 use volley_shm::Account;
 use volley_vhost::memory::{Memory, RegionSpec};
+use volley_vhost::model::{SocketRole, VirtioUser};
 use volley_vhost::protocol::{Arrived, Link, Listener, RingAddr, code, connect, encode, reply};
 use volley_vhost::protocol::{regions, ring_addr};
 
@@ -89,21 +89,15 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(front: bool, options: VhostSpec) -> Scene {
+    fn new(front: bool, options: VirtioUser) -> Scene {
         let dir = tempfile::tempdir().unwrap();
         let mut bench = Bench::new();
         let other = dir.path().join("other");
         bench
-            .create(
-                "a",
-                InterfaceKind::VhostUser(spec(&other, SocketRole::Server)),
-            )
+            .create("a", back_end(spec(&other, SocketRole::Server)))
             .unwrap();
         bench
-            .create(
-                "b",
-                InterfaceKind::VirtioUser(spec(&other, SocketRole::Client)),
-            )
+            .create("b", front_end(spec(&other, SocketRole::Client)))
             .unwrap();
         let x = dir.path().join("x");
         let role = if front {
@@ -111,17 +105,13 @@ impl Scene {
         } else {
             SocketRole::Server
         };
-        let options = VhostSpec {
+        let options = VirtioUser {
             socket: x.clone(),
             role,
             ..options
         };
         let listener = front.then(|| Listener::bind(&x).unwrap());
-        let kind = if front {
-            InterfaceKind::VirtioUser
-        } else {
-            InterfaceKind::VhostUser
-        };
+        let kind = if front { front_end } else { back_end };
         bench.create("x", kind(options)).unwrap();
         assert!(bench.until(5, |b| b.is_up("a") && b.is_up("b")));
         Scene {
@@ -463,8 +453,8 @@ fn cases() -> ProptestConfig {
     }
 }
 
-fn options(packed: bool) -> VhostSpec {
-    VhostSpec {
+fn options(packed: bool) -> VirtioUser {
+    VirtioUser {
         packed,
         event_idx: true,
         gso: true,

@@ -14,9 +14,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::testpmd::{self, TestPmd, stat};
-use support::{Bench, spec};
+use support::{Bench, back_end, spec};
 use volley_graph::WorkerThreads;
-use volley_model::{InterfaceKind, SocketRole, VhostSpec};
+use volley_vhost::model::{SocketRole, VirtioUser};
 
 /// Pairs of turns that count, and the most that are made to get them.
 const ROUNDS: usize = 3;
@@ -134,11 +134,11 @@ fn volley(dir: &Path, packed: bool, options: &str) -> f64 {
     let sockets = [dir.join("v0"), dir.join("v1")];
     let mut bench = Bench::new();
     for (name, socket) in [("v0", &sockets[0]), ("v1", &sockets[1])] {
-        let ours = VhostSpec {
+        let ours = VirtioUser {
             packed,
             ..spec(socket, SocketRole::Server)
         };
-        bench.create(name, InterfaceKind::VhostUser(ours)).unwrap();
+        bench.create(name, back_end(ours)).unwrap();
     }
     bench.patch("v0", "v1");
     bench.patch("v1", "v0");

@@ -4,8 +4,9 @@ mod support;
 
 use std::path::Path;
 use support::testpmd::{self, TestPmd, stat};
-use support::{Bench, frame, has, resources, spec};
-use volley_model::{InterfaceKind, SocketRole, VhostSpec};
+use support::{Bench, back_end, frame, front_end, has, resources, spec};
+use volley_model::InterfaceKind;
+use volley_vhost::model::{SocketRole, VirtioUser};
 
 /// Send frames; testpmd sends each back. All come, once each, with the same bytes.
 fn echo(bench: &mut Bench, name: &str, frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
@@ -87,17 +88,17 @@ fn virtio_user(path: &Path, options: &str) -> Vec<String> {
     )]
 }
 
-fn peers_of_the_back_end(server: SocketRole, options: &[&str], ours: VhostSpec) {
+fn peers_of_the_back_end(server: SocketRole, options: &[&str], ours: VirtioUser) {
     for options in options {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let mut bench = Bench::new();
-        let ours = VhostSpec {
+        let ours = VirtioUser {
             socket: path.clone(),
             role: server,
             ..ours.clone()
         };
-        bench.create("dev", InterfaceKind::VhostUser(ours)).unwrap();
+        bench.create("dev", back_end(ours)).unwrap();
         let peer = TestPmd::start(&virtio_user(&path, options), &LONG);
         let up = bench.until(20, |b| b.is_up("dev"));
         assert!(up, "{options}: {:?}\n{}", bench.show("dev"), peer.output());
@@ -133,7 +134,7 @@ fn virtio_user_packed_rings_and_server_mode() {
     if !has(testpmd::PROGRAM) {
         return;
     }
-    let ours = VhostSpec {
+    let ours = VirtioUser {
         packed: true,
         event_idx: true,
         ..spec(Path::new(""), SocketRole::Server)
@@ -164,14 +165,12 @@ fn net_vhost_serves_our_front_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let mut bench = Bench::new();
-        let ours = VhostSpec {
+        let ours = VirtioUser {
             packed,
             event_idx,
             ..spec(&path, role)
         };
-        bench
-            .create("drv", InterfaceKind::VirtioUser(ours))
-            .unwrap();
+        bench.create("drv", front_end(ours)).unwrap();
         let client = u8::from(role == SocketRole::Server);
         let vdev = format!(
             "net_vhost0,iface={},queues=1,client={client}",
@@ -203,7 +202,7 @@ fn several_queues_with_testpmd() {
         let path = dir.path().join("v.sock");
         let mut bench = Bench::new();
         let (kind, vdev) = if back {
-            let ours = InterfaceKind::VhostUser(spec(&path, SocketRole::Server));
+            let ours = back_end(spec(&path, SocketRole::Server));
             (
                 ours,
                 format!(
@@ -212,12 +211,12 @@ fn several_queues_with_testpmd() {
                 ),
             )
         } else {
-            let ours = VhostSpec {
+            let ours = VirtioUser {
                 queues: 4,
                 ..spec(&path, SocketRole::Client)
             };
             (
-                InterfaceKind::VirtioUser(ours),
+                front_end(ours),
                 format!("net_vhost0,iface={},queues=4", path.display()),
             )
         };
@@ -250,16 +249,10 @@ fn killed(kind: InterfaceKind, vdev: String) {
     let mut bench = Bench::new();
     let other = dir.path().join("other");
     bench
-        .create(
-            "a",
-            InterfaceKind::VhostUser(spec(&other, SocketRole::Server)),
-        )
+        .create("a", back_end(spec(&other, SocketRole::Server)))
         .unwrap();
     bench
-        .create(
-            "b",
-            InterfaceKind::VirtioUser(spec(&other, SocketRole::Client)),
-        )
+        .create("b", front_end(spec(&other, SocketRole::Client)))
         .unwrap();
     bench.create("x", kind).unwrap();
     assert!(bench.until(5, |b| b.is_up("a") && b.is_up("b")));
@@ -321,10 +314,7 @@ fn a_virtio_user_peer_is_killed_twenty_times() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let vdev = format!("net_virtio_user0,path={},queue_size=256", path.display());
-        killed(
-            InterfaceKind::VhostUser(spec(&path, SocketRole::Server)),
-            vdev,
-        );
+        killed(back_end(spec(&path, SocketRole::Server)), vdev);
     }
 }
 
@@ -336,9 +326,6 @@ fn a_vhost_peer_is_killed_twenty_times() {
         let path = dir.path().join("v.sock");
         // The peer is the client: a killed server leaves its socket behind and DPDK does not replace it.
         let vdev = format!("net_vhost0,iface={},client=1", path.display());
-        killed(
-            InterfaceKind::VirtioUser(spec(&path, SocketRole::Server)),
-            vdev,
-        );
+        killed(front_end(spec(&path, SocketRole::Server)), vdev);
     }
 }

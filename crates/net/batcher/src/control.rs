@@ -4,6 +4,10 @@ use crate::count::{Cells, Sums};
 use crate::learn::Learner;
 use crate::model::{BatcherSettings, InterfaceBatcher, PathHeader, PathQueue, PathRule};
 use crate::queues::MOST;
+use crate::show::{
+    PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
+    ShowPathBatcher,
+};
 use crate::table::{ClassLimits, LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,12 +18,7 @@ use std::time::Duration;
 use volley_graph::{Clock, Engine, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo};
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
-use volley_model::reply::{
-    PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
-};
-use volley_model::{
-    Applied, Clear, Handler, ModelError, ObjectKind, Query, Reply, Request, key_value,
-};
+use volley_model::{Applied, Clear, Handler, ModelError, ObjectKind, Request, key_value};
 use volley_tables::qsbr::Publisher;
 
 /// Between two looks at whether an interface's last packets have left.
@@ -147,6 +146,12 @@ impl PathHandler {
         registry.own_setting(move |index, _, now: Option<InterfaceBatcher>| {
             let on = now.is_some_and(|it| it.enabled);
             shared.with(|control| control.switch(index, on))
+        });
+        let shared = self.control.clone();
+        registry.answer(move |_: ShowPathBatcher| {
+            let runner = shared.borrow();
+            let control = runner.task().borrow();
+            Ok(control.reply())
         });
     }
 }
@@ -534,14 +539,5 @@ impl Handler for PathHandler {
             }
             _ => None,
         })
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::PathBatcher = query else {
-            return None;
-        };
-        let runner = self.control.borrow();
-        let control = runner.task().borrow();
-        Some(Ok(Reply::PathBatcher(control.reply())))
     }
 }

@@ -16,6 +16,7 @@ mod model;
 pub mod node;
 mod parser;
 mod queues;
+mod show;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,10 @@ pub use model::{
     BatcherSettings, InterfaceBatcher, PathMatch, PathQueue, PathRule, PathTest, classes,
 };
 pub use node::path_batcher::PathBatcher;
+pub use show::{
+    PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
+    ShowPathBatcher,
+};
 
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;

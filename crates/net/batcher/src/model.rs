@@ -2,11 +2,12 @@
 
 pub use crate::header::PathHeader;
 use crate::header::{is_header_name as is_name, number};
+use crate::show::ShowPathBatcher;
 use std::fmt::{self, Display, Formatter};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use volley_model::{Mac, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, text_field};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, text_field};
 
 /// Most tests of a rule.
 const TESTS: usize = 16;
@@ -179,6 +180,7 @@ pub struct InterfaceBatcher {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowPathBatcher::query()?;
     Ok(vec![
         PathHeader::class()?,
         BatcherSettings::class()?,

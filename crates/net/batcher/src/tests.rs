@@ -1,6 +1,9 @@
 //! The stage between a source and what stands behind it: packets in, batches out, on a clock that the test owns.
 
-use crate::{BatcherSettings, InterfaceBatcher, PathQueue, PathRule, register};
+use crate::{
+    BatcherSettings, InterfaceBatcher, PathBatcherReply, PathQueue, PathRule, ShowPathBatcher,
+    register,
+};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
@@ -10,8 +13,7 @@ use volley_graph::{
 };
 use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, Interfaces, NewInterface, Registry};
-use volley_model::reply::PathBatcherReply;
-use volley_model::{Applied, Handler, ModelError, Owners, Query, Reply, Request};
+use volley_model::{Applied, ModelError, Owners, Request};
 use volley_object::{FieldError, Value};
 
 type Packets = Arc<Mutex<Vec<Vec<u8>>>>;
@@ -76,7 +78,6 @@ struct Bench {
     pool: Arc<Pool>,
     packets: Packets,
     out: Vectors,
-    handlers: Vec<Box<dyn Handler>>,
     owners: Owners,
     processes: volley_graph::Processes,
     _host: DriverHost,
@@ -132,7 +133,6 @@ impl Bench {
             packets,
             out,
             processes: registry.processes.clone(),
-            handlers: registry.handlers,
             owners: registry.owners,
             _host: host,
         }
@@ -220,14 +220,7 @@ impl Bench {
     }
 
     fn shown(&mut self) -> PathBatcherReply {
-        let reply = self
-            .handlers
-            .iter_mut()
-            .find_map(|h| h.query(&Query::PathBatcher));
-        match reply.unwrap().unwrap() {
-            Reply::PathBatcher(reply) => reply,
-            other => panic!("{other:?}"),
-        }
+        self.owners.ask(&ShowPathBatcher).unwrap()
     }
 }
 

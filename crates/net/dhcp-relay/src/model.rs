@@ -110,6 +110,8 @@ impl DhcpRelay {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    // The class of the tables to which objects refer.
+    volley_fib::IpTable::class()?;
     Ok(vec![DhcpRelay::class()?])
 }
 
@@ -118,6 +120,7 @@ mod tests {
     use super::*;
 
     fn relay(family: &str, server: &[&str]) -> DhcpRelay {
+        classes().unwrap();
         let server = server.iter().map(|it| it.parse().unwrap()).collect();
         DhcpRelay {
             server,

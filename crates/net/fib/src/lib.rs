@@ -21,6 +21,7 @@ mod source;
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
 pub use model::{
-    DirectedBroadcast, InterfaceTable, Multipath, StaticNeighbor, Unnumbered, classes, own,
+    Address, DirectedBroadcast, InterfaceTable, IpTable, Multipath, StaticNeighbor, Unnumbered,
+    classes, own,
 };
 pub use source::*;

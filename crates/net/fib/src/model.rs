@@ -3,9 +3,9 @@
 use crate::family::Af;
 use crate::source::Fib;
 use std::cell::RefCell;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
-use volley_model::{Applied, Mac, Owners, key_value};
+use volley_model::{Applied, IfAddress, Mac, Owners, key_value};
 use volley_object::{Class, DefinitionError, FieldError, FieldType, Object};
 
 /// Sharing of a route's flows among its paths (multipath).
@@ -84,12 +84,28 @@ impl StaticNeighbor {
     }
 }
 
+/// IP table (VRF): routes of one IP version that packets of some interfaces are looked up in. Table 0 is always there.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "table", file = "[[table]]")]
+#[object(set = "(ip@family=ip4 | ip6@family=ip6) table add <id>")]
+#[object(unset = "(ip@family=ip4 | ip6@family=ip6) table del <id>")]
+#[object(example = "ip table add 7")]
+#[object(once, formerly = "table-add table=id")]
+pub struct IpTable {
+    /// Number of the IP table.
+    #[object(key, built_in = 0, example = "7")]
+    pub id: u32,
+    /// IP version.
+    #[object(key, each)]
+    pub family: Af,
+}
+
 /// IP table (VRF) of an interface, for one IP version. The addresses of the interface move to the table.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "interface_table", file = "interface.table.*")]
 #[object(set = "set interface (ip@family=ip4 | ip6@family=ip6) table <interface> <table>")]
 #[object(example = "set interface ip table pg0 7")]
-#[object(before_addresses, formerly = "interface-table name=interface")]
+#[object(formerly = "interface-table name=interface")]
 pub struct InterfaceTable {
     /// Interface.
     #[object(key, part_of = "interface")]
@@ -100,6 +116,61 @@ pub struct InterfaceTable {
     /// IP table in which packets that the interface receives are looked up.
     #[object(default = 0, needs = "table", example = "7")]
     pub table: u32,
+}
+
+/// Address of an interface, with the length of its network's prefix. The addresses of an interface have an order: the first
+/// one of an IP version is the source of the router's own packets to other networks.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "address", file = "interface.addresses[]", check = Address::check)]
+#[object(set = "set interface (ip | ip6) address <interface> <address>")]
+#[object(unset = "set interface (ip | ip6) address del <interface> <address>")]
+#[object(example = "set interface ip address pg0 192.0.2.1/24")]
+#[object(once, ordered, after = "interface_table", formerly = "address-add")]
+#[object(
+    interrupts = "the addresses of <interface> are removed and added again: traffic to and from them stops meanwhile"
+)]
+pub struct Address {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Address and length of the prefix of its network.
+    #[object(key)]
+    pub address: IfAddress,
+}
+
+impl Address {
+    /// Of IPv4 networks shorter than /31 the first and the last address are no host's (RFC 1122, 3.2.1.3).
+    fn check(&self) -> Result<(), FieldError> {
+        let refuse = |why: String| {
+            let field = "address";
+            Err(FieldError { field, why })
+        };
+        let (address, addr) = (self.address, self.address.addr());
+        let broadcast = matches!(addr, IpAddr::V4(a) if a.is_broadcast());
+        if addr.is_unspecified() || addr.is_multicast() || broadcast {
+            let why = "must be the address of one host, not zero, multicast or broadcast:";
+            return refuse(format!("{why} {address}"));
+        }
+        if addr.is_loopback() {
+            let why = "it is a loopback address, which never leaves a host (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3)";
+            return refuse(format!("must be another one than {address}: {why}"));
+        }
+        let IpAddr::V4(own) = addr else {
+            return Ok(());
+        };
+        let hosts = u32::MAX.checked_shr(address.len().into()).unwrap_or(0);
+        let (net, what) = match own.to_bits() & hosts {
+            _ if hosts <= 1 => return Ok(()),
+            0 => (own.to_bits(), "network"),
+            part if part == hosts => (own.to_bits() - hosts, "broadcast"),
+            _ => return Ok(()),
+        };
+        let (net, len) = (Ipv4Addr::from_bits(net), address.len());
+        let why = format!(
+            "it is the {what} address of {net}/{len}: give one of its hosts, or another length"
+        );
+        refuse(format!("must be another one than {address}: {why}"))
+    }
 }
 
 /// Unnumbered interface: an interface without addresses that uses those of another interface (RFC 1812, 2.2.7).
@@ -143,7 +214,9 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
         Multipath::class()?,
         DirectedBroadcast::class()?,
         StaticNeighbor::class()?,
+        IpTable::class()?,
         InterfaceTable::class()?,
+        Address::class()?,
         Unnumbered::class()?,
     ])
 }
@@ -174,11 +247,27 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         shared.borrow_mut().directed_broadcast_of(interface, on)
     })?;
     let shared = fib.clone();
+    owners.own(move |key, now: Option<IpTable>| {
+        let (table, family) = (key_value(key, 0), key_value(key, 1));
+        shared.borrow_mut().ip_table(family, table, now.is_some())
+    })?;
+    let shared = fib.clone();
     owners.own(move |key, now: Option<InterfaceTable>| {
         let table = now.map_or(0, |it| it.table);
         let interface = key.owner().unwrap_or_default();
         let mut fib = shared.borrow_mut();
         fib.bind(interface, key_value(key, 1), table)
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<Address>| {
+        let interface = key.owner().unwrap_or_default();
+        let address = key.values().get(1).and_then(IfAddress::from_value);
+        let Some(address) = address else {
+            return Ok(Applied::nothing());
+        };
+        shared
+            .borrow_mut()
+            .configured_address(interface, address, now.is_some())
     })?;
     let shared = fib.clone();
     owners.own(move |key, now: Option<Unnumbered>| {

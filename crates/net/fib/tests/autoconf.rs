@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::{Af, Fib, IfInfo, Path, Prefix, Source, V6, Via};
-use volley_model::{Handler, IfAddress, ModelError, Request};
+use volley_model::{IfAddress, ModelError};
 use volley_tables::Domain;
 
 const LEFT: u32 = 0;
@@ -67,22 +67,14 @@ fn an_address_has_no_network_and_gives_way_to_one_that_is_configured() {
     let local = Via::Local { iface: Some(LEFT) };
     assert_eq!(shown(&fib, "2001:db8:1::5/128").1, [local]);
     assert!(shown(&fib, "2001:db8:1::/64").0.is_empty(), "RFC 5942");
-    let del = |address| Request::AddressDel {
-        interface: "left".into(),
-        address,
-    };
-    let refused = fib.apply(&del(own)).unwrap().unwrap_err();
+    let refused = fib.configured_address("left", own, false).unwrap_err();
     assert!(matches!(refused, ModelError::Unsupported { .. }));
     assert!(refused.to_string().contains("autoconfig left disable"));
     // The same address by hand, with another length, and then on another interface.
     for interface in ["left", "right"] {
         fib.add_automatic(LEFT, own).unwrap();
         let by_hand = address("2001:db8:1::5/60");
-        let add = Request::AddressAdd {
-            interface: interface.into(),
-            address: by_hand,
-        };
-        fib.apply(&add).unwrap().unwrap();
+        fib.configured_address(interface, by_hand, true).unwrap();
         assert!(fib.automatic_addresses(LEFT).is_empty());
         assert_eq!(shown(&fib, "2001:db8:1::/60").0, [Source::Interface]);
         assert!(fib.add_automatic(LEFT, own).is_err(), "{interface}");

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
 use volley_model::{Applied, Handler, ModelError, Owners};
-use volley_object::{DefinitionError, Object, ObjectKey};
+use volley_object::{DefinitionError, Object, ObjectKey, Query};
 
 /// The parts of a daemon in the making. Lives on the control thread.
 pub struct Registry {
@@ -21,7 +21,7 @@ pub struct Registry {
     pub processes: Processes,
     /// Handlers of requests, in the order in which the daemon tries them.
     pub handlers: Vec<Box<dyn Handler>>,
-    /// Owners of classes of objects.
+    /// Owners of classes of objects, and of queries.
     pub owners: Owners,
     /// Definitions that were refused: the daemon does not start with one.
     pub refused: Vec<DefinitionError>,
@@ -79,6 +79,14 @@ impl Registry {
             };
             apply(index, key, now)
         });
+    }
+
+    /// Makes `answer` the owner of a query, see [`Owners::answer`].
+    pub fn answer<Q: Query + 'static>(
+        &mut self,
+        answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
+    ) {
+        self.refused.extend(self.owners.answer(answer).err());
     }
 
     /// What a driver leans on.

@@ -30,7 +30,10 @@ pub use model::{
 };
 pub use trace::IpTrace;
 
-pub use reassembly::ReassemblySwitches;
+pub use reassembly::{
+    ReassemblyReply, ReassemblyRow, ReassemblySwitches, ShowReassembly, ShowVirtualReassembly,
+    VirtualReassemblyReply, VirtualReassemblyRow,
+};
 
 use icmp::Reasons;
 use node::ip_frag::Frag;
@@ -83,7 +86,6 @@ pub fn register(
     let worker_set = registry.engine.borrow().worker_set().clone();
     let handler = ReassemblyHandler { all, worker_set };
     handler.own(registry);
-    registry.handlers.push(Box::new(handler));
     control::own(registry);
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();

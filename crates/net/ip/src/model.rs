@@ -1,7 +1,8 @@
 //! Objects of IP: settings of the router and of interfaces.
 
+use crate::reassembly::{ShowReassembly, ShowVirtualReassembly};
 use volley_model::Family;
-use volley_object::{Choice, Class, DefinitionError, Object};
+use volley_object::{Choice, Class, DefinitionError, Object, Query};
 
 /// ICMP and ICMPv6 errors that the router sends to the sources of packets that it drops (RFC 1812, 4.3.2; RFC 4443, 2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Object)]
@@ -136,6 +137,8 @@ pub struct VirtualReassembly {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowReassembly::query()?;
+    ShowVirtualReassembly::query()?;
     Ok(vec![
         IcmpSettings::class()?,
         ReassemblySettings::class()?,

@@ -2,13 +2,13 @@
 
 use crate::bridge::Control;
 use crate::model::{L2Patch, Xconnect};
+use crate::show::{L2Mode, L2Reply, L2Row, ShowL2};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use volley_graph::NodeId;
 use volley_iface::{Change, Flag, IfIdx, Interfaces, Registry};
-use volley_model::reply::{L2Mode, L2Reply, L2Row};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply};
+use volley_model::{Applied, ModelError, ObjectKind};
 
 /// What an interface is bound to, and how.
 #[derive(Clone, Copy)]
@@ -77,6 +77,8 @@ impl L2Handler {
             Some(it) => shared.bind(rx, &it.rx, &it.tx, L2Mode::Xconnect),
             None => Ok(shared.unbind(rx, L2Mode::Xconnect)),
         });
+        let shared = self.clone();
+        registry.answer(move |_: ShowL2| Ok(shared.reply()));
     }
 
     /// Refuses an interface that is bound in another way.
@@ -120,19 +122,15 @@ impl L2Handler {
         self.bindings.borrow_mut().remove(&rx);
         Applied::one()
     }
-}
-
-impl Handler for L2Handler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::L2 = query else { return None };
+    fn reply(&self) -> L2Reply {
         let all = self.interfaces.borrow();
         let row = |(rx, b): (&IfIdx, &Binding)| L2Row {
             rx: all.name(rx.0),
             tx: all.name(b.tx.0),
             mode: b.mode,
         };
-        Some(Ok(Reply::L2(L2Reply {
+        L2Reply {
             bindings: self.bindings.borrow().iter().map(row).collect(),
-        })))
+        }
     }
 }

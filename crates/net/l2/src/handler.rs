@@ -2,18 +2,17 @@
 
 use crate::bridge::{BRIDGE_DOMAINS, Bridge, Control};
 use crate::model::{BridgeDomain, BridgePort, L2FibEntry};
+use crate::show::{
+    BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow, ShowBridgeDomains,
+    ShowL2Fib,
+};
 use crate::stations::{FILTERED, MacEntry, mac};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::Watch;
 use volley_iface::Registry;
 use volley_iface::{Change, Flag, IfIdx, Interfaces};
-use volley_model::reply::{
-    BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
-};
-use volley_model::{
-    Applied, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request, key_value,
-};
+use volley_model::{Applied, Handler, Mac, ModelError, ObjectKind, Request, key_value};
 
 type Done = Result<Applied, ModelError>;
 
@@ -68,6 +67,10 @@ impl BridgeHandler {
                 shared.unfix(mac, domain)
             }
         });
+        let shared = self.clone();
+        registry.answer(move |query: ShowBridgeDomains| shared.domains(query.id));
+        let shared = self.clone();
+        registry.answer(move |query: ShowL2Fib| shared.stations(query.domain));
     }
 
     fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
@@ -167,14 +170,14 @@ impl BridgeHandler {
         Ok(Applied::changed(flushed))
     }
 
-    fn domains(&self, id: Option<u32>) -> Result<Reply, ModelError> {
+    fn domains(&self, id: Option<u32>) -> Result<BridgeDomainsReply, ModelError> {
         id.map_or(Ok(()), |id| self.exists(id))?;
         let control = self.control.borrow();
         let all = control.bridges.values();
         let chosen = all.filter(|b| id.is_none_or(|id| id == b.spec.id));
-        Ok(Reply::BridgeDomains(BridgeDomainsReply {
+        Ok(BridgeDomainsReply {
             domains: chosen.map(|b| self.domain_row(&control, b)).collect(),
-        }))
+        })
     }
 
     fn domain_row(&self, control: &Control, bridge: &Bridge) -> BridgeDomainRow {
@@ -202,7 +205,7 @@ impl BridgeHandler {
         }
     }
 
-    fn stations(&self, domain: Option<u32>) -> Result<Reply, ModelError> {
+    fn stations(&self, domain: Option<u32>) -> Result<L2FibReply, ModelError> {
         domain.map_or(Ok(()), |id| self.exists(id))?;
         let (control, all) = (self.control.borrow(), self.interfaces.borrow());
         let now = control.now_ns();
@@ -222,7 +225,7 @@ impl BridgeHandler {
         };
         let mut entries: Vec<L2FibRow> = control.stations.iter().filter_map(row).collect();
         entries.sort_by_key(|row| (row.domain, row.mac));
-        Ok(Reply::L2Fib(L2FibReply { entries }))
+        Ok(L2FibReply { entries })
     }
 }
 
@@ -232,13 +235,5 @@ impl Handler for BridgeHandler {
             Request::L2FibFlush { interface, domain } => self.flush(interface.as_deref(), *domain),
             _ => return None,
         })
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        match query {
-            Query::BridgeDomains { id } => Some(self.domains(*id)),
-            Query::L2Fib { domain } => Some(self.stations(*domain)),
-            _ => None,
-        }
     }
 }

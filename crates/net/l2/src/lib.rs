@@ -12,6 +12,7 @@ mod lane;
 pub mod model;
 pub mod node;
 mod plane;
+mod show;
 pub mod stations;
 #[cfg(test)]
 mod testbed;
@@ -24,6 +25,10 @@ pub use node::l2_fwd::L2Fwd;
 pub use node::l2_learn::L2Learn;
 pub use node::l2_patch::L2Patch;
 pub use node::l2_xconnect::L2Xconnect;
+pub use show::{
+    BridgeCounts, BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow, L2Mode,
+    L2Reply, L2Row, ShowBridgeDomains, ShowL2, ShowL2Fib,
+};
 
 use bridge::Control;
 use lane::LearnQueue;
@@ -47,7 +52,6 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     };
     let handler = L2Handler::new(registry.interfaces.clone(), patch, bridges);
     handler.own(registry);
-    registry.handlers.push(Box::new(handler));
     Ok(())
 }
 

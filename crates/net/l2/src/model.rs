@@ -1,8 +1,9 @@
 //! Objects of layer 2: patches, cross-connects, bridge domains, their ports and configured stations.
 
+use crate::show::{ShowBridgeDomains, ShowL2, ShowL2Fib};
 use std::ops::RangeInclusive;
 use volley_model::{Mac, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query};
 
 /// Patch: frames that an interface receives leave by another one, straight from the driver, without layer-2 processing.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -137,11 +138,16 @@ impl L2FibEntry {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    Ok(vec![
+    // Queries refer to bridge domains.
+    let classes = vec![
         L2Patch::class()?,
         Xconnect::class()?,
         BridgeDomain::class()?,
         BridgePort::class()?,
         L2FibEntry::class()?,
-    ])
+    ];
+    ShowL2::query()?;
+    ShowBridgeDomains::query()?;
+    ShowL2Fib::query()?;
+    Ok(classes)
 }

@@ -2,9 +2,9 @@
 //! writer. There is no clock in here: time is told in nanoseconds.
 
 use crate::plane::{FILTER, PORT, STATIC};
+use crate::show::BridgeCounts;
 use std::sync::Arc;
 use volley_graph::Domain;
-use volley_model::reply::BridgeCounts;
 use volley_tables::mac::{Full, MAX_ENTRIES};
 use volley_tables::{MacSnap, MacTable};
 

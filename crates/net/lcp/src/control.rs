@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use volley_graph::NodeId;
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces};
-use volley_model::reply::{LcpReply, LcpRow};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply};
+use volley_model::reply::LcpRow;
+use volley_model::{Applied, ModelError, ObjectKind};
 
 /// A pair, and Volley's end of the tap.
 struct LcpTapEntry {
@@ -62,7 +62,8 @@ impl LcpTaps {
         book.values().next().map(|it| it.pair.netns.clone())
     }
 
-    fn rows(&self, all: &Interfaces) -> Vec<LcpRow> {
+    /// All pairs.
+    pub fn rows(&self, all: &Interfaces) -> Vec<LcpRow> {
         let row = |(index, it): (&IfIdx, &LcpTapEntry)| LcpRow {
             interface: all.name(index.0),
             tap: all.name(it.tap.0),
@@ -139,16 +140,5 @@ impl LcpHandler {
         table.set(tap, Flag::IsLcpTap, false);
         table.set_rx_node(tap, default);
         Ok(Applied::one())
-    }
-}
-
-impl Handler for LcpHandler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::Lcp = query else { return None };
-        let pairs = self.pairs.rows(&self.interfaces.borrow());
-        Some(Ok(Reply::Lcp(LcpReply {
-            pairs,
-            ..LcpReply::default()
-        })))
     }
 }

@@ -9,15 +9,19 @@
 mod control;
 mod model;
 pub mod node;
+mod show;
 
 pub use control::LcpTaps;
 pub use model::{LcpTap, classes};
+pub use show::{ShowLcp, ShowLcpAudit};
 
 use control::LcpHandler;
 use node::linux_cp_punt::LinuxCpPunt;
 use node::linux_cp_xc::LinuxCpXc;
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
+use volley_model::ModelError;
+use volley_model::reply::LcpReply;
 
 /// Bring in `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
 pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
@@ -32,10 +36,25 @@ pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     };
     let pairs = LcpTaps::new(&registry.interfaces);
     let handler = LcpHandler::new(registry.interfaces.clone(), pairs.clone(), node);
-    registry.handlers.push(Box::new(handler.clone()));
+    queries(registry, pairs.clone());
     registry.own(move |key, now: Option<LcpTap>| match now {
         Some(tap) => handler.create(tap),
         None => handler.delete(key.owner().unwrap_or_default()),
     });
     Ok(pairs)
+}
+
+/// Answers as far as this crate can: the Linux control plane adds the rest, and it alone compares.
+fn queries(registry: &mut Registry, pairs: LcpTaps) {
+    let interfaces = registry.interfaces.clone();
+    registry.answer(move |_: ShowLcp| {
+        Ok(LcpReply {
+            pairs: pairs.rows(&interfaces.borrow()),
+            ..LcpReply::default()
+        })
+    });
+    registry.answer(|_: ShowLcpAudit| {
+        let why = "no mirror runs here: ask a daemon";
+        Err(ModelError::invalid("lcp audit", why))
+    });
 }

@@ -1,7 +1,8 @@
 //! The object of this crate: the LCP tap of an interface.
 
-use volley_model::{ObjectKind, check_name, host_name_fault, namespace_fault};
-use volley_object::{Class, DefinitionError, FieldError, Object, Reference, Value};
+use crate::show::{ShowLcp, ShowLcpAudit};
+use volley_model::{ObjectKind, check_host_name, check_name, check_namespace};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Reference, Value};
 
 /// LCP tap: an interface of the Linux kernel with the MAC address and MTU of an interface of Volley. Volley keeps the two
 /// synchronised.
@@ -58,22 +59,15 @@ impl LcpTap {
             let why = "is for a sub-interface, called PARENT.NUMBER";
             return wrong("vlan", why.into());
         }
-        if let Some(why) = host_name_fault(&self.host_if) {
-            return wrong(
-                "host_if",
-                format!("'{}': {why}", self.host_if.escape_debug()),
-            );
-        }
-        let space = self.netns.as_deref();
-        match space.and_then(|name| Some((name, namespace_fault(name)?))) {
-            Some((name, why)) => wrong("netns", format!("'{}': {why}", name.escape_debug())),
-            None => Ok(()),
-        }
+        check_host_name("host_if", &self.host_if)?;
+        check_namespace("netns", self.netns.as_deref())
     }
 }
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowLcp::query()?;
+    ShowLcpAudit::query()?;
     Ok(vec![LcpTap::class()?])
 }
 

@@ -1,6 +1,7 @@
 //! What multicast routes do, and what interfaces have to know of them.
 
 use crate::mroute::{Groups, Mroute, Source};
+use crate::show::{MrouteRow, MroutesReply, RouteOfGroup, ShowMroutes};
 use crate::table::{Entry, Mfib, Name, Plane};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -8,10 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::{Family, Fib, FibError, V4, V6};
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, Registry, driver};
-use volley_model::reply::{MrouteRow, MroutesReply, RouteOfGroup};
-use volley_model::{
-    Applied, Handler, ModelError, ObjectKind, Prefix, Query, Reply, key_value, limits,
-};
+use volley_model::{Applied, ModelError, ObjectKind, Prefix, key_value, limits};
 use volley_object::{FieldType, ObjectKey};
 use volley_tables::{Domain, Snap};
 
@@ -167,8 +165,13 @@ impl MrouteHandler {
         Ok(Applied::one())
     }
 
-    /// Makes the handler the owner of the class of multicast routes.
+    /// Makes the handler the owner of multicast routes, and of the query that shows them.
     pub fn own(self, registry: &mut Registry) {
+        let shown = self.clone();
+        registry.answer(move |query: ShowMroutes| match query.family {
+            volley_model::Family::V4 => shown.rows::<V4>(query.table),
+            volley_model::Family::V6 => shown.rows::<V6>(query.table),
+        });
         registry.own(move |key, now: Option<Mroute>| {
             let group = key.values().first().and_then(Groups::from_value);
             match group.map(|it| it.0.family()) {
@@ -178,7 +181,7 @@ impl MrouteHandler {
         });
     }
 
-    fn rows<F: Side>(&self, table: Option<u32>) -> Result<Reply, ModelError> {
+    fn rows<F: Side>(&self, table: Option<u32>) -> Result<MroutesReply, ModelError> {
         let (control, fib) = (self.control.borrow(), self.fib.borrow());
         if let Some(number) = table {
             let index = fib.table_index(F::AF, number);
@@ -210,19 +213,6 @@ impl MrouteHandler {
         let mut routes: Vec<MrouteRow> = F::side(&control).iter().filter_map(row).collect();
         routes.retain(|row| table.is_none_or(|table| row.route.table == table));
         routes.sort_by_key(|row| (row.route.table, row.route.group, row.route.source));
-        Ok(Reply::Mroutes(MroutesReply { routes }))
-    }
-}
-
-impl Handler for MrouteHandler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        use volley_model::Family as Af;
-        match query {
-            Query::Mroutes { family, table } => Some(match family {
-                Af::V4 => self.rows::<V4>(*table),
-                Af::V6 => self.rows::<V6>(*table),
-            }),
-            _ => None,
-        }
+        Ok(MroutesReply { routes })
     }
 }

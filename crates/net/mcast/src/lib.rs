@@ -12,14 +12,17 @@ pub mod members;
 mod model;
 mod mroute;
 pub mod node;
+mod show;
 pub mod table;
 mod trace;
 
 pub use family::Mcast;
 
 use handler::{Control, MrouteHandler};
+pub use members::show::{GroupRow, GroupsReply, GroupsRow, ShowGroups, SourceRow};
 pub use model::{GroupQuerier, classes};
 pub use mroute::{Groups, Mroute, Source};
+pub use show::{MrouteRow, MroutesReply, RouteOfGroup, ShowMroutes};
 
 use members::lane::ControlQueue;
 use members::packet::MembershipProtocol;
@@ -61,7 +64,6 @@ pub fn register(
         Rc::new(RefCell::new(control))
     };
     let handler = MrouteHandler::new(control.clone(), fib.clone(), registry.interfaces.clone());
-    registry.handlers.push(Box::new(handler.clone()));
     handler.own(registry);
     let _turns = members(registry, (control, fib), speaker)?;
     Ok(Multicast { _turns })
@@ -86,7 +88,6 @@ fn members(
     let members = Rc::new(RefCell::new(members));
     let handler = MembersHandler::new(members.clone(), registry.interfaces.clone());
     handler.own(registry);
-    registry.handlers.push(Box::new(handler));
     let info = ProcessInfo {
         name: "group-members",
         text: "Asks hosts for the groups that they listen to, and forgets those that nobody wants.",

@@ -1,8 +1,10 @@
 //! Objects of multicast: queriers of interfaces. Those of routes are in `mroute`.
 
+use crate::members::show::ShowGroups;
 use crate::mroute::Mroute;
+use crate::show::ShowMroutes;
 use volley_model::Family;
-use volley_object::{Class, DefinitionError, FieldError, Object};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query};
 
 /// Querier of IGMP (RFC 3376, 8) or MLD (RFC 3810, 9): the interface asks its hosts for the groups that they listen to, and
 /// forwards these groups to them.
@@ -56,6 +58,10 @@ impl GroupQuerier {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowMroutes::query()?;
+    ShowGroups::query()?;
+    // The class of the tables to which objects refer.
+    volley_fib::IpTable::class()?;
     Ok(vec![Mroute::class()?, GroupQuerier::class()?])
 }
 

@@ -148,6 +148,7 @@ mod tests {
     use super::*;
 
     fn refused(group: &str, source: &str) -> Option<&'static str> {
+        crate::classes().unwrap();
         let it = Mroute {
             group: group.parse().unwrap(),
             source: source.parse().unwrap(),

@@ -7,11 +7,11 @@ use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::Frame;
 use crate::nd;
+use crate::show::{AddressRow, AddressState};
 use state::{Probing, State};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 use volley_model::IfAddress;
-use volley_model::reply::{AddressRow, AddressState};
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
 

@@ -2,13 +2,11 @@
 
 use crate::control::Control;
 use crate::entry::SECOND;
+use crate::show::{InterfaceProtocolReply, InterfaceProtocolRow};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use volley_model::reply::{
-    InterfaceProtocolReply, InterfaceProtocolRow, NamedValue, NeighborEvent, NeighborRow,
-    NeighborsReply,
-};
+use volley_model::reply::{NamedValue, NeighborEvent, NeighborRow, NeighborsReply};
 use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
@@ -19,13 +17,6 @@ impl Handler for NeighborHandler {
             Request::NeighborClear { family, interface } => {
                 Some(self.clear(*family, interface.as_deref()))
             }
-            _ => None,
-        }
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        match query {
-            Query::Discovery { interface } => Some(self.show(interface.as_deref())),
             _ => None,
         }
     }
@@ -55,7 +46,7 @@ impl NeighborHandler {
         self.0.borrow().interface_index(name)
     }
 
-    fn show(&self, interface: Option<&str>) -> Result<Reply, ModelError> {
+    pub fn show(&self, interface: Option<&str>) -> Result<InterfaceProtocolReply, ModelError> {
         let only = interface.map(|name| self.index(name)).transpose()?;
         let control = self.0.borrow();
         let shown = control.links.keys().copied();
@@ -71,7 +62,7 @@ impl NeighborHandler {
             autoconf: control.autoconf_row(iface),
         };
         let interfaces = shown.map(row).collect();
-        Ok(Reply::Discovery(InterfaceProtocolReply { interfaces }))
+        Ok(InterfaceProtocolReply { interfaces })
     }
 
     fn clear(&self, family: Family, interface: Option<&str>) -> Result<Applied, ModelError> {

@@ -28,6 +28,7 @@ pub mod node;
 mod owners;
 pub mod proxy;
 mod routers;
+mod show;
 pub mod table;
 mod trace;
 mod way;
@@ -36,6 +37,10 @@ pub use arping::Arping;
 pub use control::NeighborCounters;
 pub use model::{
     AdvertisedPrefix, Autoconf, AutoconfMode, Dad, Proxy, RouterAdvertisement, classes,
+};
+pub use show::{
+    AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
+    InterfaceProtocolReply, InterfaceProtocolRow, OnLinkRow, RouterRow, ShowDiscovery,
 };
 pub use table::Counts;
 pub use trace::{ArpTrace, NdTrace};
@@ -171,6 +176,8 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
         fib,
         (lanes, proxies),
     )));
+    let shown = NeighborHandler(control.clone());
+    registry.answer(move |query: ShowDiscovery| shown.show(query.interface.as_deref()));
     let handler = NeighborHandler(control.clone());
     registry.handlers.push(Box::new(handler));
     owners::own(registry, &control);

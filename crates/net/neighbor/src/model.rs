@@ -1,8 +1,9 @@
 //! Objects of neighbour discovery: settings of interfaces.
 
+use crate::show::ShowDiscovery;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_model::Prefix;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
 
 /// Most prefixes of proxy ARP and proxy ND of an interface.
 const PROXIES: usize = 64;
@@ -301,6 +302,7 @@ impl AdvertisedPrefix {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowDiscovery::query()?;
     Ok(vec![
         Dad::class()?,
         Proxy::class()?,

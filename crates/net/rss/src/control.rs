@@ -4,6 +4,7 @@ use crate::auto::Auto;
 use crate::count::Cells;
 use crate::model::{NodeWorker, Rss, RssMode};
 use crate::node::worker_handoff::{Count, has_settled};
+use crate::show::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow, ShowRss};
 use crate::table::{ENTRIES, Spread, Table, balance, dealt};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +18,7 @@ use volley_graph::{
 };
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::RSS_INTERFACES;
-use volley_model::reply::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, key_value};
+use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_object::Object;
 use volley_tables::qsbr::Publisher;
 
@@ -145,6 +145,13 @@ impl RssHandler {
         registry.own(move |key, now: Option<NodeWorker>| {
             let node: String = key_value(key, 0);
             shared.with(|control| control.place(&node, now.map(|it| it.worker)))
+        });
+        let shared = self.control.clone();
+        registry.answer(move |_: ShowRss| {
+            let runner = shared.borrow();
+            let mut control = runner.task().borrow_mut();
+            control.forget();
+            Ok(control.reply())
         });
     }
 }
@@ -570,17 +577,5 @@ fn handoff(report: &HandoffReport) -> HandoffRow {
         vectors: report.frames,
         packets: report.packets,
         drops: report.refused,
-    }
-}
-
-impl Handler for RssHandler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::Rss = query else {
-            return None;
-        };
-        let runner = self.control.borrow();
-        let mut control = runner.task().borrow_mut();
-        control.forget();
-        Some(Ok(Reply::Rss(control.reply())))
     }
 }

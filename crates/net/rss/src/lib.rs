@@ -12,6 +12,7 @@ mod flow;
 mod hash;
 mod model;
 pub mod node;
+mod show;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ mod tests;
 pub use control::RssHandler;
 pub use model::{NodeWorker, Rss, RssHash, RssMode, classes};
 pub use node::worker_handoff::WorkerHandoff;
+pub use show::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow, ShowRss};
 
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
@@ -46,6 +48,5 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     };
     let handler = RssHandler::new(registry, node, publisher, cells);
     handler.own(registry);
-    registry.handlers.push(Box::new(handler));
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Objects of software RSS and pipelines.
 
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
+use crate::show::ShowRss;
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
 
 /// Hash of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
@@ -81,5 +82,6 @@ pub struct NodeWorker {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowRss::query()?;
     Ok(vec![Rss::class()?, NodeWorker::class()?])
 }

@@ -1,6 +1,6 @@
 //! Interfaces that are spread: where packets go, in which order, and what is shown of it. Workers are stepped by hand.
 
-use crate::{Rss, RssHash, RssMode, register};
+use crate::{Rss, RssHash, RssMode, RssReply, RssState, ShowRss, register};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -11,8 +11,7 @@ use volley_graph::{
 };
 use volley_iface::driver::NewInterface;
 use volley_iface::{IfTable, Registry};
-use volley_model::reply::{RssReply, RssState};
-use volley_model::{Handler, ModelError, Owners, Query, Reply, Request};
+use volley_model::{ModelError, Owners, Request};
 
 nexts! { pub enum Start { Drop => "error-drop" } }
 
@@ -99,7 +98,6 @@ struct Bench {
     pool: Arc<Pool>,
     packets: Packets,
     came: Came,
-    handlers: Vec<Box<dyn Handler>>,
     owners: Owners,
     processes: Processes,
     host: volley_iface::driver::DriverHost,
@@ -153,7 +151,6 @@ impl Bench {
             processes: registry.processes.clone(),
             host: registry.host(),
             table: registry.table(),
-            handlers: registry.handlers,
             owners: registry.owners,
         }
     }
@@ -173,11 +170,7 @@ impl Bench {
     }
 
     fn show(&mut self) -> RssReply {
-        let mut answers = self.handlers.iter_mut();
-        match answers.find_map(|h| h.query(&Query::Rss)) {
-            Some(Ok(Reply::Rss(reply))) => reply,
-            other => panic!("{other:?}"),
-        }
+        self.owners.ask(&ShowRss).unwrap()
     }
 
     fn send(&self, packets: impl IntoIterator<Item = Vec<u8>>) {

@@ -3,17 +3,18 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
-use volley_fib::{InterfaceTable, StaticNeighbor};
+use volley_fib::{Address, InterfaceTable, IpTable, StaticNeighbor};
 use volley_iface::{ArcFeature, MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
-use volley_memif::model::MemifSocket;
+use volley_memif::model::{Memif, MemifSocket};
 use volley_model::{
-    AdminState, Enter, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole, MemifSpec,
-    Path, PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource, StreamSpec,
-    SubInterfaceSpec, Switch, VlanTag,
+    AdminState, Enter, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole, Path,
+    PathTarget, Prefix, Request, Route, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch,
+    VlanTag,
 };
 use volley_object::Object;
+use volley_pcap::model::{Pace, PcapInterface, Repeat};
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -59,21 +60,33 @@ fn next_hop() -> impl Strategy<Value = IpAddr> {
     (0u8..3, 1u8..6).prop_map(|(net, host)| Ipv4Addr::new(10, 0, net, host).into())
 }
 
-fn kind() -> impl Strategy<Value = InterfaceKind> {
-    let tx = |n: u8| PcapFiles {
-        tx: Some(std::env::temp_dir().join(format!("volley-prop-{}-{n}.pcap", std::process::id()))),
-        ..PcapFiles::default()
-    };
-    let memif = |id: u32| MemifSpec {
+fn memif(id: u32) -> InterfaceKind {
+    let memif = Memif {
         id,
-        socket_id: 1,
+        socket: 1,
         role: MemifRole::Slave,
-        ..MemifSpec::default()
+        ..Memif::default()
     };
+    InterfaceKind::of(&memif).unwrap()
+}
+
+fn pcap(n: u8) -> InterfaceKind {
+    let name = format!("volley-prop-{}-{n}.pcap", std::process::id());
+    let pcap = PcapInterface {
+        name: "a".into(),
+        rx: None,
+        tx: Some(std::env::temp_dir().join(name)),
+        r#loop: Repeat::Times(1),
+        pace: Pace::Fast,
+    };
+    InterfaceKind::of(&pcap).unwrap()
+}
+
+fn kind() -> impl Strategy<Value = InterfaceKind> {
     prop_oneof![
         6 => Just(InterfaceKind::Pg),
-        1 => (0u8..2).prop_map(move |n| InterfaceKind::Pcap(tx(n))),
-        1 => (0u32..3).prop_map(move |n| InterfaceKind::Memif(memif(n))),
+        1 => (0u8..2).prop_map(pcap),
+        1 => (0u32..3).prop_map(memif),
     ]
 }
 
@@ -86,8 +99,8 @@ fn create() -> impl Strategy<Value = Request> {
     let parts = (name(), kind(), proptest::option::of(mac()), mtu);
     let with_driver = parts.prop_map(|(name, kind, mac, mtu)| {
         Request::InterfaceCreate(InterfaceSpec {
+            kind: kind.named(&name),
             name,
-            kind,
             mac,
             mtu,
         })
@@ -105,7 +118,9 @@ fn object() -> impl Strategy<Value = Request> {
     let names = ["pg0", "pg1", "pg2", "pg3"];
     let classes = volley_object::classes();
     // Objects that make interfaces of the kernel stay out.
-    let ours = classes.iter().filter(|class| !class.def().separate);
+    let ours = classes
+        .iter()
+        .filter(|class| !class.def().separate && !class.is_interface());
     let every = ours.map(|class| {
         let worker = class.field("worker").map(|(at, _)| at);
         // Few workers may be there at a time.
@@ -144,7 +159,8 @@ fn bind() -> impl Strategy<Value = Request> {
 }
 
 fn add_address() -> impl Strategy<Value = Request> {
-    (name(), address()).prop_map(|(interface, address)| Request::AddressAdd { interface, address })
+    (name(), address())
+        .prop_map(|(interface, address)| Request::set(&Address { interface, address }).unwrap())
 }
 
 fn add_neighbor() -> impl Strategy<Value = Request> {
@@ -330,7 +346,7 @@ fn stream() -> impl Strategy<Value = Request> {
 }
 
 fn table() -> impl Strategy<Value = Request> {
-    (family(), 1u32..3).prop_map(|(family, table)| Request::TableAdd { family, table })
+    (family(), 1u32..3).prop_map(|(family, id)| Request::set(&IpTable { id, family }).unwrap())
 }
 
 fn memif_socket() -> Request {
@@ -384,11 +400,11 @@ fn any_change() -> impl Strategy<Value = Request> {
         4 => setting(),
         2 => bind(),
         3 => add_address(),
-        1 => (name(), address()).prop_map(|(interface, address)| Request::AddressDel { interface, address }),
+        1 => add_address().prop_map(removed),
         3 => add_neighbor(),
         1 => add_neighbor().prop_map(removed),
         2 => table(),
-        1 => (family(), 1u32..3).prop_map(|(family, table)| Request::TableDel { family, table }),
+        1 => table().prop_map(removed),
         4 => a_route().prop_map(Request::RouteAdd),
         1 => a_route().prop_map(Request::RouteReplace),
         1 => a_route().prop_map(Request::RouteDel),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use volley_model::{Family, FibSelect, Query};
 
 /// Keys that are numbers of slots, counters or clocks, and no configuration.
-const NUMBERS: [&str; 12] = [
+const NUMBERS: [&str; 13] = [
     "index",
     "load_balance",
     "age_s",
@@ -18,6 +18,8 @@ const NUMBERS: [&str; 12] = [
     "more",
     "enabled",
     "queues",
+    // Rings between workers stay, with their counters, when no interface uses them any more.
+    "handoffs",
 ];
 
 /// How far a connection that is being tried got: it depends on when one asks.
@@ -57,6 +59,27 @@ fn plain(value: &mut Value) {
     }
 }
 
+/// Every registered query without parameters, and with each value of a choice that has to be given.
+fn registered() -> Vec<Query> {
+    let all = volley_object::classes();
+    let of_query = |query: &volley_object::QueryClass| {
+        let class = query.class();
+        let fields: Vec<_> = class.fields().iter().collect();
+        let choice = fields.iter().position(|field| field.required());
+        let values = choice.map(|at| fields[at].kind.samples().into_iter().map(Some).collect());
+        let ask = |value: Option<volley_object::Value>| {
+            let mut slots = vec![None; fields.len()];
+            if let Some(at) = choice {
+                slots[at] = value;
+            }
+            Query::Registered(class.instance(slots).unwrap())
+        };
+        let values: Vec<Option<volley_object::Value>> = values.unwrap_or_else(|| vec![None]);
+        values.into_iter().map(ask).collect::<Vec<_>>()
+    };
+    all.queries().flat_map(of_query).collect()
+}
+
 /// Every answer that is about configuration, as text that differs where the routers do.
 pub fn seen(stack: &Stack) -> String {
     let fib = |family| Query::Fib {
@@ -64,14 +87,6 @@ pub fn seen(stack: &Stack) -> String {
         table: None,
         select: FibSelect::All,
         limit: None,
-    };
-    let mroutes = |family| Query::Mroutes {
-        family,
-        table: None,
-    };
-    let groups = |family| Query::Groups {
-        family,
-        interface: None,
     };
     let queries = [
         Query::Interfaces { name: None },
@@ -84,24 +99,19 @@ pub fn seen(stack: &Stack) -> String {
             family: None,
             interface: None,
         },
-        Query::Discovery { interface: None },
-        groups(Family::V4),
-        groups(Family::V6),
-        Query::L2,
-        Query::BridgeDomains { id: None },
-        Query::L2Fib { domain: None },
-        mroutes(Family::V4),
-        mroutes(Family::V6),
         Query::Features { interface: None },
-        Query::PacketGenerator,
-        Query::Memif,
-        Query::PathBatcher,
     ];
     let mut out = String::new();
-    for query in queries {
-        let mut reply = serde_json::to_value(stack.query(&query).unwrap()).unwrap();
-        plain(&mut reply);
-        out += &format!("{reply:#}\n");
+    for query in queries.into_iter().chain(registered()) {
+        match stack.query(&query) {
+            Ok(reply) => {
+                let mut reply = volley_cli::render::json(&reply);
+                plain(&mut reply);
+                out += &format!("{reply:#}\n");
+            }
+            // Queries that only a daemon answers.
+            Err(error) => out += &format!("{error}\n"),
+        }
     }
     out
 }

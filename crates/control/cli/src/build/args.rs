@@ -66,9 +66,6 @@ impl<'a> Args<'a> {
             "local",
             "unreachable",
             "prohibit",
-            "host-ip-addr",
-            "host-ip4-addr",
-            "host-ip6-addr",
             "option",
             "match",
             "next",
@@ -161,13 +158,6 @@ impl<'a> Args<'a> {
             )
         };
         number.ok_or_else(bad)
-    }
-
-    /// The next slot, a number, when there is one.
-    pub(crate) fn maybe_number32(&mut self) -> Result<Option<u32>, SyntaxError> {
-        let more = self.pieces[self.at..].iter();
-        let slot = more.clone().any(|p| matches!(p, Piece::Slot(..)));
-        slot.then(|| self.number32()).transpose()
     }
 
     pub(crate) fn number32(&mut self) -> Result<u32, SyntaxError> {

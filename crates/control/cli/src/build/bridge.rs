@@ -2,20 +2,7 @@
 
 use super::args::Args;
 use super::interface::stray;
-use crate::grammar::Id;
-use crate::render::View;
-use volley_model::{Query, Request, SyntaxError};
-
-/// `show bridge-domain`, `show l2fib`.
-pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<(Query, View), SyntaxError> {
-    let detail = args.has("detail");
-    let domain = args.maybe_number32()?;
-    Ok(match id {
-        Id::ShowL2Fib => (Query::L2Fib { domain }, View::Table),
-        _ if detail => (Query::BridgeDomains { id: domain }, View::Verbose),
-        _ => (Query::BridgeDomains { id: domain }, View::Table),
-    })
-}
+use volley_model::{Request, SyntaxError};
 
 pub(super) fn flush(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     for word in ["l2fib", "flush-mac"] {

@@ -3,36 +3,22 @@
 use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
-    AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Request, SubInterfaceSpec,
-    SyntaxError, VlanTag,
+    AdminState, InterfaceKind, InterfaceSpec, Request, SubInterfaceSpec, SyntaxError, VlanTag,
 };
 
-pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+pub(super) fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let name = args.text()?;
-    let (mut mac, mut mtu, mut files) = (None, None, PcapFiles::default());
+    let (mut mac, mut mtu) = (None, None);
     while let Some((word, column)) = args.option()? {
         match word {
             "mac" => mac = Some(args.read()?),
             "mtu" => mtu = Some(args.number32()?),
-            "rx" => files.rx = Some(args.text()?.into()),
-            "tx" => files.tx = Some(args.text()?.into()),
-            "loop" if args.take("forever") => files.repeat = Repeat::Forever,
-            "loop" => files.repeat = Repeat::Times(args.number(u64::MAX)?),
-            "pace" if args.take("recorded") => files.pace = Pace::Recorded,
-            "pace" => args
-                .take("fast")
-                .then_some(())
-                .map_or_else(|| stray(word, column), Ok)?,
             _ => stray(word, column)?,
         }
     }
-    let kind = match id {
-        Id::CreatePcap => InterfaceKind::Pcap(files),
-        _ => InterfaceKind::Pg,
-    };
     Ok(Request::InterfaceCreate(InterfaceSpec {
         name,
-        kind,
+        kind: InterfaceKind::Pg,
         mac,
         mtu,
     }))
@@ -104,7 +90,6 @@ pub(super) fn stray(word: &str, column: usize) -> Result<(), SyntaxError> {
 }
 
 pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let del = args.has("del");
     Ok(match id {
         Id::SetState => {
             let name = args.text()?;
@@ -118,14 +103,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         Id::SetName => Request::InterfaceRename {
             name: args.text()?,
             new_name: args.text()?,
-        },
-        Id::SetAddress if del => Request::AddressDel {
-            interface: args.text()?,
-            address: args.read()?,
-        },
-        Id::SetAddress => Request::AddressAdd {
-            interface: args.text()?,
-            address: args.read()?,
         },
         _ => Request::InterfaceDelete { name: args.text()? },
     })

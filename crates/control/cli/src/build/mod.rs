@@ -3,17 +3,13 @@
 mod args;
 mod bridge;
 mod config;
-mod dpdk;
 mod interface;
-mod kernel;
 mod log;
-mod memif;
 mod object;
 mod ping;
 mod route;
 mod show;
 mod stream;
-mod vhost;
 mod workers;
 
 use crate::grammar::{Id, Piece, aliased, run};
@@ -171,6 +167,7 @@ fn located(error: ModelError, pieces: &[Piece]) -> SyntaxError {
 fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
     let request = match id {
         Id::Object(command) => object::request(command, args)?,
+        Id::Query(command) => return object::query(command, args),
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
         Id::Monitor => return stream::monitor(args).map(|m| Action::Monitor(Box::new(m))),
@@ -192,24 +189,14 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
-        Id::CreateDpdk => dpdk::create(args)?,
-        Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
-        Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
+        Id::CreatePg => interface::create(args)?,
         Id::CreateSubInterface => interface::create_sub(args)?,
-        Id::CreateTap => kernel::tap(args)?,
-        Id::CreateHost => kernel::host(args)?,
-        Id::CreateXdp => kernel::xdp(args)?,
         Id::LcpResync => Request::LcpResync,
-        Id::CreateMemif | Id::DeleteMemif => memif::request(id, args)?,
-        Id::DeleteInterface
-        | Id::DeleteVhostUser
-        | Id::DeleteSubInterface
-        | Id::SetState
-        | Id::SetName
-        | Id::SetAddress => interface::set(id, args)?,
+        Id::DeleteInterface | Id::DeleteSubInterface | Id::SetState | Id::SetName => {
+            interface::set(id, args)?
+        }
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::ClearNeighbors => interface::clear_neighbors(args),
-        Id::TableAdd | Id::TableDel => route::table(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
             stream::request(id, args)?

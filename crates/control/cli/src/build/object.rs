@@ -1,10 +1,13 @@
-//! Commands of registered classes.
+//! Commands of registered classes and queries.
 
+use super::Action;
 use super::args::Args;
-use crate::grammar::{ObjectCommand, Piece, Verb};
-use volley_model::{Request, SyntaxError};
+use crate::grammar::{ObjectCommand, Piece, QueryCommand, Verb};
+use crate::render::View;
+use crate::token::Token;
+use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
 use volley_object::pattern::Pattern;
-use volley_object::{Class, FieldDef, FieldError, Value, classes};
+use volley_object::{Class, FieldDef, FieldError, Instance, Value, classes};
 
 /// The request of a command.
 pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -13,17 +16,24 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
     let pattern = command.pattern(&class);
     let read = read(&class, pattern, args.all())?;
     let end = args.column();
-    let placed = |error: FieldError| {
-        let at = class.field(error.field).map(|(at, _)| at);
-        let column = at.and_then(|at| read.columns.get(at).copied().flatten());
-        SyntaxError::new(column.unwrap_or(end), error)
-    };
     let whole = || class.instance(read.slots.clone());
     let key = || {
         let keys = read.slots.iter().take(class.keys().len());
         class.key_of_slots(keys.cloned())
     };
     match command.verb {
+        Verb::Set(_) if class.is_interface() => whole().map(|kind| {
+            let mut spec = InterfaceSpec::of_object(kind);
+            read.settings.iter().for_each(|it| spec.create_with(it));
+            Request::InterfaceCreate(spec)
+        }),
+        Verb::Unset(_) if class.is_interface() => key().map(|key| Request::InterfaceDelete {
+            name: key
+                .values()
+                .first()
+                .map(Value::to_string)
+                .unwrap_or_default(),
+        }),
         Verb::Set(_) => whole().map(Request::Set),
         Verb::Unset(_) if pattern.is_some_and(|p| p.names_value(class.fields())) => {
             whole().map(Request::UnsetExact)
@@ -31,12 +41,52 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
         Verb::UnsetAny(_) => key().map(Request::UnsetAny),
         Verb::Unset(_) | Verb::Default => key().map(Request::Unset),
     }
-    .map_err(placed)
+    .map_err(|error| read.placed(&class, error, end))
+}
+
+/// The query of a command.
+pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
+    let all = classes();
+    let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.query));
+    let (class, pattern) = command.pattern(&all).ok_or_else(gone)?;
+    // Words that choose the text and give no parameter a value.
+    let detail = ["detail", "verbose"].iter().any(|word| args.has(word));
+    let read = read(class, Some(pattern), args.all())?;
+    let asked = class.instance(read.slots.clone());
+    let asked = asked.map_err(|error| read.placed(class, error, args.column()))?;
+    let view = match detail {
+        true => View::Verbose,
+        false => View::Table,
+    };
+    Ok(Action::Query(Query::Registered(asked), view))
 }
 
 struct Read {
     slots: Vec<Option<Value>>,
     columns: Vec<Option<usize>>,
+    /// Settings that an interface is created with.
+    settings: Vec<Instance>,
+}
+
+/// A setting that an interface is created with.
+fn setting(class: &str, token: &Token) -> Result<Instance, SyntaxError> {
+    let placed = |why: String| SyntaxError::new(token.column, why);
+    let classes = classes();
+    let field = classes.get(class).and_then(|it| it.values().first());
+    let value = field.map(|field| field.kind.read(&token.text));
+    let value = value.unwrap_or_else(|| Ok(Value::text(&token.text)));
+    let value = value.map_err(|why| placed(format!("{class} {why}")))?;
+    // Any interface: the setting goes into the request that creates it.
+    Instance::of_value(class, "a", value).map_err(|why| placed(why.to_string()))
+}
+
+impl Read {
+    /// An error where the field is, else at the end of the line.
+    fn placed(&self, class: &Class, error: FieldError, end: usize) -> SyntaxError {
+        let at = class.field(error.field).map(|(at, _)| at);
+        let column = at.and_then(|at| self.columns.get(at).copied().flatten());
+        SyntaxError::new(column.unwrap_or(end), error)
+    }
 }
 
 fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Read, SyntaxError> {
@@ -44,6 +94,7 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
     let mut read = Read {
         slots: vec![None; fields.len()],
         columns: vec![None; fields.len()],
+        settings: Vec::new(),
     };
     let mut pieces = pieces.iter().peekable();
     while let Some(piece) = pieces.next() {
@@ -55,6 +106,15 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
             Piece::Slot(name, token) => {
                 let whole = name.split_once(' ').map_or(*name, |(field, _)| field);
                 let Some((at, field)) = class.field(whole) else {
+                    if class.is_interface() && InterfaceSpec::is_created_with(name) {
+                        let setting = setting(name, token)?;
+                        let known = |it: &Instance| it.class() == setting.class();
+                        if read.settings.iter().any(known) {
+                            let why = format!("'{name}' is given twice");
+                            return Err(SyntaxError::new(token.column, why));
+                        }
+                        read.settings.push(setting);
+                    }
                     continue;
                 };
                 let mut text = token.text.clone();
@@ -113,7 +173,7 @@ fn word_of(piece: &Piece) -> &str {
 fn given(pattern: &Pattern, text: &str) -> Option<(usize, Value)> {
     match pattern {
         Pattern::Word(word) if word.text == text => word.gives.clone(),
-        Pattern::Word(_) | Pattern::Field(_) => None,
+        Pattern::Word(_) | Pattern::Field(_) | Pattern::Setting(_) => None,
         Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
             all.iter().find_map(|p| given(p, text))
         }

@@ -1,4 +1,4 @@
-//! Tables, routes, route files.
+//! Routes, route files.
 
 use super::args::Args;
 use super::interface::stray;
@@ -8,15 +8,6 @@ use volley_model::{
     Family, Fold, NextHops, Path, PathTarget, Prefix, Request, Route, RouteFormat, RouteLoad,
     RouteSource, SyntaxError,
 };
-
-pub(super) fn table(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let family = args.family();
-    let table = args.number32()?;
-    Ok(match id {
-        Id::TableAdd => Request::TableAdd { family, table },
-        _ => Request::TableDel { family, table },
-    })
-}
 
 /// Whether a command is about routes.
 pub(super) fn is_one(id: Id) -> bool {

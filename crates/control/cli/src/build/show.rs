@@ -2,10 +2,10 @@
 
 use super::Action;
 use super::args::Args;
-use super::{bridge, ping};
+use super::ping;
 use crate::grammar::Id;
 use crate::render::View;
-use volley_model::{Family, FibSelect, Query, SyntaxError};
+use volley_model::{FibSelect, Query, SyntaxError};
 
 /// Routes shown when no limit is given.
 const FIB_LIMIT: u64 = 1000;
@@ -41,13 +41,6 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowNode => plain(Query::Node { name: args.text()? }),
         Id::ShowGraph if args.has("dot") => (Query::Graph, View::Dot),
         Id::ShowGraph => plain(Query::Graph),
-        Id::ShowLcp => plain(Query::Lcp),
-        Id::LcpAudit => plain(Query::LcpAudit),
-        Id::ShowPathBatcher => plain(Query::PathBatcher),
-        Id::ShowReassembly4 | Id::ShowVirtual4 => plain(reassembly(id, Family::V4)),
-        Id::ShowReassembly6 | Id::ShowVirtual6 => plain(reassembly(id, Family::V6)),
-        Id::ShowDiscovery | Id::ShowGroups => plain(on_links(id, args)),
-        Id::ShowRss => plain(Query::Rss),
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
         Id::ShowPauses => plain(Query::Pauses),
@@ -64,13 +57,6 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::Traceroute => plain(ping::traceroute(args)?),
         Id::Arping => plain(ping::arping(args)?),
         Id::ShowBuffers => plain(Query::Buffers),
-        Id::ShowPacketGenerator => plain(Query::PacketGenerator),
-        Id::ShowL2 => plain(Query::L2),
-        Id::ShowBridgeDomain | Id::ShowL2Fib => bridge::query(id, args)?,
-        Id::ShowMroute => plain(multicast_routes(args)?),
-        Id::ShowVhostUser => plain(vhost_user(args)),
-        Id::ShowPcap => plain(Query::PcapTrace),
-        Id::ShowMemif => plain(Query::Memif),
         other => {
             return Err(SyntaxError::new(
                 1,
@@ -102,31 +88,6 @@ fn shown_fib(args: &mut Args<'_>) -> Result<(Query, View), SyntaxError> {
         false => View::Verbose,
     };
     Ok((query, view))
-}
-
-fn reassembly(id: Id, family: Family) -> Query {
-    match id {
-        Id::ShowVirtual4 | Id::ShowVirtual6 => Query::VirtualReassembly { family },
-        _ => Query::Reassembly { family },
-    }
-}
-
-fn on_links(id: Id, args: &mut Args<'_>) -> Query {
-    if id == Id::ShowDiscovery {
-        let interface = args.maybe_text();
-        return Query::Discovery { interface };
-    }
-    let family = match args.has("mld") {
-        true => Family::V6,
-        false => Family::V4,
-    };
-    let interface = args.maybe_text();
-    Query::Groups { family, interface }
-}
-
-fn vhost_user(args: &mut Args<'_>) -> Query {
-    let name = args.maybe_text();
-    Query::VhostUser { name }
 }
 
 fn fib(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
@@ -167,11 +128,4 @@ fn fib(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
         select,
         limit,
     })
-}
-
-/// `show ip mroute`, `show ip6 mroute`.
-fn multicast_routes(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
-    let family = args.family();
-    let table = args.has("table").then(|| args.number32()).transpose()?;
-    Ok(Query::Mroutes { family, table })
 }

@@ -8,7 +8,7 @@ use crate::build::Action;
 use crate::grammar::{Piece, run};
 use crate::token::Form;
 use crate::{parse_line, pipe};
-use volley_model::{ConfigSource, Request, quote};
+use volley_model::{ConfigSource, InterfaceKind, Request, quote};
 use volley_object::{Kind, Shape};
 
 /// A line, as the daemon gets it.
@@ -79,8 +79,13 @@ impl OwnFiles {
 
 /// Whether a slot is a field of an object that takes a file.
 fn names_file(request: &Request, slot: &str) -> bool {
-    let Request::Set(object) = request else {
-        return false;
+    let object = match request {
+        Request::Set(object) => object,
+        Request::InterfaceCreate(spec) => match &spec.kind {
+            InterfaceKind::Object(object) => object,
+            _ => return false,
+        },
+        _ => return false,
     };
     let field = object.class().field(slot);
     let kind = field.map(|(_, field)| field.kind.element());
@@ -116,17 +121,38 @@ mod tests {
         assert_eq!(OwnFiles::of(line).unwrap().line, line);
     }
 
+    /// Two files.
+    #[derive(volley_object::Object)]
+    #[object(
+        class = "test_files",
+        interface = "test-files",
+        set = "create test files <name> {rx <rx> | tx <tx> | forever@forever=on}"
+    )]
+    struct Files {
+        /// Name.
+        #[object(key)]
+        name: String,
+        /// Path.
+        rx: Option<std::path::PathBuf>,
+        /// Path.
+        tx: Option<std::path::PathBuf>,
+        /// Begin again at the end.
+        #[object(default = false)]
+        forever: bool,
+    }
+
     fn here(name: &str) -> String {
         std::path::absolute(name).unwrap().display().to_string()
     }
 
     #[test]
     fn relative_names_become_absolute_where_they_stand() {
+        <Files as volley_object::Object>::class().unwrap();
         let own = |line: &str| OwnFiles::of(line).unwrap();
-        let line = "create pcap interface a rx a tx \"b c\" loop forever | count";
+        let line = "create test files a rx a tx \"b c\" forever | count";
         let (a, b) = (here("a"), quote(&here("b c")));
         let absolute = own(line);
-        let wanted = format!("create pcap interface a rx {a} tx {b} loop forever | count");
+        let wanted = format!("create test files a rx {a} tx {b} forever | count");
         assert_eq!((absolute.line, absolute.note), (wanted, String::new()));
         let trace = own("pcap trace rx file x.pcap");
         assert_eq!(trace.line, format!("pcap trace rx file {}", here("x.pcap")));

@@ -3,6 +3,7 @@
 use super::commands::{COMMANDS, CommandDef};
 use super::objects;
 use super::pattern::{Pattern, Word, read};
+use super::queries;
 use super::slots::{Fit, Slot, Takes};
 use super::words;
 use crate::token::{Form, Token, tokens};
@@ -49,7 +50,7 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar of the commands of the table and of the classes that are registered now.
+    /// The grammar of the commands of the table, and of the classes and queries that are registered now.
     pub(crate) fn now() -> Arc<Grammar> {
         static LAST: Mutex<Option<Arc<Grammar>>> = Mutex::new(None);
         let classes = volley_object::classes();
@@ -69,7 +70,8 @@ impl Grammar {
         let table = COMMANDS
             .iter()
             .filter_map(|c| read(c.pattern).map(|p| (*c, p)));
-        for (command, pattern) in table.chain(objects::commands(classes)) {
+        let commands = table.chain(queries::commands(classes));
+        for (command, pattern) in commands.chain(objects::commands(classes)) {
             let automaton = &mut grammar.automaton;
             let end = automaton.add(&pattern, start);
             let last = automaton.state();

@@ -1,6 +1,7 @@
 //! The table of commands. Everything the command line knows is here or in the slots.
 
 use super::objects::ObjectCommand;
+use super::queries::QueryCommand;
 
 /// One command.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +20,11 @@ macro_rules! commands {
             $($id,)*
             /// A command of a registered class.
             Object(ObjectCommand),
+            /// A command of a registered query.
+            Query(QueryCommand),
         }
 
-        /// Every command that is no command of a registered class, by its first word.
+        /// Every command that is no command of a registered class or query, by its first word.
         pub(super) static COMMANDS: &[CommandDef] = &[
             $(CommandDef { id: Id::$id, pattern: $pattern, text: $text, example: $example }),*
         ];
@@ -106,26 +109,8 @@ commands! {
     ShowNeighbors: "show ((ip | ip6) neighbor~s | arp) [<interface>]", "Neighbours.", "show ip neighbors";
     ShowTables: "show [ip | ip6] table~s", "IP tables.", "show tables";
     ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
-    ShowPacketGenerator: "show packet-generator", "Streams.", "show packet-generator";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
-    ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
-    ShowBridgeDomain: "show bridge-domain [<n>] [detail]", "Bridge domains; detail: ports, and what happened to stations.", "show bridge-domain 10 detail";
-    ShowL2Fib: "show (l2fib | mac [address-table]) [<n>]", "Stations of bridge domains, of all or of one.", "show l2fib 10";
-    ShowMroute: "show (ip | ip6) mroute [table <table>]", "Multicast routes, and what they carried.", "show ip mroute";
-    ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
-    ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
-    ShowReassembly4: "show ip4-full-reassembly", "Datagrams for the router that wait for fragments, IPv4: limits, and how many on each worker.", "show ip4-full-reassembly";
-    ShowReassembly6: "show ip6-full-reassembly", "Datagrams for the router that wait for fragments, IPv6: limits, and how many on each worker.", "show ip6-full-reassembly";
-    ShowVirtual4: "show ip4-sv-reassembly", "Datagrams in transit that come in fragments, IPv4: limits, and how many each worker knows and awaits.", "show ip4-sv-reassembly";
-    ShowVirtual6: "show ip6-sv-reassembly", "Datagrams in transit that come in fragments, IPv6: limits, and how many each worker knows and awaits.", "show ip6-sv-reassembly";
-    ShowGroups: "show (igmp | mld) [<interface>]", "Groups that hosts listen to, their sources and timers, and who asks for them.", "show igmp lan0";
-    ShowDiscovery: "show ip6 nd [<interface>]", "How interfaces deal with their neighbours: addresses and their states, for whom they answer, router advertisements.", "show ip6 nd wan0";
-    ShowRss: "show rss", "How packets go from worker to worker: interfaces that are spread, nodes on workers of their own, rings.", "show rss";
-    ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
-    ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
 
-    ShowLcp: "show lcp", "The Linux mirror: interfaces with a twin, mirrored routes, how it is doing.", "show lcp";
-    LcpAudit: "lcp audit", "List every difference between the kernel and the forwarding table.", "lcp audit";
     LcpResync: "lcp resync", "Read everything of the kernel once more.", "lcp resync";
 
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
@@ -137,34 +122,7 @@ commands! {
 
     CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",
         "Create a packet-generator interface.", "create packet-generator interface pg0";
-    CreatePcap: "create pcap interface <name> {rx <file> | tx <file> | loop (<n> | forever) | pace (fast | recorded) | mac <mac> | mtu <mtu>}",
-        "Create an interface that receives from one capture file and transmits into another.", "create pcap interface pcap0 rx in.pcap tx out.pcap";
-    CreateTap: "create tap {name <name> | id <n> | tun | host-if-name <host> | host-ns <namespace> | host-mac-addr <mac> | host-mtu-size <mtu> | \
-         (host-ip-addr | host-ip4-addr | host-ip6-addr) <ifaddress> | num-rx-queues <n> | no-offload | vhost (auto | on | off) | mac <mac> | mtu <mtu>}",
-        "Make a tap (or tun) in the kernel, and an interface that is its other end.", "create tap id 0 host-if-name lan host-ns red host-ip4-addr 10.0.0.2/24";
-    CreateHost: "create host-interface name <host> {as <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | no-offload | \
-         wait | (mac | hw-addr) <mac> | mtu <mtu>}",
-        "Create an interface on one of the kernel, through packet sockets; with `wait` the kernel's may appear later.", "create host-interface name veth0";
-    CreateXdp: "create interface af_xdp host-if <host> {name <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | native | generic | \
-         zero-copy | no-zero-copy | wait | mac <mac> | mtu <mtu>}",
-        "Create an interface on one of the kernel, through XDP sockets; with `wait` the kernel's may appear later.", "create interface af_xdp host-if veth0";
-    DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp | dpdk] interface <interface>", "Delete an interface.", "delete interface pg0";
-    CreateMemif: "create interface memif {id <n> | socket-id <n> | master | slave | ring-size <n> | buffer-size <n> | rx-queues <n> | \
-         tx-queues <n> | secret <secret> | no-zero-copy | name <name> | (mac | hw-addr) <mac> | mtu <mtu>}",
-        "Create an interface to another program by shared memory: the master listens, the slave connects.", "create interface memif id 0 socket-id 0 master";
-    DeleteMemif: "delete interface memif <interface>", "Delete a memif interface.", "delete interface memif memif0/0";
-    CreateDpdk: "create dpdk interface <name> (dev <device> | vdev <device>) {num-rx-queues <n> | num-rx-desc <n> | num-tx-desc <n> | no-offload | \
-         mac <mac> | mtu <mtu>}",
-        "Create an interface on a port of DPDK: a card by its PCI address, or a virtual device. For a Volley with feature dpdk.",
-        "create dpdk interface wan0 vdev net_null0";
-    CreateVhostUser: "create vhost-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | event-idx}",
-        "Create a virtio device for a guest or program behind a vhost-user socket (the back end); client unless server is given.",
-        "create vhost-user socket /run/vm1.sock server";
-    CreateVirtioUser: "create interface virtio-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | \
-         event-idx | queues <n> | ring <n>}",
-        "Create the driver of somebody's vhost-user device (the front end).", "create interface virtio-user socket /run/vhost.sock queues 2";
-    DeleteVhostUser: "delete vhost-user <interface>", "Delete a vhost-user or virtio-user interface.", "delete vhost-user VirtualEthernet0/0/0";
-
+    DeleteInterface: "delete [packet-generator] interface <interface>", "Delete an interface.", "delete interface pg0";
     CreateSubInterface: "create (sub-interfaces | sub-interface) <interface> <n> {dot1q <n> | dot1ad <n> | inner-dot1q <n> | exact-match | mtu <mtu>}",
         "Make an interface, called PARENT.N, of the frames with these VLAN tags and no others; without tags the number is the VLAN.",
         "create sub-interfaces pg0 100 dot1ad 100 inner-dot1q 7 exact-match";
@@ -177,10 +135,6 @@ commands! {
         "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module memif";
     WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
-    SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
-        "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
-    TableAdd: "(ip | ip6) table add <table>", "Add an IP table (VRF).", "ip table add 7";
-    TableDel: "(ip | ip6) table del <table>", "Remove an IP table.", "ip table del 7";
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
     RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
     RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";

@@ -176,16 +176,20 @@ fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
     one.then_some(first.text)
 }
 
-/// What a word of a command about an object means, by the class: the field to which it gives a value, and the value; of another
-/// word what the command does that ends with it.
+/// What a word of a command of a class or query means, by the definition: the field to which it gives a value, and the value; of
+/// another word what the command does that ends with it.
 fn given(way: &Walk, word: &str) -> Option<String> {
     let (command, _) = way.accepted()?;
-    let Id::Object(object) = command.id else {
-        return None;
-    };
     let classes = volley_object::classes();
-    let class = classes.get(object.class)?;
-    let Some((at, value)) = object.pattern(class)?.given_by(word) else {
+    let (class, pattern) = match command.id {
+        Id::Object(object) => {
+            let class = classes.get(object.class)?;
+            (class, object.pattern(class)?)
+        }
+        Id::Query(query) => query.pattern(&classes)?,
+        _ => return None,
+    };
+    let Some((at, value)) = pattern.given_by(word) else {
         return Some(command.text.to_owned());
     };
     let field = class.fields().get(*at)?;

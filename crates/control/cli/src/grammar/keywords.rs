@@ -45,140 +45,11 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         "config show",
         &[("commit", "The commit of this number, instead of what runs.")],
     ),
-    ("create dpdk", DPDK),
-    (
-        "create host-interface",
-        &[
-            (
-                "as",
-                "Name of the new interface; without it that of the kernel's interface.",
-            ),
-            (
-                "hw-addr",
-                "MAC address; without it the kernel's interface's.",
-            ),
-            (
-                "no-offload",
-                "Leave checksums and segmentation to Volley, not to the kernel.",
-            ),
-            ("num-rx-queues", "Number of receive queues."),
-            ("ring-size", "Frames of a ring."),
-            (
-                "wait",
-                "The kernel's interface may be missing: it is used as soon as it appears.",
-            ),
-        ],
-    ),
-    (
-        "create interface af_xdp",
-        &[
-            (
-                "generic",
-                "Use the kernel's generic XDP, which every device has.",
-            ),
-            ("native", "Use the XDP of the device's driver, or fail."),
-            (
-                "no-zero-copy",
-                "Copy packets between the device and Volley.",
-            ),
-            ("num-rx-queues", "Number of receive queues."),
-            ("ring-size", "Descriptors of a ring."),
-            (
-                "wait",
-                "The kernel's interface may be missing: it is used as soon as it appears.",
-            ),
-            (
-                "zero-copy",
-                "Let the device read and write packets in place, or fail.",
-            ),
-        ],
-    ),
-    (
-        "create interface memif",
-        &[
-            ("buffer-size", "Bytes of a buffer in shared memory."),
-            ("hw-addr", "MAC address; without it one is made."),
-            (
-                "id",
-                "Number of the interface on its socket; both sides have the same.",
-            ),
-            (
-                "master",
-                "Be the side that listens and waits for the other.",
-            ),
-            (
-                "no-zero-copy",
-                "Copy packets into the shared memory of the slave.",
-            ),
-            ("ring-size", "Descriptors of a ring, a power of two."),
-            ("rx-queues", "Number of receive queues."),
-            (
-                "secret",
-                "What both sides know: a connection without it is refused.",
-            ),
-            ("slave", "Be the side that connects and gives the memory."),
-            (
-                "socket-id",
-                "Number of the memif socket; without it socket 0.",
-            ),
-            ("tx-queues", "Number of transmit queues."),
-        ],
-    ),
-    ("create interface virtio-user", VIRTIO),
-    (
-        "create pcap",
-        &[
-            ("fast", "Send packets as fast as they can be sent."),
-            ("forever", "Begin anew at the end of the file, without end."),
-            ("loop", "How often to send the packets of the file."),
-            ("pace", "At which pace packets are sent: fast or recorded."),
-            ("recorded", "Send packets at the times that the file has."),
-            ("rx", "File whose packets the interface receives."),
-            ("tx", "File for packets that the interface transmits."),
-        ],
-    ),
     ("create sub-interface", SUB_INTERFACE),
     ("create sub-interfaces", SUB_INTERFACE),
     (
-        "create tap",
-        &[
-            ("auto", "Let the kernel's vhost serve the tap where it can."),
-            ("host-if-name", "Name of the kernel's end."),
-            ("host-ip-addr", "Address of the kernel's end."),
-            ("host-ip4-addr", "IPv4 address of the kernel's end."),
-            ("host-ip6-addr", "IPv6 address of the kernel's end."),
-            ("host-mac-addr", "MAC address of the kernel's end."),
-            (
-                "host-mtu-size",
-                "MTU of the kernel's end; without it that of the interface.",
-            ),
-            ("host-ns", "Network namespace of the kernel's end."),
-            ("id", "Number of the tap, which gives its name: tapN."),
-            (
-                "no-offload",
-                "Leave checksums and segmentation to Volley, not to the kernel.",
-            ),
-            ("num-rx-queues", "Number of receive queues."),
-            ("off", "Let workers read and write the tap."),
-            ("on", "Let the kernel's vhost serve the tap, or fail."),
-            ("tun", "Make a tun: IP packets without Ethernet."),
-            (
-                "vhost",
-                "Whether the kernel's vhost serves the tap: auto, on or off.",
-            ),
-        ],
-    ),
-    ("create vhost-user", VIRTIO),
-    (
         "delete",
-        &[
-            ("af_xdp", "An interface of this kind."),
-            ("dpdk", "An interface of this kind."),
-            ("host-interface", "An interface of this kind."),
-            ("packet-generator", "An interface of this kind."),
-            ("pcap", "An interface of this kind."),
-            ("tap", "An interface of this kind."),
-        ],
+        &[("packet-generator", "An interface of this kind.")],
     ),
     (
         "exec",
@@ -369,10 +240,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         &[("default", "The node runs on every worker.")],
     ),
     (
-        "show bridge-domain",
-        &[("detail", "Ports, and what happened to stations.")],
-    ),
-    (
         "show graph",
         &[("dot", "For graphviz."), ("text", "As text.")],
     ),
@@ -388,10 +255,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("level", "Records of this level and more serious ones."),
             ("module", "Records of this module."),
         ],
-    ),
-    (
-        "show mac",
-        &[("address-table", "Stations of bridge domains.")],
     ),
     (
         "show runtime",
@@ -439,18 +302,6 @@ const COMMIT: &[(&str, &str)] = &[
     ),
     ("file", "Apply this configuration file first."),
     ("memory", "Keep what runs."),
-];
-
-const DPDK: &[(&str, &str)] = &[
-    ("dev", "A card, by its PCI address."),
-    (
-        "no-offload",
-        "Leave checksums and segmentation to Volley, not to the port.",
-    ),
-    ("num-rx-desc", "Descriptors of a receive queue."),
-    ("num-rx-queues", "Number of receive queues."),
-    ("num-tx-desc", "Descriptors of a transmit queue."),
-    ("vdev", "A virtual device of DPDK, such as net_null0."),
 ];
 
 const NEIGHBOR: &[(&str, &str)] = &[
@@ -544,20 +395,6 @@ const SUB_INTERFACE: &[(&str, &str)] = &[
         "Frames with more tags are not taken, which is always so.",
     ),
     ("inner-dot1q", "VLAN of a second tag."),
-];
-
-const VIRTIO: &[(&str, &str)] = &[
-    (
-        "event-idx",
-        "Suppress notifications for which the peer does not wait.",
-    ),
-    ("gso", "Exchange packets that are segmented later."),
-    ("hwaddr", "MAC address; without it one is made."),
-    ("packed", "Use packed rings."),
-    ("queues", "Number of queue pairs."),
-    ("ring", "Descriptors of a ring."),
-    ("server", "Listen on the socket instead of connecting."),
-    ("socket", "Path of the socket."),
 ];
 
 /// Where a keyword has its meaning.

@@ -11,6 +11,7 @@ mod complete;
 mod keywords;
 mod objects;
 mod pattern;
+mod queries;
 mod slots;
 mod words;
 
@@ -19,6 +20,7 @@ pub(crate) use automaton::{Piece, run};
 pub(crate) use commands::{CommandDef, Id};
 pub use complete::{Candidate, Completion, complete, help};
 pub(crate) use objects::{ObjectCommand, Verb};
+pub(crate) use queries::QueryCommand;
 pub(crate) use words::aliased;
 
 /// Kinds of names that exist now and can be completed.
@@ -34,8 +36,6 @@ pub enum NameKind {
     Feature,
     /// Feature arcs.
     Arc,
-    /// IP tables, both families.
-    Table,
     /// Objects of a registered class, by the first value of their keys.
     Object(&'static str),
 }

@@ -56,11 +56,13 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
                 class,
                 verb,
                 pattern.show(class.fields()),
-                converted(class, pattern),
+                converted((class, classes), verb, pattern),
             ));
         }
-        let (text, pattern) = default_command(class);
-        all.push(command(class, Verb::Default, text, pattern));
+        if !class.is_interface() {
+            let (text, pattern) = default_command(class);
+            all.push(command(class, Verb::Default, text, pattern));
+        }
     }
     all
 }
@@ -135,11 +137,31 @@ fn word(text: &str, tail: &str) -> Pattern {
     })
 }
 
-fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Pattern {
+pub(super) fn converted(
+    of: (&Class, &Classes),
+    verb: Verb,
+    pattern: &volley_object::pattern::Pattern,
+) -> Pattern {
     use volley_object::pattern::Pattern as From;
-    let each = |all: &[From]| all.iter().map(|p| converted(class, p)).collect();
+    let each = |all: &[From]| all.iter().map(|p| converted(of, verb, p)).collect();
+    let (class, classes) = of;
     match pattern {
         From::Word(it) => word(&it.text, &it.tail),
+        From::Field(0) if class.is_interface() => {
+            let takes = match verb {
+                Verb::Set(_) => Takes::Any,
+                _ => Takes::Name(NameKind::Interface),
+            };
+            let field = &class.fields()[0];
+            Pattern::Slot(any_slot(field.dashed(), field.help(), takes))
+        }
+        From::Setting(name) => {
+            let field = classes
+                .get(name)
+                .and_then(|setting| setting.values().first());
+            let slot = field.map(|it| any_slot(interned(name).to_owned(), it.help(), takes(it)));
+            slot.map_or(Pattern::OneOf(Vec::new()), Pattern::Slot)
+        }
         From::Field(at) => {
             let field = &class.fields()[*at];
             match field.kind.parts() {
@@ -149,7 +171,7 @@ fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Patter
         }
         From::Seq(all) => Pattern::Seq(each(all)),
         From::OneOf(all) => Pattern::OneOf(each(all)),
-        From::Optional(inner) => Pattern::Optional(Box::new(converted(class, inner))),
+        From::Optional(inner) => Pattern::Optional(Box::new(converted(of, verb, inner))),
         From::Many(all) => Pattern::Many(Box::new(Pattern::OneOf(each(all)))),
     }
 }
@@ -218,7 +240,7 @@ fn takes(field: &FieldDef) -> Takes {
 }
 
 /// The same text for as long as the process runs: classes come and go, and few texts differ.
-fn interned(text: &str) -> &'static str {
+pub(super) fn interned(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = texts.get(text) {

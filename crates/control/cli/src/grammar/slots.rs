@@ -77,18 +77,11 @@ static SLOTS: &[Slot] = &[
     ),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
-    slot_of("host", T::Any, "interface of the kernel"),
-    slot_of(
-        "namespace",
-        T::Any,
-        "network namespace: a name of ip netns, a path, or pid:N",
-    ),
     slot_of(
         "match",
         T::Any,
         "test such as ip6, udp.dst=53, ip4.dst=10.0.0.0/8 or path=ethernet/ip4/udp",
     ),
-    slot_of("secret", T::Any, "what both sides know, up to 24 bytes"),
     slot_of(
         "prefix",
         T::Prefix,
@@ -127,11 +120,6 @@ static SLOTS: &[Slot] = &[
         "file",
         T::Any,
         "path of a file, in quotes when it has blanks",
-    ),
-    slot_of(
-        "device",
-        T::Any,
-        "PCI address such as 0000:02:00.0, or virtual device such as net_memif0,role=client",
     ),
     slot_of(
         "list",

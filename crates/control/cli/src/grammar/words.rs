@@ -108,7 +108,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("create", "Create interfaces and sockets."),
     (
         "create interface",
-        "Create an interface over XDP sockets, memif or a vhost-user device.",
+        "Create an interface of one of these kinds.",
     ),
     ("default", "Give objects their defaults back."),
     ("delete", "Delete interfaces and sockets."),
@@ -181,7 +181,6 @@ const GROUPS: &[(&str, &str)] = &[
         "The path batcher: queues, rules, headers, defaults.",
     ),
     ("show", "Show state, counters and configuration."),
-    ("show bridge-domain", "Bridge domains."),
     (
         "show interface",
         "Interfaces: state, rates, counters, addresses, features, queues.",

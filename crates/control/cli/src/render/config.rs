@@ -1,8 +1,8 @@
 //! Answers to `config ...`.
 
-use super::table::{or_dash, table};
 use std::fmt::Write;
 use volley_model::{CommitRow, ConfigReply, Timestamp, escape};
+use volley_show::{or_dash, table};
 
 /// As text.
 pub(crate) fn text(reply: &ConfigReply) -> String {

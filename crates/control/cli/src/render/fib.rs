@@ -1,9 +1,9 @@
 //! `show ip fib | ip neighbors | tables`.
 
-use super::table::{WIDTH, bytes, or_dash, table};
 use volley_model::reply::{
     AbsentPrefix, FibPath, FibReply, FibRoute, FibTable, NeighborsReply, TablesReply,
 };
+use volley_show::{WIDTH, bytes, or_dash, table};
 
 pub(super) fn fib(reply: &FibReply, detail: bool) -> String {
     let mut out = String::new();

@@ -1,7 +1,7 @@
 //! `show node | graph | features`.
 
-use super::table::table;
 use volley_model::reply::{FeaturesReply, GraphReply, NodeReply};
+use volley_show::table;
 
 pub(super) fn node(n: &NodeReply) -> String {
     let mut out = format!("node {} (index {}, {})\n", n.name, n.index, n.kind);

@@ -1,11 +1,10 @@
-//! `show interfaces | interface address | hardware | l2`.
+//! `show interfaces | interface address | hardware`.
 
-use super::table::{narrow, or_dash, rate, table};
 use volley_model::reply::{
-    Counter, HardwareReply, InterfaceRate, InterfaceRow, InterfacesReply, L2Mode, L2Reply,
-    RxPlacementReply,
+    Counter, HardwareReply, InterfaceRate, InterfaceRow, InterfacesReply, RxPlacementReply,
 };
 use volley_model::{AdminState, escape};
+use volley_show::{narrow, or_dash, rate, table};
 
 /// One line an interface: state, what passed in the last ten seconds, what was lost, what it is for.
 pub(super) fn brief(reply: &InterfacesReply) -> String {
@@ -249,18 +248,4 @@ pub(super) fn placement(reply: &RxPlacementReply) -> String {
         out += "no receive queues\n";
     }
     out
-}
-
-pub(super) fn l2(reply: &L2Reply) -> String {
-    if reply.bindings.is_empty() {
-        return "no L2 patches or cross-connects\n".to_string();
-    }
-    let mode = |m| match m {
-        L2Mode::Patch => "patch",
-        L2Mode::Xconnect => "xconnect",
-    };
-    let row =
-        |b: &volley_model::reply::L2Row| vec![b.rx.clone(), b.tx.clone(), mode(b.mode).to_string()];
-    let rows: Vec<_> = reply.bindings.iter().map(row).collect();
-    table(&["Rx", "Tx", "Mode"], &rows)
 }

@@ -1,24 +1,13 @@
 //! Answers as text: tables for people, or JSON.
 
-mod bridge;
 mod config;
-mod discovery;
 mod fib;
 mod graph;
-mod groups;
 mod interfaces;
-mod lcp;
 mod log;
-mod memif;
-mod mroute;
-mod paths;
 pub(crate) mod ping;
-mod reassembly;
-mod rss;
 mod runtime;
 mod system;
-mod table;
-mod vhost;
 mod workers;
 
 pub(crate) use config::text as config;
@@ -44,6 +33,7 @@ pub enum View {
 /// An answer as text; ends with a newline unless empty.
 pub fn text(reply: &Reply, view: View) -> String {
     match (reply, view) {
+        (Reply::Registered(answer), view) => answer.text(view == View::Verbose),
         (Reply::Version(r), _) => system::version(r),
         (Reply::Interfaces(r), View::Addresses) => interfaces::addresses(r),
         (Reply::Interfaces(r), View::Verbose) => interfaces::interfaces(r),
@@ -63,24 +53,8 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Arping(r), _) => ping::arping(r),
         (Reply::Tables(r), _) => fib::tables(r),
         (Reply::Buffers(r), _) => system::buffers(r),
-        (Reply::PacketGenerator(r), _) => system::packet_generator(r),
         (Reply::Features(r), _) => graph::features(r),
         (Reply::RxPlacement(r), _) => interfaces::placement(r),
-        (Reply::L2(r), _) => interfaces::l2(r),
-        (Reply::BridgeDomains(r), view) => bridge::domains(r, view == View::Verbose),
-        (Reply::L2Fib(r), _) => bridge::l2fib(r),
-        (Reply::Mroutes(r), _) => mroute::mroutes(r),
-        (Reply::VhostUser(r), _) => vhost::vhost_user(r),
-        (Reply::PcapTrace(r), _) => system::pcap(r),
-        (Reply::Memif(r), _) => memif::memif(r),
-        (Reply::Lcp(r), _) => lcp::lcp(r),
-        (Reply::LcpAudit(r), _) => lcp::audit(r),
-        (Reply::PathBatcher(r), _) => paths::path_batcher(r),
-        (Reply::Reassembly(r), _) => reassembly::reassembly(r),
-        (Reply::VirtualReassembly(r), _) => reassembly::virtual_reassembly(r),
-        (Reply::Discovery(r), _) => discovery::discovery(r),
-        (Reply::Groups(r), _) => groups::groups(r),
-        (Reply::Rss(r), _) => rss::rss(r),
         (Reply::Workers(r), View::Load) => workers::load(r),
         (Reply::Workers(r), _) => workers::workers(r),
         (Reply::Log(r), _) => log::log(r),
@@ -91,6 +65,9 @@ pub fn text(reply: &Reply, view: View) -> String {
 
 /// An answer as JSON, without the name of the query around it.
 pub fn json(reply: &Reply) -> serde_json::Value {
+    if let Reply::Registered(answer) = reply {
+        return answer.json();
+    }
     match serde_json::to_value(reply) {
         Ok(serde_json::Value::Object(map)) => map
             .into_iter()
@@ -202,8 +179,6 @@ Count  Node      Severity  Reason
             text(&reply, View::Table),
             "Packet 1\n\n01:01:01:500000: pg-input\n  stream s0\n  length 64\n\n2 more traced packets are not shown\n"
         );
-        let none = Reply::PacketGenerator(PacketGeneratorReply::default());
-        assert!(!text(&none, View::Table).contains("Yes"));
         assert_eq!(
             text(&Reply::Trace(TraceReply::default()), View::Table),
             "No packets in trace buffer\n"

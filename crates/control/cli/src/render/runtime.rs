@@ -1,10 +1,10 @@
 //! `show runtime | errors | drops | trace`.
 
-use super::table::{WIDTH, or_dash, rate, table, wrapped};
 use volley_model::reply::{
     DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     WorkerRuntime,
 };
+use volley_show::{WIDTH, or_dash, rate, table, wrapped};
 
 pub(super) fn runtime(reply: &RuntimeReply, idle_too: bool) -> String {
     let mut out = String::new();

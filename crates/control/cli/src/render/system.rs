@@ -1,10 +1,9 @@
-//! `show version | process | buffers | packet-generator | pcap trace`.
+//! `show version | process | buffers`.
 
-use super::table::{or_dash, table};
 use volley_model::reply::{
-    ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, ProcessReply,
-    StreamRow, ThreadRow, VersionReply,
+    ArenaRow, BuffersReply, HolderRow, ProcessReply, ThreadRow, VersionReply,
 };
+use volley_show::{or_dash, table};
 
 pub(super) fn version(r: &VersionReply) -> String {
     let commit = r
@@ -111,66 +110,4 @@ fn holders(r: &BuffersReply) -> String {
         "\n{}\n{reserve} buffers are for forwarding alone.\n",
         table(&heads, &rows)
     )
-}
-
-pub(super) fn packet_generator(r: &PacketGeneratorReply) -> String {
-    let row = |s: &StreamRow| {
-        let on = if s.enabled { "Yes" } else { "No" };
-        vec![
-            s.name.clone(),
-            on.to_string(),
-            s.sent.to_string(),
-            or_dash(s.limit),
-            or_dash(s.rate_pps),
-            s.enters.clone(),
-            s.parameters.clone(),
-        ]
-    };
-    let rows: Vec<_> = r.streams.iter().map(row).collect();
-    let mut out = match rows.is_empty() {
-        true => "no streams currently defined\n".to_string(),
-        false => table(
-            &[
-                "Name",
-                "Enabled",
-                ">Count",
-                ">Limit",
-                ">Rate",
-                "Enters",
-                "Parameters",
-            ],
-            &rows,
-        ),
-    };
-    for c in &r.captures {
-        let of = c.count.map_or_else(String::new, |n| format!(" of {n}"));
-        out += &format!(
-            "capture of {} to {}: {}{of} packets{}\n",
-            c.interface,
-            c.file,
-            c.packets,
-            ended_early(&c.fault)
-        );
-    }
-    out
-}
-
-pub(super) fn pcap(r: &PcapTraceReply) -> String {
-    let Some(spec) = &r.spec else {
-        return "no capture was started\n".to_string();
-    };
-    let state = if r.active { "running" } else { "stopped" };
-    format!(
-        "{spec}\n  {state}, {} packets written, {} lost{}\n",
-        r.packets,
-        r.lost,
-        ended_early(&r.fault)
-    )
-}
-
-fn ended_early(fault: &Option<String>) -> String {
-    let why = fault.as_ref();
-    why.map_or_else(String::new, |why| {
-        format!("; the capture ended early: {why}")
-    })
 }

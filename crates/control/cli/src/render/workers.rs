@@ -1,7 +1,7 @@
 //! `show workers | load | pauses`.
 
-use super::table::{or_dash, table};
 use volley_model::reply::{PausesReply, WorkerRow, WorkersReply};
+use volley_show::{or_dash, table};
 
 pub(super) fn workers(reply: &WorkersReply) -> String {
     let row = |w: &WorkerRow| {

@@ -11,7 +11,11 @@ impl Editor<'_> {
     /// nothing is the same as none.
     pub(super) fn set_object(&mut self, object: &Instance) -> Done {
         let key = object.key();
-        self.owner_exists(&key)?;
+        match key.class().def().once {
+            // Its interface may follow in the same transaction.
+            true => self.is_new(&Key::object(key.clone()))?,
+            false => self.owner_exists(&key)?,
+        }
         self.is_alone(&key)?;
         let always = key.class().unset_patterns().is_empty();
         let says = !(always && object.is_usual());
@@ -75,7 +79,8 @@ impl Editor<'_> {
     pub(super) fn unset_object(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
         let class = key.class();
-        let is_alone = class.is_thing() || !class.def().one_of.is_empty();
+        let def = class.def();
+        let is_alone = class.is_thing() || def.once || !def.one_of.is_empty();
         let is_part = key.owner().is_some() && !is_alone;
         let is_setting = is_part || class.unset_patterns().is_empty();
         let key = Key::object(key.clone());

@@ -86,11 +86,8 @@ impl Disk for Crashing {
 }
 
 fn requests(n: u32) -> Vec<Request> {
-    let table = |table| Request::TableAdd {
-        family: volley_model::Family::V4,
-        table,
-    };
-    (1..=n).map(table).collect()
+    let unload = |table| Request::RouteUnload { table };
+    (1..=n).map(unload).collect()
 }
 
 fn about(comment: &str) -> About {
@@ -357,7 +354,7 @@ fn what_is_not_known_is_refused_by_its_name() {
             "unknown field `mood`",
         ),
         (
-            br#"{"table-add":{"family":"ip4","table":1,"shape":2}}"#,
+            br#"{"route-unload":{"table":1,"shape":2}}"#,
             "unknown field `shape`",
         ),
         (

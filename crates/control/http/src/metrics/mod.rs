@@ -1,18 +1,18 @@
 //! Figures for Prometheus.
 
 mod latency;
-mod page;
 
 pub use latency::{BOUNDS, Histogram, Latencies};
 
-use page::Page;
 use std::collections::BTreeMap;
 use volley_cli::server::Backend;
 use volley_model::reply::{
-    ArenaRow, BridgeDomainRow, DropRow, ErrorRow, HandoffRow, HolderRow, InterfaceRow, NodeRuntime,
-    PathBatcherReply, PathQueueRow, Severity, TableRow, VersionReply, WorkerRuntime,
+    ArenaRow, DropRow, ErrorRow, HolderRow, InterfaceRow, NodeRuntime, Severity, TableRow,
+    VersionReply, WorkerRuntime,
 };
 use volley_model::{AdminState, Family, ModelError, Query, Reply};
+use volley_object::Answer;
+use volley_show::{COUNTER, GAUGE, Page};
 
 /// What the page is made of.
 #[derive(Debug, Default)]
@@ -33,12 +33,8 @@ pub struct Figures {
     pub holders: Vec<HolderRow>,
     /// Of IP tables.
     pub tables: Vec<TableRow>,
-    /// Of the path batcher.
-    pub paths: PathBatcherReply,
-    /// Of bridge domains.
-    pub bridges: Vec<BridgeDomainRow>,
-    /// Of rings between workers.
-    pub handoffs: Vec<HandoffRow>,
+    /// Of queries that crates of features define.
+    pub registered: Vec<Answer>,
 }
 
 impl Figures {
@@ -53,9 +49,6 @@ impl Figures {
             Query::Drops,
             Query::Buffers,
             Query::Tables { family: None },
-            Query::PathBatcher,
-            Query::BridgeDomains { id: None },
-            Query::Rss,
         ] {
             match backend.query(query).await? {
                 Reply::Version(reply) => figures.version = reply,
@@ -68,10 +61,17 @@ impl Figures {
                     figures.holders = reply.holders;
                 }
                 Reply::Tables(reply) => figures.tables = reply.tables,
-                Reply::PathBatcher(reply) => figures.paths = reply,
-                Reply::BridgeDomains(reply) => figures.bridges = reply.domains,
-                Reply::Rss(reply) => figures.handoffs = reply.handoffs,
                 _ => {}
+            }
+        }
+        for query in volley_object::classes().queries() {
+            let Some(asked) = query.for_figures() else {
+                continue;
+            };
+            // One that was removed meanwhile has no figures.
+            let reply = backend.query(Query::Registered(asked)).await;
+            if let Ok(Reply::Registered(answer)) = reply {
+                figures.registered.push(answer);
             }
         }
         Ok(figures)
@@ -89,125 +89,10 @@ pub fn text(figures: &Figures, latencies: &Latencies) -> String {
     buffers(&mut page, &figures.arenas);
     holders(&mut page, &figures.holders);
     tables(&mut page, &figures.tables);
-    paths(&mut page, &figures.paths);
-    bridges(&mut page, &figures.bridges);
-    handoffs(&mut page, &figures.handoffs);
+    let all = figures.registered.iter();
+    all.for_each(|answer| answer.figures(&mut page));
     control(&mut page, latencies);
     page.text()
-}
-
-const COUNTER: &str = "counter";
-const GAUGE: &str = "gauge";
-
-fn paths(page: &mut Page, batcher: &PathBatcherReply) {
-    type Read = fn(&PathQueueRow) -> u64;
-    let figures: [(&str, &str, &str, Read); 4] = [
-        (
-            "packets_total",
-            COUNTER,
-            "Packets that came into the queue.",
-            |q| q.packets,
-        ),
-        (
-            "held_packets",
-            GAUGE,
-            "Packets that wait in the queue.",
-            |q| q.held,
-        ),
-        (
-            "full_batches_total",
-            COUNTER,
-            "Batches that were full.",
-            |q| q.full,
-        ),
-        (
-            "timeouts_total",
-            COUNTER,
-            "Batches whose time was up.",
-            |q| q.timeouts,
-        ),
-    ];
-    for (name, kind, help, read) in figures {
-        let name = format!("volley_path_batcher_queue_{name}");
-        page.rows((&name, kind, help), &batcher.queues, |put, row| {
-            put(&[("queue", &row.id.to_string())], read(row) as f64);
-        });
-    }
-    let (name, help) = (
-        "volley_path_batcher_rule_packets_total",
-        "Packets that matched the rule.",
-    );
-    page.rows((name, COUNTER, help), &batcher.rules, |put, row| {
-        put(&[("rule", &row.name)], row.packets as f64);
-    });
-    let help = "The longest wait since the last clear.";
-    page.family("volley_path_batcher_longest_wait_seconds", GAUGE, help);
-    let longest = batcher.totals.delay_max_us / 1e6;
-    page.sample("volley_path_batcher_longest_wait_seconds", &[], longest);
-}
-
-fn bridges(page: &mut Page, rows: &[BridgeDomainRow]) {
-    type Read = fn(&BridgeDomainRow) -> u64;
-    let figures: [(&str, &str, &str, Read); 6] = [
-        (
-            "stations",
-            GAUGE,
-            "Stations that the bridge domain knows.",
-            |b| b.learned + b.fixed,
-        ),
-        ("learned_total", COUNTER, "Stations learned.", |b| {
-            b.counts.learned
-        }),
-        (
-            "moved_total",
-            COUNTER,
-            "Stations found behind another port.",
-            |b| b.counts.moved,
-        ),
-        (
-            "aged_total",
-            COUNTER,
-            "Stations forgotten because they were silent.",
-            |b| b.counts.aged,
-        ),
-        ("flushed_total", COUNTER, "Stations flushed.", |b| {
-            b.counts.flushed
-        }),
-        (
-            "refused_total",
-            COUNTER,
-            "Stations not learned because of the limit.",
-            |b| b.counts.refused,
-        ),
-    ];
-    for (name, kind, help, read) in figures {
-        let name = format!("volley_bridge_domain_{name}");
-        page.rows((&name, kind, help), rows, |put, row| {
-            put(&[("domain", &row.id.to_string())], read(row) as f64);
-        });
-    }
-}
-
-fn handoffs(page: &mut Page, rows: &[HandoffRow]) {
-    type Read = fn(&HandoffRow) -> u64;
-    let figures: [(&str, &str, Read); 2] = [
-        (
-            "volley_handoff_packets_total",
-            "Packets that a worker has handed to another.",
-            |row| row.packets,
-        ),
-        (
-            "volley_handoff_drops_total",
-            "Packets dropped because the other worker had too much waiting.",
-            |row| row.drops,
-        ),
-    ];
-    for (name, help, read) in figures {
-        page.rows((name, COUNTER, help), rows, |put, row| {
-            let (from, to) = (row.from.to_string(), row.to.to_string());
-            put(&[("from", &from), ("to", &to)], read(row) as f64);
-        });
-    }
 }
 
 fn daemon(page: &mut Page, version: &VersionReply) {

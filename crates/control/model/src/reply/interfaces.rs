@@ -1,4 +1,4 @@
-//! Interfaces, as the stack and as the driver sees them; L2 bindings.
+//! Interfaces, as the stack and as the driver sees them.
 
 use crate::addr::{IfAddress, Mac};
 use crate::interface::{AdminState, RxMode};
@@ -199,32 +199,4 @@ pub struct RxPlacementRow {
     pub queue: u32,
     /// How it is watched.
     pub mode: RxMode,
-}
-
-/// L2 patches and cross-connects.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct L2Reply {
-    /// In order of receiving interface.
-    pub bindings: Vec<L2Row>,
-}
-
-/// One binding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct L2Row {
-    /// Receiving interface.
-    pub rx: String,
-    /// Transmitting interface.
-    pub tx: String,
-    /// Which kind.
-    pub mode: L2Mode,
-}
-
-/// Kind of an L2 binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum L2Mode {
-    /// `test l2patch`.
-    Patch,
-    /// `set interface l2 xconnect`.
-    Xconnect,
 }

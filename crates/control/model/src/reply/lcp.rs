@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// To [`crate::Query::Lcp`].
+/// Interfaces with a twin, and their synchronisation with the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpReply {
     /// Interfaces with a twin, in the order they got it.
@@ -72,7 +72,7 @@ pub struct LcpSyncStatus {
     pub last_refused: Option<String>,
 }
 
-/// To [`crate::Query::LcpAudit`].
+/// Differences between the kernel and the forwarding table.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpAuditReply {
     /// Objects that were compared: links, addresses, neighbours, routes.

@@ -2,71 +2,42 @@
 //!
 //! Units are in the field's text. Counters count since start or since the last `clear`.
 
-mod bridge;
-mod discovery;
 mod fib;
 mod graph;
-mod groups;
 mod interfaces;
 mod lcp;
 mod log;
-mod memif;
-mod mroute;
-mod paths;
 mod ping;
-mod reassembly;
-mod rss;
 mod runtime;
 mod system;
-mod vhost;
 mod workers;
 
-pub use bridge::{
-    BridgeCounts, BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
-};
-pub use discovery::{
-    AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
-    InterfaceProtocolReply, InterfaceProtocolRow, OnLinkRow, RouterRow,
-};
 pub use fib::{
     AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent,
     NeighborRow, NeighborState, NeighborsReply, TableRow, TablesReply,
 };
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
-pub use groups::{GroupRow, GroupsReply, GroupsRow, SourceRow};
 pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRate, InterfaceRow, InterfaceTables,
-    InterfacesReply, L2Mode, L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply,
-    RxPlacementRow,
+    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;
-pub use memif::{MemifReply, MemifRow, MemifSocketRow};
-pub use mroute::{MrouteRow, MroutesReply, RouteOfGroup};
-pub use paths::{
-    PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
-};
 pub use ping::{
     ArpingAnswer, ArpingReply, PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply,
 };
-pub use reassembly::{
-    ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
-};
-pub use rss::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     TraceStep, TracedPacket, WorkerRuntime,
 };
-pub use system::{
-    ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, PgCaptureRow,
-    ProcessReply, StreamRow, ThreadRow, VersionReply,
-};
+pub use system::{ArenaRow, BuffersReply, HolderRow, ProcessReply, ThreadRow, VersionReply};
 
-pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};
 pub use workers::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
 
+use crate::error::ModelError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use volley_object::{Answer, DefinitionError, Query as Define};
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -106,40 +77,8 @@ pub enum Reply {
     Tables(TablesReply),
     /// To [`crate::Query::Buffers`].
     Buffers(BuffersReply),
-    /// To [`crate::Query::PacketGenerator`].
-    PacketGenerator(PacketGeneratorReply),
     /// To [`crate::Query::Features`].
     Features(FeaturesReply),
-    /// To [`crate::Query::L2`].
-    L2(L2Reply),
-    /// To [`crate::Query::BridgeDomains`].
-    BridgeDomains(BridgeDomainsReply),
-    /// To [`crate::Query::L2Fib`].
-    L2Fib(L2FibReply),
-    /// To [`crate::Query::Mroutes`].
-    Mroutes(MroutesReply),
-    /// To [`crate::Query::VhostUser`].
-    VhostUser(VhostUserReply),
-    /// To [`crate::Query::PcapTrace`].
-    PcapTrace(PcapTraceReply),
-    /// To [`crate::Query::Memif`].
-    Memif(MemifReply),
-    /// To [`crate::Query::Lcp`].
-    Lcp(LcpReply),
-    /// To [`crate::Query::LcpAudit`].
-    LcpAudit(LcpAuditReply),
-    /// To [`crate::Query::PathBatcher`].
-    PathBatcher(PathBatcherReply),
-    /// To [`crate::Query::Reassembly`].
-    Reassembly(ReassemblyReply),
-    /// To [`crate::Query::VirtualReassembly`].
-    VirtualReassembly(VirtualReassemblyReply),
-    /// To [`crate::Query::Discovery`].
-    Discovery(InterfaceProtocolReply),
-    /// To [`crate::Query::Groups`].
-    Groups(GroupsReply),
-    /// To [`crate::Query::Rss`].
-    Rss(RssReply),
     /// To [`crate::Query::Workers`].
     Workers(WorkersReply),
     /// To [`crate::Query::Pauses`].
@@ -148,4 +87,23 @@ pub enum Reply {
     Process(ProcessReply),
     /// To [`crate::Query::Log`].
     Log(LogReply),
+    /// To [`crate::Query::Registered`].
+    #[serde(skip)]
+    Registered(Answer),
+}
+
+impl Reply {
+    /// The reply to a query that a crate of a feature defines.
+    pub fn answer<Q: Define>(reply: Q::Reply) -> Result<Answer, ModelError> {
+        let why = |error: DefinitionError| ModelError::invalid(Q::NAME, error.why);
+        Answer::new::<Q>(reply).map_err(why)
+    }
+
+    /// The reply to a query that a crate of a feature defines; none when it is to another one.
+    pub fn into_answer<Q: Define>(self) -> Option<Q::Reply> {
+        match self {
+            Reply::Registered(answer) => answer.get().cloned(),
+            _ => None,
+        }
+    }
 }

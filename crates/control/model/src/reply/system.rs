@@ -1,6 +1,5 @@
-//! Version, buffers, packet generator, capture.
+//! Version, buffers, process.
 
-use crate::trace::PcapTrace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,66 +79,6 @@ pub struct ArenaRow {
     pub failures: u64,
     /// What backs it: `hugetlb`, `thp`, `pages`.
     pub backing: String,
-}
-
-/// Streams.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct PacketGeneratorReply {
-    /// One per stream.
-    pub streams: Vec<StreamRow>,
-    /// Captures of packet-generator interfaces.
-    pub captures: Vec<PgCaptureRow>,
-}
-
-/// One stream.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct StreamRow {
-    /// Its name.
-    pub name: String,
-    /// Sends now. False only when every packet made has been processed.
-    pub enabled: bool,
-    /// Interface or node it enters at.
-    pub enters: String,
-    /// Packets made.
-    pub sent: u64,
-    /// Packets to make; none = endless.
-    pub limit: Option<u64>,
-    /// Packets per second asked for; none = as fast as possible.
-    pub rate_pps: Option<u64>,
-    /// What it sends, in words.
-    pub parameters: String,
-}
-
-/// One capture of what a packet-generator interface transmits.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct PgCaptureRow {
-    /// Interface.
-    pub interface: String,
-    /// File.
-    pub file: String,
-    /// Packets written.
-    pub packets: u64,
-    /// Packets to write; none = unlimited.
-    pub count: Option<u64>,
-    /// Why the file could not be written, where that ended the capture.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
-}
-
-/// The capture.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct PcapTraceReply {
-    /// What was asked; none = no capture was started.
-    pub spec: Option<PcapTrace>,
-    /// Still running.
-    pub active: bool,
-    /// Packets written.
-    pub packets: u64,
-    /// Packets that are not in the file: the writer was behind, or the file could not be written.
-    pub lost: u64,
-    /// Why the file could not be written, where that ended the capture.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
 }
 
 /// Answer to [`crate::Query::Process`].

@@ -1,5 +1,5 @@
 use super::*;
-use volley_fib::StaticNeighbor;
+use volley_fib::{Address, StaticNeighbor};
 use volley_object::Object;
 
 fn pair() -> LcpRow {
@@ -37,6 +37,14 @@ fn a(text: &str) -> IfAddress {
     text.parse().unwrap()
 }
 
+fn address(text: &str) -> Address {
+    volley_fib::classes().unwrap();
+    Address {
+        interface: "eth0".into(),
+        address: a(text),
+    }
+}
+
 /// Twins in step with `row`.
 fn agreed(row: &InterfaceRow) -> KernelState {
     let mut twins = KernelState::default();
@@ -55,10 +63,7 @@ fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
     twins.new_item(link(true));
     twins.new_item(Item::Address(5, a("fe80::1/64")));
     let todo = twins.plan(&[pair()], &[row(false, &["10.0.0.1/24"])], &[]);
-    let add = Request::AddressAdd {
-        interface: "eth0".into(),
-        address: a("fe80::1/64"),
-    };
+    let add = Request::set(&address("fe80::1/64")).unwrap();
     let up = Request::InterfaceState {
         name: "eth0".into(),
         state: AdminState::Up,
@@ -89,10 +94,7 @@ fn the_side_that_changed_goes_before() {
     let first = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
     assert!(first.requests.is_empty() && first.again, "it looks twice");
     let todo = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
-    let del = Request::AddressDel {
-        interface: "eth0".into(),
-        address: a("10.0.0.2/24"),
-    };
+    let del = Request::unset(&address("10.0.0.2/24")).unwrap();
     assert_eq!(todo.requests, [del]);
     twins.new_item(link(false));
     let todo = twins.plan(&[pair()], &[both], &[]);
@@ -141,7 +143,7 @@ fn addresses_that_the_kernel_loses_with_its_link_come_back_with_it() {
     assert!(
         todo.requests
             .iter()
-            .all(|r| !matches!(r, Request::AddressDel { .. }))
+            .all(|r| !matches!(r, Request::Unset(_)))
     );
 }
 

@@ -5,12 +5,10 @@
 pub mod testpmd;
 
 use std::path::{Path, PathBuf};
+use volley_dpdk::model::DpdkInterface;
 use volley_linux::testbed::Daemon;
 use volley_model::reply::HardwareReply;
-use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, InterfaceKind, InterfaceSpec, ModelError, Query, Reply,
-    Request,
-};
+use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request};
 
 /// Packets to hold rings, vectors and the store.
 const BUFFERS: usize = 16_384;
@@ -38,25 +36,25 @@ pub fn set(eal: &volley_dpdk::model::DpdkEal) -> Request {
 }
 
 /// A virtual device.
-pub fn vdev(text: impl Into<String>) -> DpdkSpec {
-    DpdkSpec::new(DpdkDevice::Vdev(text.into()))
+pub fn vdev(text: impl Into<String>) -> DpdkInterface {
+    DpdkInterface::on(text)
 }
 
 /// The request for an interface, down.
-pub fn create(name: &str, spec: DpdkSpec) -> Request {
+pub fn create(name: &str, spec: DpdkInterface) -> Request {
     Request::InterfaceCreate(InterfaceSpec {
         name: name.into(),
-        kind: InterfaceKind::Dpdk(spec),
+        kind: InterfaceKind::of(&spec).unwrap().named(name),
         mac: None,
         mtu: None,
     })
 }
 
 /// The same with an MTU.
-pub fn create_mtu(name: &str, spec: DpdkSpec, mtu: u32) -> Request {
+pub fn create_mtu(name: &str, spec: DpdkInterface, mtu: u32) -> Request {
     Request::InterfaceCreate(InterfaceSpec {
         name: name.into(),
-        kind: InterfaceKind::Dpdk(spec),
+        kind: InterfaceKind::of(&spec).unwrap().named(name),
         mac: None,
         mtu: Some(mtu),
     })

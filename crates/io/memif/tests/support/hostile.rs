@@ -12,10 +12,11 @@ use std::cell::RefCell;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
+use volley_memif::model::Memif;
 use volley_memif::session::hello;
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{AddRing, Hello, Init, Message, Text, VERSION};
-use volley_model::{AdminState, MemifSpec};
+use volley_model::AdminState;
 
 /// The bytes of a script; zeros behind its end.
 struct Script<'a>(&'a [u8]);
@@ -99,7 +100,7 @@ impl Arena {
         let attacked = router.memif(master(0));
         let (to_master, to_slave) = (router.memif(master(2)), router.memif(master(3)));
         router
-            .create(MemifSpec {
+            .create(Memif {
                 ring_size: 16,
                 buffer_size: 256,
                 ..slave(0, 1)

@@ -13,16 +13,13 @@ use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads};
 use volley_iface::{IfCounts, Interfaces, Registry};
 use volley_memif::link::ConnectionRings;
-use volley_memif::model::MemifSocket;
+use volley_memif::model::{Memif, MemifSocket};
 use volley_memif::ring::Scratch;
 use volley_memif::session::{Joined, Joining, Offer, Served, Serving, hello};
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{Message, Text};
-use volley_model::reply::{MemifReply, MemifRow};
-use volley_model::{
-    AdminState, Handler, InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, ModelError, Query,
-    Reply, Request,
-};
+use volley_memif::{MemifReply, MemifRow, ShowMemif};
+use volley_model::{AdminState, Handler, InterfaceSpec, MemifRole, ModelError, Request};
 use volley_object::Object;
 
 /// A Volley with memif and patches.
@@ -95,20 +92,16 @@ impl Router {
     }
 
     /// Make an interface and set it up.
-    pub fn memif(&mut self, memif: MemifSpec) -> String {
-        let name = memif.default_name();
-        self.create(memif).unwrap();
+    pub fn memif(&mut self, memif: Memif) -> String {
+        let spec = InterfaceSpec::of(&memif).unwrap();
+        self.apply(Request::InterfaceCreate(spec.clone())).unwrap();
+        let name = spec.name;
         self.state(&name, AdminState::Up);
         name
     }
 
-    pub fn create(&mut self, memif: MemifSpec) -> Result<(), ModelError> {
-        let spec = InterfaceSpec {
-            name: memif.default_name(),
-            kind: InterfaceKind::Memif(memif),
-            mac: None,
-            mtu: None,
-        };
+    pub fn create(&mut self, memif: Memif) -> Result<(), ModelError> {
+        let spec = InterfaceSpec::of(&memif).unwrap();
         self.apply(Request::InterfaceCreate(spec))
     }
 
@@ -162,14 +155,7 @@ impl Router {
     }
 
     pub fn report(&mut self) -> MemifReply {
-        let mut answers = self
-            .handlers
-            .iter_mut()
-            .filter_map(|h| h.query(&Query::Memif));
-        match answers.next() {
-            Some(Ok(Reply::Memif(reply))) => reply,
-            other => panic!("{other:?}"),
-        }
+        self.owners.ask(&ShowMemif).unwrap()
     }
 
     pub fn row(&mut self, name: &str) -> MemifRow {
@@ -212,19 +198,19 @@ impl Router {
     }
 }
 
-pub fn master(id: u32) -> MemifSpec {
-    MemifSpec {
+pub fn master(id: u32) -> Memif {
+    Memif {
         id,
-        ..MemifSpec::default()
+        ..Memif::default()
     }
 }
 
-pub fn slave(id: u32, socket_id: u32) -> MemifSpec {
-    MemifSpec {
+pub fn slave(id: u32, socket: u32) -> Memif {
+    Memif {
         id,
-        socket_id,
+        socket,
         role: MemifRole::Slave,
-        ..MemifSpec::default()
+        ..Memif::default()
     }
 }
 

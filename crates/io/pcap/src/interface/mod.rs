@@ -6,6 +6,7 @@ mod player;
 
 pub use player::Player;
 
+use crate::model::PcapInterface;
 use crate::node::capture_tx::{CaptureTx, Capturing};
 use crate::node::pcap_input::PcapInput;
 use crate::spool::{CaptureWriter, Plain, RECORDS, Sink, WHOLE};
@@ -19,9 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
 use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, NewInterface, QueueMigration};
-use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PcapFiles, Query, Reply, Request,
-};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request};
 use volley_tables::qsbr::{Publisher, Snap};
 
 /// Name of the kind.
@@ -72,7 +71,11 @@ impl Ports {
         sinks.map(|sink| sink.drain(&Plain)).sum()
     }
 
-    fn create(&mut self, spec: &InterfaceSpec, files: &PcapFiles) -> Result<Applied, ModelError> {
+    fn create(
+        &mut self,
+        spec: &InterfaceSpec,
+        files: &PcapInterface,
+    ) -> Result<Applied, ModelError> {
         self.host.check_free(&spec.name)?;
         let packets = files.rx.as_deref().map(load).transpose()?;
         let spool = files
@@ -112,10 +115,10 @@ impl Ports {
         &self,
         (rx, worker): (IfIdx, usize),
         packets: Box<[Played]>,
-        files: &PcapFiles,
+        files: &PcapInterface,
     ) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
-        let player = Player::new(rx.0, packets, files.repeat, files.pace, progress.clone());
+        let player = Player::new(rx.0, packets, files.r#loop, files.pace, progress.clone());
         // There are as many places as interfaces.
         let (way, yard) = (self.yard.assign(worker, player), self.yard.clone());
         let steer = move |_, worker| yard.migrate(&way, worker);
@@ -166,7 +169,7 @@ pub fn attach(
     })
 }
 
-fn details(files: &PcapFiles, packets: Option<usize>) -> Vec<String> {
+fn details(files: &PcapInterface, packets: Option<usize>) -> Vec<String> {
     let rx = files.rx.as_ref().map(|path| {
         let packets = packets.unwrap_or(0);
         format!("rx {} ({packets} packets)", path.display())
@@ -230,10 +233,10 @@ impl PcapHandler {
 impl Handler for PcapHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::Pcap(files) => Some(self.0.borrow_mut().create(spec, files)),
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => {
+                let files = spec.kind_as()?;
+                Some(self.0.borrow_mut().create(spec, &files))
+            }
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
             _ => None,
         }

@@ -1,8 +1,8 @@
 //! A file being played on one worker.
 
+use crate::model::{Pace, Repeat};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use volley_model::{Pace, Repeat};
 
 /// What the control thread sees and says of a player.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! The control thread's side of `pcap trace`.
 
 use super::monitor::Monitors;
+use super::show::PcapTraceReply;
 use super::{Filter, Session, Sessions, TraceTap, bit};
 use crate::FileFormat;
 use crate::interface::file_error;
@@ -12,10 +13,7 @@ use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
 use volley_iface::driver::to_model_error;
 use volley_iface::{CapturePoint, Direction, Interfaces};
-use volley_model::reply::PcapTraceReply;
-use volley_model::{
-    Applied, Directions, Handler, ModelError, ObjectKind, PcapTrace, Query, Reply, Request,
-};
+use volley_model::{Applied, Directions, Handler, ModelError, ObjectKind, PcapTrace, Request};
 
 /// The capture into a file, at most one at a time, and the clients that look on.
 pub struct Control {
@@ -221,7 +219,9 @@ impl Control {
         Some((path, self.ended.clone()))
     }
 
-    fn report(&self) -> PcapTraceReply {
+    /// What `show pcap trace` answers.
+    pub fn report(&mut self) -> PcapTraceReply {
+        self.drain();
         let sink = self.sink.as_ref();
         let Ending {
             packets,
@@ -255,11 +255,5 @@ impl Handler for TraceHandler {
             Request::PcapTraceOff => Some(self.0.borrow_mut().off()),
             _ => None,
         }
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::PcapTrace = query else { return None };
-        self.0.borrow_mut().drain();
-        Some(Ok(Reply::PcapTrace(self.0.borrow().report())))
     }
 }

@@ -7,10 +7,12 @@
 mod control;
 mod filter;
 mod monitor;
+mod show;
 
 pub use control::{Control, TraceHandler};
 pub use filter::Filter;
 pub use monitor::{MonitorPart, MonitorSession};
+pub use show::{PcapTraceReply, ShowPcapTrace};
 
 use crate::spool::{CaptureWriter, Note};
 use arc_swap::ArcSwapOption;

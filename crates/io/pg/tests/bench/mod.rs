@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{Interfaces, Registry};
-use volley_model::reply::{PacketGeneratorReply, StreamRow};
 use volley_model::*;
-use volley_pg::Pg;
+use volley_pg::{PacketGeneratorReply, Pg, ShowPacketGenerator, StreamRow};
 
 /// Packets as they came to the node behind the source: interface and bytes.
 pub type Seen = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
@@ -158,12 +157,7 @@ impl Bench {
     }
 
     pub fn report(&mut self) -> PacketGeneratorReply {
-        let mut answers = self.registry.handlers.iter_mut();
-        let reply = answers.find_map(|h| h.query(&Query::PacketGenerator));
-        let Some(Ok(Reply::PacketGenerator(report))) = reply else {
-            panic!("{reply:?}")
-        };
-        report
+        self.registry.owners.ask(&ShowPacketGenerator).unwrap()
     }
 
     pub fn row(&mut self, name: &str) -> StreamRow {

@@ -2,22 +2,23 @@
 
 use super::{End, MAX_PAIRS, Port, Ports, waiting};
 use crate::feature;
+use crate::model::SocketRole;
+use crate::show::{VhostRingRow, VhostUserReply, VhostUserRow};
 use crate::wire::RingSlot;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_iface::IfIdx;
-use volley_model::reply::{VhostRingRow, VhostUserReply, VhostUserRow};
-use volley_model::{ModelError, Reply, SocketRole};
+use volley_model::ModelError;
 
 impl Ports {
     /// The answer to `show vhost-user`.
-    pub(super) fn show(&self, name: Option<&str>) -> Result<Reply, ModelError> {
+    pub(crate) fn show(&self, name: Option<&str>) -> Result<VhostUserReply, ModelError> {
         let only = name.map(|name| self.host.index(name)).transpose()?;
         let wanted = self
             .ports
             .iter()
             .filter(|p| only.is_none_or(|i| i == p.index));
         let interfaces = wanted.map(|port| self.row(port)).collect();
-        Ok(Reply::VhostUser(VhostUserReply { interfaces }))
+        Ok(VhostUserReply { interfaces })
     }
 
     /// Lines for `show hardware-interfaces`.

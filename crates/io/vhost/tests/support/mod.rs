@@ -15,11 +15,9 @@ use volley_graph::{
     PacketTrace, Settings, Source, Vector, WakeConditions, Worker, nexts,
 };
 use volley_iface::{IfCounts, Registry};
-use volley_model::reply::VhostUserRow;
-use volley_model::{
-    AdminState, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, SocketRole,
-    VhostSpec,
-};
+use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Request};
+use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
+use volley_vhost::show::{ShowVhostUser, VhostUserRow};
 
 nexts! { enum NoEdge { Drop => "error-drop" } }
 
@@ -154,7 +152,7 @@ impl Bench {
     pub fn create(&mut self, name: &str, kind: InterfaceKind) -> Result<(), ModelError> {
         let spec = InterfaceSpec {
             name: name.into(),
-            kind,
+            kind: kind.named(name),
             mac: None,
             mtu: None,
         };
@@ -214,16 +212,8 @@ impl Bench {
 
     pub fn show(&mut self, name: &str) -> VhostUserRow {
         let name = Some(name.to_owned());
-        let query = Query::VhostUser { name };
-        let found = self
-            .registry
-            .handlers
-            .iter_mut()
-            .find_map(|h| h.query(&query));
-        match found.unwrap().unwrap() {
-            Reply::VhostUser(mut reply) => reply.interfaces.remove(0),
-            other => panic!("{other:?}"),
-        }
+        let reply = self.registry.owners.ask(&ShowVhostUser { name });
+        reply.unwrap().interfaces.remove(0)
     }
 
     pub fn counts(&self, name: &str) -> IfCounts {
@@ -283,12 +273,35 @@ impl Bench {
     }
 }
 
-pub fn spec(socket: &Path, role: SocketRole) -> VhostSpec {
-    VhostSpec {
+pub fn spec(socket: &Path, role: SocketRole) -> VirtioUser {
+    VirtioUser {
+        name: String::new(),
         socket: socket.to_owned(),
         role,
-        ..VhostSpec::default()
+        gso: false,
+        packed: false,
+        event_idx: false,
+        queues: 1,
+        ring: 512,
     }
+}
+
+/// The back end at a socket.
+pub fn back_end(it: VirtioUser) -> InterfaceKind {
+    let back = VhostUser {
+        name: it.name,
+        socket: it.socket,
+        role: it.role,
+        gso: it.gso,
+        packed: it.packed,
+        event_idx: it.event_idx,
+    };
+    InterfaceKind::of(&back).unwrap()
+}
+
+/// The front end at a socket.
+pub fn front_end(it: VirtioUser) -> InterfaceKind {
+    InterfaceKind::of(&it).unwrap()
 }
 
 /// A frame of `len` bytes that depends on `seed`, with an IPv4 header's look for the flow hash.

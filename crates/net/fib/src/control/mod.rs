@@ -29,6 +29,19 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
+    /// Gives an interface an address, or takes it away.
+    pub fn configured_address(&mut self, interface: &str, address: IfAddress, there: bool) -> Done {
+        let iface = self.named(interface)?;
+        if !there {
+            let done = self.del_configured(iface, address);
+            return self.said(done).map(|()| Applied::one());
+        }
+        self.give_way(iface, address);
+        let done = self.add_address(iface, address);
+        self.said(done)?;
+        Ok(with_notes(Applied::one(), self.overlaps(iface, address)))
+    }
+
     /// Gives an interface an address that is no configuration, or takes it away.
     pub fn automatic_address(
         &mut self,
@@ -45,6 +58,15 @@ impl Fib {
         Ok(())
     }
 
+    /// Adds an IP table, or removes an empty one.
+    pub(crate) fn ip_table(&mut self, family: Af, table: u32, there: bool) -> Done {
+        let done = match there {
+            true => self.add_table(family, table),
+            false => self.del_table(family, table),
+        };
+        self.said(done).map(|()| Applied::one())
+    }
+
     /// Routes with several paths get so many buckets from now on, or none of their own.
     pub(crate) fn set_resilient(&mut self, buckets: Option<usize>) -> bool {
         self.res.set_resilient(buckets)
@@ -54,24 +76,6 @@ impl Fib {
 impl Handler for Fib {
     fn apply(&mut self, request: &Request) -> Option<Done> {
         Some(match request {
-            Request::TableAdd { family, table } => {
-                let done = self.add_table(*family, *table);
-                self.said(done).map(|()| Applied::one())
-            }
-            Request::TableDel { family, table } => {
-                let done = self.del_table(*family, *table);
-                self.said(done).map(|()| Applied::one())
-            }
-            Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
-                self.give_way(iface, *address);
-                let done = self.add_address(iface, *address);
-                self.said(done)?;
-                Ok(with_notes(Applied::one(), self.overlaps(iface, *address)))
-            }),
-            Request::AddressDel { interface, address } => self.named(interface).and_then(|iface| {
-                let done = self.del_configured(iface, *address);
-                self.said(done).map(|()| Applied::one())
-            }),
             Request::RouteAdd(route) => self.route_with_notes(route, Change::Add),
             Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),

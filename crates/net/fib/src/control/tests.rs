@@ -25,14 +25,7 @@ fn fib() -> Fib {
         fib.set_interface(info).unwrap();
     }
     let address: IfAddress = "10.0.0.1/24".parse().unwrap();
-    run(
-        &mut fib,
-        Request::AddressAdd {
-            interface: "pg0".into(),
-            address,
-        },
-    )
-    .unwrap();
+    fib.configured_address("pg0", address, true).unwrap();
     let mac: Mac = "06:00:00:00:00:02".parse().unwrap();
     let address = "10.0.0.2".parse().unwrap();
     fib.neighbor_of("pg0", address, Some(mac)).unwrap();
@@ -165,12 +158,8 @@ fn refusals_are_sentences_that_name_the_thing() {
     );
     r.source = RouteSource::Special;
     assert!(run(&mut fib, Request::RouteAdd(r)).is_err());
-    let del = Request::TableDel {
-        family: Family::V4,
-        table: 0,
-    };
     assert!(
-        run(&mut fib, del)
+        fib.ip_table(Family::V4, 0, false)
             .unwrap_err()
             .to_string()
             .contains("in use by every interface")
@@ -283,14 +272,7 @@ fn neighbors_tables_and_interfaces_are_shown() {
         (n.neighbors.len(), n.neighbors[0].interface.as_str()),
         (1, "pg0")
     );
-    run(
-        &mut fib,
-        Request::TableAdd {
-            family: Family::V4,
-            table: 7,
-        },
-    )
-    .unwrap();
+    fib.ip_table(Family::V4, 7, true).unwrap();
     assert_eq!(fib.bind("pg1", Family::V4, 7), Ok(Applied::one()));
     assert_eq!(fib.bind("pg1", Family::V4, 7), Ok(Applied::nothing()));
     let Some(Ok(Reply::Tables(t))) = fib.query(&Query::Tables {

@@ -2,6 +2,10 @@
 //! the workers' stores are.
 
 use super::Reassemble;
+use super::show::{
+    ReassemblyReply, ReassemblyRow, ShowReassembly, ShowVirtualReassembly, VirtualReassemblyReply,
+    VirtualReassemblyRow,
+};
 use super::store::Bounds;
 use crate::ReassemblySettings;
 use std::sync::Arc;
@@ -9,10 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use volley_fib::{V4, V6};
 use volley_graph::{Engine, GraphError, MAX_WORKERS, Share, WorkerSet};
 use volley_iface::Registry;
-use volley_model::reply::{
-    ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
-};
-use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request, key_value};
+use volley_model::{Applied, Family, key_value};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
@@ -229,29 +230,20 @@ impl ReassemblyHandler {
             }
             Ok(Applied::one())
         });
+        let (of, worker_set) = (self.of(), self.worker_set.clone());
+        registry.answer(move |query: ShowReassembly| Ok(of(query.family).reply(&worker_set)));
+        let (of, worker_set) = (self.of(), self.worker_set.clone());
+        let shown =
+            move |query: ShowVirtualReassembly| Ok(of(query.family).virtual_reply(&worker_set));
+        registry.answer(shown);
     }
 
-    fn of(&self, family: Family) -> Option<&Arc<ReassemblySwitches>> {
-        self.all.iter().find(|it| it.family == family)
-    }
-}
-
-impl Handler for ReassemblyHandler {
-    fn apply(&mut self, _request: &Request) -> Option<Result<Applied, ModelError>> {
-        None
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        match query {
-            Query::Reassembly { family } => {
-                let reply = self.of(*family)?.reply(&self.worker_set);
-                Some(Ok(Reply::Reassembly(reply)))
-            }
-            Query::VirtualReassembly { family } => {
-                let reply = self.of(*family)?.virtual_reply(&self.worker_set);
-                Some(Ok(Reply::VirtualReassembly(reply)))
-            }
-            _ => None,
+    /// The switches of an IP version.
+    fn of(&self) -> impl Fn(Family) -> Arc<ReassemblySwitches> + 'static {
+        let [four, six] = self.all.clone();
+        move |family| match family {
+            Family::V4 => four.clone(),
+            Family::V6 => six.clone(),
         }
     }
 }

@@ -9,12 +9,17 @@ mod chains;
 mod control;
 mod datagrams;
 pub(crate) mod flows;
+mod show;
 pub(crate) mod store;
 mod v4;
 mod v6;
 
 pub use control::ReassemblySwitches;
 pub(crate) use control::{ReassemblyHandler, Totals};
+pub use show::{
+    ReassemblyReply, ReassemblyRow, ShowReassembly, ShowVirtualReassembly, VirtualReassemblyReply,
+    VirtualReassemblyRow,
+};
 pub(crate) use store::{Fault, Span, Store, Whole};
 
 use std::marker::PhantomData;

@@ -1,14 +1,14 @@
 //! Requests and questions about who listens to what.
 
 use super::querier::{Group, MS, Querier};
+use super::show::{GroupRow, GroupsReply, GroupsRow, ShowGroups, SourceRow};
 use super::{Members, MembershipState};
 use crate::model::GroupQuerier;
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::{V4, V6};
 use volley_iface::{Change, Interfaces, Registry, driver};
-use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
-use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, key_value};
+use volley_model::{Applied, Family, ModelError, key_value};
 use volley_object::Object;
 
 /// Carries out requests of queriers.
@@ -67,8 +67,8 @@ impl MembersHandler {
         }
     }
 
-    /// Makes the queriers the owner of their class.
-    pub fn own(&self, registry: &mut Registry) {
+    /// Makes the queriers the owner of their class, and of the query that shows groups.
+    pub fn own(self, registry: &mut Registry) {
         let members = self.members.clone();
         registry.own_setting(move |index, key, now: Option<GroupQuerier>| {
             let mut members = members.borrow_mut();
@@ -78,6 +78,13 @@ impl MembersHandler {
             }
             Ok(Applied::one())
         });
+        registry.answer(move |query: ShowGroups| {
+            let interface = query.interface.as_deref();
+            match query.family {
+                Family::V4 => self.show::<V4>(interface),
+                Family::V6 => self.show::<V6>(interface),
+            }
+        });
     }
 
     fn index(&self, name: &str) -> Result<u32, ModelError> {
@@ -86,7 +93,7 @@ impl MembersHandler {
         index.map_err(|e| driver::to_model_error(&all, e))
     }
 
-    fn show<F: MembershipState>(&self, only: Option<&str>) -> Result<Reply, ModelError> {
+    fn show<F: MembershipState>(&self, only: Option<&str>) -> Result<GroupsReply, ModelError> {
         let only = only.map(|name| self.index(name)).transpose()?;
         let (members, all) = (self.members.borrow(), self.interfaces.borrow());
         let now = members.now();
@@ -94,18 +101,6 @@ impl MembersHandler {
         let shown = shown.filter(|(iface, _)| only.is_none_or(|only| only == **iface));
         let interfaces = shown.map(|(iface, port)| row::<F>(all.name(*iface), &port.querier, now));
         let interfaces = interfaces.collect();
-        Ok(Reply::Groups(GroupsReply { interfaces }))
-    }
-}
-
-impl Handler for MembersHandler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::Groups { family, interface } = query else {
-            return None;
-        };
-        Some(match family {
-            Family::V4 => self.show::<V4>(interface.as_deref()),
-            Family::V6 => self.show::<V6>(interface.as_deref()),
-        })
+        Ok(GroupsReply { interfaces })
     }
 }

@@ -5,6 +5,7 @@ mod handler;
 pub mod lane;
 pub mod packet;
 pub mod querier;
+pub(crate) mod show;
 
 pub(crate) use handler::MembersHandler;
 

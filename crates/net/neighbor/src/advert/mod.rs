@@ -11,11 +11,11 @@ use crate::entry::SECOND;
 use crate::lane::Frame;
 use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use crate::nd;
+use crate::show::AdvertRow;
 use advertiser::{Advertiser, prefixes};
 use schedule::Schedule;
 use std::collections::BTreeSet;
 use volley_iface::{Flag, IfIdx};
-use volley_model::reply::AdvertRow;
 use volley_model::{Family, ModelError, Prefix};
 use volley_object::Object;
 

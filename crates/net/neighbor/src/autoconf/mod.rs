@@ -13,6 +13,9 @@ use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::{Frame, NeighborMessage, NeighborMessageKind};
 use crate::model::AutoconfMode;
+use crate::show::{
+    AddressState, AutoconfAddressRow, AutoconfRow, AutoconfState, OnLinkRow, RouterRow,
+};
 use client::Client;
 use received::ReceivedAdvert;
 use state::{Expiry, State};
@@ -20,9 +23,6 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use volley_iface::{Flag, IfIdx};
 use volley_model::IfAddress;
-use volley_model::reply::{
-    AddressState, AutoconfAddressRow, AutoconfRow, AutoconfState, OnLinkRow, RouterRow,
-};
 
 impl Control {
     /// Say whether an interface configures itself, and what it takes.
@@ -272,7 +272,7 @@ impl Control {
         &self,
         iface: u32,
         it: &state::Made,
-        rows: &[volley_model::reply::AddressRow],
+        rows: &[crate::show::AddressRow],
     ) -> Option<AddressState> {
         let there = self.fib.borrow().is_automatic(iface, it.address);
         let row = rows.iter().find(|row| row.address == it.address);

@@ -1,0 +1,142 @@
+//! Kinds of interfaces in the file: which keys of `[[interface]]` each of them takes, derived from the classes.
+
+use crate::field::{Field, Section};
+use crate::object::{kept, rows, value};
+use crate::object_write::lines;
+use crate::write::Keys;
+use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place};
+
+/// The fields that a kind has in the file.
+fn fields(class: &Class) -> impl Iterator<Item = &FieldDef> {
+    class.values().iter().filter(|field| !field.request)
+}
+
+/// The key of the table that has the fields; none = they are keys of the interface.
+fn table_key(class: &Class) -> Option<&'static str> {
+    match class.def().file {
+        Place::Interface(key) => Some(key),
+        _ => None,
+    }
+}
+
+/// The keys of `[[interface]]` that a kind has, and their meanings.
+fn keys(class: &Class) -> Vec<(&'static str, String)> {
+    match table_key(class) {
+        Some(key) => {
+            let names: Vec<&str> = fields(class).map(|f| f.name).collect();
+            vec![(key, format!("table with {}", names.join(", ")))]
+        }
+        None => fields(class).map(|f| (f.name, f.help())).collect(),
+    }
+}
+
+/// Adds the keys of all kinds: those that mean the same to several kinds once.
+pub(crate) fn add_keys(all: &mut Vec<(&'static str, String)>, classes: &Classes) {
+    type Meaning = (Vec<&'static str>, String);
+    let mut found: Vec<(&'static str, Vec<Meaning>)> = Vec::new();
+    for class in classes.interfaces() {
+        for (key, text) in keys(class) {
+            let at = found.iter().position(|(name, _)| *name == key);
+            let at = at.unwrap_or_else(|| {
+                found.push((key, Vec::new()));
+                found.len() - 1
+            });
+            let meanings = &mut found[at].1;
+            match meanings.iter_mut().find(|(_, known)| *known == text) {
+                Some((kinds, _)) => kinds.push(class.def().interface),
+                None => meanings.push((vec![class.def().interface], text)),
+            }
+        }
+    }
+    let one = |(kinds, text): &Meaning| match &kinds[..] {
+        [kind] => format!("kind {kind}: {text}"),
+        kinds => format!("kinds {}: {text}", kinds.join(", ")),
+    };
+    let whole = |meanings: &[Meaning]| meanings.iter().map(one).collect::<Vec<_>>().join("; ");
+    for (key, meanings) in &found {
+        match all.iter_mut().find(|(name, _)| name == key) {
+            Some((_, text)) => *text += &format!("; {}", whole(meanings)),
+            None => all.push((key, whole(meanings))),
+        }
+    }
+}
+
+/// Reports keys that the kind does not take.
+pub(crate) fn refuse(section: &Section<'_>, kind: &str, classes: &Classes) {
+    let known = crate::kinds::KEYS.iter();
+    let mut foreign: Vec<(&'static str, Vec<&'static str>)> =
+        known.map(|(key, kinds)| (*key, kinds.to_vec())).collect();
+    for class in classes.interfaces() {
+        for (key, _) in keys(class) {
+            match foreign.iter_mut().find(|(name, _)| *name == key) {
+                Some((_, kinds)) => kinds.push(class.def().interface),
+                None => foreign.push((key, vec![class.def().interface])),
+            }
+        }
+    }
+    for (key, kinds) in foreign.iter().filter(|(_, kinds)| !kinds.contains(&kind)) {
+        if let Some(field) = section.get(key) {
+            field.error(format!("is for kind {} only", kinds.join(", ")));
+        }
+    }
+}
+
+/// The interface of a class from its table; none after an error.
+pub(crate) fn read(class: &Class, section: &Section<'_>, name: &str) -> Option<Instance> {
+    let inner = match table_key(class) {
+        None => Some(*section),
+        Some(key) => match section.get(key) {
+            Some(field) => {
+                let fields: Vec<FieldDef> = fields(class).cloned().collect();
+                Some(field.section(kept(&format!("interface.{key}"), false, rows(&fields)))?)
+            }
+            None => None,
+        },
+    };
+    let found = |name: &'static str| inner.and_then(|inner| inner.get(name));
+    let (mut slots, mut whole) = (Vec::new(), true);
+    for field in class.fields() {
+        let found = found_of(field, &found);
+        slots.push(match &found {
+            _ if field.key => Some(name.into()),
+            Some(found) => {
+                let value = value(field, found);
+                whole &= value.is_some();
+                value
+            }
+            None if field.required() => {
+                let (name, help) = (field.name, field.help());
+                section.error(format!("the key '{name}' is missing: {help}"));
+                whole = false;
+                None
+            }
+            None => None,
+        });
+    }
+    let wrong = |FieldError { field, why }: FieldError| {
+        let place = found(field).or_else(|| section.get("name").filter(|_| field == "name"));
+        match place {
+            Some(place) => place.error(why),
+            None => section.error(format!("{field} {why}")),
+        }
+    };
+    let made = whole.then(|| class.instance(slots))?;
+    made.map_err(wrong).ok()
+}
+
+fn found_of<'f>(
+    field: &FieldDef,
+    found: &impl Fn(&'static str) -> Option<Field<'f>>,
+) -> Option<Field<'f>> {
+    (!field.key && !field.request).then(|| found(field.name))?
+}
+
+/// Writes what is not at its default.
+pub(crate) fn write(interface: &Instance, keys: &mut Keys) {
+    let fields = lines(interface, 1);
+    match table_key(interface.class()) {
+        None => keys.extend(fields),
+        Some(_) if fields.is_empty() => {}
+        Some(key) => keys.plain(key, fields.braces()),
+    }
+}

@@ -1,0 +1,107 @@
+//! `#[derive(Query)]`.
+
+use crate::doc::doc;
+use crate::object::definition;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Error, Expr, Fields, LitStr, Result, Type};
+
+/// What `#[query(...)]` says of the struct.
+#[derive(Default)]
+struct OfQuery {
+    name: Option<LitStr>,
+    show: Vec<LitStr>,
+    example: Option<LitStr>,
+    reply: Option<Type>,
+    text: Option<Expr>,
+    detail: Option<Expr>,
+    figures: Option<Expr>,
+}
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let ident = &input.ident;
+    let fields: Vec<_> = match &input.data {
+        Data::Struct(body) if !matches!(body.fields, Fields::Unnamed(_)) => {
+            body.fields.iter().collect()
+        }
+        _ => {
+            let why = "Query is for structs with named fields or none";
+            return Err(Error::new_spanned(ident, why));
+        }
+    };
+    let of = of_query(&input.attrs)?;
+    let text = doc(&input.attrs);
+    if text.is_empty() {
+        return Err(Error::new_spanned(ident, "a query needs a doc comment"));
+    }
+    let (Some(name), Some(reply), Some(shown)) = (&of.name, &of.reply, &of.text) else {
+        let why = "a query needs `name = \"...\"`, `reply = Type` and `text = function`";
+        return Err(Error::new_spanned(ident, why));
+    };
+    let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, field) in fields.iter().enumerate() {
+        definitions.push(definition(ident, field)?);
+        let (field, ty) = (&field.ident, &field.ty);
+        reads.push(quote! { #field: asked.field::<#ty>(#at)? });
+        writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
+    }
+    let detail = of.detail.as_ref().unwrap_or(shown);
+    let (show, example, figures) = (&of.show, of.example.iter(), of.figures.iter());
+    Ok(quote! {
+        impl ::volley_object::Query for #ident {
+            const NAME: &'static str = #name;
+            type Reply = #reply;
+            fn definition() -> ::volley_object::QueryDef {
+                let mut query = ::volley_object::QueryDef::new::<Self>(#text);
+                query.class.fields = ::std::vec![#(#definitions),*];
+                query.class.set = ::std::vec![#(#show),*];
+                #(query.class.example = #example;)*
+                #(query.with_figures(|reply, page| {
+                    if let ::core::option::Option::Some(reply) = reply.downcast_ref::<#reply>() {
+                        #figures(reply, page);
+                    }
+                });)*
+                query
+            }
+            fn of(asked: &::volley_object::Instance) -> ::core::option::Option<Self> {
+                if asked.class().name() != #name {
+                    return ::core::option::Option::None;
+                }
+                ::core::option::Option::Some(#ident { #(#reads),* })
+            }
+            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
+                ::std::vec![#(#writes),*]
+            }
+            fn text(reply: &#reply, detail: bool) -> ::std::string::String {
+                match detail {
+                    true => #detail(reply),
+                    false => #shown(reply),
+                }
+            }
+        }
+    })
+}
+
+fn of_query(attributes: &[Attribute]) -> Result<OfQuery> {
+    let mut of = OfQuery::default();
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("query")) {
+        attribute.parse_nested_meta(|meta| {
+            let name = meta.path.get_ident().map(Ident::to_string);
+            match name.as_deref() {
+                Some("name") => of.name = Some(meta.value()?.parse()?),
+                Some("show") => of.show.push(meta.value()?.parse()?),
+                Some("example") => of.example = Some(meta.value()?.parse()?),
+                Some("reply") => of.reply = Some(meta.value()?.parse()?),
+                Some("text") => of.text = Some(meta.value()?.parse()?),
+                Some("detail") => of.detail = Some(meta.value()?.parse()?),
+                Some("figures") => of.figures = Some(meta.value()?.parse()?),
+                _ => {
+                    let known = "name, show, example, reply, text, detail or figures";
+                    return Err(meta.error(known));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(of)
+}

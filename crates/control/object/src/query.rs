@@ -1,0 +1,171 @@
+//! Queries (`show ...`): each is defined once, as a struct with `#[derive(Query)]` in the crate of its feature.
+
+use crate::class::{ClassDef, Figures, QueryClass, QueryDef};
+use crate::instance::Instance;
+use crate::registry::{classes, register_query_once};
+use crate::value::Value;
+use crate::{DefinitionError, FieldError};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::any::Any;
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+use volley_show::Page;
+
+/// A query as a struct, by `#[derive(Query)]`: its fields are the parameters. Its doc comment is the operator's text in every
+/// face: help, reference page, OpenAPI. Attributes of the struct:
+///
+/// - `name = "bridge-domains"`: the name of the query, which is the path `/v1/show/bridge-domains`.
+/// - `show = "show bridge-domain [<id>] [detail]"`: the command, see [`crate::pattern`]; any number of them. A word
+///   `detail` or `verbose` that gives no field a value selects the detailed text.
+/// - `example = "show bridge-domain 10"`: a whole command for the reference page.
+/// - `reply = BridgeDomains`: the type of the reply.
+/// - `text = path`: a function `fn(&Reply) -> String` that makes the text of a reply; `detail = path`: the detailed one.
+/// - `figures = path`: a function `fn(&Reply, &mut Page)` that adds the figures of a reply to the page of metrics. The
+///   query is made without parameters then.
+///
+/// Attributes of a field are those of [`crate::Object`], except those of keys.
+pub trait Query: Sized {
+    /// Name of the query.
+    const NAME: &'static str;
+
+    /// The reply.
+    type Reply: Body;
+
+    /// The definition.
+    fn definition() -> QueryDef;
+
+    /// From parameters; none when they are of another query.
+    fn of(asked: &Instance) -> Option<Self>;
+
+    /// The values of all parameters in order.
+    fn slots(&self) -> Vec<Option<Value>>;
+
+    /// The text of a reply.
+    fn text(reply: &Self::Reply, detail: bool) -> String;
+
+    /// The query as it is registered; registers it when it is not.
+    fn query() -> Result<QueryClass, DefinitionError> {
+        match classes().query(Self::NAME) {
+            Some(query) => Ok(query.clone()),
+            None => register_query_once(Self::definition()),
+        }
+    }
+
+    /// The parameters, checked. The first error when a value is out of its range.
+    fn asked(&self) -> Result<Instance, FieldError> {
+        let query = Self::query().map_err(|error| FieldError {
+            field: Self::NAME,
+            why: error.to_string(),
+        })?;
+        query.class().instance(self.slots())
+    }
+}
+
+/// What a type needs that is the reply to a query.
+pub trait Body: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static {}
+
+impl<T: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static> Body for T {}
+
+impl QueryDef {
+    /// A query without parameters and commands.
+    pub fn new<Q: Query>(doc: &'static str) -> QueryDef {
+        QueryDef {
+            class: ClassDef::new(Q::NAME, doc),
+            schema: |generator| generator.subschema_for::<Q::Reply>(),
+            text: |reply, detail| match reply.downcast_ref() {
+                Some(reply) => Q::text(reply, detail),
+                None => String::new(),
+            },
+            figures: None,
+        }
+    }
+
+    /// Has figures on the page of metrics.
+    pub fn with_figures(&mut self, figures: Figures) {
+        self.figures = Some(figures);
+    }
+}
+
+/// A reply of any type.
+trait AnyBody: Send + Sync {
+    fn json(&self) -> Json;
+    fn is(&self, other: &dyn Any) -> bool;
+    fn any(&self) -> &dyn Any;
+    fn debug(&self, f: &mut Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: Body> AnyBody for T {
+    fn json(&self) -> Json {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn is(&self, other: &dyn Any) -> bool {
+        other.downcast_ref() == Some(self)
+    }
+
+    fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn debug(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.fmt(f)
+    }
+}
+
+/// The reply to a registered query. Cheap to clone.
+#[derive(Clone)]
+pub struct Answer {
+    query: QueryClass,
+    body: Arc<dyn AnyBody>,
+}
+
+impl Answer {
+    /// The reply to `Q`.
+    pub fn new<Q: Query>(reply: Q::Reply) -> Result<Answer, DefinitionError> {
+        Ok(Answer {
+            query: Q::query()?,
+            body: Arc::new(reply),
+        })
+    }
+
+    /// The name of the query.
+    pub fn name(&self) -> &'static str {
+        self.query.name()
+    }
+
+    /// The reply as its type; none when it is of another type.
+    pub fn get<T: 'static>(&self) -> Option<&T> {
+        self.body.any().downcast_ref()
+    }
+
+    /// The reply as JSON.
+    pub fn json(&self) -> Json {
+        self.body.json()
+    }
+
+    /// The reply as text.
+    pub fn text(&self, detail: bool) -> String {
+        (self.query.text)(self.body.any(), detail)
+    }
+
+    /// Adds the figures of the reply to the page of metrics.
+    pub fn figures(&self, page: &mut Page) {
+        if let Some(figures) = self.query.figures {
+            figures(self.body.any(), page);
+        }
+    }
+}
+
+impl Debug for Answer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.body.debug(f)
+    }
+}
+
+impl PartialEq for Answer {
+    fn eq(&self, other: &Answer) -> bool {
+        self.name() == other.name() && self.body.is(other.body.any())
+    }
+}

@@ -1,0 +1,142 @@
+//! Queries: definition, parameters, reply, figures, and what is refused.
+
+use crate::{Answer, Instance, Query, QueryDef, Value, classes, register_query, unregister_query};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::Serialize;
+use volley_show::{GAUGE, Page, table};
+
+/// Gongs that rang.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+struct Gongs {
+    /// How often each rang.
+    rang: Vec<u64>,
+}
+
+/// Gongs of a tower, and how often they rang.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "test-gongs", example = "show test-gongs tower 3 detail")]
+#[query(show = "show test-gongs [tower <tower>] [detail]")]
+#[query(reply = Gongs, text = brief, detail = whole, figures = figures)]
+struct ShowGongs {
+    /// Number of the tower.
+    #[query(range = 1u32..=9)]
+    tower: Option<u32>,
+    /// Interface with the gongs.
+    #[query(needs = "interface")]
+    interface: Option<String>,
+}
+
+fn brief(gongs: &Gongs) -> String {
+    format!("{} gongs\n", gongs.rang.len())
+}
+
+fn whole(gongs: &Gongs) -> String {
+    let rows: Vec<_> = gongs.rang.iter().map(|n| vec![n.to_string()]).collect();
+    table(&[">Rang"], &rows)
+}
+
+fn figures(gongs: &Gongs, page: &mut Page) {
+    page.family("test_gongs", GAUGE, "Gongs.");
+    page.sample("test_gongs", &[], gongs.rang.len());
+}
+
+fn gongs() -> Gongs {
+    Gongs { rang: vec![2, 70] }
+}
+
+#[test]
+fn parameters_become_a_query_and_return() {
+    let asked = ShowGongs {
+        tower: Some(3),
+        interface: Some("pg0".into()),
+    };
+    let instance = asked.asked().unwrap();
+    assert_eq!(ShowGongs::of(&instance), Some(asked));
+    let wrong = ShowGongs {
+        tower: Some(10),
+        interface: None,
+    };
+    let error = wrong.asked().unwrap_err().to_string();
+    assert_eq!(error, "tower must be a number from 1 to 9, not '10'");
+    let class = ShowGongs::query().unwrap();
+    assert_eq!(class.class().set_patterns().len(), 1);
+    assert_eq!(
+        class.class().doc(),
+        "Gongs of a tower, and how often they rang."
+    );
+    let without = class.for_figures();
+    assert_eq!(without.and_then(|it| it.slot(0).cloned()), None::<Value>);
+}
+
+#[test]
+fn a_reply_is_text_json_and_figures() {
+    let answer = Answer::new::<ShowGongs>(gongs()).unwrap();
+    assert_eq!(answer.text(false), "2 gongs\n");
+    assert_eq!(answer.text(true), "Rang\n   2\n  70\n");
+    assert_eq!(answer.json(), serde_json::json!({ "rang": [2, 70] }));
+    assert_eq!(answer.get::<Gongs>(), Some(&gongs()));
+    assert_eq!(answer.get::<String>(), None);
+    assert_eq!(answer, answer.clone());
+    let other = Answer::new::<ShowGongs>(Gongs { rang: Vec::new() }).unwrap();
+    assert_ne!(answer, other);
+    let mut page = Page::default();
+    answer.figures(&mut page);
+    assert!(page.text().ends_with("test_gongs 2\n"));
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    ShowGongs::query().unwrap().schema(&mut generator);
+    assert!(generator.definitions().contains_key("Gongs"));
+}
+
+/// A definition that differs from that of the gongs.
+fn refused(change: impl FnOnce(&mut QueryDef)) -> String {
+    let mut def = ShowGongs::definition();
+    def.class.name = "test-other-gongs";
+    change(&mut def);
+    register_query(def).unwrap_err().to_string()
+}
+
+#[test]
+fn definitions_that_contradict_themselves_are_refused() {
+    ShowGongs::query().unwrap();
+    for (change, why) in [
+        (
+            Box::new(|def: &mut QueryDef| def.class.name = "test-gongs") as Box<dyn FnOnce(&mut _)>,
+            "query test-gongs: there is a query of this name already",
+        ),
+        (
+            Box::new(|def: &mut QueryDef| def.class.name = "Gongs"),
+            "query Gongs: its name must be lower-case letters, digits and -",
+        ),
+        (
+            Box::new(|def: &mut QueryDef| def.class.fields[0].key = true),
+            "query test-other-gongs: a parameter is no key",
+        ),
+        (
+            Box::new(|def: &mut QueryDef| def.class.set = vec!["show <nothing>"]),
+            "query test-other-gongs: pattern 'show <nothing>': there is no field 'nothing'",
+        ),
+    ] {
+        assert_eq!(refused(change), why);
+    }
+    assert!(classes().query("test-other-gongs").is_none());
+}
+
+#[test]
+fn queries_come_and_go() {
+    let mut def = ShowGongs::definition();
+    def.class.name = "test-gone-gongs";
+    let before = classes().generation();
+    register_query(def).unwrap();
+    let all = classes();
+    assert!(all.generation() > before);
+    let query = all.query("test-gone-gongs").unwrap();
+    let asked: Instance = query.class().instance(Vec::new()).unwrap();
+    assert_eq!(ShowGongs::of(&asked), None);
+    unregister_query("test-gone-gongs").unwrap();
+    assert!(classes().query("test-gone-gongs").is_none());
+    let again = unregister_query("test-gone-gongs").unwrap_err();
+    assert_eq!(
+        again.to_string(),
+        "query test-gone-gongs: there is no such query"
+    );
+}

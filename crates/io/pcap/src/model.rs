@@ -1,0 +1,106 @@
+//! The object of this crate: an interface of capture files.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::PathBuf;
+use std::str::FromStr;
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, text_field};
+
+/// Interface of capture files: receives the packets of one file, transmits into another.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "pcap", interface = "pcap", machine, check = PcapInterface::check)]
+#[object(formerly = "pcap repeat.times=loop repeat=loop")]
+#[object(
+    set = "create pcap interface <name> {rx <rx> | tx <tx> | loop <loop> | pace <pace> | mac <+mac> | mtu <+mtu>}"
+)]
+#[object(unset = "delete pcap interface <name>")]
+#[object(example = "create pcap interface pcap0 rx in.pcap tx out.pcap")]
+pub struct PcapInterface {
+    /// Name of the interface.
+    #[object(key, example = "pcap0")]
+    pub name: String,
+    /// File whose packets the interface receives (pcap or pcapng).
+    #[object(example = "in.pcap")]
+    pub rx: Option<PathBuf>,
+    /// File for packets that the interface transmits (pcap; overwritten); without one, they are dropped and counted as sent.
+    #[object(example = "out.pcap")]
+    pub tx: Option<PathBuf>,
+    /// Number of times that the packets of the file are received, or forever: until the interface goes down.
+    #[object(default = Repeat::Times(1))]
+    pub r#loop: Repeat,
+    /// Pace at which the packets of the file are received.
+    #[object(default = Pace::Fast)]
+    pub pace: Pace,
+}
+
+/// How often a file is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// This many times (at least once).
+    Times(u64),
+    /// Until the interface goes down.
+    Forever,
+}
+
+text_field!(
+    Repeat,
+    "a number of times from 1, or forever",
+    Numbers,
+    ["1", "3", "forever"]
+);
+
+impl FromStr for Repeat {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        match text.parse() {
+            Ok(times @ 1..) if digits => Ok(Repeat::Times(times)),
+            _ if text == "forever" => Ok(Repeat::Forever),
+            _ => Err("write 1, 2 or forever"),
+        }
+    }
+}
+
+impl Display for Repeat {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Repeat::Times(times) => write!(f, "{times}"),
+            Repeat::Forever => f.write_str("forever"),
+        }
+    }
+}
+
+/// How fast a file is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub enum Pace {
+    /// Receive packets as fast as the graph takes them.
+    Fast,
+    /// Receive packets at the times that the file has.
+    Recorded,
+}
+
+impl PcapInterface {
+    fn check(&self) -> Result<(), FieldError> {
+        let wrong = |field, why: &str| {
+            let why = why.to_owned();
+            Err(FieldError { field, why })
+        };
+        if self.rx.is_none() && self.tx.is_none() {
+            return wrong(
+                "rx",
+                "must be given, or tx, or both: the interface has no file",
+            );
+        }
+        if self.rx.is_some() && self.rx == self.tx {
+            let why = "must be another file than rx, which would be overwritten while it is read";
+            return wrong("tx", why);
+        }
+        Ok(())
+    }
+}
+
+/// The classes of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    crate::trace::ShowPcapTrace::query()?;
+    Ok(vec![PcapInterface::class()?])
+}

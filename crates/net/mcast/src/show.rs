@@ -1,0 +1,92 @@
+//! `show ip mroute`, `show ip6 mroute`: the query, its reply, and its text.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::IpAddr;
+use volley_model::{Family, Prefix};
+use volley_object::Query;
+use volley_show::table;
+
+/// Multicast routes, and what they carried.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "mroutes", example = "show ip mroute")]
+#[query(show = "show (ip@family=ip4 | ip6@family=ip6) mroute [table <table>]")]
+#[query(reply = MroutesReply, text = text)]
+pub struct ShowMroutes {
+    /// IP version.
+    pub family: Family,
+    /// Only of this IP table.
+    pub table: Option<u32>,
+}
+
+/// Multicast routes.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct MroutesReply {
+    /// By table, group and source.
+    pub routes: Vec<MrouteRow>,
+}
+
+/// Where packets for a group may come from, and where they go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RouteOfGroup {
+    /// The groups: of full length for one.
+    pub group: Prefix,
+    /// The source, for one group; none = any.
+    pub source: Option<IpAddr>,
+    /// IP table that the receiving interface looks in.
+    pub table: u32,
+    /// Interfaces by which packets may come.
+    pub accept: Vec<String>,
+    /// Interfaces that get a copy, but never the one that a packet came by.
+    pub forward: Vec<String>,
+}
+
+/// One multicast route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MrouteRow {
+    /// What is configured.
+    pub route: RouteOfGroup,
+    /// Packets that came by an accepting interface.
+    pub packets: u64,
+    /// Their bytes, from the IP header on.
+    pub bytes: u64,
+    /// Packets that came by another interface, and were dropped.
+    pub wrong_interface: u64,
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() {
+        return "-".to_owned();
+    }
+    names.join(" ")
+}
+
+fn text(reply: &MroutesReply) -> String {
+    if reply.routes.is_empty() {
+        return "no multicast routes\n".to_owned();
+    }
+    let row = |row: &MrouteRow| {
+        let it = &row.route;
+        let source = it.source.map_or_else(|| "*".to_owned(), |s| s.to_string());
+        vec![
+            it.table.to_string(),
+            format!("({source}, {})", it.group),
+            names(&it.accept),
+            names(&it.forward),
+            row.packets.to_string(),
+            row.bytes.to_string(),
+            row.wrong_interface.to_string(),
+        ]
+    };
+    let titles = [
+        "Table",
+        "Route",
+        "Accept",
+        "Forward",
+        "Packets",
+        "Bytes",
+        "Wrong-Interface",
+    ];
+    let rows: Vec<_> = reply.routes.iter().map(row).collect();
+    table(&titles, &rows)
+}

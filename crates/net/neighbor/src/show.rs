@@ -1,0 +1,329 @@
+//! `show ip6 nd`: the query, its reply, and its text.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::Ipv6Addr;
+use volley_model::reply::NeighborState;
+use volley_model::{IfAddress, Prefix};
+use volley_object::{Instance, Query};
+
+/// How interfaces deal with their neighbours: addresses and their states, for whom they answer, router advertisements.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(
+    name = "discovery",
+    show = "show ip6 nd [<interface>]",
+    example = "show ip6 nd wan0"
+)]
+#[query(reply = InterfaceProtocolReply, text = text)]
+pub struct ShowDiscovery {
+    /// Only this interface.
+    #[query(needs = "interface")]
+    pub interface: Option<String>,
+}
+
+/// How interfaces deal with their neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct InterfaceProtocolReply {
+    /// In order of index.
+    pub interfaces: Vec<InterfaceProtocolRow>,
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InterfaceProtocolRow {
+    /// The interface.
+    pub interface: String,
+    /// Its link-local address; none without an IPv6 address.
+    pub link_local: Option<Ipv6Addr>,
+    /// Its addresses.
+    pub addresses: Vec<AddressRow>,
+    /// Probes for an address before it is used.
+    pub probes: u32,
+    /// For whom it answers.
+    pub proxies: Vec<Prefix>,
+    /// Groups of IPv6 that it listens to, and tells its link so.
+    pub groups: Vec<Ipv6Addr>,
+    /// What it advertises as a router.
+    pub advert: Option<AdvertRow>,
+    /// What it takes from the routers of its link.
+    pub autoconf: Option<AutoconfRow>,
+}
+
+/// An address of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AddressRow {
+    /// The address.
+    pub address: IfAddress,
+    /// How far it is.
+    pub state: AddressState,
+}
+
+/// Whether an address is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddressState {
+    /// It is used.
+    Preferred,
+    /// Its link is being asked whether somebody has it.
+    Tentative,
+    /// Another station has it: it is not used.
+    Duplicate,
+    /// It is used, but nothing new begins with it where another can be.
+    Deprecated,
+}
+
+/// Router advertisements of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AdvertRow {
+    /// As it was set.
+    pub settings: Option<Instance>,
+    /// Shortest time between two unsolicited advertisements.
+    pub min_interval_s: u32,
+    /// Longest time between two unsolicited advertisements.
+    pub max_interval_s: u32,
+    /// Lifetime of the default router.
+    pub lifetime_s: u16,
+    /// Prefixes that it advertises.
+    pub prefixes: Vec<Prefix>,
+    /// Advertisements so far.
+    pub sent: u64,
+    /// Solicitations heard.
+    pub solicited: u64,
+    /// Advertisements of other routers that differ from what is said here (RFC 4861, 6.2.7).
+    pub inconsistent: u64,
+    /// Milliseconds until the next one; none while it sends none.
+    pub next_ms: Option<u64>,
+}
+
+/// Autoconfiguration of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AutoconfRow {
+    /// Whether its routers are default routers.
+    pub default_route: bool,
+    /// How far it is.
+    pub state: AutoconfState,
+    /// Solicitations of routers sent.
+    pub solicitations: u64,
+    /// Advertisements taken.
+    pub heard: u64,
+    /// Options and routers that were not taken: they are not as they have to be, or there was no room.
+    pub refused: u64,
+    /// Routers of the link.
+    pub routers: Vec<RouterRow>,
+    /// Networks of the link.
+    pub on_link: Vec<OnLinkRow>,
+    /// Addresses made of prefixes.
+    pub addresses: Vec<AutoconfAddressRow>,
+}
+
+/// How far autoconfiguration is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AutoconfState {
+    /// The interface is down, uses the addresses of another, or leads to nobody.
+    Down,
+    /// Another station has its link-local address: nothing is taken.
+    Disabled,
+    /// Routers are being asked for.
+    Soliciting,
+    /// Nobody answered: advertisements that come later are taken.
+    Unanswered,
+    /// A router was heard.
+    Heard,
+}
+
+/// A router that an interface heard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RouterRow {
+    /// Its link-local address.
+    pub address: Ipv6Addr,
+    /// Milliseconds for which it is a way to everywhere.
+    pub lifetime_ms: u64,
+    /// 0 = high, 1 = medium, 2 = low (RFC 4191).
+    pub preference: u8,
+    /// Whether packets without a better route go to it; several share them.
+    pub in_use: bool,
+    /// Whether it does not answer: others go before it (RFC 4861, 6.3.6).
+    pub silent: bool,
+    /// Its state as a neighbour; none = it is none.
+    pub neighbor: Option<NeighborState>,
+    /// Hop limit that it tells hosts; 0 = not said. Not used.
+    pub hop_limit: u8,
+    /// MTU that it tells hosts. Not used.
+    pub mtu: Option<u32>,
+    /// Milliseconds that neighbours count as reachable, as it tells hosts; 0 = not said. Not used.
+    pub reachable_ms: u32,
+    /// Milliseconds between solicitations, as it tells hosts; 0 = not said. Not used.
+    pub retransmit_ms: u32,
+}
+
+/// A network of the link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OnLinkRow {
+    /// Which.
+    pub prefix: Prefix,
+    /// Milliseconds for which it holds; none = always.
+    pub valid_ms: Option<u64>,
+}
+
+/// An address made of a prefix.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AutoconfAddressRow {
+    /// The address.
+    pub address: IfAddress,
+    /// How far it is; none = it is not on the interface, for it could not be, or it is configured there.
+    pub state: Option<AddressState>,
+    /// Milliseconds for which it is valid; none = always.
+    pub valid_ms: Option<u64>,
+    /// Milliseconds for which it is preferred; none = always.
+    pub preferred_ms: Option<u64>,
+}
+
+fn text(r: &InterfaceProtocolReply) -> String {
+    if r.interfaces.is_empty() {
+        return "no interface\n".to_owned();
+    }
+    r.interfaces.iter().map(interface).collect()
+}
+
+fn interface(row: &InterfaceProtocolRow) -> String {
+    let mut out = format!("{}\n", row.interface);
+    match row.link_local {
+        Some(address) => out += &format!("  link-local address {address}\n"),
+        None => out += "  no IPv6 address\n",
+    }
+    for it in &row.addresses {
+        out += &format!("  address {}{}\n", it.address, address_state(it.state));
+    }
+    if row.probes > 0 {
+        out += &format!("  duplicate address detection: {} probes\n", row.probes);
+    }
+    for range in &row.proxies {
+        out += &format!("  answers for {range}\n");
+    }
+    for group in &row.groups {
+        out += &format!("  listens to {group}\n");
+    }
+    if let Some(it) = &row.advert {
+        out += &advert(it);
+    }
+    if let Some(it) = &row.autoconf {
+        out += &autoconf(it);
+    }
+    out
+}
+
+fn address_state(state: AddressState) -> &'static str {
+    match state {
+        AddressState::Preferred => "",
+        AddressState::Tentative => ", tentative",
+        AddressState::Duplicate => ", duplicate: another station has it",
+        AddressState::Deprecated => ", deprecated",
+    }
+}
+
+/// A span of time, in seconds.
+fn span(ms: Option<u64>) -> String {
+    ms.map_or("always".to_owned(), |ms| format!("{} s", ms / 1000))
+}
+
+/// Whether a default router is used, and what is known of it.
+fn standing(it: &RouterRow) -> String {
+    let used = if it.in_use { "in use" } else { "not in use" };
+    match it.neighbor {
+        _ if it.silent => format!(", {used}, does not answer"),
+        Some(state) => format!(", {used}, {}", state.name()),
+        None => format!(", {used}"),
+    }
+}
+
+fn router(it: &RouterRow, takes: bool) -> String {
+    let preference = ["high", "medium", "low"][usize::from(it.preference.min(2))];
+    let lifetime = match it.lifetime_ms {
+        0 => "no default router".to_owned(),
+        ms => {
+            let standing = if takes { standing(it) } else { String::new() };
+            let left = ms / 1000;
+            format!("default router for {left} s, preference {preference}{standing}")
+        }
+    };
+    let mut out = format!("    router {}: {lifetime}", it.address);
+    let said = [
+        ("hop limit", Some(u32::from(it.hop_limit))),
+        ("MTU", it.mtu),
+        ("reachable ms", Some(it.reachable_ms)),
+        ("retransmit ms", Some(it.retransmit_ms)),
+    ];
+    let mut said = said
+        .into_iter()
+        .filter_map(|(what, n)| n.filter(|n| *n > 0).map(|n| format!("{what} {n}")))
+        .peekable();
+    if said.peek().is_some() {
+        let all: Vec<String> = said.collect();
+        out += &format!("; tells hosts {} (not used)", all.join(", "));
+    }
+    out + "\n"
+}
+
+fn autoconf(row: &AutoconfRow) -> String {
+    let state = match row.state {
+        AutoconfState::Down => "down",
+        AutoconfState::Disabled => "disabled: another station has the link-local address",
+        AutoconfState::Soliciting => "soliciting",
+        AutoconfState::Unanswered => "nobody answered",
+        AutoconfState::Heard => "a router was heard",
+    };
+    let mode = if row.default_route {
+        "default-route"
+    } else {
+        "on"
+    };
+    let mut out = format!(
+        "  autoconfiguration {}: {state}; {} solicitations, {} advertisements, {} options refused\n",
+        mode, row.solicitations, row.heard, row.refused
+    );
+    let takes = row.default_route;
+    out.extend(row.routers.iter().map(|it| router(it, takes)));
+    for it in &row.on_link {
+        out += &format!("    on link {}, valid {}\n", it.prefix, span(it.valid_ms));
+    }
+    for it in &row.addresses {
+        let state = it.state.map_or(", not used", address_state);
+        out += &format!(
+            "    address {}{state}, valid {}, preferred {}\n",
+            it.address,
+            span(it.valid_ms),
+            span(it.preferred_ms)
+        );
+    }
+    out
+}
+
+fn advert(row: &AdvertRow) -> String {
+    let settings = row.settings.as_ref().map(Instance::summary);
+    let mut out = format!(
+        "  router advertisements: every {} to {} s, lifetime {} s; {}\n",
+        row.min_interval_s,
+        row.max_interval_s,
+        row.lifetime_s,
+        settings.unwrap_or_default()
+    );
+    for prefix in &row.prefixes {
+        out += &format!("    prefix {prefix}\n");
+    }
+    let next = match row.next_ms {
+        Some(ms) => format!("the next in {}.{:03} s", ms / 1000, ms % 1000),
+        None => "none to come".to_owned(),
+    };
+    out += &format!(
+        "    {} sent, {} solicitations heard, {next}\n",
+        row.sent, row.solicited
+    );
+    if row.inconsistent > 0 {
+        out += &format!(
+            "    {} advertisements of other routers differ\n",
+            row.inconsistent
+        );
+    }
+    out
+}

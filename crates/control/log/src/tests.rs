@@ -30,8 +30,18 @@ impl Kept {
     }
 }
 
-/// Does something with a log of its own at these levels.
+/// Held while a test logs: `tracing` caches for the process which call sites are on, so the logs of other tests must not come and
+/// go meanwhile.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    TURN.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Logs at these levels.
 fn with(log: &Log, levels: &str, work: impl FnOnce()) {
+    let _turn = turn();
     log.0.configure(&levels.parse().unwrap());
     tracing_core::dispatcher::with_default(&log.dispatch(), work);
 }
@@ -42,6 +52,7 @@ fn messages(log: &Log, select: Select<'_>) -> Vec<String> {
 }
 
 fn up(log: &Log, interface: &str, times: u32) {
+    let _turn = turn();
     tracing_core::dispatcher::with_default(&log.dispatch(), || {
         (0..times).for_each(|n| info!(target: "interface", interface, n, "link up"));
     });

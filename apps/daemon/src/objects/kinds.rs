@@ -32,6 +32,17 @@ fn each(check: impl Fn(&Request)) {
     }
 }
 
+/// Interfaces at random whose names are known before they are created.
+fn each_named(check: impl Fn(&Request, &InterfaceSpec, &Instance)) {
+    each(|request| match request {
+        Request::InterfaceCreate(spec) if !spec.name.is_empty() => match &spec.kind {
+            InterfaceKind::Object(kind) => check(request, spec, kind),
+            other => panic!("{other:?}"),
+        },
+        _ => {}
+    });
+}
+
 fn kept(request: &Request) -> Request {
     match request {
         Request::InterfaceCreate(spec) => {
@@ -89,16 +100,7 @@ fn needed(kind: &Instance) -> Vec<Request> {
 
 #[test]
 fn the_file_says_the_whole_interface_and_reads_as_it() {
-    each(|request| {
-        let Request::InterfaceCreate(spec) = request else {
-            return;
-        };
-        let InterfaceKind::Object(kind) = &spec.kind else {
-            return;
-        };
-        if spec.name.is_empty() {
-            return;
-        }
+    each_named(|request, spec, kind| {
         let mut requests = needed(kind);
         requests.push(request.clone());
         let text = volley_config::write(&requests);
@@ -115,16 +117,7 @@ fn the_file_says_the_whole_interface_and_reads_as_it() {
 
 #[test]
 fn an_interface_gets_another_name_and_goes() {
-    each(|request| {
-        let Request::InterfaceCreate(spec) = request else {
-            return;
-        };
-        let InterfaceKind::Object(kind) = &spec.kind else {
-            return;
-        };
-        if spec.name.is_empty() {
-            return;
-        }
+    each_named(|request, spec, kind| {
         let mut requests = needed(kind);
         let bare = Core::state_of(&requests).unwrap();
         requests.push(request.clone());

@@ -299,7 +299,7 @@ const WRONG_FILES: &[(&str, &str)] = &[
     ),
     (
         "[icmp]\nerrors = 1\n",
-        "volley.toml:2:10: icmp.errors: must be on or off",
+        "volley.toml:2:10: icmp.errors: must be true or false",
     ),
     ("[icmp]\nburts = 1\n", "did you mean 'burst'?"),
     ("[reassembly.ip6]\ntimeout = 0\n", "volley.toml:2"),
@@ -395,9 +395,9 @@ const WRONG_KEYS: &[(&str, &str)] = &[
         "rx_placement = [{ queue = 1, worker = 0 }, { queue = 1, worker = 2 }]",
         "declared twice",
     ),
-    ("promiscuous = 1", "must be on or off"),
+    ("promiscuous = 1", "must be true or false"),
     ("dad = 11", "from 0 to 10"),
-    ("path_batcher = 1", "must be on or off"),
+    ("path_batcher = 1", "must be true or false"),
     ("proxy = [\"ff02::/16\"]", "groups"),
     ("proxy = \"192.0.2.0/25\"", "must be a list"),
     (

@@ -26,7 +26,7 @@ fn keys(class: &Class) -> Vec<(&'static str, String)> {
             let names: Vec<&str> = fields(class).map(|f| f.name).collect();
             vec![(key, format!("table with {}", names.join(", ")))]
         }
-        None => fields(class).map(|f| (f.name, f.help())).collect(),
+        None => fields(class).map(|f| (f.name, f.file_help())).collect(),
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn read(class: &Class, section: &Section<'_>, name: &str) -> Option<I
                 value
             }
             None if field.required() => {
-                let (name, help) = (field.name, field.help());
+                let (name, help) = (field.name, field.file_help());
                 section.error(format!("the key '{name}' is missing: {help}"));
                 whole = false;
                 None

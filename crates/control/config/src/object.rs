@@ -31,7 +31,7 @@ pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>)
 }
 
 pub(crate) fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
-    fields.iter().map(|f| (f.name, f.help())).collect()
+    fields.iter().map(|f| (f.name, f.file_help())).collect()
 }
 
 /// The table of a class outside of `[[interface]]`.
@@ -65,7 +65,7 @@ pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
     interface::add_keys(&mut keys, classes);
     for class in classes.iter() {
         if let Some(name) = interface_key(class) {
-            let parts: Vec<String> = inner_fields(class).iter().map(|f| f.help()).collect();
+            let parts: Vec<String> = inner_fields(class).iter().map(|f| f.file_help()).collect();
             let text = match &parts[..] {
                 [one] if matches!(class.def().file, Place::Interface(_)) => one.clone(),
                 _ => format!("{} ({})", class.doc(), form(class)),
@@ -208,7 +208,7 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
             },
             None if field.each => each = Some(field),
             None if field.required() => {
-                let (name, help) = (field.name, field.help());
+                let (name, help) = (field.name, field.file_help());
                 section.error(format!("the key '{name}' is missing: {help}"));
                 whole = false;
             }

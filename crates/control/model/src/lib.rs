@@ -24,7 +24,6 @@ mod interface;
 mod kernel;
 pub mod limits;
 mod log;
-mod memif;
 mod name;
 mod near;
 mod owner;
@@ -59,7 +58,6 @@ pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,
 };
-pub use memif::MemifRole;
 pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};

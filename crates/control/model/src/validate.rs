@@ -188,7 +188,7 @@ impl InterfaceSpec {
         }
         for (setting, _) in self.settings() {
             if !class.is_created_with(setting) {
-                let why = format!("an interface of kind {} has none of its own", class.noun());
+                let why = format!("an interface of kind {} takes no {setting}", class.noun());
                 let what = format!("{setting} of {}", self.name);
                 return Err(ModelError::invalid(what, why));
             }
@@ -197,7 +197,7 @@ impl InterfaceSpec {
     }
 }
 
-/// Interfaces are created and deleted by requests of their own.
+/// Refuses an object that is an interface: other requests create and delete interfaces.
 fn no_interface(class: &Class) -> Check {
     match class.is_interface() {
         false => Ok(()),
@@ -210,14 +210,8 @@ fn no_interface(class: &Class) -> Check {
 
 impl Route {
     fn validate(&self) -> Check {
-        if self.paths.len() > limits::PATHS {
-            let what = format!("number of paths of {}", self.prefix);
-            return Err(ModelError::limit(
-                what,
-                self.paths.len() as u64,
-                limits::PATHS as u64,
-            ));
-        }
+        let what = || format!("number of paths of {}", self.prefix);
+        few_paths(&self.paths, what)?;
         within("count", self.count, limits::ROUTE_COUNT)?;
         if self.prefix.step(self.count.saturating_sub(1)).is_none() {
             let why = format!("{} has fewer prefixes behind it", self.prefix);
@@ -270,6 +264,15 @@ impl Path {
     }
 }
 
+/// Checks that a route has no more paths than it may have.
+fn few_paths(paths: &[Path], what: impl FnOnce() -> String) -> Check {
+    if paths.len() > limits::PATHS {
+        let (asked, limit) = (paths.len() as u64, limits::PATHS as u64);
+        return Err(ModelError::limit(what(), asked, limit));
+    }
+    Ok(())
+}
+
 impl RouteBatch {
     fn validate(&self) -> Check {
         for (number, paths) in self.sets.iter().enumerate() {
@@ -278,10 +281,7 @@ impl RouteBatch {
                 let why = "it has no path: give a path, or list the prefixes in `gone`";
                 return Err(ModelError::invalid(what(), why));
             }
-            if paths.len() > limits::PATHS {
-                let (asked, limit) = (paths.len() as u64, limits::PATHS as u64);
-                return Err(ModelError::limit(what(), asked, limit));
-            }
+            few_paths(paths, || format!("number of paths of set {number}"))?;
             let mut each = paths.iter();
             each.try_for_each(|path| path.validate(Some(self.family)))?;
         }

@@ -79,7 +79,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         reads.push(quote! { #field: instance.field::<#ty>(#at)? });
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
-    let usual = usual(ident, named.named.iter())?;
+    let usual = usual(ident, class.interface.is_some(), named.named.iter())?;
     let definition = class_definition(ident, &class, name, &text, &definitions);
     Ok(quote! {
         #usual
@@ -160,8 +160,13 @@ fn class_definition(
     }
 }
 
-/// `Default`, where every field has a default.
-fn usual<'f>(ident: &Ident, fields: impl Iterator<Item = &'f Field>) -> Result<TokenStream> {
+/// `Default`, where every field has a default. A kind of interfaces always has it: what must be given is empty there, so that
+/// code that fills it in repeats no default.
+fn usual<'f>(
+    ident: &Ident,
+    is_interface: bool,
+    fields: impl Iterator<Item = &'f Field>,
+) -> Result<TokenStream> {
     let mut all = Vec::new();
     for field in fields {
         let (name, ty, of) = (&field.ident, &field.ty, of_field(&field.attrs)?);
@@ -175,7 +180,7 @@ fn usual<'f>(ident: &Ident, fields: impl Iterator<Item = &'f Field>) -> Result<T
         };
         all.push(match of.default {
             Some(default) => quote! { #name: { let it: #ty = #default; it } },
-            None if of.derived.is_some() || empty(ty) && !of.key && of.least.is_none() => {
+            None if is_interface || empty(ty) && !of.key && of.least.is_none() => {
                 quote! { #name: ::core::default::Default::default() }
             }
             None => return Ok(TokenStream::new()),

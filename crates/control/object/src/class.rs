@@ -209,6 +209,18 @@ impl FieldDef {
             None => format!("{doc}: {takes}{unit}"),
         }
     }
+
+    /// The same for a file, which has true and false where a command has on and off.
+    pub fn file_help(&self) -> String {
+        let doc = self.doc.trim_end_matches('.');
+        match (&self.kind, &self.default) {
+            (Kind::Bool, Some(Value::Bool(default))) => {
+                format!("{doc}: true or false (default {default})")
+            }
+            (Kind::Bool, _) => format!("{doc}: true or false"),
+            _ => self.help(),
+        }
+    }
 }
 
 /// How a sentence names the name of an object of a class.

@@ -146,6 +146,8 @@ impl Kind {
                 let all: Result<Vec<Value>, String> = all.iter().map(|v| inner.check(v)).collect();
                 all.map(|all| Value::List(all.into()))
             }
+            // JSON and files have values of their own for on and off.
+            (Kind::Bool, _) => Err(format!("must be true or false, not '{value}'")),
             _ => self.refuse(&value.to_string()),
         }
     }

@@ -32,6 +32,7 @@ use crate::{DefinitionError, FieldError};
 /// - `once`: a command that creates an object that is there is refused.
 /// - `interface = "lamp"`: each object is an interface of this kind, its only key the name, see
 ///   [`crate::ClassDef::interface`]. Its fields are keys of `[[interface]]`, or in a table there: `file = "interface.lamp"`.
+///   `Default` leaves fields empty that must be given.
 /// - `references = path`: a function `fn(&Self, &mut dyn FnMut(Reference, Value))` that tells references which follow from
 ///   fields, where no field has them as its value.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.

@@ -40,19 +40,6 @@ pub struct HostInterface {
 }
 
 impl HostInterface {
-    /// An interface on one of the kernel, with all defaults.
-    pub fn on(host: impl Into<String>) -> Self {
-        HostInterface {
-            name: String::new(),
-            host: host.into(),
-            namespace: None,
-            queues: 1,
-            ring: 1024,
-            offload: true,
-            wait: false,
-        }
-    }
-
     fn usual_name(&self) -> String {
         format!("host-{}", self.host)
     }

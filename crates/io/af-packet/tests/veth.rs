@@ -16,7 +16,7 @@ fn daemon() -> Daemon {
 fn on(host: &str) -> InterfaceKind {
     InterfaceKind::of(&HostInterface {
         host: host.into(),
-        ..HostInterface::on("")
+        ..HostInterface::default()
     })
     .unwrap()
 }
@@ -190,7 +190,7 @@ fn several_queues_share_the_flows() {
             queues: 4,
             ring: 128,
             offload: false,
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap();
         daemon.create(name, kind, None);
@@ -215,7 +215,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         let kind = InterfaceKind::of(&HostInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap();
         let spec = volley_model::InterfaceSpec {
@@ -257,7 +257,7 @@ fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
             queues: 2,
             ring: 128,
             wait: true,
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap()
     };
@@ -326,7 +326,7 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
         let kind = InterfaceKind::of(&HostInterface {
             host: host.clone(),
             offload: false,
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap();
         daemon.create(name, kind, None);

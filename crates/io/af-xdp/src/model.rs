@@ -64,20 +64,6 @@ pub enum XdpCopy {
 }
 
 impl XdpInterface {
-    /// An interface on one of the kernel, with all defaults.
-    pub fn on(host: impl Into<String>) -> Self {
-        XdpInterface {
-            name: String::new(),
-            host: host.into(),
-            namespace: None,
-            queues: None,
-            ring: 1024,
-            mode: XdpMode::Auto,
-            copy: XdpCopy::Auto,
-            wait: false,
-        }
-    }
-
     fn usual_name(&self) -> String {
         self.host.clone()
     }

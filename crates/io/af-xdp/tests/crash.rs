@@ -27,12 +27,12 @@ fn victim(arguments: &str) -> ! {
     .unwrap();
     let packet = InterfaceKind::of(&HostInterface {
         host: names[1].into(),
-        ..HostInterface::on("")
+        ..HostInterface::default()
     })
     .unwrap();
     let xdp = InterfaceKind::of(&XdpInterface {
         host: names[2].into(),
-        ..XdpInterface::on("")
+        ..XdpInterface::default()
     })
     .unwrap();
     for (name, kind) in [("a", tap), ("b", packet), ("c", xdp)] {

@@ -19,12 +19,12 @@ fn end(bed: &Testbed, at: usize, kind: &str) -> InterfaceKind {
         .unwrap(),
         "packet" => InterfaceKind::of(&HostInterface {
             host: host(),
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap(),
         _ => InterfaceKind::of(&XdpInterface {
             host: host(),
-            ..XdpInterface::on("")
+            ..XdpInterface::default()
         })
         .unwrap(),
     }

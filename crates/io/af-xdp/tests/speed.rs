@@ -73,14 +73,14 @@ fn kind(between: Between, host: &str, bed: &Testbed, at: usize) -> InterfaceKind
             host: host.clone(),
             mode,
             queues: Some(1),
-            ..XdpInterface::on("")
+            ..XdpInterface::default()
         })
         .unwrap()
     };
     match between {
         Between::AfPacket | Between::Bridge => InterfaceKind::of(&HostInterface {
             host,
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap(),
         Between::Tap => InterfaceKind::of(&TapInterface {
@@ -166,7 +166,7 @@ fn packets(bed: &Testbed, size: usize) -> [f64; 2] {
             host: "e".into(),
             namespace: Some(bed.name(0).into()),
             ring: 64,
-            ..HostInterface::on("")
+            ..HostInterface::default()
         })
         .unwrap(),
         None,

@@ -15,7 +15,7 @@ fn daemon() -> Daemon {
 fn on(host: &str) -> InterfaceKind {
     InterfaceKind::of(&XdpInterface {
         host: host.into(),
-        ..XdpInterface::on("")
+        ..XdpInterface::default()
     })
     .unwrap()
 }
@@ -127,7 +127,7 @@ fn the_program_is_gone_when_the_interface_is() {
         let kind = InterfaceKind::of(&XdpInterface {
             host: host.clone(),
             mode,
-            ..XdpInterface::on("")
+            ..XdpInterface::default()
         })
         .unwrap();
         assert!(!program(&host));
@@ -212,7 +212,7 @@ fn several_queues_share_the_flows() {
             queues: Some(2),
             ring: 128,
             mode: XdpMode::Generic,
-            ..XdpInterface::on("")
+            ..XdpInterface::default()
         })
         .unwrap();
         daemon.create(name, kind, None);
@@ -237,7 +237,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         let kind = InterfaceKind::of(&XdpInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
-            ..XdpInterface::on("")
+            ..XdpInterface::default()
         })
         .unwrap();
         let spec = volley_model::InterfaceSpec {

@@ -204,19 +204,6 @@ impl Display for VirtualDevice {
 }
 
 impl DpdkInterface {
-    /// An interface on a virtual device, with all defaults.
-    pub fn on(vdev: impl Into<String>) -> Self {
-        DpdkInterface {
-            name: String::new(),
-            dev: None,
-            vdev: Some(VirtualDevice(vdev.into())),
-            queues: 1,
-            rx_desc: 1024,
-            tx_desc: 1024,
-            offload: true,
-        }
-    }
-
     fn check(&self) -> Result<(), FieldError> {
         let wrong = |field, why: &str| {
             let why = why.to_owned();
@@ -287,7 +274,10 @@ mod tests {
         for bad in ["", "null0", "net_null0 --foo", "crypto_null0"] {
             assert!(vdev(bad).is_err(), "{bad}");
         }
-        let mut port = DpdkInterface::on("net_ring0,a=b");
+        let mut port = DpdkInterface {
+            vdev: Some(vdev("net_ring0,a=b").unwrap()),
+            ..DpdkInterface::default()
+        };
         assert_eq!(port.device(), "net_ring0");
         port.dev = Some(pci("02:00.1,x=1").unwrap());
         assert_eq!(port.argument(), "0000:02:00.1,x=1");

@@ -1,7 +1,7 @@
 //! A Volley without DPDK knows the words and says what is missing.
 #![cfg(not(feature = "dpdk"))]
 
-use volley_dpdk::model::{DpdkEal, DpdkInterface};
+use volley_dpdk::model::{DpdkEal, DpdkInterface, VirtualDevice};
 use volley_linux::testbed::Daemon;
 use volley_model::{InterfaceSpec, Request};
 
@@ -10,7 +10,8 @@ fn requests_are_refused_with_the_way_to_get_it() {
     let mut daemon = Daemon::new(1024, None, volley_dpdk::register);
     let port = DpdkInterface {
         name: "x".into(),
-        ..DpdkInterface::on("net_null0")
+        vdev: Some(VirtualDevice("net_null0".into())),
+        ..DpdkInterface::default()
     };
     let create = Request::InterfaceCreate(InterfaceSpec::of(&port).unwrap());
     for (request, part) in [

@@ -9,8 +9,8 @@ use support::*;
 use volley_dpdk::model::{DpdkInterface, PciDevice};
 use volley_iface::{MacAddress, Mtu, Promiscuous, ReceiveMode};
 use volley_linux::testbed::Daemon;
-use volley_memif::model::Memif;
-use volley_model::{InterfaceKind, MemifRole, Request, RxMode};
+use volley_memif::model::{Memif, MemifRole};
+use volley_model::{InterfaceKind, Request, RxMode};
 
 /// A port that plays `frames`, and the name of the file that another port records into.
 fn player(folder: &Path, frames: &[Vec<u8>]) -> (String, String) {

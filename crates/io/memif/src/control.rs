@@ -5,7 +5,7 @@
 
 use crate::MemifInput;
 use crate::link::ConnectionRings;
-use crate::model::Memif;
+use crate::model::{Memif, MemifRole};
 use crate::node::memif_input::{Assigned, Inbox};
 use crate::node::memif_tx::{Connected, MemifTx};
 use crate::session::{Joined, Joining, Offer, Served, Serving, hello};
@@ -20,7 +20,7 @@ use tracing::{info, warn};
 use volley_graph::{Activation, Source};
 use volley_iface::driver::{DriverHost, NewInterface};
 use volley_iface::{IfIdx, Link as State};
-use volley_model::{AdminState, Applied, InterfaceSpec, MemifRole, ModelError, ObjectKind};
+use volley_model::{AdminState, Applied, InterfaceSpec, ModelError, ObjectKind};
 use volley_shm::Account;
 use volley_tables::qsbr::Publisher;
 

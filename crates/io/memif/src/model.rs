@@ -1,9 +1,10 @@
 //! The objects of this crate: memif interfaces, and sockets that they meet at.
 
 use crate::show::ShowMemif;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
-use volley_model::MemifRole;
-use volley_object::{Class, DefinitionError, FieldError, Object, Query};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
 
 /// Longest filename of a socket, in bytes.
 const FILENAME: usize = 107;
@@ -41,6 +42,17 @@ impl MemifSocket {
             _ => Ok(()),
         }
     }
+}
+
+/// Which side of a connection an interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, JsonSchema, Choice)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemifRole {
+    /// Be the side that listens at the socket (server).
+    #[default]
+    Master,
+    /// Be the side that connects and owns the shared memory (client).
+    Slave,
 }
 
 /// Longest secret, in bytes.

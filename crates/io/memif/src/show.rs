@@ -1,8 +1,8 @@
 //! `show memif`: the query, its reply, and its text.
 
+use crate::model::MemifRole;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_model::MemifRole;
 use volley_object::Query;
 use volley_show::table;
 
@@ -47,11 +47,11 @@ pub struct MemifRow {
     pub role: MemifRole,
     /// Whether a peer is connected.
     pub connected: bool,
-    /// Who; empty when nobody is.
+    /// Name of the peer; empty without a connection.
     pub peer: String,
-    /// Why nobody is, when nobody is.
+    /// Why there is no connection; empty with one.
     pub reason: String,
-    /// Whether a secret is asked for.
+    /// Whether a connection needs the secret.
     pub has_secret: bool,
     /// Connections so far.
     pub connections: u64,

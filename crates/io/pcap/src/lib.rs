@@ -21,7 +21,9 @@ pub use interface::PcapHandler;
 pub use model::classes;
 pub use node::capture_tx::CaptureTx;
 pub use node::pcap_input::PcapInput;
-pub use trace::{Filter, MonitorPart, MonitorSession, PcapTraceReply, ShowPcapTrace, TraceHandler};
+pub use trace::{
+    Filter, MonitorPart, MonitorSession, PcapTraceReply, ShowPcapTrace, TraceHandler, ended_early,
+};
 
 use std::cell::RefCell;
 use std::rc::Rc;

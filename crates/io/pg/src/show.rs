@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use volley_object::{DefinitionError, Query};
+use volley_pcap::ended_early;
 use volley_show::{or_dash, table};
 
 /// Streams.
@@ -100,15 +101,8 @@ fn text(r: &PacketGeneratorReply) -> String {
             c.interface,
             c.file,
             c.packets,
-            ended_early(&c.fault)
+            ended_early(c.fault.as_deref())
         );
     }
     out
-}
-
-fn ended_early(fault: &Option<String>) -> String {
-    let why = fault.as_ref();
-    why.map_or_else(String::new, |why| {
-        format!("; the capture ended early: {why}")
-    })
 }

@@ -439,8 +439,8 @@ fn listen(spec: &VirtioUser) -> Result<Listener, ModelError> {
 
 fn waiting(spec: &VirtioUser) -> &'static str {
     match spec.role {
-        SocketRole::Server => "nobody has connected to its socket",
-        SocketRole::Client => "nobody answers at its socket",
+        SocketRole::Server => "no peer has connected to its socket",
+        SocketRole::Client => "no peer answers at its socket",
     }
 }
 

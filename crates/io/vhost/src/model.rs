@@ -122,8 +122,7 @@ impl From<VhostUser> for VirtioUser {
             gso: it.gso,
             packed: it.packed,
             event_idx: it.event_idx,
-            queues: 1,
-            ring: 512,
+            ..VirtioUser::default()
         }
     }
 }

@@ -202,7 +202,7 @@ fn peers_come_and_go_and_leave_nothing_behind() {
         bench.send("drv", (0..50).map(|i| frame(64, i)));
         bench.delete(&name);
         assert!(bench.until(5, |b| !b.is_up("drv")));
-        assert_eq!(bench.reason("drv"), "nobody has connected to its socket");
+        assert_eq!(bench.reason("drv"), "no peer has connected to its socket");
         bench.got();
         bench.until(1, |_| true);
         let now = resources();

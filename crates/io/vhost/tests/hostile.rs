@@ -475,7 +475,7 @@ proptest! {
         for act in &acts {
             perform(act, &link, &ram, &mut scene.bench);
             scene.bench.step();
-            if scene.bench.show("x").state.starts_with("nobody") {
+            if scene.bench.show("x").state.starts_with("no peer") {
                 link = scene.meet();
             }
         }
@@ -702,7 +702,7 @@ fn nothing_leaks() {
         scene.bench.step();
         drop((link, memory));
         assert!(scene.bench.until(5, |b| !b.is_up("x")
-            && b.show("x").state.starts_with("nobody")));
+            && b.show("x").state.starts_with("no peer")));
         let now = resources();
         assert_eq!(*before.get_or_insert(now), now, "round {round}");
     }

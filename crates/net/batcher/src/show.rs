@@ -127,11 +127,11 @@ pub struct PathHeaderRow {
 /// A path that was learned.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PathLearnedRow {
-    /// Its headers, and the fields it is told apart by.
+    /// Headers of the path, and the fields that distinguish it.
     pub path: String,
     /// Its queue.
     pub queue: u32,
-    /// Its share of the packets looked at, in percent, lately.
+    /// Share of the path in the latest sampled packets, in percent.
     pub percent: f64,
 }
 

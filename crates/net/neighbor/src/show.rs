@@ -64,7 +64,7 @@ pub struct AddressRow {
 pub enum AddressState {
     /// It is used.
     Preferred,
-    /// Its link is being asked whether somebody has it.
+    /// Duplicate address detection is not over (RFC 4862, 5.4).
     Tentative,
     /// Another station has it: it is not used.
     Duplicate,
@@ -120,13 +120,13 @@ pub struct AutoconfRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoconfState {
-    /// The interface is down, uses the addresses of another, or leads to nobody.
+    /// The interface is down, uses the addresses of another one, or has no link with routers.
     Down,
     /// Another station has its link-local address: nothing is taken.
     Disabled,
-    /// Routers are being asked for.
+    /// Router solicitations are being sent.
     Soliciting,
-    /// Nobody answered: advertisements that come later are taken.
+    /// No router answered: advertisements that come later are taken.
     Unanswered,
     /// A router was heard.
     Heard,
@@ -270,7 +270,7 @@ fn autoconf(row: &AutoconfRow) -> String {
         AutoconfState::Down => "down",
         AutoconfState::Disabled => "disabled: another station has the link-local address",
         AutoconfState::Soliciting => "soliciting",
-        AutoconfState::Unanswered => "nobody answered",
+        AutoconfState::Unanswered => "no router answered",
         AutoconfState::Heard => "a router was heard",
     };
     let mode = if row.default_route {

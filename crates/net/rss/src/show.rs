@@ -29,7 +29,7 @@ pub struct RssReply {
 pub enum RssState {
     /// They are spread.
     Spread,
-    /// They stay where they are received: nothing is too hot, or there is nobody to give them to.
+    /// They stay where they are received: no bucket is too hot, or no other worker can take one.
     #[default]
     Waits,
     /// They stay where they are received: several queues spread them already.

@@ -7,11 +7,10 @@ use volley_fib::{Address, InterfaceTable, IpTable, StaticNeighbor};
 use volley_iface::{ArcFeature, MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
-use volley_memif::model::{Memif, MemifSocket};
+use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_model::{
-    AdminState, Enter, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole, Path,
-    PathTarget, Prefix, Request, Route, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch,
-    VlanTag,
+    AdminState, Enter, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget,
+    Prefix, Request, Route, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 use volley_object::Object;
 use volley_pcap::model::{Pace, PcapInterface, Repeat};

@@ -5,7 +5,7 @@
 pub mod testpmd;
 
 use std::path::{Path, PathBuf};
-use volley_dpdk::model::DpdkInterface;
+use volley_dpdk::model::{DpdkInterface, VirtualDevice};
 use volley_linux::testbed::Daemon;
 use volley_model::reply::HardwareReply;
 use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request};
@@ -37,7 +37,10 @@ pub fn set(eal: &volley_dpdk::model::DpdkEal) -> Request {
 
 /// A virtual device.
 pub fn vdev(text: impl Into<String>) -> DpdkInterface {
-    DpdkInterface::on(text)
+    DpdkInterface {
+        vdev: Some(VirtualDevice(text.into())),
+        ..DpdkInterface::default()
+    }
 }
 
 /// The request for an interface, down.

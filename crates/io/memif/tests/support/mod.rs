@@ -13,13 +13,13 @@ use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads};
 use volley_iface::{IfCounts, Interfaces, Registry};
 use volley_memif::link::ConnectionRings;
-use volley_memif::model::{Memif, MemifSocket};
+use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_memif::ring::Scratch;
 use volley_memif::session::{Joined, Joining, Offer, Served, Serving, hello};
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{Message, Text};
 use volley_memif::{MemifReply, MemifRow, ShowMemif};
-use volley_model::{AdminState, Handler, InterfaceSpec, MemifRole, ModelError, Request};
+use volley_model::{AdminState, Handler, InterfaceSpec, ModelError, Request};
 use volley_object::Object;
 
 /// A Volley with memif and patches.

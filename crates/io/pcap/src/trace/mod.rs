@@ -12,7 +12,7 @@ mod show;
 pub use control::{Control, TraceHandler};
 pub use filter::Filter;
 pub use monitor::{MonitorPart, MonitorSession};
-pub use show::{PcapTraceReply, ShowPcapTrace};
+pub use show::{PcapTraceReply, ShowPcapTrace, ended_early};
 
 use crate::spool::{CaptureWriter, Note};
 use arc_swap::ArcSwapOption;

@@ -32,13 +32,17 @@ fn text(r: &PcapTraceReply) -> String {
     let Some(spec) = &r.spec else {
         return "no capture was started\n".to_string();
     };
-    let ended_early = match &r.fault {
-        Some(why) => format!("; the capture ended early: {why}"),
-        None => String::new(),
-    };
+    let ended_early = ended_early(r.fault.as_deref());
     let state = if r.active { "running" } else { "stopped" };
     format!(
         "{spec}\n  {state}, {} packets written, {} lost{ended_early}\n",
         r.packets, r.lost
     )
+}
+
+/// What is said of a capture that a fault ended.
+pub fn ended_early(fault: Option<&str>) -> String {
+    fault.map_or_else(String::new, |why| {
+        format!("; the capture ended early: {why}")
+    })
 }

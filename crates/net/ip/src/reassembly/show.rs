@@ -96,13 +96,6 @@ pub struct VirtualReassemblyRow {
     pub fragments_dropped: u64,
 }
 
-fn name(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "IPv4",
-        Family::V6 => "IPv6",
-    }
-}
-
 /// The limit of buffers that applies, and where it comes from.
 fn buffers(configured: u32, share: u32) -> String {
     if configured <= share {
@@ -112,9 +105,9 @@ fn buffers(configured: u32, share: u32) -> String {
 }
 
 fn text(r: &ReassemblyReply) -> String {
-    let ip = name(r.family);
     let mut out = format!(
-        "{ip} full reassembly, on each worker: at most {} datagrams, {} fragments of one, {} buffers of all; they wait {} s\n\n",
+        "{} full reassembly, on each worker: at most {} datagrams, {} fragments of one, {} buffers of all; they wait {} s\n\n",
+        r.family,
         r.max_reassemblies,
         r.max_reassembly_length,
         buffers(r.max_buffers, r.share),
@@ -136,7 +129,7 @@ fn text(r: &ReassemblyReply) -> String {
 fn virtual_text(r: &VirtualReassemblyReply) -> String {
     let mut out = format!(
         "{} virtual reassembly, on each worker: at most {} datagrams, {} fragments of one and {} buffers of all wait; they wait {} ms\n\n",
-        name(r.family),
+        r.family,
         r.max_reassemblies,
         r.max_reassembly_length,
         buffers(r.max_buffers, r.share),

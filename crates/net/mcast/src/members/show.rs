@@ -26,14 +26,14 @@ pub struct GroupsReply {
     pub interfaces: Vec<GroupsRow>,
 }
 
-/// One interface that asks for groups.
+/// One interface with a group querier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GroupsRow {
     /// The interface.
     pub interface: String,
-    /// How it asks.
+    /// Settings of the querier.
     pub settings: Option<Instance>,
-    /// The router that asks on this link: the one with the lowest address; none = nobody, for the interface is down or has no address.
+    /// Querier of the link, the router with the lowest address; none while the interface is down or has no address.
     pub querier: Option<IpAddr>,
     /// Whether that is this router.
     pub own: bool,
@@ -56,7 +56,7 @@ pub struct GroupRow {
     pub group: IpAddr,
     /// All sources are wanted but those that are named and blocked; else only those that are named.
     pub exclude: bool,
-    /// Milliseconds until it is known that nobody wants all sources.
+    /// Milliseconds until the filter mode becomes INCLUDE (group timer, RFC 3376, 6.2.2; filter timer, RFC 3810, 7.2.2).
     pub expires_ms: Option<u64>,
     /// The version of the oldest host (of IGMP: 1 to 3; of MLD: 1, 2).
     pub version: u8,
@@ -69,13 +69,13 @@ pub struct GroupRow {
 pub struct SourceRow {
     /// The source.
     pub source: IpAddr,
-    /// Milliseconds for which somebody wants it; none = it is blocked.
+    /// Milliseconds until the source has no listener (source timer); none = it is blocked.
     pub expires_ms: Option<u64>,
 }
 
 fn text(r: &GroupsReply) -> String {
     if r.interfaces.is_empty() {
-        return "no interface asks for groups\n".to_owned();
+        return "no interface has a group querier\n".to_owned();
     }
     r.interfaces.iter().map(interface).collect()
 }

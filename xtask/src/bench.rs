@@ -7,6 +7,7 @@ use crate::measure::{self, Bench};
 use std::fmt::Write;
 use std::path::Path;
 
+/// Largest numbers of packets of a vector that the bench measures.
 pub const VECTOR_SIZES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const CURVES: [&str; 3] = ["xc", "ip4", "mix"];
 const PAGE: &str = "docs/bench.md";

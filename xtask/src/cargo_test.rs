@@ -11,7 +11,9 @@ const WIDTH: usize = 400;
 /// A test that failed, with what it printed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failed {
+    /// Name of the test.
     pub name: String,
+    /// What the test printed, by line.
     pub text: Vec<String>,
 }
 
@@ -102,6 +104,7 @@ pub fn tests_run(stdout: &str) -> usize {
         .sum()
 }
 
+/// The number of tests that ran, in words.
 pub fn tests_line(stdout: &str) -> String {
     format!("{} tests", tests_run(stdout))
 }

@@ -14,14 +14,19 @@ const COLORS: [&str; 6] = [
 
 /// A named line through points.
 pub struct Series {
+    /// Name in the legend.
     pub name: String,
+    /// Points (x, y) from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
 /// Texts around the picture.
 pub struct Titles<'a> {
+    /// Title of the chart.
     pub title: &'a str,
+    /// Title of the horizontal axis.
     pub x: &'a str,
+    /// Title of the vertical axis.
     pub y: &'a str,
 }
 

@@ -4,7 +4,7 @@ use crate::ahead::{Ahead, BUILD};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
-use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, show, suite, tidy};
+use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy};
 
 /// How much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub enum Depth {
 }
 
 impl Depth {
+    /// The depth that the flags `--quick` and `--long` select.
     pub fn from_flags(quick: bool, long: bool) -> Self {
         match (quick, long) {
             (true, _) => Self::Quick,
@@ -73,7 +74,7 @@ const STAGES: [(&str, bool, Work); 19] = [
         let long = s.depth == Depth::Long;
         sanitize::fuzz(s.home, s.depth.fuzz_seconds(), long)
     }),
-    ("outside", false, |s| show::outside(s.home)),
+    ("outside", false, |s| outside(s.home)),
     ("fresh-clone", false, |s| fresh::clone(s.home)),
 ];
 
@@ -198,6 +199,24 @@ pub fn dpdk(home: &Home) -> Outcome {
         Ok((0, _) | (_, 0)) => Err("no test of volley-dpdk ran by the names asked for".into()),
         whole => whole.map(|(units, ports)| format!("{} tests", units + ports)),
     })
+}
+
+/// The tests of the crate outside the workspace, which shares the target folder.
+pub fn outside(home: &Home) -> Outcome {
+    let tests = Program::cargo(home)
+        .args([
+            "test",
+            "--offline",
+            "--manifest-path",
+            "tests/outside/Cargo.toml",
+        ])
+        .env("CARGO_TARGET_DIR", &home.target);
+    let done = tests.require();
+    Outcome::of(
+        done.map(|_| {
+            "command line, file, HTTP, OpenAPI, difference, rollback, reference".to_owned()
+        }),
+    )
 }
 
 /// The oracle's own tests. What Volley does against the oracle is a test of apps/volley.

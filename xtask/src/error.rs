@@ -35,15 +35,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// A command line that was not understood.
     pub fn usage(error: pico_args::Error) -> Self {
         Self::Usage(error.to_string())
     }
 
+    /// An error of the file at `path`.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { path, source }
     }
 
+    /// Text of `what` that has another format than expected.
     pub fn format(what: impl Into<String>, reason: impl ToString) -> Self {
         Self::Format {
             what: what.into(),

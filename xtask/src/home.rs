@@ -23,13 +23,14 @@ impl Home {
     }
 
     fn of_manifest(manifest: &Path) -> Result<Self, Error> {
-        let root = manifest.parent().unwrap_or(manifest).to_path_buf();
-        if !root.join("xtask/Cargo.toml").is_file() {
+        let is_checkout = |dir: &&Path| dir.join("xtask/Cargo.toml").is_file();
+        let Some(root) = manifest.ancestors().skip(1).find(is_checkout) else {
             return Err(Error::Usage(format!(
-                "{}: not a checkout of Volley; call `cargo xtask` inside one",
-                root.display()
+                "{}: not in a checkout of Volley; call `cargo xtask` inside one",
+                manifest.display()
             )));
-        }
+        };
+        let root = root.to_path_buf();
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
             Some(dir) => root.join(dir),
             None => root.join("target"),
@@ -69,6 +70,7 @@ impl Home {
         }
     }
 
+    /// Folder of the virtual environment of Python, whether or not it is there.
     pub fn venv(&self) -> PathBuf {
         self.target.join("venv")
     }
@@ -100,6 +102,9 @@ mod tests {
         assert!(Home::of_manifest(&manifest).is_err());
         std::fs::create_dir_all(&manifest).unwrap();
         std::fs::write(manifest.join("Cargo.toml"), "").unwrap();
-        assert_eq!(Home::of_manifest(&manifest).unwrap().root, dir.path());
+        let tool = dir.path().join("dev/show");
+        for manifest in [manifest, tool] {
+            assert_eq!(Home::of_manifest(&manifest).unwrap().root, dir.path());
+        }
     }
 }

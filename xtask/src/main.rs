@@ -3,38 +3,12 @@
 //! Exit code: 0 when nothing failed, 1 when something did, 2 when the command line or the machine is to blame.
 #![forbid(unsafe_code)]
 
-mod ahead;
-mod bench;
-mod budget;
-mod cargo_test;
-mod chart;
-mod ci;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod contended;
-mod deb;
-mod disk;
-mod docs;
-mod error;
-mod fresh;
-mod guest;
-mod home;
-mod install;
-mod measure;
-mod new_node;
-mod paths;
-mod readme;
-mod report;
-mod run;
-mod sanitize;
-mod scaling;
-mod show;
-mod suite;
-mod tidy;
-
-use error::Error;
-use home::Home;
 use pico_args::Arguments;
 use std::process::ExitCode;
+use xtask::command::{exit_code, finish, rest, tool, values};
+use xtask::error::Error;
+use xtask::home::Home;
+use xtask::{bench, budget, ci, deb, docs, guest, install, new_node, readme, report, tidy};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -55,27 +29,26 @@ cargo xtask COMMAND
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
                                            `show router`, `show batcher`, `show workers`, `show operator`, `show hostile`,
-                                           `show speed`
+                                           `show speed`, `show objects`, `show house`
 ";
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_env();
-    match dispatch(&mut arguments) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("xtask: {error}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(Home::find().and_then(|home| dispatch(&home, &mut arguments)))
 }
 
-fn dispatch(arguments: &mut Arguments) -> Result<u8, Error> {
-    let home = Home::find()?;
+fn dispatch(home: &Home, arguments: &mut Arguments) -> Result<u8, Error> {
     let command = arguments.subcommand().map_err(Error::usage)?;
-    match command.as_deref() {
+    let word = command.as_deref().unwrap_or_default();
+    match word {
         // The only one with a status that is not ours to choose, and with words that are not ours to understand.
-        Some("guest") => guest::command(&home, rest(arguments)),
-        other => chore(&home, other, arguments).map(|fine| u8::from(!fine)),
+        "guest" => guest::command(home, rest(arguments)),
+        "show" => tool(home, "house-show", &rest(arguments)),
+        "contended" | "path-curves" | "scaling" => {
+            let words = [vec![word.into()], rest(arguments)].concat();
+            tool(home, "house-experiments", &words)
+        }
+        _ => chore(home, command.as_deref(), arguments).map(|fine| u8::from(!fine)),
     }
 }
 
@@ -84,7 +57,7 @@ fn chore(home: &Home, command: Option<&str>, arguments: &mut Arguments) -> Resul
         Some("ci") => {
             let depth =
                 ci::Depth::from_flags(arguments.contains("--quick"), arguments.contains("--long"));
-            let only = words(arguments, "--only")?;
+            let only = values(arguments, "--only")?;
             finish(arguments)?;
             Ok(ci::run(home, depth, &only))
         }
@@ -108,9 +81,6 @@ fn chore(home: &Home, command: Option<&str>, arguments: &mut Arguments) -> Resul
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("budget", budget::run(home, update)))
         }
-        Some("path-curves") => alone(arguments, "path-curves", || paths::curves(home)),
-        Some("scaling") => alone(arguments, "scaling", || scaling::run(home)),
-        Some("contended") => contended_lines(home, arguments),
         Some("docs") => {
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("docs", docs::run(home, update)))
@@ -129,68 +99,12 @@ fn chore(home: &Home, command: Option<&str>, arguments: &mut Arguments) -> Resul
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("readme", readme::run(home, update)))
         }
-        Some("show") => {
-            let long = arguments.contains("--long");
-            let only = words(arguments, "--only")?;
-            let name: String = arguments.free_from_str().map_err(Error::usage)?;
-            finish(arguments)?;
-            show::run(home, &name, long, &only)
-        }
         Some("help") | None => {
             print!("{HELP}");
             Ok(true)
         }
         Some(other) => Err(Error::Usage(format!(
             "there is no command `{other}`; `cargo xtask help` lists them"
-        ))),
-    }
-}
-
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn contended_lines(home: &Home, arguments: &mut Arguments) -> Result<bool, Error> {
-    let options = contended::Options {
-        only: words(arguments, "--only")?,
-        steps: arguments
-            .opt_value_from_str("--steps")
-            .map_err(Error::usage)?,
-        binary: arguments
-            .opt_value_from_str("--binary")
-            .map_err(Error::usage)?,
-        update: arguments.contains("--update"),
-    };
-    alone(arguments, "contended", || contended::run(home, &options))
-}
-
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-fn contended_lines(_: &Home, _: &mut Arguments) -> Result<bool, Error> {
-    let why = "instructions are taken apart for x86-64 Linux only";
-    Ok(report::single("contended", report::Skip(why.into())))
-}
-
-/// A command without arguments.
-fn alone(
-    arguments: &mut Arguments,
-    name: &str,
-    run: impl FnOnce() -> report::Outcome,
-) -> Result<bool, Error> {
-    finish(arguments).map(|()| report::single(name, run()))
-}
-
-fn words(arguments: &mut Arguments, flag: &'static str) -> Result<Vec<String>, Error> {
-    arguments.values_from_str(flag).map_err(Error::usage)
-}
-
-fn rest(arguments: &mut Arguments) -> Vec<std::ffi::OsString> {
-    std::mem::replace(arguments, Arguments::from_vec(Vec::new())).finish()
-}
-
-/// What is left on the command line was not understood.
-fn finish(arguments: &mut Arguments) -> Result<(), Error> {
-    match rest(arguments).first() {
-        None => Ok(()),
-        Some(word) => Err(Error::Usage(format!(
-            "`{}` was not understood; see `cargo xtask help`",
-            word.to_string_lossy()
         ))),
     }
 }

@@ -8,24 +8,36 @@ use std::collections::BTreeMap;
 /// Lowest, middle and highest of the repetitions.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Spread {
+    /// Smallest figure.
     pub min: f64,
+    /// Median.
     pub median: f64,
+    /// Largest figure.
     pub max: f64,
 }
 
 /// One run of `volley bench --scenario ... --json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Bench {
+    /// Name of the scenario.
     pub scenario: String,
+    /// How destinations are drawn.
     pub destinations: String,
     /// Prefixes in the table.
     pub prefixes: u64,
+    /// Most packets of a vector.
     pub vector_size: u32,
+    /// Instruction-set level.
     pub isa: String,
+    /// `graph`, or `rtc` for packet by packet.
     pub style: String,
+    /// Packets of all repetitions.
     pub packets: u64,
+    /// Seconds of one repetition.
     pub seconds: f64,
+    /// Million packets per second.
     pub mpps: Spread,
+    /// TSC cycles per packet in the graph, behind the source.
     pub cycles_per_packet: Spread,
     /// With the time in which somebody else used the core's units.
     pub cycles_per_packet_disturbed: Spread,
@@ -33,18 +45,24 @@ pub struct Bench {
     pub undisturbed: f64,
     /// How fast the core ran: core cycles per TSC cycle.
     pub core_cycles_per_tsc: Spread,
+    /// The cost of each node.
     #[serde(default)]
     pub nodes: Vec<NodeCost>,
     /// With the source and what rounds cost beside nodes.
     pub together_cycles_per_packet: Spread,
     /// All sources, those without packets too.
     pub source_cycles_per_packet: Spread,
+    /// TSC cycles per packet of the main loop itself.
     pub loop_cycles_per_packet: f64,
+    /// TSC cycles per round of the main loop itself.
     pub loop_cycles_per_round: Spread,
+    /// Bytes of the longest-prefix-match table.
     #[serde(default)]
     pub lpm_bytes: Option<u64>,
+    /// Seconds that the routing table took to load.
     #[serde(default)]
     pub table_load_seconds: Option<f64>,
+    /// Dropped packets by reason.
     #[serde(default)]
     pub drops: BTreeMap<String, u64>,
     /// True only after a sample of outputs was checked against a plain model.
@@ -54,23 +72,35 @@ pub struct Bench {
 /// What one node costs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct NodeCost {
+    /// Name of the node.
     pub name: String,
+    /// Calls.
     pub calls: u64,
+    /// Packets.
     pub vectors: u64,
+    /// TSC cycles per packet.
     pub cycles_per_packet: f64,
+    /// Packets per call.
     pub vectors_per_call: f64,
 }
 
 /// One run of `volley bench lpm --json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct LpmBench {
+    /// Prefixes of the table.
     pub prefixes: u64,
+    /// Bytes of the table.
     pub bytes: u64,
+    /// Seconds that the table took to build.
     pub build_seconds: f64,
+    /// TSC cycles per lookup, many at a time.
     pub batched_cycles_per_lookup: Spread,
+    /// Lookups per second, many at a time.
     pub batched_lookups_per_second: f64,
+    /// TSC cycles per lookup, one at a time.
     #[serde(default)]
     pub single_cycles_per_lookup: Option<Spread>,
+    /// Routes changed per second.
     #[serde(default)]
     pub updates_per_second: Option<f64>,
     /// Every lookup of the sample agreed with the linear reference.
@@ -118,10 +148,12 @@ pub fn bench(home: &Home, args: &[&str], seconds: u64) -> Result<Bench, String> 
     }
 }
 
+/// Tests, and a sample of the output of `volley bench`.
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
+    /// Output of `volley bench --json`.
     pub const SAMPLE: &str = r#"loading...
         {"scenario":"ip4","destinations":"uniform","prefixes":1042325,"vector_size":256,"isa":"x86-64-v3","style":"graph",
          "packets":1000,"seconds":1.0,"mpps":{"min":50.0,"median":55.5,"max":60.0},

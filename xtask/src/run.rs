@@ -15,8 +15,11 @@ pub struct Output {
     pub ok: bool,
     /// `exit code 1`, `signal 11`, `no end after 60 s`.
     pub ending: String,
+    /// Standard output.
     pub stdout: String,
+    /// Standard error.
     pub stderr: String,
+    /// Time from start to end.
     pub took: Duration,
 }
 
@@ -28,6 +31,7 @@ pub struct Program {
 }
 
 impl Program {
+    /// A program that runs in the checkout's folder, for at most half an hour.
     pub fn new(home: &Home, program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program.as_ref());
         command.current_dir(&home.root).stdin(Stdio::null());
@@ -38,6 +42,7 @@ impl Program {
         }
     }
 
+    /// Cargo.
     pub fn cargo(home: &Home) -> Self {
         Self::new(
             home,
@@ -47,21 +52,25 @@ impl Program {
         .env("CARGO_INCREMENTAL", "0")
     }
 
+    /// Adds one argument.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.command.arg(arg.as_ref());
         self.text = format!("{} {}", self.text, arg.as_ref().to_string_lossy());
         self
     }
 
+    /// Adds arguments.
     pub fn args<T: AsRef<OsStr>>(self, args: impl IntoIterator<Item = T>) -> Self {
         args.into_iter().fold(self, Self::arg)
     }
 
+    /// Sets a variable of the environment.
     pub fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(key, value);
         self
     }
 
+    /// Sets the folder that the program runs in.
     pub fn dir(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
         self

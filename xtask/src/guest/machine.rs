@@ -24,6 +24,7 @@ const FILES: &str = "local,path=/,mount_tag=host,security_model=none,readonly=on
 pub enum Ending {
     /// The program ended, with this status (128 and the signal's number, as a shell has it).
     Exit {
+        /// Its exit status.
         status: u8,
         /// Seconds of the guest's clock before it was started.
         boot: f64,

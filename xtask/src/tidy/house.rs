@@ -14,6 +14,7 @@ pub struct House<'a> {
 }
 
 impl<'a> House<'a> {
+    /// Reads the checkout.
     pub fn read(home: &'a Home) -> Result<Self, Error> {
         let sources = source::all(home)?;
         Ok(House {
@@ -23,14 +24,17 @@ impl<'a> House<'a> {
         })
     }
 
+    /// The crates whose import circles are too large; an error when there are any.
     pub fn circles(&self) -> Result<String, String> {
         circles::strict(&self.crates)
     }
 
+    /// The order of rooms; an error when one imports a room to its right.
     pub fn arrows(&self) -> Result<String, String> {
         verdict(&rooms::arrows(&self.crates), rooms::summary())
     }
 
+    /// Whether a retired word is in comments and pages; an error when one is.
     pub fn words(&self) -> Result<String, String> {
         let findings = retired::words(self.home, &self.sources);
         let findings = findings.map_err(|error| error.to_string())?;
@@ -40,6 +44,7 @@ impl<'a> House<'a> {
         )
     }
 
+    /// The largest crate, file and function.
     pub fn sizes(&self) -> String {
         sizes::largest(&self.sources)
     }

@@ -20,12 +20,14 @@ const SKIP: [&str; 7] = [
 pub struct Source {
     /// Path in the checkout, with slashes.
     pub path: String,
+    /// Its text.
     pub text: String,
     /// Nothing when the file does not parse (then rustc complains, not tidy).
     pub syntax: Option<syn::File>,
 }
 
 impl Source {
+    /// A file by its path from the checkout's folder and its text.
     pub fn new(path: &str, text: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -34,6 +36,7 @@ impl Source {
         }
     }
 
+    /// A finding in a line of the file.
     pub fn finding(&self, line: usize, text: impl Into<String>) -> Finding {
         Finding {
             path: self.path.clone(),
@@ -42,6 +45,7 @@ impl Source {
         }
     }
 
+    /// The last part of the path.
     pub fn file_name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
@@ -104,6 +108,7 @@ pub fn files(home: &Home) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
+/// The path of a file from the checkout's folder.
 pub fn relative(home: &Home, path: &Path) -> String {
     path.strip_prefix(&home.root)
         .unwrap_or(path)

@@ -6,7 +6,9 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// A token and the line it stands in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// Its text.
     pub text: String,
+    /// Its line, from 1.
     pub line: usize,
 }
 

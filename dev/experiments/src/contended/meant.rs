@@ -1,0 +1,91 @@
+//! What workers share on purpose, each with its reason: the list that `cargo xtask contended` forgives. It holds places in the
+//! code, not addresses: whatever else lies on a line that these touch is not forgiven.
+
+/// A file, and functions in it; all of them when none is named.
+type Source = (&'static str, &'static [&'static str]);
+
+/// One thing that is shared on purpose.
+pub struct Meant {
+    pub name: &'static str,
+    pub why: &'static str,
+    /// Who touches it.
+    pub sources: &'static [Source],
+    /// Who reads what another wrote here knows what that one did before: it synchronises.
+    pub orders: bool,
+}
+
+impl Meant {
+    /// Whether a function, which may have types behind its name, belongs to it; `at` is `file:line`.
+    pub fn has(&self, function: &str, at: &str) -> bool {
+        let name = function.split('<').next().unwrap_or_default();
+        let file = at.rsplit_once(':').map_or(at, |(file, _)| file);
+        let belongs = |(in_file, names): &Source| {
+            file == *in_file && (names.is_empty() || names.contains(&name))
+        };
+        self.sources.iter().any(belongs)
+    }
+}
+
+pub const MEANT: [Meant; 4] = [
+    Meant {
+        name: "handoff rings",
+        why: "indices and places of the rings between two workers, and turns: this is how packets go over, once a frame",
+        sources: &[("crates/base/tables/src/exchange.rs", &[])],
+        orders: true,
+    },
+    Meant {
+        name: "free buffers",
+        why: "the shared list behind the workers' caches, taken from and given to by batches of 64",
+        sources: &[("crates/base/buf/src/ring.rs", &[])],
+        orders: true,
+    },
+    Meant {
+        name: "bells",
+        why: "whether a worker sleeps: it says so itself, and whoever hands something over looks, to wake it",
+        sources: &[
+            (
+                "crates/base/graph/src/queues/wakeup.rs",
+                &["notify", "is_asleep"],
+            ),
+            ("crates/base/graph/src/worker/sleep.rs", &["sleep", "wait"]),
+            ("crates/base/graph/src/queues/channel.rs", &["wake"]),
+        ],
+        orders: false,
+    },
+    Meant {
+        name: "where a worker stands",
+        why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
+        sources: &[(
+            "crates/base/stack-sample/src/lib.rs",
+            &["record", "copy", "on_signal"],
+        )],
+        orders: false,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_list_are_there_and_functions_are_told_apart() {
+        let home = xtask::home::Home::find().unwrap();
+        for (file, names) in MEANT.iter().flat_map(|m| m.sources) {
+            let text = std::fs::read_to_string(home.root.join(file)).unwrap();
+            for name in *names {
+                assert!(text.contains(&format!("fn {name}")), "{file}: {name}");
+            }
+        }
+        let ring = &MEANT[0];
+        assert!(ring.has(
+            "dequeue<volley_graph::queues::handoff::HandoffEntry>",
+            "crates/base/tables/src/exchange.rs:9"
+        ));
+        assert!(!ring.has("dequeue", "crates/base/tables/src/limbo.rs:9"));
+        let one = Meant {
+            sources: &[("a.rs", &["f"])],
+            ..MEANT[0]
+        };
+        assert!(one.has("f<u8>", "a.rs:1") && !one.has("g", "a.rs:1"));
+    }
+}

@@ -1,0 +1,59 @@
+//! The items about what packets and connections take from others: buffers, places of neighbours, places of clients.
+
+use crate::{Item, Work, item};
+
+pub const FRAGMENTS: Item = item(
+    "held-buffers",
+    "3: fragments for the router and in transit, and a scan, hold no more than their shares of the buffers: forwarding goes on",
+    Work::Command(&[
+        "test",
+        "-p",
+        "volley",
+        "--test",
+        "reassembly",
+        "--",
+        "leave_half_of_the_buffers",
+    ]),
+);
+
+pub const SCAN: Item = item(
+    "neighbor-scan",
+    "12: a scan of 300 and of 2,000 unused addresses a second: new neighbours resolve, known ones and other networks at once",
+    Work::Command(&[
+        "test",
+        "-p",
+        "volley",
+        "--test",
+        "neighbors",
+        "--",
+        "a_scan_of_unused_addresses",
+    ]),
+);
+
+pub const TLS: Item = item(
+    "idle-tls",
+    "11: 300 idle connections over TCP, 200 handshakes at once: the unix socket and other sources are served",
+    Work::Command(&[
+        "test",
+        "-p",
+        "volley",
+        "--test",
+        "http",
+        "--",
+        "idle_connections_over_tcp",
+    ]),
+);
+
+pub const ADDRESSES: Item = item(
+    "many-addresses",
+    "10: 4,000 and 16,000 addresses and networks in one transaction, interface up and down: added and removed in about four times the time",
+    Work::Command(&[
+        "test",
+        "-p",
+        "volley",
+        "--test",
+        "addresses",
+        "--",
+        "thousands_of_addresses",
+    ]),
+);

@@ -1,0 +1,129 @@
+//! The items of "Rooms and words".
+
+use super::{Item, Work, item};
+use xtask::home::Home;
+use xtask::report::Outcome;
+use xtask::tidy::{self, House};
+
+/// Names of protocols above Ethernet, in lower case; digits behind them are ignored.
+const ABOVE_ETHERNET: [&str; 13] = [
+    "ip", "ipv", "arp", "nd", "icmp", "icmpv", "igmp", "mld", "tcp", "udp", "dhcp", "mpls", "gre",
+];
+/// A part of an IP address, when a digit follows.
+const PART_OF_ADDRESS: &str = "dst";
+
+/// The crate that is to know none of them.
+const ENGINE: &str = "crates/base/graph/src/";
+
+pub const ITEMS: &[Item] = &[
+    item(
+        "circles",
+        "no import circle of more than three files in a crate, re-exports followed",
+        Work::Look(|home| look(home, |house| house.circles())),
+    ),
+    item(
+        "arrows",
+        "rooms import only rooms to their left",
+        Work::Look(|home| look(home, |house| house.arrows())),
+    ),
+    item(
+        "words",
+        "no retired word in comments and pages",
+        Work::Look(|home| look(home, |house| house.words())),
+    ),
+    item(
+        "sizes",
+        "the largest crate, file and function",
+        Work::Look(|home| look(home, |house| Ok(house.sizes()))),
+    ),
+    item(
+        "engine-knows-no-ip",
+        "code and doc comments of the engine name no protocol above Ethernet",
+        Work::Look(|home| look(home, engine_knows_no_ip)),
+    ),
+];
+
+fn look(home: &Home, judge: fn(&House<'_>) -> Result<String, String>) -> Outcome {
+    let house = tidy::House::read(home).map_err(|error| error.to_string());
+    Outcome::of(house.and_then(|house| judge(&house)))
+}
+
+fn engine_knows_no_ip(house: &House<'_>) -> Result<String, String> {
+    let files: Vec<_> = house.code_below(ENGINE).collect();
+    let mut places = Vec::new();
+    for (path, code) in &files {
+        for (line, text) in code {
+            let known = words(text).into_iter().find(|word| is_above_ethernet(word));
+            if let Some(word) = known {
+                let path = path.trim_start_matches(ENGINE);
+                places.push(format!("{path}:{line} `{word}`"));
+            }
+        }
+    }
+    match places.is_empty() {
+        true => Ok(format!("{} files", files.len())),
+        false => Err(format!("{} places: {}", places.len(), places.join(", "))),
+    }
+}
+
+fn is_above_ethernet(word: &str) -> bool {
+    let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    ABOVE_ETHERNET.contains(&name) || name == PART_OF_ADDRESS && word != name
+}
+
+/// The words of a name or a sentence, in lower case: `Tcp4Header` and `tcp4-header` have `tcp4` and `header`.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in text.chars() {
+        let begins = c.is_uppercase() && !before.is_uppercase();
+        if begins || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    // `IPv4` is one word.
+    for at in 1..words.len() {
+        if words[at - 1] == "ip" && words[at].starts_with('v') {
+            let rest = std::mem::take(&mut words[at]);
+            words[at - 1].push_str(&rest);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn protocols_are_found_in_names_and_sentences() {
+        let found = |text: &str| words(text).iter().any(|word| is_above_ethernet(word));
+        for text in [
+            "Tcp4",
+            "set_udp_port",
+            "\"ip4-input\"",
+            "TCP over IPv6",
+            "Dst1",
+            "ICMPv6",
+        ] {
+            assert!(found(text), "{text}: {:?}", words(text));
+        }
+        for text in [
+            "ethernet-input",
+            "skip",
+            "descriptor",
+            "Strip",
+            "Tx",
+            "mtu",
+            "handle",
+            "find",
+        ] {
+            assert!(!found(text), "{text}: {:?}", words(text));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Items of a list, how they are judged, and what they share in one sitting.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use xtask::home::Home;
+use xtask::measure::{self, Bench, LpmBench};
+use xtask::report::Outcome;
+
+/// One line of the list.
+pub struct Item {
+    /// Short name, for `--only`.
+    pub name: &'static str,
+    /// What the issue wants, in a few words.
+    pub what: &'static str,
+    /// Runs only with `--long`, or when it is named.
+    pub long: bool,
+    pub work: Work,
+}
+
+pub const fn item(name: &'static str, what: &'static str, work: Work) -> Item {
+    Item {
+        name,
+        what,
+        long: false,
+        work,
+    }
+}
+
+pub const fn long(name: &'static str, what: &'static str, work: Work) -> Item {
+    Item {
+        name,
+        what,
+        long: true,
+        work,
+    }
+}
+
+/// How an item is judged.
+pub enum Work {
+    /// TSC cycles per packet of a bench run, at most so many. The arguments may hold `TABLES`.
+    Cycles(&'static str, f64),
+    /// Mpps of the graph over Mpps packet by packet, at least so much.
+    GraphOverRtc(&'static str, f64),
+    /// A command that must succeed; the text that follows says what its tests are about.
+    Command(&'static [&'static str]),
+    /// The same, with these variables in its environment.
+    With(
+        &'static [(&'static str, &'static str)],
+        &'static [&'static str],
+    ),
+    /// A look at the checkout, which needs no program.
+    Look(fn(&Home) -> Outcome),
+    /// Anything else.
+    Call(fn(&Sitting<'_>) -> Outcome),
+}
+
+impl Work {
+    /// Whether it needs no release build: a run of tests builds what it needs by itself.
+    pub fn needs_no_build(&self) -> bool {
+        match self {
+            Work::Command(words) => words.first() == Some(&"test"),
+            other => matches!(other, Work::Look(_)),
+        }
+    }
+}
+
+/// One sitting: what has been measured once is not measured again, so that ratios compare like with like.
+pub struct Sitting<'a> {
+    pub home: &'a Home,
+    pub seconds: u64,
+    benches: RefCell<HashMap<String, Result<Bench, String>>>,
+    lpms: RefCell<HashMap<String, Result<LpmBench, String>>>,
+    tables: String,
+}
+
+impl<'a> Sitting<'a> {
+    pub fn new(home: &'a Home, seconds: u64) -> Self {
+        let tables = xtask::bench::big_tables(home).0.join(" ");
+        Self {
+            home,
+            seconds,
+            benches: RefCell::default(),
+            lpms: RefCell::default(),
+            tables,
+        }
+    }
+
+    /// `volley bench ARGS`, with `TABLES` replaced by the full-size tables.
+    pub fn bench(&self, args: &str) -> Result<Bench, String> {
+        if let Some(known) = self.benches.borrow().get(args) {
+            return known.clone();
+        }
+        let full = format!(
+            "{} --repetitions 5 --seconds {}",
+            args.replace("TABLES", &self.tables),
+            self.seconds
+        );
+        let words: Vec<&str> = full.split_whitespace().collect();
+        let run = measure::bench(self.home, &words, self.seconds);
+        self.benches
+            .borrow_mut()
+            .insert(args.to_owned(), run.clone());
+        run
+    }
+
+    /// `volley bench lpm ARGS`.
+    pub fn lpm(&self, args: &str) -> Result<LpmBench, String> {
+        if let Some(known) = self.lpms.borrow().get(args) {
+            return known.clone();
+        }
+        let words: Vec<&str> = ["bench", "lpm"]
+            .into_iter()
+            .chain(args.split_whitespace())
+            .collect();
+        let run: Result<LpmBench, String> = measure::json(self.home, &words, 300);
+        let run = run.and_then(|run| {
+            if run.verified {
+                Ok(run)
+            } else {
+                Err("lookups do not agree with the reference".into())
+            }
+        });
+        self.lpms.borrow_mut().insert(args.to_owned(), run.clone());
+        run
+    }
+}
+
+/// `figure` against a bar that it must not be above.
+pub fn at_most(figure: f64, bar: f64, unit: &str) -> Result<String, String> {
+    verdict(figure <= bar, format!("{figure:.2} {unit}, at most {bar}"))
+}
+
+/// `figure` against a bar that it must reach.
+pub fn at_least(figure: f64, bar: f64, unit: &str) -> Result<String, String> {
+    verdict(figure >= bar, format!("{figure:.2} {unit}, at least {bar}"))
+}
+
+fn verdict(good: bool, text: String) -> Result<String, String> {
+    if good { Ok(text) } else { Err(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_hold_on_the_right_side() {
+        assert!(at_most(9.0, 9.0, "cycles").is_ok() && at_most(9.01, 9.0, "cycles").is_err());
+        assert!(at_least(1.8, 1.8, "times").is_ok() && at_least(1.79, 1.8, "times").is_err());
+        assert!(
+            at_most(f64::NAN, 9.0, "cycles").is_err() && at_least(f64::NAN, 1.0, "times").is_err()
+        );
+    }
+}

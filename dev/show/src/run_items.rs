@@ -1,0 +1,123 @@
+//! Items that are commands: tests, the demo, a fresh clone.
+
+use super::Sitting;
+use xtask::cargo_test::{tests_line, tests_run};
+use xtask::report::{Fail, Outcome, Pass, Skip};
+use xtask::run::{Output, Program};
+
+/// `cargo WORDS` with more in its environment; when it is a test run, at least one test must have run, and none may have said
+/// that it could not.
+pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str)]) -> Outcome {
+    let is_test = words.first() == Some(&"test");
+    let mut program = Program::cargo(sitting.home).args(words);
+    if is_test {
+        if !words.contains(&"--") {
+            program = program.arg("--");
+        }
+        program = program.arg("--nocapture");
+    }
+    let program = environment
+        .iter()
+        .fold(program, |program, (name, value)| program.env(name, value));
+    match program.require() {
+        Err(reason) => Fail(reason),
+        Ok(output) if is_test && tests_run(&output.stdout) == 0 => {
+            Fail(format!("`cargo {}`: no test ran", words.join(" ")))
+        }
+        Ok(output) if is_test && !skipped(&output).is_empty() => {
+            let (why, all) = (skipped(&output), tests_line(&output.stdout));
+            Skip(format!("{} of {all}: {}", why.len(), why.join("; ")))
+        }
+        Ok(output) => Pass(format!(
+            "{}, cargo {}",
+            tests_line(&output.stdout),
+            words.join(" ")
+        )),
+    }
+}
+
+/// What tests said that they could not do here, and why.
+fn skipped(output: &Output) -> Vec<&str> {
+    let lines = output.stdout.lines().chain(output.stderr.lines());
+    // The name of the test may stand in front.
+    let said = lines.filter_map(|line| Some(line[line.find("SKIP")?..].trim()));
+    let mut all: Vec<&str> = said.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The demo, as the README gives it.
+pub fn demo(sitting: &Sitting<'_>) -> Outcome {
+    match Program::new(sitting.home, sitting.home.volley())
+        .arg("demo")
+        .limit_seconds(60)
+        .require()
+    {
+        Ok(output) => Pass(format!("{:.0} s, under 60", output.took.as_secs_f64())),
+        Err(reason) => Fail(reason),
+    }
+}
+
+pub fn oracle(sitting: &Sitting<'_>) -> Outcome {
+    let run = Program::new(sitting.home, sitting.home.python())
+        .args(["-m", "unittest", "--quiet"])
+        .dir(&sitting.home.root.join("tests/oracle"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .require();
+    Outcome::of(run.map(|_| "tests/oracle".into()))
+}
+
+/// A clone into a new folder, with a build of its own.
+pub fn fresh_clone(sitting: &Sitting<'_>) -> Outcome {
+    let folder = sitting.home.target.join("fresh-clone");
+    // An earlier clone may be there; that there is none is no error.
+    let _ = std::fs::remove_dir_all(&folder);
+    let clone = Program::new(sitting.home, "git")
+        .args(["clone", "--quiet", "."])
+        .arg(&folder)
+        .require();
+    let inside = |program: &str| {
+        let program = Program::new(sitting.home, program)
+            .dir(&folder)
+            .env("CARGO_TARGET_DIR", folder.join("target"));
+        program.env("VOLLEY_SHARED", sitting.home.shared().unwrap_or_default())
+    };
+    let demo = || {
+        inside("cargo")
+            .args(["run", "--release", "--", "demo"])
+            .limit_seconds(900)
+            .require()
+    };
+    let ci = || {
+        let program = inside(".ci/run").env("CI", "true").limit_seconds(2400);
+        let run = program.output().map_err(|error| error.to_string())?;
+        if run.ok {
+            return Ok(run);
+        }
+        let failed = run.stdout.lines().filter(|l| l.starts_with("FAIL"));
+        let failed: Vec<&str> = failed.collect();
+        let why = if failed.is_empty() {
+            run.tail(30)
+        } else {
+            failed.join("; ")
+        };
+        let seconds = run.took.as_secs();
+        Err(format!(
+            "`.ci/run`: {} after {seconds} s: {why}",
+            run.ending
+        ))
+    };
+    let run = clone
+        .and_then(|_| demo())
+        .and_then(|demo| ci().map(|ci| (demo, ci)));
+    let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
+    Outcome::of(run.map(|(demo, ci)| {
+        format!(
+            "demo {:.0} s with its build, tests {:.0} s: {}",
+            demo.took.as_secs_f64(),
+            ci.took.as_secs_f64(),
+            last(&ci.stdout)
+        )
+    }))
+}

@@ -1,0 +1,65 @@
+//! Command lines of the tools: words that are left over, values of repeated flags, the exit code.
+
+use crate::error::Error;
+use crate::home::Home;
+use pico_args::Arguments;
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
+
+/// Runs a tool with its command line. Exit code: 0 when nothing failed, 1 when something did (`Ok(false)`), 2 when the command
+/// line or the machine is to blame.
+pub fn main(run: impl FnOnce(&Home, &mut Arguments) -> Result<bool, Error>) -> ExitCode {
+    let run = || Home::find().and_then(|home| run(&home, &mut Arguments::from_env()));
+    exit_code(run().map(|fine| u8::from(!fine)))
+}
+
+/// The exit code of a tool; an error is printed.
+pub fn exit_code(code: Result<u8, Error>) -> ExitCode {
+    match code {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The values of a flag that may be there more than once.
+pub fn values(arguments: &mut Arguments, flag: &'static str) -> Result<Vec<String>, Error> {
+    arguments.values_from_str(flag).map_err(Error::usage)
+}
+
+/// The words of the command line that are left; none are left after it.
+pub fn rest(arguments: &mut Arguments) -> Vec<OsString> {
+    std::mem::replace(arguments, Arguments::from_vec(Vec::new())).finish()
+}
+
+/// An error when words are left on the command line.
+pub fn finish(arguments: &mut Arguments) -> Result<(), Error> {
+    match rest(arguments).first() {
+        None => Ok(()),
+        Some(word) => Err(Error::Usage(format!(
+            "`{}` was not understood; see `cargo xtask help`",
+            word.to_string_lossy()
+        ))),
+    }
+}
+
+/// Builds and runs a tool of the folder `tools` with the words that are left. Returns its exit code.
+///
+/// # Errors
+/// Cargo cannot be started.
+pub fn tool(home: &Home, package: &str, words: &[OsString]) -> Result<u8, Error> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(&home.root)
+        .args(["run", "--quiet", "--locked", "--package", package, "--"])
+        .args(words)
+        .status()
+        .map_err(|error| Error::Command {
+            command: format!("cargo run --package {package}"),
+            reason: error.to_string(),
+        })?;
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.unwrap_or(2))
+}

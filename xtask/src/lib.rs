@@ -1,0 +1,26 @@
+//! The tools of the house: what `cargo xtask` runs, and what `dev/show` and `dev/experiments` measure with.
+#![forbid(unsafe_code)]
+
+pub mod ahead;
+pub mod bench;
+pub mod budget;
+pub mod cargo_test;
+pub mod chart;
+pub mod ci;
+pub mod command;
+pub mod deb;
+pub mod disk;
+pub mod docs;
+pub mod error;
+pub mod fresh;
+pub mod guest;
+pub mod home;
+pub mod install;
+pub mod measure;
+pub mod new_node;
+pub mod readme;
+pub mod report;
+pub mod run;
+pub mod sanitize;
+pub mod suite;
+pub mod tidy;

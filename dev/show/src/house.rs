@@ -1,6 +1,7 @@
 //! The items of "Rooms and words".
 
-use super::{Item, Work, item};
+use super::{Item, Work, build, item, long};
+use xtask::budget;
 use xtask::home::Home;
 use xtask::report::Outcome;
 use xtask::tidy::{self, House};
@@ -30,6 +31,36 @@ pub const ITEMS: &[Item] = &[
         "words",
         "no retired word in comments and pages",
         Work::Look(|home| look(home, |house| house.words())),
+    ),
+    item(
+        "once",
+        "EtherTypes and IP headers are written in base/wire alone",
+        Work::Look(|home| look(home, |house| house.once())),
+    ),
+    item(
+        "readme",
+        "each claim of the README has a test that shows it",
+        Work::Look(|home| look(home, |house| house.claims())),
+    ),
+    item(
+        "budgets",
+        "instructions per packet against bench/budgets.toml",
+        Work::Call(|sitting| budget::run(sitting.home, false)),
+    ),
+    long(
+        "build-cold",
+        "the README's first command built from nothing",
+        Work::Look(build::cold),
+    ),
+    long(
+        "build-node",
+        "volley built in release after a change of one node file, three times",
+        Work::Look(build::after_a_node),
+    ),
+    long(
+        "ci-quick",
+        "cargo xtask ci --quick in a warm checkout",
+        Work::Look(build::quick),
     ),
     item(
         "sizes",

@@ -3,6 +3,7 @@
 
 mod batcher;
 mod bench_items;
+mod build;
 mod compliance;
 mod control;
 mod dpdk;

@@ -9,6 +9,10 @@ use volley_graph::{
 };
 use volley_iface::{Flag, IfTable};
 use volley_ip::Ip;
+use volley_wire::ethertype;
+
+const IP4: u32 = ethertype::IP4 as u32;
+const IP6: u32 = ethertype::IP6 as u32;
 
 nexts! {
     /// Where bench-rtc sends packets.
@@ -160,10 +164,10 @@ impl Node for Rtc {
                 let mac = u64::from(be32(p, 0)) << 16 | u64::from(be16(p, 4));
                 match be16(p, 12) {
                     _ if mac != table.mac(rx) => None,
-                    0x0800 => valid4(p, len).and_then(|total| {
+                    IP4 => valid4(p, len).and_then(|total| {
                         forward::<V4>(&view4, rx, be32(p, 30), total, p).map(|tx| (tx, total + 14))
                     }),
-                    0x86dd => valid6(p, len).and_then(|total| {
+                    IP6 => valid6(p, len).and_then(|total| {
                         let dst = u128::from_be_bytes(std::array::from_fn(|i| p[38 + i]));
                         forward::<V6>(&view6, rx, dst, total, p).map(|tx| (tx, total + 14))
                     }),

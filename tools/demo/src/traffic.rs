@@ -6,7 +6,11 @@ use super::table::{RouteTable, name, shared};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use volley_pcap::{FileFormat, LinkType, Packet, Writer, WriterOptions, read_packets};
-use volley_reference::{has_timestamp, ones_sum};
+use volley_reference::has_timestamp;
+use volley_wire::ip4::Ip4Header;
+use volley_wire::ip6::Ip6Header;
+use volley_wire::udp::UdpHeader;
+use volley_wire::{Header, IntoBytes, IpProto, ethertype};
 
 /// Different destinations of a uniform stream.
 const DISTINCT: usize = 65_536;
@@ -267,24 +271,18 @@ fn made(
 }
 
 fn frame4(to: &Ipv4Addr, payload: usize) -> Vec<u8> {
-    let mut frame = ethernet(0x0800);
-    let total = (28 + payload) as u16;
-    frame.extend([0x45, 0]);
-    frame.extend(total.to_be_bytes());
-    frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 198, 18, 0, 9]);
-    frame.extend(to.octets());
-    let checksum = !ones_sum(&frame[14..34]);
-    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    let mut frame = ethernet(ethertype::IP4);
+    let from = Ipv4Addr::new(198, 18, 0, 9);
+    let header = Ip4Header::new(from, *to, IpProto::UDP, 64, UdpHeader::LEN + payload);
+    frame.extend(header.as_bytes());
     udp(frame, payload)
 }
 
 fn frame6(to: &Ipv6Addr, payload: usize) -> Vec<u8> {
-    let mut frame = ethernet(0x86dd);
-    frame.extend([0x60, 0, 0, 0]);
-    frame.extend((8 + payload as u16).to_be_bytes());
-    frame.extend([17, 64]);
-    frame.extend((0x2001_0002u128 << 96 | 9).to_be_bytes());
-    frame.extend(to.octets());
+    let mut frame = ethernet(ethertype::IP6);
+    let from = Ipv6Addr::from(0x2001_0002u128 << 96 | 9);
+    let header = Ip6Header::new(from, *to, IpProto::UDP, 64, UdpHeader::LEN + payload);
+    frame.extend(header.as_bytes());
     udp(frame, payload)
 }
 
@@ -296,9 +294,7 @@ fn ethernet(kind: u16) -> Vec<u8> {
 }
 
 fn udp(mut frame: Vec<u8>, payload: usize) -> Vec<u8> {
-    frame.extend([4, 0, 4, 0]);
-    frame.extend((8 + payload as u16).to_be_bytes());
-    frame.extend([0, 0]);
+    frame.extend(UdpHeader::new(1024, 1024, payload).as_bytes());
     frame.resize(frame.len() + payload, 0x5a);
     frame
 }

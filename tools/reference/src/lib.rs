@@ -605,7 +605,7 @@ fn first(faults: &[(bool, &'static str)]) -> Result<(), &'static str> {
 }
 
 /// One's complement sum of the 16-bit words.
-pub fn ones_sum(bytes: &[u8]) -> u16 {
+fn ones_sum(bytes: &[u8]) -> u16 {
     let mut sum: u32 = bytes
         .chunks(2)
         .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)))

@@ -2,7 +2,7 @@
 
 use super::imports::{self, Crate};
 use super::source::{self, Source};
-use super::{Finding, circles, retired, rooms, sizes, tokens};
+use super::{Finding, circles, once, retired, rooms, sizes, supported, tokens};
 use crate::error::Error;
 use crate::home::Home;
 
@@ -41,6 +41,22 @@ impl<'a> House<'a> {
         verdict(
             &findings,
             format!("{} Rust files and the pages", self.sources.len()),
+        )
+    }
+
+    /// Header layouts outside the crate of wire formats; an error when there are any.
+    pub fn once(&self) -> Result<String, String> {
+        let findings: Vec<_> = self.sources.iter().flat_map(once::layouts).collect();
+        verdict(&findings, format!("{} Rust files", self.sources.len()))
+    }
+
+    /// The claims of the README and the tests that show them; an error when one has none.
+    pub fn claims(&self) -> Result<String, String> {
+        let findings = supported::claims(self.home).map_err(|error| error.to_string())?;
+        let rows = supported::rows(self.home).map_err(|error| error.to_string())?;
+        verdict(
+            &findings,
+            format!("{rows} claims, each with a test that exists"),
         )
     }
 

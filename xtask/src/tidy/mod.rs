@@ -7,6 +7,7 @@ mod finding;
 mod house;
 mod imports;
 mod layers;
+mod once;
 mod overflow;
 mod retired;
 mod rooms;
@@ -52,6 +53,7 @@ fn check_file(source: &Source) -> Vec<Finding> {
     findings.extend(words::x86(source));
     findings.extend(words::node_head(source));
     findings.extend(files::opened(source));
+    findings.extend(once::layouts(source));
     findings.extend(imports::unreadable(source));
     findings
 }

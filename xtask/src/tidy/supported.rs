@@ -10,6 +10,18 @@ const README: &str = "README.md";
 const TABLE: &str = "docs/supported.md";
 const SECTION: &str = "## Supported";
 
+/// The number of claims in the table.
+pub fn rows(home: &Home) -> Result<usize, Error> {
+    let table = std::fs::read_to_string(home.root.join(TABLE)).map_err(Error::file(TABLE))?;
+    Ok(claim_rows(&table).count())
+}
+
+/// The lines of the table that are claims, with their numbers from 0.
+fn claim_rows(table: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = table.lines().enumerate();
+    lines.filter(|(_, line)| line.starts_with("| ") && *line != "| claim | test |")
+}
+
 /// Compares the README, the table and the tests of the checkout.
 pub fn claims(home: &Home) -> Result<Vec<Finding>, Error> {
     let read =
@@ -54,13 +66,9 @@ fn sections(readme: &str, table: &str) -> Vec<Finding> {
 
 /// Every row's test; `read` gives the text of a file of the checkout.
 fn tests(table: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
-    let rows = table
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| line.starts_with("| ") && *line != "| claim | test |");
     let judge =
         |(at, line): (usize, &str)| problem(line, &read).map(|text| finding(TABLE, at + 1, text));
-    rows.filter_map(judge).collect()
+    claim_rows(table).filter_map(judge).collect()
 }
 
 fn problem(line: &str, read: impl Fn(&str) -> Option<String>) -> Option<String> {

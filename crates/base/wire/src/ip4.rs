@@ -83,6 +83,15 @@ impl Ip4Header {
         header
     }
 
+    /// The header with options behind it: lengths and checksum are right for them. Their length is a multiple of 4, at most 40.
+    pub fn with_options(mut self, options: &[u8]) -> Ip4Header {
+        let len = options.len().min(40);
+        self.version_ihl = 4 << 4 | ((Self::LEN + len) / 4) as u8;
+        self.total_len = U16::new(self.total_len.get().saturating_add(len as u16));
+        self.fill_checksum(options);
+        self
+    }
+
     /// Sets the checksum over this header and its options.
     pub fn fill_checksum(&mut self, options: &[u8]) {
         self.checksum = U16::ZERO;

@@ -14,7 +14,7 @@
 //! | [`ip6`], [`ip6_ext`], [`icmp6`], [`nd`] | IPv6, extension headers, ICMPv6, neighbour discovery | RFC 8200, 4443, 4861 |
 //! | [`udp`], [`tcp`] | transport headers | RFC 768, 9293 |
 //! | [`checksum`] | Internet checksum, whole and incremental | RFC 1071, 1624 |
-//! | [`addr`], [`prefix`] | MAC addresses, protocol numbers, prefixes and ranges, with their text | |
+//! | [`addr`], [`prefix`], [`ethertype`] | MAC addresses, protocol numbers, prefixes and ranges, with their text | |
 //! | [`dissect`] | a packet's headers as text for people | |
 //! | [`build`] | packets put together for tests and templates | |
 #![no_std]
@@ -31,6 +31,7 @@ pub mod checksum;
 pub mod dissect;
 mod error;
 pub mod eth;
+pub mod ethertype;
 mod header;
 pub mod icmp4;
 pub mod icmp6;

@@ -6,11 +6,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use volley_graph::Packet;
-use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
+use volley_wire::{IpProto, ethertype};
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+const TCP: u8 = IpProto::TCP.0;
+const UDP: u8 = IpProto::UDP.0;
 
 /// Where a layer-4 segment begins, how long it is, its protocol, and the sum of its pseudo header.
 struct Segment {
@@ -66,8 +66,8 @@ pub fn mend(packet: &mut Packet<'_>) {
 fn finish(packet: &mut Packet<'_>) -> Option<()> {
     let first = packet.bytes();
     let segment = match word(first, 12)? {
-        0x0800 => segment4(first)?,
-        0x86dd => segment6(first)?,
+        ethertype::IP4 => segment4(first)?,
+        ethertype::IP6 => segment6(first)?,
         _ => return None,
     };
     let at = segment.start

@@ -3,6 +3,7 @@
 use crate::sys::{IP4, IP6, Outgoing, TCP, UDP};
 use volley_graph::Offload;
 use volley_iface::GsoProtocol;
+use volley_wire::ethertype;
 
 /// Where the checksum stands in a TCP and in a UDP header.
 const TCP_SUM: u16 = 16;
@@ -24,14 +25,14 @@ pub(crate) fn plan(first: &[u8], offload: &Offload) -> Option<Outgoing> {
 
 fn planned(first: &[u8], offload: &Offload) -> Option<Outgoing> {
     let mut l2 = 14;
-    let mut ethertype = be16(first, 12)?;
-    while matches!(ethertype, 0x8100 | 0x88a8 | 0x9100) && l2 < 22 {
-        ethertype = be16(first, l2 + 2)?;
+    let mut kind = be16(first, 12)?;
+    while ethertype::is_tag(kind) && l2 < 22 {
+        kind = be16(first, l2 + 2)?;
         l2 += 4;
     }
-    let (ip, fixed) = match ethertype {
-        0x0800 => (IP4, usize::from(first.get(l2)? & 15) * 4),
-        0x86dd => (IP6, 40),
+    let (ip, fixed) = match kind {
+        ethertype::IP4 => (IP4, usize::from(first.get(l2)? & 15) * 4),
+        ethertype::IP6 => (IP6, 40),
         _ => return None,
     };
     let start = offload

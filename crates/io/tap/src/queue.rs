@@ -11,6 +11,7 @@ use volley_iface::{IfIdx, IfTable};
 use volley_linux::node::{input, transmit};
 use volley_linux::vnet::{self, HEADER};
 use volley_linux::{RxQueue, Status, Taken, TxQueue};
+use volley_wire::ethertype;
 
 /// The longest packet there can be, with its Ethernet header and two tags.
 const LONGEST: usize = 65_535 + 14 + 8;
@@ -179,12 +180,12 @@ impl TapRx {
 
 /// Put an Ethernet header in front of the IP packet in `buffer`.
 fn ethernet(buffer: &mut [u8], addresses: &[u8; 12]) {
-    let kind: [u8; 2] = match buffer[ETHERNET] >> 4 {
-        6 => [0x86, 0xdd],
-        _ => [0x08, 0x00],
+    let kind = match buffer[ETHERNET] >> 4 {
+        6 => ethertype::IP6,
+        _ => ethertype::IP4,
     };
     buffer[..12].copy_from_slice(addresses);
-    buffer[12..ETHERNET].copy_from_slice(&kind);
+    buffer[12..ETHERNET].copy_from_slice(&kind.to_be_bytes());
 }
 
 impl RxQueue for TapRx {

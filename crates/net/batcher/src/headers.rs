@@ -4,6 +4,7 @@
 //! operator's own types ([`PathHeader`]) are rows of the same table.
 
 use crate::model::PathHeader;
+use volley_wire::ethertype;
 
 /// How much longer a header is than its fixed part.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,15 +73,15 @@ const ROW: Row = Row {
 };
 
 const TYPES: Links = &[
-    (0x0800, "ip4"),
-    (0x0806, "arp"),
-    (0x8100, "vlan"),
-    (0x86dd, "ip6"),
-    (0x8847, "mpls"),
-    (0x8848, "mpls"),
-    (0x8864, "pppoe"),
-    (0x88a8, "vlan"),
-    (0x9100, "vlan"),
+    (ethertype::IP4 as u32, "ip4"),
+    (ethertype::ARP as u32, "arp"),
+    (ethertype::VLAN as u32, "vlan"),
+    (ethertype::IP6 as u32, "ip6"),
+    (ethertype::MPLS as u32, "mpls"),
+    (ethertype::MPLS_MCAST as u32, "mpls"),
+    (ethertype::PPPOE as u32, "pppoe"),
+    (ethertype::QINQ as u32, "vlan"),
+    (ethertype::QINQ_OLD as u32, "vlan"),
 ];
 const PROTOCOLS: Links = &[
     (0, "ip6-hop"),
@@ -97,7 +98,11 @@ const PROTOCOLS: Links = &[
     (132, "sctp"),
 ];
 const IP_IN_IP: Links = &[(4, "ip4"), (41, "ip6")];
-const TUNNELLED: Links = &[(0x0800, "ip4"), (0x6558, "ethernet"), (0x86dd, "ip6")];
+const TUNNELLED: Links = &[
+    (ethertype::IP4 as u32, "ip4"),
+    (ethertype::TEB as u32, "ethernet"),
+    (ethertype::IP6 as u32, "ip6"),
+];
 const VERSIONS: Links = &[(0x40, "ip4"), (0x60, "ip6")];
 const PORTS: Fields = &[("src", 0, 16), ("dst", 16, 16)];
 /// IPv6 extension headers: a length in units of 8 bytes behind the first 8 (RFC 8200, 4).

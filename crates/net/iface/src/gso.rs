@@ -2,11 +2,12 @@
 //! [`GsoKind`].
 
 use volley_graph::GsoKind;
+use volley_wire::IpProto;
 
 /// Protocol number of TCP (IANA).
-pub(crate) const TCP: u8 = 6;
+pub(crate) const TCP: u8 = IpProto::TCP.0;
 /// Protocol number of UDP.
-const UDP: u8 = 17;
+const UDP: u8 = IpProto::UDP.0;
 
 /// The protocol of a super-segment; its number is the class of the [`GsoKind`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@ use crate::gso::{GsoProtocol, TCP};
 use volley_graph::buf::DATA;
 use volley_graph::{BadOffload, Checksum, Gso, Isa, NodeId, Packet, PacketView, Replicator};
 use volley_wire::checksum::Sum;
+use volley_wire::ethertype;
 
 /// Why a packet cannot be completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,14 +64,14 @@ pub(crate) fn header_offsets(
     sum: Option<Checksum>,
 ) -> Option<HeaderOffsets> {
     let mut l3 = 14;
-    let mut ethertype = be16(first, 12)?;
-    while matches!(ethertype, 0x8100 | 0x88a8 | 0x9100) && l3 < 22 {
-        ethertype = be16(first, l3 + 2)?;
+    let mut kind = be16(first, 12)?;
+    while ethertype::is_tag(kind) && l3 < 22 {
+        kind = be16(first, l3 + 2)?;
         l3 += 4;
     }
-    let six = match (ethertype, protocol) {
-        (0x0800, GsoProtocol::Tcp4 | GsoProtocol::Udp) => false,
-        (0x86dd, GsoProtocol::Tcp6 | GsoProtocol::Udp) => true,
+    let six = match (kind, protocol) {
+        (ethertype::IP4, GsoProtocol::Tcp4 | GsoProtocol::Udp) => false,
+        (ethertype::IP6, GsoProtocol::Tcp6 | GsoProtocol::Udp) => true,
         _ => return None,
     };
     let proto = protocol.number();

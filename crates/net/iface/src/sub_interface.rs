@@ -6,6 +6,7 @@
 
 use crate::IfIdx;
 use std::fmt;
+use volley_wire::ethertype;
 
 /// Numbers of VLANs: 0 and 4095 are none (IEEE 802.1Q, 9.6).
 pub const VLAN: std::ops::RangeInclusive<u16> = 1..=4094;
@@ -24,8 +25,8 @@ impl TagKind {
     #[inline(always)]
     pub fn ethertype(self) -> u16 {
         match self {
-            TagKind::Dot1q => 0x8100,
-            TagKind::Dot1ad => 0x88a8,
+            TagKind::Dot1q => ethertype::VLAN,
+            TagKind::Dot1ad => ethertype::QINQ,
         }
     }
 }
@@ -57,7 +58,7 @@ impl Tags {
     #[inline(always)]
     pub fn bytes(self) -> [u8; 8] {
         let outer = u32::from(self.kind.ethertype()) << 16 | u32::from(self.vlan);
-        let inner = 0x8100 << 16 | u32::from(self.inner.unwrap_or(0));
+        let inner = u32::from(ethertype::VLAN) << 16 | u32::from(self.inner.unwrap_or(0));
         (u64::from(outer) << 32 | u64::from(inner)).to_be_bytes()
     }
 }

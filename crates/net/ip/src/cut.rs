@@ -6,6 +6,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use volley_fib::{V4, V6};
 use volley_graph::{MAX_WORKERS, PacketView};
+use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
 /// More fragments follow.
@@ -16,7 +17,7 @@ const OFFSET: u16 = 0x1fff;
 const HEADER: usize = 60;
 /// Length of the fragment header of IPv6, and its number.
 const FRAGMENT: usize = 8;
-const FRAGMENT_HEADER: u8 = 44;
+const FRAGMENT_HEADER: u8 = IpProto::FRAGMENT.0;
 
 /// A packet under the knife.
 pub(crate) struct Cut {

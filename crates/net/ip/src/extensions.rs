@@ -1,10 +1,11 @@
 //! The extension headers of an IPv6 packet, as its destination has to read them (RFC 8200, 4).
 
 use crate::node::ip6_hop_by_hop;
+use volley_wire::IpProto;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
+const FRAGMENT: u8 = IpProto::FRAGMENT.0;
 const AUTHENTICATION: u8 = 51;
 const NOTHING: u8 = 59;
 const DESTINATION: u8 = 60;

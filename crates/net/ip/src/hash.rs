@@ -1,6 +1,8 @@
 //! Flow hashes for load balancing: section 9 of `docs/forwarding-rules.md` (the field's usual rule, so that a flow takes
 //! the path that operators of other routers expect).
 
+use volley_wire::IpProto;
+
 /// B. Jenkins' lookup3 mixing, as three words.
 fn mix3(mut a: u32, mut b: u32, mut c: u32) -> u32 {
     for (ra, rb, rc) in [(4, 6, 8), (16, 19, 4)] {
@@ -86,7 +88,7 @@ pub fn hash6(packet: &[u8], router_id: u32) -> u32 {
 
 /// Hash of a first fragment of IPv6 as its datagram has it in one piece.
 pub(crate) fn whole6(packet: &[u8], router_id: u32) -> u32 {
-    const FRAGMENT: u8 = 44;
+    const FRAGMENT: u8 = IpProto::FRAGMENT.0;
     let (proto, at) = match behind_hop_by_hop(packet) {
         (FRAGMENT, at) => (byte(packet, at), at + 8),
         found => found,

@@ -10,10 +10,10 @@ use volley_iface::IfTable;
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP6: u8 = 58;
+const ICMP: u8 = IpProto::ICMP.0;
+const TCP: u8 = IpProto::TCP.0;
+const UDP: u8 = IpProto::UDP.0;
+const ICMP6: u8 = IpProto::ICMP6.0;
 
 /// A family's local delivery.
 pub trait Deliver: Family {

@@ -1,7 +1,7 @@
 //! What differs between groups of IPv4 and of IPv6.
 
 use volley_fib::{Family, V4, V6};
-use volley_wire::MacAddr;
+use volley_wire::{MacAddr, ethertype};
 
 /// An IP version, as multicast nodes see it. Headers are looked at behind the input nodes: their fixed part is there.
 pub trait Mcast: Family {
@@ -51,7 +51,7 @@ impl Mcast for V4 {
     const ICMP_ERROR: &'static str = "ip4-icmp-error";
     const FRAGMENT: &'static str = "ip4-frag";
     const TELLS: bool = false;
-    const ETHER_TYPE: [u8; 2] = [8, 0];
+    const ETHER_TYPE: [u8; 2] = ethertype::IP4.to_be_bytes();
 
     fn ends(header: &[u8]) -> Option<(u32, u32)> {
         let word = |at| octets(header, at).map(u32::from_be_bytes);
@@ -91,7 +91,7 @@ impl Mcast for V6 {
     const ICMP_ERROR: &'static str = "ip6-icmp-error";
     const FRAGMENT: &'static str = "ip6-frag";
     const TELLS: bool = true;
-    const ETHER_TYPE: [u8; 2] = [0x86, 0xdd];
+    const ETHER_TYPE: [u8; 2] = ethertype::IP6.to_be_bytes();
 
     fn ends(header: &[u8]) -> Option<(u128, u128)> {
         let address = |at| octets(header, at).map(u128::from_be_bytes);

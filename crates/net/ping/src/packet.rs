@@ -2,8 +2,11 @@
 
 use crate::lane::LONGEST;
 use std::net::IpAddr;
-use volley_wire::IpProto;
-use volley_wire::checksum::Sum;
+use volley_wire::icmp4::Icmp4Header;
+use volley_wire::icmp6::Icmp6Header;
+use volley_wire::ip4::Ip4Header;
+use volley_wire::ip6::Ip6Header;
+use volley_wire::{Header, IpProto, U16};
 
 /// An echo request.
 #[derive(Clone, Copy, Debug)]
@@ -27,37 +30,40 @@ impl Echo {
     pub fn write(&self, out: &mut [u8; LONGEST]) -> Option<usize> {
         // The rewrite takes one hop off.
         let hops = self.hops.saturating_add(1);
-        let length = 8 + self.size;
-        let (start, pseudo, kind) = match (self.from, self.to) {
+        let length = Icmp4Header::LEN + self.size;
+        let (start, pseudo) = match (self.from, self.to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
-                let total = u16::try_from(20 + length).ok()?.to_be_bytes();
-                let id = self.number.to_be_bytes();
-                out[..12].copy_from_slice(&[
-                    0x45, 0, total[0], total[1], id[0], id[1], 0, 0, hops, 1, 0, 0,
-                ]);
-                out[12..16].copy_from_slice(&from.octets());
-                out[16..20].copy_from_slice(&to.octets());
-                let sum = Sum::new().bytes(&out[..20]).checksum();
-                out[10..12].copy_from_slice(&sum.to_be_bytes());
-                (20, Sum::new(), 8)
+                let mut header = Ip4Header::new(from, to, IpProto::ICMP, hops, length);
+                header.id = U16::new(self.number);
+                header.fill_checksum(&[]);
+                header.emit(out).ok()?;
+                (Ip4Header::LEN, None)
             }
             (IpAddr::V6(from), IpAddr::V6(to)) => {
-                let payload = u16::try_from(length).ok()?.to_be_bytes();
-                out[..8].copy_from_slice(&[0x60, 0, 0, 0, payload[0], payload[1], 58, hops]);
-                out[8..24].copy_from_slice(&from.octets());
-                out[24..40].copy_from_slice(&to.octets());
-                (40, Sum::pseudo6(from, to, IpProto(58), length as u32), 128)
+                let header = Ip6Header::new(from, to, IpProto::ICMP6, hops, length);
+                header.emit(out).ok()?;
+                (Ip6Header::LEN, Some(header.pseudo(IpProto::ICMP6, length)))
             }
             _ => return None,
         };
         let message = out.get_mut(start..start + length)?;
-        let ([a, b], [c, d]) = (self.id.to_be_bytes(), self.number.to_be_bytes());
-        message[..8].copy_from_slice(&[kind, 0, 0, 0, a, b, c, d]);
-        for (at, byte) in message[8..].iter_mut().enumerate() {
+        let (head, body) = message.split_at_mut(Icmp4Header::LEN);
+        for (at, byte) in body.iter_mut().enumerate() {
             *byte = at as u8;
         }
-        let sum = pseudo.bytes(message).checksum();
-        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        match pseudo {
+            None => {
+                let mut header = Icmp4Header::echo_request(self.id, self.number);
+                header.fill_checksum(body);
+                header.emit(head)
+            }
+            Some(pseudo) => {
+                let mut header = Icmp6Header::echo_request(self.id, self.number);
+                header.fill_checksum(pseudo, body);
+                header.emit(head)
+            }
+        }
+        .ok()?;
         Some(start + length)
     }
 }

@@ -3,6 +3,9 @@
 //! A fragment has addresses only: its ports are in the first one, if at all, and all of them are to meet. Nothing here
 //! can fail: what is cut off, or not understood, has fewer fields or no flow.
 
+use volley_wire::ethertype::{IP4, IP6, QINQ, VLAN};
+use volley_wire::{IpProto, ethertype};
+
 /// Bytes of the longest flow: two IPv6 addresses and two ports.
 pub(crate) const MOST: usize = 36;
 /// Tunnels in tunnels that are followed.
@@ -10,18 +13,16 @@ const TUNNELS: usize = 3;
 /// Extension headers of IPv6 that are walked over.
 const EXTENSIONS: usize = 8;
 
-const IP4: u16 = 0x0800;
-const IP6: u16 = 0x86dd;
 /// Ethernet in GRE (RFC 7637).
-const BRIDGED: u16 = 0x6558;
+const BRIDGED: u16 = ethertype::TEB;
 const VXLAN: u16 = 4789;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const SCTP: u8 = 132;
-const IN_IP4: u8 = 4;
-const IN_IP6: u8 = 41;
-const GRE: u8 = 47;
+const TCP: u8 = IpProto::TCP.0;
+const UDP: u8 = IpProto::UDP.0;
+const SCTP: u8 = IpProto::SCTP.0;
+const IN_IP4: u8 = IpProto::IP4.0;
+const IN_IP6: u8 = IpProto::IP6.0;
+const GRE: u8 = IpProto::GRE.0;
 
 /// What a hash is made of: source, destination, and the ports where there are any, in network order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +103,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 fn ethernet(frame: &[u8], at: usize) -> Option<(u16, usize)> {
     let mut at = at + 12;
     for _ in 0..2 {
-        if !matches!(word(frame, at)?, 0x8100 | 0x88a8) {
+        if !matches!(word(frame, at)?, VLAN | QINQ) {
             break;
         }
         at += 4;

@@ -7,6 +7,7 @@ use super::bits;
 use super::sums::{Checksum, Pseudo};
 use volley_model::limits::PACKET_SIZE;
 use volley_model::{FieldDefault, FieldPath, Layer, LayerKind, ModelError, Template, Value};
+use volley_wire::ethertype;
 
 /// A layer in its place.
 #[derive(Clone, Copy, Debug)]
@@ -162,15 +163,16 @@ fn pad_options(bytes: &mut Vec<u8>) {
 }
 
 fn ether_type(next: Option<&Layer>) -> u128 {
-    match next.map(|l| l.kind) {
-        Some(LayerKind::Vlan) => 0x8100,
-        Some(LayerKind::Qinq) => 0x88a8,
-        Some(LayerKind::Arp) => 0x0806,
-        Some(LayerKind::Mpls) => 0x8847,
-        Some(LayerKind::Ip4) => 0x0800,
-        Some(LayerKind::Ip6) => 0x86dd,
-        _ => 0x88b5, // IEEE 802, local experimental
-    }
+    let kind = match next.map(|l| l.kind) {
+        Some(LayerKind::Vlan) => ethertype::VLAN,
+        Some(LayerKind::Qinq) => ethertype::QINQ,
+        Some(LayerKind::Arp) => ethertype::ARP,
+        Some(LayerKind::Mpls) => ethertype::MPLS,
+        Some(LayerKind::Ip4) => ethertype::IP4,
+        Some(LayerKind::Ip6) => ethertype::IP6,
+        _ => ethertype::EXPERIMENT,
+    };
+    kind.into()
 }
 
 fn protocol(next: Option<&Layer>) -> u128 {

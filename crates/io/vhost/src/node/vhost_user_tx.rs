@@ -14,6 +14,7 @@ use volley_graph::{
     nexts,
 };
 use volley_iface::{Direction, IfTable};
+use volley_wire::ethertype;
 
 nexts! {
     /// Where vhost-user-tx sends packets that do not leave.
@@ -236,7 +237,7 @@ fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool)
 
 /// A number that is the same for all packets of a flow: over addresses and ports where they are without options.
 fn flow(bytes: &[u8]) -> u32 {
-    let six = bytes.get(12..14) == Some(&[0x86, 0xdd]);
+    let six = bytes.get(12..14) == Some(&ethertype::IP6.to_be_bytes());
     let (from, to) = if six { (22, 58) } else { (26, 38) };
     let part = &bytes[from.min(bytes.len())..to.min(bytes.len())];
     let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);

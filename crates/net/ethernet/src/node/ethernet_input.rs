@@ -10,14 +10,18 @@ use volley_graph::{
     Vector, Words, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
-use volley_wire::dissect;
+use volley_wire::{dissect, ethertype};
 
 /// Length of an Ethernet header.
 const HEADER: u32 = 14;
 
 /// Types of tags that sub-interfaces have (IEEE 802.1Q, table 9-1).
-const DOT1Q: u32 = 0x8100;
-const DOT1AD: u32 = 0x88a8;
+const DOT1Q: u32 = ethertype::VLAN as u32;
+const DOT1AD: u32 = ethertype::QINQ as u32;
+const OLD_TAG: u32 = ethertype::QINQ_OLD as u32;
+const IP4: u32 = ethertype::IP4 as u32;
+const ARP: u32 = ethertype::ARP as u32;
+const IP6: u32 = ethertype::IP6 as u32;
 
 nexts! {
     /// Where ethernet-input sends packets.
@@ -204,8 +208,8 @@ impl EthernetInput {
                 continue;
             }
             let next = match header[3] >> 16 {
-                0x0806 => Next::Arp,
-                0x86dd if header[0] >> 24 & 1 != 0 => Next::Nd,
+                ARP => Next::Arp,
+                IP6 if header[0] >> 24 & 1 != 0 => Next::Nd,
                 _ => continue,
             };
             if *verdict == 0 && !bridged {
@@ -257,8 +261,8 @@ fn few<I: Isa>(v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<N
 fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u32, u32) {
     let (dst_high, dst_low_src, type_word) = header;
     // All in masks, not in truth values: loops over those become code that packs and unpacks.
-    let ip6 = mask(type_word >> 16 == 0x86dd);
-    let ip = ip6 | mask(type_word >> 16 == 0x0800);
+    let ip6 = mask(type_word >> 16 == IP6);
+    let ip = ip6 | mask(type_word >> 16 == IP4);
     let l2 = mask(flags & Flag::L2 as u32 != 0);
     let mine = mask((dst_high ^ mac.0) | ((dst_low_src >> 16) ^ mac.1) == 0);
     let promiscuous = mask(flags & Flag::Promiscuous as u32 != 0) & mask(dst_high & 1 << 24 == 0);
@@ -291,11 +295,11 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
         return Count::NotMyMac.code();
     }
     match kind {
-        0x8100 | 0x88a8 | 0x9100 => Count::UnknownVlan.code(),
+        DOT1Q | DOT1AD | OLD_TAG => Count::UnknownVlan.code(),
         // Neighbours ask groups for us (RFC 4861, 7.2.2; RFC 2464, 7).
-        0x86dd if dst_high >> 16 == 0x3333 && flags & ND != 0 => 0,
-        0x0800 | 0x86dd if group => Count::GroupMac.code(),
-        0x0800 | 0x86dd | 0x0806 => 0,
+        IP6 if dst_high >> 16 == 0x3333 && flags & ND != 0 => 0,
+        IP4 | IP6 if group => Count::GroupMac.code(),
+        IP4 | IP6 | ARP => 0,
         _ => Count::UnknownType.code(),
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use volley_tables::Domain;
+use volley_wire::ethertype;
 
 use super::facts::IfInfo;
 use crate::dataplane::{
@@ -186,8 +187,12 @@ fn rewrite(key: &AdjKey, info: &IfInfo, mac: Option<&[u8; 6]>) -> AdjData {
         Some(mac) => {
             bytes.extend_from_slice(mac);
             bytes.extend_from_slice(&info.mac);
-            let ethertype: u16 = if key.af == Af::V4 { 0x0800 } else { 0x86dd };
-            bytes.extend_from_slice(&ethertype.to_be_bytes());
+            let kind = if key.af == Af::V4 {
+                ethertype::IP4
+            } else {
+                ethertype::IP6
+            };
+            bytes.extend_from_slice(&kind.to_be_bytes());
             ADJ_COMPLETE | ADJ_ETHERNET
         }
         None => {

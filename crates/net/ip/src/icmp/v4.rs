@@ -5,13 +5,15 @@ use super::protocol::Icmp;
 use crate::options4;
 use volley_fib::V4;
 use volley_graph::PacketView;
-use volley_wire::checksum::{self, Sum};
-use volley_wire::icmp4::{Icmp4Type, unreachable};
+use volley_wire::checksum;
+use volley_wire::icmp4::{Icmp4Header, Icmp4Type, unreachable};
+use volley_wire::ip4::{FLAG_DONT_FRAGMENT, Ip4Header};
+use volley_wire::{Header, IntoBytes, IpProto, U16};
 
 /// The longest error (RFC 1812, 4.3.2.3), with its headers.
 const MOST: usize = 576;
-const HEADERS: usize = 28;
-const PROTOCOL: u8 = 1;
+const HEADERS: usize = Ip4Header::LEN + Icmp4Header::LEN;
+const PROTOCOL: u8 = IpProto::ICMP.0;
 
 /// Length of the header.
 fn header_len(packet: &[u8]) -> usize {
@@ -143,30 +145,20 @@ impl Icmp for V4 {
         let class = bytes.get(1).map_or(0, |tos| tos & 0x1e);
         // RFC 1812, 4.3.2.5: the type of service of the packet, the precedence of internetwork control. RFC 6864: with
         // "don't fragment" the identification says nothing, and no link is too narrow for this one.
-        let header = [
-            0x45,
-            0xc0 | class,
-            0,
-            0,
-            0,
-            0,
-            0x40,
-            0,
+        let mut header = Ip4Header::new(
+            from.into(),
+            to.into(),
+            IpProto(PROTOCOL),
             HOPS,
-            PROTOCOL,
-            0,
-            0,
-        ];
-        out[..12].copy_from_slice(&header);
-        out[2..4].copy_from_slice(&(len as u16).to_be_bytes());
-        out[12..16].copy_from_slice(&from.to_be_bytes());
-        out[16..20].copy_from_slice(&to.to_be_bytes());
-        let sum = checksum::checksum(&out[..20]);
-        out[10..12].copy_from_slice(&sum.to_be_bytes());
-        out[20..24].copy_from_slice(&[say.kind, say.code, 0, 0]);
-        out[24..28].copy_from_slice(&say.rest);
-        let sum = Sum::new().bytes(&out[20..len]).checksum();
-        out[22..24].copy_from_slice(&sum.to_be_bytes());
+            len - Ip4Header::LEN,
+        );
+        header.tos = 0xc0 | class;
+        header.flags_fragment = U16::new(FLAG_DONT_FRAGMENT);
+        header.fill_checksum(&[]);
+        let mut message = Icmp4Header::new(Icmp4Type(say.kind), say.code, say.rest);
+        message.fill_checksum(&out[HEADERS..len]);
+        out[..Ip4Header::LEN].copy_from_slice(header.as_bytes());
+        out[Ip4Header::LEN..HEADERS].copy_from_slice(message.as_bytes());
         len
     }
 

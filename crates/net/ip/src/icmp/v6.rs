@@ -6,12 +6,13 @@ use crate::extensions::{fragment_header, loose_upper, upper};
 use std::net::Ipv6Addr;
 use volley_fib::V6;
 use volley_graph::PacketView;
-use volley_wire::IpProto;
-use volley_wire::checksum::{self, Sum};
-use volley_wire::icmp6::{Icmp6Type, unreachable};
+use volley_wire::checksum;
+use volley_wire::icmp6::{Icmp6Header, Icmp6Type, unreachable};
+use volley_wire::ip6::Ip6Header;
+use volley_wire::{Header, IntoBytes, IpProto, U16};
 
-const HEADERS: usize = 48;
-pub(crate) const PROTOCOL: u8 = 58;
+const HEADERS: usize = Ip6Header::LEN + Icmp6Header::LEN;
+pub(crate) const PROTOCOL: u8 = IpProto::ICMP6.0;
 
 fn is_one_host(source: u128) -> bool {
     let mapped = source >> 32 == 0xffff;
@@ -23,6 +24,12 @@ fn cut<'a>(packet: &PacketView<'a>) -> &'a [u8] {
     let bytes = packet.bytes();
     let total = 40 + usize::from(be16(bytes, 4));
     &bytes[..bytes.len().min(total)]
+}
+
+/// Writes both headers in front of the message's body.
+fn put(out: &mut [u8; LONGEST], header: &Ip6Header, message: &Icmp6Header) {
+    out[..Ip6Header::LEN].copy_from_slice(header.as_bytes());
+    out[Ip6Header::LEN..HEADERS].copy_from_slice(message.as_bytes());
 }
 
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
@@ -144,7 +151,6 @@ impl Icmp for V6 {
         (from, to): (u128, u128),
         packet: &PacketView<'_>,
     ) -> usize {
-        out[40..48].copy_from_slice(&[Icmp6Type::REDIRECT.0, 0, 0, 0, 0, 0, 0, 0]);
         out[48..64].copy_from_slice(&hop.to_be_bytes());
         out[64..80].copy_from_slice(packet.bytes().get(24..40).unwrap_or(&[0; 16]));
         let mut len = 80;
@@ -160,15 +166,11 @@ impl Icmp for V6 {
         out[len..len + 8].fill(0);
         (out[len], out[len + 1]) = (4, ((end - len) / 8) as u8);
         let payload = end - 40;
-        let [high, low] = (payload as u16).to_be_bytes();
         // Hop limit 255 on the wire, which shows that no router passed it on: the rewrite takes one off, and 0 wraps.
-        out[..8].copy_from_slice(&[0x60, 0, 0, 0, high, low, PROTOCOL, 0]);
-        out[8..24].copy_from_slice(&from.to_be_bytes());
-        out[24..40].copy_from_slice(&to.to_be_bytes());
-        let ends = (Ipv6Addr::from_bits(from), Ipv6Addr::from_bits(to));
-        let sum = Sum::pseudo6(ends.0, ends.1, IpProto(PROTOCOL), payload as u32);
-        let sum = sum.bytes(&out[40..end]).checksum();
-        out[42..44].copy_from_slice(&sum.to_be_bytes());
+        let header = Ip6Header::new(from.into(), to.into(), IpProto::ICMP6, 0, payload);
+        let mut message = Icmp6Header::new(Icmp6Type::REDIRECT, 0, [0; 4]);
+        message.fill_checksum(header.pseudo(IpProto::ICMP6, payload), &out[HEADERS..end]);
+        put(out, &header, &message);
         end
     }
 
@@ -185,17 +187,12 @@ impl Icmp for V6 {
         let total = (40 + usize::from(be16(packet.bytes(), 4))).min(packet.len());
         let room = total.min(LONGEST - HEADERS);
         let payload = 8 + quote(&mut out[HEADERS..HEADERS + room], packet);
-        let [high, low] = (payload as u16).to_be_bytes();
-        out[..8].copy_from_slice(&[0x60, 0, 0, 0, high, low, PROTOCOL, HOPS]);
-        out[8..24].copy_from_slice(&from.to_be_bytes());
-        out[24..40].copy_from_slice(&to.to_be_bytes());
-        out[40..44].copy_from_slice(&[say.kind, say.code, 0, 0]);
-        out[44..48].copy_from_slice(&say.rest);
-        let ends = (Ipv6Addr::from_bits(from), Ipv6Addr::from_bits(to));
-        let sum = Sum::pseudo6(ends.0, ends.1, IpProto(PROTOCOL), payload as u32);
-        let sum = sum.bytes(&out[40..40 + payload]).checksum();
-        out[42..44].copy_from_slice(&sum.to_be_bytes());
-        40 + payload
+        let header = Ip6Header::new(from.into(), to.into(), IpProto::ICMP6, HOPS, payload);
+        let mut message = Icmp6Header::new(Icmp6Type(say.kind), say.code, say.rest);
+        let len = Ip6Header::LEN + payload;
+        message.fill_checksum(header.pseudo(IpProto::ICMP6, payload), &out[HEADERS..len]);
+        put(out, &header, &message);
+        len
     }
 
     fn echo(packet: &mut [u8]) -> Option<usize> {
@@ -214,9 +211,10 @@ impl Icmp for V6 {
         packet.copy_within(..40, skip);
         let header = &mut packet[skip..];
         let payload = be16(header, 4).saturating_sub(skip as u16);
-        header[..4].copy_from_slice(&[0x60, 0, 0, 0]);
-        header[4..6].copy_from_slice(&payload.to_be_bytes());
-        (header[6], header[7]) = (PROTOCOL, HOPS);
+        let (header, _) = Ip6Header::split_mut(header).ok()?;
+        header.set_class_flow(0, 0);
+        header.payload_len = U16::new(payload);
+        (header.next_header, header.hop_limit) = (IpProto::ICMP6, HOPS);
         Some(skip)
     }
 

@@ -3,9 +3,10 @@
 use super::{HEADERS, Key, LONGEST, Reassemble, Span, Wrong, is_tiny};
 use crate::icmp::be16;
 use volley_fib::V4;
+use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
-const TCP: u8 = 6;
+const TCP: u8 = IpProto::TCP.0;
 /// More fragments follow.
 const MORE: u16 = 0x2000;
 

@@ -4,8 +4,9 @@ use super::{HEADERS, Key, LONGEST, Reassemble, Span, Wrong, is_tiny};
 use crate::extensions::{Stop, fragment_header, upper_at};
 use crate::icmp::be16;
 use volley_fib::V6;
+use volley_wire::IpProto;
 
-const ICMP: u8 = 58;
+const ICMP: u8 = IpProto::ICMP6.0;
 /// Bytes of a fragment header.
 const FRAGMENT: usize = 8;
 

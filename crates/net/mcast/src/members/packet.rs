@@ -6,8 +6,10 @@ use crate::Mcast;
 use crate::model::GroupQuerier;
 use volley_fib::{V4, V6};
 use volley_wire::checksum::Sum;
+use volley_wire::ip4::{Ip4Header, option};
+use volley_wire::ip6::Ip6Header;
 use volley_wire::tlv::Options;
-use volley_wire::{IpProto, MacAddr};
+use volley_wire::{IntoBytes, IpProto, MacAddr};
 
 /// What is wrong with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,14 +331,10 @@ impl MembershipProtocol for V4 {
         let sum = Sum::new().bytes(&message).checksum();
         message[2..4].copy_from_slice(&sum.to_be_bytes());
         // Internetwork control (RFC 3376, 4), one hop, a router alert (RFC 2113).
-        let mut header = vec![0x46, 0xc0];
-        header.extend((24 + message.len() as u16).to_be_bytes());
-        header.extend([0, 0, 0, 0, 1, 2, 0, 0]);
-        header.extend(from.to_be_bytes());
-        header.extend(to.to_be_bytes());
-        header.extend([148, 4, 0, 0]);
-        let sum = Sum::new().bytes(&header).checksum();
-        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        let options = [option::ROUTER_ALERT, 4, 0, 0];
+        let mut header = Ip4Header::new(from.into(), to.into(), IpProto::IGMP, 1, message.len());
+        header.tos = 0xc0;
+        let header = [header.with_options(&options).as_bytes(), &options].concat();
         let group = MacAddr::for_ip4_multicast(to.to_be_bytes().into());
         [&group.0[..], &mac, &V4::ETHER_TYPE, &header, &message].concat()
     }
@@ -445,12 +443,11 @@ impl MembershipProtocol for V6 {
         let pseudo = Sum::pseudo6(from.into(), to.into(), IpProto(58), message.len() as u32);
         let sum = pseudo.bytes(&message).checksum();
         message[2..4].copy_from_slice(&sum.to_be_bytes());
-        let mut header = vec![0x60, 0, 0, 0];
-        header.extend((8 + message.len() as u16).to_be_bytes());
-        header.extend([0, 1]);
-        header.extend(from.to_be_bytes());
-        header.extend(to.to_be_bytes());
-        header.extend([58, 0, 5, 2, 0, 0, 1, 0]);
+        // Router alert (RFC 2711) behind the fixed header.
+        let options = [IpProto::ICMP6.0, 0, 5, 2, 0, 0, 1, 0];
+        let payload = options.len() + message.len();
+        let header = Ip6Header::new(from.into(), to.into(), IpProto::HOP_BY_HOP, 1, payload);
+        let header = [header.as_bytes(), &options[..]].concat();
         let group = MacAddr::for_ip6_multicast(to.into());
         [&group.0[..], &mac, &V6::ETHER_TYPE, &header, &message].concat()
     }

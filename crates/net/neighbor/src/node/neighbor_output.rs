@@ -11,6 +11,7 @@ use volley_graph::{
     Col, Column, Counters, Cx, Isa, Output, Source, WakeConditions, counters, nexts,
 };
 use volley_model::Family;
+use volley_wire::ethertype;
 
 nexts! {
     /// Where neighbor-output sends packets.
@@ -55,13 +56,13 @@ pub struct NeighborOutput {
 /// The Ethernet header of a packet of a family.
 fn header(family: Family, from: Mac, to: Mac) -> [u8; 14] {
     let kind = match family {
-        Family::V4 => [8, 0],
-        Family::V6 => [0x86, 0xdd],
+        Family::V4 => ethertype::IP4,
+        Family::V6 => ethertype::IP6,
     };
     let mut header = [0; 14];
     header[..6].copy_from_slice(&to);
     header[6..12].copy_from_slice(&from);
-    header[12..].copy_from_slice(&kind);
+    header[12..].copy_from_slice(&kind.to_be_bytes());
     header
 }
 

@@ -11,6 +11,7 @@ use volley_graph::{
     Vector, Words, counters, nexts,
 };
 use volley_iface::{Direction, Flag, IfTable, TagKind, Tags};
+use volley_wire::ethertype::{self, is_tag};
 
 /// Length of an Ethernet header.
 const HEADER: u32 = 14;
@@ -58,9 +59,8 @@ struct Found {
     tags: u32,
 }
 
-fn is_tag(kind: u32) -> bool {
-    matches!(kind, 0x8100 | 0x88a8 | 0x9100)
-}
+/// The type of customer tags.
+const VLAN: u32 = ethertype::VLAN as u32;
 
 /// The tags of a frame: none for one that only has a priority. `words` are its bytes 12 to 24.
 #[inline(always)]
@@ -69,16 +69,16 @@ fn parse(len: u32, words: [u32; 3]) -> Result<Option<Tags>, Count> {
     if len < HEADER + TAG {
         return Err(Count::TruncatedTag);
     }
-    let kind = if outer >> 16 == 0x8100 {
+    let kind = if outer >> 16 == VLAN {
         TagKind::Dot1q
     } else {
         TagKind::Dot1ad
     };
-    let (vlan, double) = (outer as u16 & 0xfff, is_tag(inner >> 16));
+    let (vlan, double) = (outer as u16 & 0xfff, is_tag((inner >> 16) as u16));
     if double && len < HEADER + 2 * TAG {
         return Err(Count::TruncatedTag);
     }
-    if double && is_tag(third >> 16) {
+    if double && is_tag((third >> 16) as u16) {
         return Err(Count::TooManyTags);
     }
     match (double, vlan) {
@@ -90,7 +90,7 @@ fn parse(len: u32, words: [u32; 3]) -> Result<Option<Tags>, Count> {
         })),
         // A second tag of another type is nobody's: VLAN 4095 is none.
         (true, _) => {
-            let other = if inner >> 16 == 0x8100 { 0 } else { 0xfff };
+            let other = if inner >> 16 == VLAN { 0 } else { 0xfff };
             let inner = Some(inner as u16 & 0xfff | other);
             Ok(Some(Tags { kind, vlan, inner }))
         }
@@ -281,7 +281,7 @@ impl Trace for TagTrace {
         };
         let outer = tag(0).unwrap_or_else(|| "cut short".to_owned());
         let kind = word(2).unwrap_or(0);
-        let inner = tag(4).filter(|_| is_tag(u32::from(kind)));
+        let inner = tag(4).filter(|_| is_tag(kind));
         let inner = inner.map_or(String::new(), |inner| format!(" {inner}"));
         let (len, rx) = (self.0.len(), names.interface(self.0.rx()));
         format!("{outer} type 0x{kind:04x}{inner}, {len} bytes, rx {rx}")

@@ -1,6 +1,7 @@
 //! What a filter can ask of a packet.
 
 use std::ops::Range;
+use volley_wire::ethertype;
 
 /// A field of a packet, or the presence of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,14 +136,14 @@ impl<'a> Packet<'a> {
             l4: None,
         };
         packet.ether_type = packet.half(12);
-        while let (Some(0x8100 | 0x88a8 | 0x9100), true) = (packet.ether_type, packet.l3 <= 22) {
+        while packet.ether_type.is_some_and(ethertype::is_tag) && packet.l3 <= 22 {
             packet.tag = packet.tag.or(packet.half(packet.l3).map(|tci| tci & 0xfff));
             packet.ether_type = packet.half(packet.l3 + 2);
             packet.l3 += 4;
         }
         packet.l4 = match packet.ether_type {
-            Some(0x0800) => packet.l4_of_ip4(),
-            Some(0x86dd) => packet.l4_of_ip6(),
+            Some(ethertype::IP4) => packet.l4_of_ip4(),
+            Some(ethertype::IP6) => packet.l4_of_ip6(),
             _ => None,
         };
         packet
@@ -214,9 +215,9 @@ impl<'a> Packet<'a> {
             F::EthSrc => self.number(6..12),
             F::EthType => self.ether_type.map(u128::from),
             F::Vlan => self.tag.map(u128::from),
-            F::Arp | F::ArpOp => self.l3(0x0806, 6, 2),
-            F::ArpSpa => self.l3(0x0806, 14, 4),
-            F::ArpTpa => self.l3(0x0806, 24, 4),
+            F::Arp | F::ArpOp => self.l3(ethertype::ARP, 6, 2),
+            F::ArpSpa => self.l3(ethertype::ARP, 14, 4),
+            F::ArpTpa => self.l3(ethertype::ARP, 24, 4),
             F::Udp => self.carries(17),
             F::Tcp => self.carries(6),
             F::Icmp => self.carries(1),
@@ -239,8 +240,8 @@ impl<'a> Packet<'a> {
     }
 
     fn get_ip(&self, field: Field) -> Option<u128> {
-        let ip4 = |at, len| self.l3(0x0800, at, len);
-        let ip6 = |at, len| self.l3(0x86dd, at, len);
+        let ip4 = |at, len| self.l3(ethertype::IP4, at, len);
+        let ip6 = |at, len| self.l3(ethertype::IP6, at, len);
         match field {
             F::Ip4 => ip4(0, 1),
             F::Ip4Tos => ip4(1, 1),

@@ -1,0 +1,78 @@
+//! How long builds take.
+
+use super::at_most;
+use std::time::Instant;
+use xtask::ahead::BUILD;
+use xtask::home::Home;
+use xtask::report::Outcome;
+use xtask::run::Program;
+
+/// Seconds of a build from nothing, at most.
+const COLD: f64 = 240.0;
+/// Seconds of a build after a change of one node file, at most.
+const WARM: f64 = 60.0;
+/// Seconds of a quick run of CI, at most.
+const QUICK: f64 = 240.0;
+
+/// The node file that is changed.
+const NODE: &str = "crates/net/ip/src/node/ip_lookup.rs";
+/// Builds after a change; the median is judged.
+const TIMES: usize = 3;
+
+/// A release build into an empty folder.
+pub fn cold(home: &Home) -> Outcome {
+    let folder = home.target.join("cold");
+    let remove = || match folder.exists() {
+        true => std::fs::remove_dir_all(&folder).map_err(|error| error.to_string()),
+        false => Ok(()),
+    };
+    let build = || {
+        remove()?;
+        let program = Program::cargo(home).args(BUILD);
+        let seconds = timed(program.env("CARGO_TARGET_DIR", &folder));
+        remove()?;
+        at_most(seconds?, COLD, "s")
+    };
+    Outcome::of(build())
+}
+
+/// Release builds, each after the time of a node file was set to now, which cargo takes for a change.
+pub fn after_a_node(home: &Home) -> Outcome {
+    let build = || timed(Program::cargo(home).args(BUILD));
+    let again = || {
+        let touch = Program::new(home, "touch").arg(NODE);
+        touch.require()?;
+        build()
+    };
+    let all = || {
+        if !home.root.join(NODE).is_file() {
+            return Err(format!("{NODE} does not exist"));
+        }
+        build()?;
+        let mut seconds = (0..TIMES)
+            .map(|_| again())
+            .collect::<Result<Vec<f64>, _>>()?;
+        seconds.sort_by(f64::total_cmp);
+        let range = format!("{:.0} to {:.0} s", seconds[0], seconds[TIMES - 1]);
+        let judged = at_most(seconds[TIMES / 2], WARM, "s");
+        judged
+            .map(|text| format!("{text}; {range}"))
+            .map_err(|text| format!("{text}; {range}"))
+    };
+    Outcome::of(all())
+}
+
+/// A quick run of CI; what it has to build is built before.
+pub fn quick(home: &Home) -> Outcome {
+    let run =
+        || Program::cargo(home).args(["run", "--quiet", "-p", "xtask", "--", "ci", "--quick"]);
+    let judged = timed(run()).and_then(|_| timed(run()));
+    Outcome::of(judged.and_then(|seconds| at_most(seconds, QUICK, "s")))
+}
+
+/// Seconds until a program has ended well.
+fn timed(program: Program) -> Result<f64, String> {
+    let started = Instant::now();
+    program.limit_seconds(2400).require()?;
+    Ok(started.elapsed().as_secs_f64())
+}

@@ -10,12 +10,8 @@ const LIMIT: usize = 3;
 const CEILINGS: &[(&str, usize)] = &[
     ("crates/control/object", 4),
     ("crates/control/model", 15),
-    ("crates/control/core", 4),
-    ("crates/control/log", 4),
     ("crates/control/config", 12),
-    ("crates/control/cli", 13),
-    ("crates/control/http", 7),
-    ("apps/daemon", 6),
+    ("crates/control/cli", 8),
 ];
 
 /// A circle that is too large for its crate, or a ceiling that is too high.

@@ -1,16 +1,18 @@
 //! What the log says of changes: who made which, and what became of it. Changes of clients are logged at info, those that
 //! the daemon makes by itself (at start, for the Linux mirror) and those that were refused at debug.
 
-use super::backend::Done;
 use std::fmt::Write;
 use tracing::{Level, debug, enabled, info};
 use volley_control::TransactionError;
-use volley_model::{Client, Request};
+use volley_model::{Applied, Client, Request};
 
 /// Requests of a transaction that are written out.
 const WRITTEN: usize = 3;
 /// Bytes of one request that are written out.
 const LONGEST: usize = 400;
+
+/// What was done, and the number of the transaction that did it.
+pub type Done = (Applied, Option<u64>);
 
 /// A change that is about to be made.
 pub struct Attempt<'a> {

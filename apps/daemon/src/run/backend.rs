@@ -1,6 +1,6 @@
 //! The daemon as its faces see it: changes that are confirmed when the worker uses them, answers, names.
 
-use super::audit::Attempt;
+use super::audit::{Attempt, Done};
 use super::commits::Commits;
 use crate::stack::Stack;
 use std::cell::RefCell;
@@ -36,9 +36,6 @@ const SLICE: Duration = Duration::from_millis(5);
 const PROBED: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
-
-/// What was done, and the number of the transaction that did it.
-pub type Done = (Applied, Option<u64>);
 
 /// The daemon's state, on the control thread.
 pub struct Daemon {

@@ -64,8 +64,11 @@ pub enum RunError {
     #[error(transparent)]
     Server(#[from] volley_cli::server::ServerError),
     /// Capabilities cannot be given up.
-    #[error("capabilities cannot be given up: {0}; set capabilities = \"keep\" in [process]")]
-    Privileges(std::io::Error),
+    #[error(transparent)]
+    Privileges(#[from] super::privileges::CapabilitiesError),
+    /// Workers cannot be started.
+    #[error(transparent)]
+    Start(#[from] super::privileges::StartError),
     /// System calls cannot be filtered.
     #[error("system calls cannot be filtered: {0}; set seccomp = \"auto\" in [process]")]
     Seccomp(#[from] seccompiler::Error),

@@ -4,15 +4,31 @@
 //! by a thread that has none: their descriptors were opened by the control thread. Helper threads for files live
 //! [`HELPERS`] after their last work, so those from before the control thread gave up are soon gone.
 
-use super::RunError;
 use super::seccomp::OfWorkers;
 use rustix::io::Errno;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
+use std::io;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
-use volley_graph::{Worker, WorkerThread, WorkerThreads};
+use volley_graph::{GraphError, Worker, WorkerThread, WorkerThreads};
+
+/// Capabilities cannot be given up.
+#[derive(Debug, thiserror::Error)]
+#[error("capabilities cannot be given up: {0}; set capabilities = \"keep\" in [process]")]
+pub struct CapabilitiesError(io::Error);
+
+/// Why workers do not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The thread that starts them keeps its capabilities.
+    #[error(transparent)]
+    Capabilities(#[from] CapabilitiesError),
+    /// The system refuses a thread.
+    #[error("the graph cannot be built: {0}")]
+    Graph(#[from] GraphError),
+}
 
 /// How long helper threads wait for more work.
 pub const HELPERS: Duration = Duration::from_millis(100);
@@ -40,12 +56,12 @@ fn shed() -> Result<(), Errno> {
 /// Do something in a thread without capabilities; threads that it starts have none either.
 pub fn without<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, RunError> {
-    let failed = |error: Errno| RunError::Privileges(error.into());
+) -> Result<T, CapabilitiesError> {
+    let failed = |error: Errno| CapabilitiesError(error.into());
     let thread = std::thread::Builder::new().name("volley-start".into());
     let thread = thread.spawn(move || shed().map(|()| work()));
-    let done = thread.map_err(RunError::Privileges)?.join();
-    let ended = || RunError::Privileges(std::io::Error::other("the thread has panicked"));
+    let done = thread.map_err(CapabilitiesError)?.join();
+    let ended = || CapabilitiesError(io::Error::other("the thread has panicked"));
     done.map_err(|_| ended())?.map_err(failed)
 }
 
@@ -54,10 +70,10 @@ pub fn start_workers(
     workers: Vec<Worker>,
     cores: Vec<usize>,
     filter: OfWorkers,
-) -> Result<WorkerThreads, RunError> {
+) -> Result<WorkerThreads, StartError> {
     let first = move || filter.put_on();
     let started = without(move || WorkerThreads::start_with(workers, &cores, first))?;
-    Ok(started.map_err(crate::stack::StackError::Graph)?)
+    Ok(started?)
 }
 
 /// The same for one worker.
@@ -65,19 +81,19 @@ pub fn start_worker(
     worker: Worker,
     core: Option<usize>,
     filter: OfWorkers,
-) -> Result<WorkerThread, RunError> {
+) -> Result<WorkerThread, StartError> {
     let started = without(move || WorkerThread::start_with(worker, core, move || filter.put_on()))?;
-    Ok(started.map_err(crate::stack::StackError::Graph)?)
+    Ok(started?)
 }
 
 /// Give up the control thread's; done when no thread of the process has any.
-pub async fn give_up() -> Result<(), RunError> {
-    shed().map_err(|error| RunError::Privileges(error.into()))?;
+pub async fn give_up() -> Result<(), CapabilitiesError> {
+    shed().map_err(|error| CapabilitiesError(error.into()))?;
     let until = Instant::now() + PATIENCE;
     while let Some(thread) = privileged() {
         if Instant::now() > until {
             let why = format!("thread {thread} still has some");
-            return Err(RunError::Privileges(std::io::Error::other(why)));
+            return Err(CapabilitiesError(io::Error::other(why)));
         }
         sleep(HELPERS / 4).await;
     }

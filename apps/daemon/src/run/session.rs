@@ -1,7 +1,8 @@
 //! The daemon as one client sees it: what the client's role does not allow is refused, and changes and commits are made, and
 //! logged, in the client's name.
 
-use super::backend::{Daemon, Done};
+use super::audit::Done;
+use super::backend::Daemon;
 use std::pin::Pin;
 use std::rc::Rc;
 use tracing::debug;

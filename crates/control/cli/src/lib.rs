@@ -16,6 +16,7 @@ pub mod grammar;
 mod pipe;
 mod reference;
 pub mod render;
+mod script;
 pub mod server;
 mod socket;
 mod token;

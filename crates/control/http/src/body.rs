@@ -1,7 +1,7 @@
 //! Bodies: read within bounds, then to typed values with the place of each error.
 
 use crate::error::Problem;
-use crate::listen::Limits;
+use crate::limits::Limits;
 use crate::shows::actions;
 use axum::body::{Body, HttpBody};
 use axum::http::StatusCode;

@@ -6,10 +6,13 @@
 //! - Everything runs on the control thread. A change runs to its end even when its client goes away.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod body;
 mod control;
 mod error;
 mod events;
+mod failure;
+mod limits;
 mod listen;
 pub mod metrics;
 mod objects;
@@ -24,7 +27,9 @@ mod tokens;
 pub use body::{read_action, read_request, read_transaction};
 pub use control::{Api, Change, Events, Later, RunningState};
 pub use error::Problem;
-pub use listen::{HttpError, HttpServer, Limits};
+pub use failure::HttpError;
+pub use limits::Limits;
+pub use listen::HttpServer;
 pub use openapi::document;
 pub use shows::read_query;
 pub use tls::{Handshakes, check_files};

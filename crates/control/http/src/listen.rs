@@ -2,6 +2,8 @@
 
 use crate::control::{Api, Control};
 use crate::error::Problem;
+use crate::failure::HttpError;
+use crate::limits::Limits;
 use crate::routes;
 use crate::sources::Sources;
 use crate::stall::Stall;
@@ -26,70 +28,11 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{debug, warn};
-use volley_cli::server::{Place, ServerError, client_of, listen_at};
+use volley_cli::server::{Place, client_of, listen_at};
 use volley_model::{Client, EngineSettings, Identity, Role, Via};
-
-/// Why the HTTP interface cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// Its unix socket cannot.
-    #[error(transparent)]
-    Socket(#[from] ServerError),
-    /// A file of the `[api]` table cannot be used.
-    #[error("{}: {why}", .file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// The TCP address cannot be listened on.
-    #[error("api.{setting} {address}: {source}")]
-    Listen {
-        /// The setting.
-        setting: &'static str,
-        /// The address.
-        address: SocketAddr,
-        /// Why not.
-        source: std::io::Error,
-    },
-}
 
 /// Connections at once for metrics.
 const METRICS_CLIENTS: usize = 64;
-
-/// Bounds that clients meet.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Largest body in bytes.
-    pub body: usize,
-    /// Bytes of all bodies that are held at a time.
-    pub all_bodies: usize,
-    /// Connections at once on the unix socket, and as many over TCP; further ones get 503 and are closed.
-    pub clients: usize,
-    /// Connections at once from one source over TCP (IPv6: one /64), handshakes included; further ones are closed.
-    pub per_source: usize,
-    /// Time to send the head of a request, and to think before it.
-    pub send_head: Duration,
-    /// Time to send the body.
-    pub finish_body: Duration,
-    /// Longest time without a byte of the answer taken.
-    pub take_answer: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            body: 64 << 20,
-            all_bodies: 256 << 20,
-            clients: 256,
-            per_source: 32,
-            send_head: Duration::from_secs(30),
-            finish_body: Duration::from_secs(30),
-            take_answer: Duration::from_secs(10),
-        }
-    }
-}
 
 /// TCP, its certificate and the tokens.
 struct Tcp {

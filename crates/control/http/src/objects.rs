@@ -1,8 +1,8 @@
 //! Objects of registered classes as resources: `/v1/CLASS` and `/v1/CLASS/KEY...`.
 
+use crate::answer::{Answer, Hands, internal, json, value};
 use crate::control::{Api, Change};
 use crate::error::Problem;
-use crate::routes::{Answer, Hands, json, value};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -134,7 +134,7 @@ fn merged(
 type Work = Result<(StatusCode, Json), Problem>;
 
 fn told<T: serde::Serialize>(value: &T) -> Work {
-    let json = serde_json::to_value(value).map_err(crate::routes::internal)?;
+    let json = serde_json::to_value(value).map_err(internal)?;
     Ok((StatusCode::OK, json))
 }
 

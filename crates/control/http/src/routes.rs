@@ -1,9 +1,10 @@
 //! Paths, and what they lead to.
 
-use crate::body::{self, Memory};
+use crate::answer::{Answer, Hands, elsewhere, json, json_text, large, value};
+use crate::body;
 use crate::control::{Change, Control};
 use crate::error::Problem;
-use crate::listen::Limits;
+use crate::limits::Limits;
 use crate::{events, metrics, objects, openapi, shows};
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
@@ -11,31 +12,14 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
-use serde::Serialize;
 use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, Request};
-
-/// Larger bodies are read, and larger answers written, on another thread: this one has others to answer.
-const LARGE: usize = 64 << 10;
 
 /// The path of metrics.
 const METRICS: &str = "/metrics";
 
-#[derive(Clone)]
-pub(crate) struct Hands {
-    pub(crate) control: Control,
-    limits: Limits,
-    memory: Memory,
-}
-
-pub(crate) type Answer = Result<Response, Problem>;
-
 /// All paths.
 pub(crate) fn router(control: Control, limits: Limits) -> Router {
-    let hands = Hands {
-        control,
-        limits,
-        memory: Memory::default(),
-    };
+    let hands = Hands::new(control, limits);
     Router::new()
         .route("/v1/openapi.json", get(description))
         .route("/v1/show/{name}", get(show))
@@ -55,11 +39,7 @@ pub(crate) fn router(control: Control, limits: Limits) -> Router {
 
 /// The paths of the listener for metrics.
 pub(crate) fn metrics_router(control: Control, limits: Limits) -> Router {
-    let hands = Hands {
-        control,
-        limits,
-        memory: Memory::default(),
-    };
+    let hands = Hands::new(control, limits);
     Router::new()
         .route(METRICS, get(exposition))
         .fallback(metrics_only)
@@ -95,45 +75,6 @@ async fn no_such_method(method: Method, uri: Uri) -> Problem {
         uri.path()
     );
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
-}
-
-fn json_text(text: String) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text + "\n").into_response()
-}
-
-pub(crate) fn internal(error: impl ToString) -> Problem {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error)
-}
-
-/// An answer written here.
-pub(crate) fn json<T: Serialize>(value: &T) -> Answer {
-    let text = serde_json::to_string(value).map_err(internal)?;
-    Ok(json_text(text))
-}
-
-async fn elsewhere<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(work).await.map_err(internal)
-}
-
-/// An answer that may be large.
-async fn large<T: Serialize + Send + 'static>(value: T) -> Answer {
-    let text = elsewhere(move || serde_json::to_string(&value)).await?;
-    Ok(json_text(text.map_err(internal)?))
-}
-
-/// Reads a body to a value.
-pub(crate) async fn value<T: Send + 'static>(
-    hands: &Hands,
-    body: Body,
-    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    let body = body::read(body, hands.limits, &hands.memory).await?;
-    match body.bytes.len() > LARGE {
-        true => elsewhere(move || read(&body.bytes)).await?,
-        false => read(&body.bytes),
-    }
 }
 
 async fn description() -> Response {

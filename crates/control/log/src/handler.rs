@@ -1,6 +1,7 @@
 //! `show log` and `set log level`.
 
-use crate::{Log, Select};
+use crate::Log;
+use crate::select::Select;
 use volley_model::{Applied, Handler, ModelError, Query, Reply, Request, check_log_module};
 
 /// Answers for the log.

@@ -12,17 +12,21 @@ mod collector;
 mod error;
 mod file;
 mod handler;
+mod job;
 mod journald;
 mod limit;
 mod memory;
+mod select;
 mod shared;
 mod writer;
 
 pub use error::LogError;
 pub use handler::LogHandler;
+pub use select::Select;
 pub use writer::Writer;
 
 use collector::Collector;
+use job::Job;
 use shared::Shared;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
@@ -31,24 +35,11 @@ use tokio::sync::broadcast;
 use tracing_core::Dispatch;
 use volley_model::reply::LogReply;
 use volley_model::{LogLevel, LogLevels, LogRecord, LogSettings};
-use writer::{Job, QUEUE, Sink};
+use writer::{QUEUE, Sink};
 
 /// The log of a process.
 #[derive(Clone)]
 pub struct Log(Arc<Shared>);
-
-/// Which records are read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Select<'a> {
-    /// At most this many, the newest.
-    pub max: Option<u64>,
-    /// Of this level and of more serious ones.
-    pub level: Option<LogLevel>,
-    /// Of this module.
-    pub module: Option<&'a str>,
-    /// Behind this number.
-    pub after: Option<u64>,
-}
 
 /// One reader of records, from the moment it was made.
 #[derive(Debug)]

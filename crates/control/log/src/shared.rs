@@ -1,9 +1,9 @@
 //! What the threads that log, the writer and those who read share. Nothing here waits for a destination.
 
-use crate::Select;
+use crate::job::Job;
 use crate::limit::{Draft, Limiter, Verdict};
 use crate::memory::Memory;
-use crate::writer::Job;
+use crate::select::Select;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

@@ -2,13 +2,14 @@
 
 use crate::error::LogError;
 use crate::file::File;
+use crate::job::Job;
 use crate::journald::Journald;
 use crate::shared::Shared;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use volley_model::{LogDestination, LogLevel, LogRecord, LogSettings, Timestamp};
 
@@ -16,17 +17,6 @@ use volley_model::{LogDestination, LogLevel, LogRecord, LogSettings, Timestamp};
 pub(crate) const QUEUE: usize = 4096;
 /// Between two looks for suppressed records to report.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// What the writer is given.
-pub(crate) enum Job {
-    Record(Arc<LogRecord>),
-    /// Something was suppressed.
-    Wake,
-    /// Open the file again.
-    Reopen,
-    /// Everything before this is written.
-    Flush(SyncSender<()>),
-}
 
 /// Where records go.
 pub(crate) enum Sink {

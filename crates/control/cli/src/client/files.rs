@@ -3,13 +3,29 @@
 //! A configuration file is read here and sent. All other files are the daemon's to read and write: a relative name is made
 //! absolute and shown.
 
-use super::{ClientError, read};
+use super::error::ClientError;
 use crate::build::Action;
 use crate::grammar::{Piece, run};
 use crate::token::Form;
 use crate::{parse_line, pipe};
 use volley_model::{ConfigSource, InterfaceKind, Request, quote};
 use volley_object::{Kind, Shape};
+
+/// Largest file of commands, in bytes.
+pub(super) const MAX_BATCH: u64 = 64 << 20;
+
+/// A text file, or standard input by the names `-` and `/dev/stdin`.
+pub(super) fn read(file: &str) -> Result<String, ClientError> {
+    let bad = |why: String| ClientError::Batch {
+        place: file.to_string(),
+        why,
+    };
+    let text = match file {
+        "-" | "/dev/stdin" => volley_file::read_stdin(MAX_BATCH),
+        file => volley_file::read_text(file.as_ref(), MAX_BATCH),
+    };
+    text.map_err(|e| bad(e.to_string()))
+}
 
 /// A line, as the daemon gets it.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! `arping` and `monitor`: each part of the answer is printed when it comes, and Ctrl-C ends it with its summary.
 
+use super::connection::Connection;
+use super::error::ClientError;
 use super::probe::Interrupt;
-use super::{ClientError, Connection};
 use crate::server::{Answer, Ask, Follow, Op, bytes};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;

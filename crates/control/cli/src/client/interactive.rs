@@ -1,7 +1,12 @@
 //! The interactive command line: history in a file, completion and `?` by the daemon.
 
-use super::{ClientError, Connection, Screen, all_or_none, batch, open, probed, watch};
+use super::connection::Connection;
+use super::error::ClientError;
+use super::run::{all_or_none, batch, probed};
+use super::screen::Screen;
+use super::watch::watch;
 use crate::build::{Action, Builtin, parse_line};
+use crate::script::open;
 use crate::server::{Answer, Ask, Op};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;

@@ -4,7 +4,8 @@
 //! The daemon gets one request (one number of hops) at a time: a run may take as long as the user likes, and ends with
 //! the client.
 
-use super::{ClientError, Connection};
+use super::connection::Connection;
+use super::error::ClientError;
 use crate::render::ping;
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! How text comes on a terminal: in pages and in colour. Where there is no terminal it comes as it is.
 
-use super::ClientError;
+use super::error::ClientError;
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 

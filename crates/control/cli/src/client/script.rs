@@ -1,6 +1,11 @@
 //! Commands from standard input that is no terminal: one after the other, each error with its line.
 
-use super::{ClientError, Connection, MAX_BATCH, Screen, carry_out, open};
+use super::connection::Connection;
+use super::error::ClientError;
+use super::files::MAX_BATCH;
+use super::run::carry_out;
+use super::screen::Screen;
+use crate::script::open;
 use crate::{Action, Builtin, parse_line};
 use std::io::{BufRead, Write};
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! `watch`: a command again and again, until Ctrl-C.
 
+use super::connection::Connection;
+use super::error::ClientError;
 use super::screen::Screen;
-use super::{ClientError, Connection};
 use std::io::Write;
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Answers that come in parts, each when it is there, until they end or the client has enough.
 
+use super::backend::{Backend, Pending};
+use super::limits::Limits;
+use super::lines::{Line, Lines, send};
 use super::protocol::{Answer, Ask};
-use super::session::{Line, Lines, send};
-use super::{Backend, Limits, Pending};
 use crate::build::{Action, parse_line};
 use tokio::net::UnixStream;
 use volley_model::{ArpingQuery, Monitor, Query, Role};

@@ -1,6 +1,8 @@
 //! The listening socket.
 
-use super::{Backend, Limits, session};
+use super::backend::Backend;
+use super::limits::Limits;
+use super::session;
 use crate::socket::connect_within;
 use std::cell::Cell;
 use std::future::Future;

@@ -1,16 +1,17 @@
 //! One client, from its first byte to its last.
 
+use super::backend::Backend;
 use super::follow;
+use super::limits::Limits;
+use super::lines::{Line, Lines, send};
 use super::listen::Place;
 use super::protocol::{Answer, Ask, Op};
-use super::{Backend, Limits};
 use crate::build::{Action, Builtin, Command, parse_line};
 use crate::grammar::{complete, help};
 use crate::pipe::Pipe;
 use crate::{reference, render};
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tracing::{debug, warn};
@@ -98,66 +99,6 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
     }
 }
 
-pub(super) async fn send(stream: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(answer)?;
-    line.push(b'\n');
-    stream.write_all(&line).await
-}
-
-pub(super) enum Line {
-    Text(Vec<u8>),
-    Closed,
-    Bad(String),
-}
-
-/// Bytes read and not yet used.
-#[derive(Default)]
-pub(super) struct Lines {
-    held: Vec<u8>,
-    searched: usize,
-}
-
-impl Lines {
-    pub(super) async fn next(&mut self, stream: &mut UnixStream, limits: Limits) -> Line {
-        let mut deadline = None;
-        loop {
-            if let Some(at) = self.held[self.searched..].iter().position(|b| *b == b'\n') {
-                let rest = self.held.split_off(self.searched + at + 1);
-                let mut line = std::mem::replace(&mut self.held, rest);
-                self.searched = 0;
-                line.pop();
-                return Line::Text(line);
-            }
-            self.searched = self.held.len();
-            if self.held.len() > limits.line {
-                return Line::Bad(format!("the line is longer than {} bytes", limits.line));
-            }
-            let mut chunk = [0; 8192];
-            let read = match self.held.is_empty() {
-                // Between lines a client may be silent as long as it likes.
-                true => stream.read(&mut chunk).await,
-                false => {
-                    let wait = limits.finish_line;
-                    let by = *deadline.get_or_insert_with(|| tokio::time::Instant::now() + wait);
-                    match tokio::time::timeout_at(by, stream.read(&mut chunk)).await {
-                        Ok(read) => read,
-                        Err(_) => {
-                            return Line::Bad(format!(
-                                "the line was not finished within {} s",
-                                wait.as_secs_f32()
-                            ));
-                        }
-                    }
-                }
-            };
-            match read {
-                Ok(n @ 1..) => self.held.extend_from_slice(&chunk[..n]),
-                _ => return Line::Closed,
-            }
-        }
-    }
-}
-
 /// A request; an answer that refuses it where it is none.
 fn read(line: &[u8]) -> Result<Ask, Box<Answer>> {
     let refuse = |why: String| Err(Box::new(Answer::failure(None, why)));
@@ -229,7 +170,7 @@ async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
 /// The changes of a text, each with its line.
 fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
     let mut requests = Vec::new();
-    for (line, command) in crate::client::commands(text) {
+    for (line, command) in crate::script::commands(text) {
         let refuse = |why: &str| Err(Box::new(Answer::failure(Some(1), why).at_line(line)));
         match parse_line(&command).map(|c| (c.action, c.pipes.is_empty())) {
             Ok((Action::Nothing, _)) => {}

@@ -1,6 +1,6 @@
 //! What is asked of a file system.
 
-use super::JournalError;
+use super::error::JournalError;
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};

@@ -1,6 +1,9 @@
 //! The two copies of the head.
 
-use super::{Disk, Fault, Head, Journal, JournalError};
+use super::Journal;
+use super::disk::Disk;
+use super::error::JournalError;
+use super::record::{Fault, Head};
 use std::io;
 
 /// The first copy is written first.

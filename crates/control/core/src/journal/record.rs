@@ -1,8 +1,26 @@
 //! What the files of the journal contain: a line with format, length and CRC-32 (IEEE 802.3), then lines of JSON.
 
-use super::About;
 use serde::{Deserialize, Serialize};
-use volley_model::Request;
+use volley_model::{CommitHow, EngineSettings, Request};
+
+/// What is asked of a commit when it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct About {
+    /// Seconds since 1970.
+    pub time_s: u64,
+    /// What the operator said.
+    pub comment: Option<String>,
+    /// Who committed it: a user, or `token NAME`.
+    pub user: Option<String>,
+    /// How it was made.
+    pub how: Option<CommitHow>,
+    /// The earlier commit that an operator rolled back to by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_to: Option<u64>,
+    /// Settings of the engine for the next start, when the commit's file gave them.
+    pub engine: Option<EngineSettings>,
+}
 
 const COMMIT: &str = "volley-commit-2";
 const HEAD: &str = "volley-head-2";

@@ -1,0 +1,136 @@
+//! Runs one line, or the lines of a file.
+
+use super::connection::Connection;
+use super::error::ClientError;
+use super::files::read;
+use super::screen::Screen;
+use super::watch::watch;
+use super::{follow, probe};
+use crate::script::commands;
+use crate::server::{Answer, Ask, Follow, Op};
+use crate::{Action, Builtin, Command, render};
+use std::io::Write;
+use std::path::Path;
+use volley_model::Query;
+use volley_model::reply::ArpingReply;
+
+/// Runs one line and writes its answer.
+pub fn one_shot(
+    socket: &Path,
+    line: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let mut connection = Connection::open(socket)?;
+    carry_out(&mut connection, line, json, Screen::of_stdout(), out)
+}
+
+/// Runs one line, where the client has to do something itself, or the daemon has.
+pub(super) fn carry_out(
+    connection: &mut Connection,
+    line: &str,
+    json: bool,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let command = crate::parse_line(line);
+    if let Ok(command) = &command
+        && let Some(done) = probed(connection, (line, command), json, out)
+    {
+        return done;
+    }
+    let is_arping = matches!(&command, Ok(command) if matches!(command.action, Action::Query(Query::Arping(_), _)));
+    match command.map(|c| c.action) {
+        Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
+            let run = if undo { all_or_none } else { batch };
+            return run(connection, &file, json, out);
+        }
+        Ok(Action::Builtin(Builtin::Watch {
+            every_s,
+            times,
+            line,
+        })) => {
+            return watch(connection, &line, every_s, times, screen, out);
+        }
+        _ => {}
+    }
+    let answer = connection.exec(line, json)?;
+    let Some(data) = answer.data.filter(|_| json) else {
+        return screen.show(&answer.text, out);
+    };
+    writeln!(out, "{}", Answer::json(&data)).map_err(ClientError::Output)?;
+    match is_arping.then(|| serde_json::from_value::<ArpingReply>(data)) {
+        Some(Ok(reply)) if reply.received == 0 => Err(ClientError::Refused {
+            column: None,
+            message: render::arping_failure(&reply),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Prints the answers of a ping, traceroute, arping or monitor as they come; none where it is another command, or its
+/// answer is to be data or goes through a pipe.
+pub(super) fn probed(
+    connection: &mut Connection,
+    (line, command): (&str, &Command),
+    json: bool,
+    out: &mut dyn Write,
+) -> Option<Result<(), ClientError>> {
+    if json || !command.pipes.is_empty() {
+        return None;
+    }
+    if let Some(what) = Follow::of(&command.action) {
+        return Some(follow::run(connection, line, &what, out));
+    }
+    match &command.action {
+        Action::Query(query, _) => probe::run(connection, query, out),
+        _ => None,
+    }
+}
+
+/// Runs the lines of a file as one transaction: all of them or none. An error is told with file and line.
+pub fn all_or_none(
+    connection: &mut Connection,
+    file: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let ask = Ask {
+        json,
+        ..Ask::new(Op::Transact, read(file)?)
+    };
+    let answer = connection.ask(&ask)?;
+    if let Some(failure) = answer.error {
+        let place = failure
+            .line
+            .map_or_else(|| file.to_string(), |line| format!("{file}:{line}"));
+        let why = failure.message;
+        return Err(ClientError::Batch { place, why });
+    }
+    match answer.data {
+        Some(data) => writeln!(out, "{}", Answer::json(&data)),
+        None => out.write_all(answer.text.as_bytes()),
+    }
+    .map_err(ClientError::Output)
+}
+
+/// Runs the lines of a file; the first error stops it and is told with file and line.
+pub fn batch(
+    connection: &mut Connection,
+    file: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let text = read(file)?;
+    for (first, command) in commands(&text) {
+        let answer = connection
+            .exec(&command, json)
+            .map_err(|e| ClientError::Batch {
+                place: format!("{file}:{first}"),
+                why: e.to_string(),
+            })?;
+        out.write_all(answer.text.as_bytes())
+            .map_err(ClientError::Output)?;
+    }
+    Ok(())
+}

@@ -18,6 +18,7 @@ pub mod home;
 pub mod install;
 pub mod measure;
 pub mod new_node;
+pub mod new_object;
 pub mod readme;
 pub mod report;
 pub mod run;

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use xtask::command::{exit_code, finish, rest, tool, values};
 use xtask::error::Error;
 use xtask::home::Home;
-use xtask::{bench, budget, ci, deb, docs, guest, install, new_node, readme, report, tidy};
+use xtask::{
+    bench, budget, ci, deb, docs, guest, install, new_node, new_object, readme, report, tidy,
+};
 
 const HELP: &str = "\
 cargo xtask COMMAND
@@ -17,6 +19,7 @@ cargo xtask COMMAND
   install                                  what the tests need beyond cargo; says SKIP for what cannot be had
   tidy                                     sizes, layers, unsafe code, banned words, dependencies
   new-node NAME --crate CRATE              a new node with its test, from the template
+  new-object NAME --crate CRATE            a new class of objects with its owner and test, from the template
   bench [--seconds N] [--quick]            run the bench matrix, write docs/bench.md and its picture
   budget [--update]                        instructions per packet against bench/budgets.toml
   path-curves                              the curves of docs/path-batcher.md, counted by callgrind (minutes)
@@ -63,11 +66,15 @@ fn chore(home: &Home, command: Option<&str>, arguments: &mut Arguments) -> Resul
         }
         Some("install") => finish(arguments).map(|()| install::run(home)),
         Some("tidy") => finish(arguments).and_then(|()| tidy::command(home)),
-        Some("new-node") => {
+        Some(word @ ("new-node" | "new-object")) => {
             let of_crate: String = arguments.value_from_str("--crate").map_err(Error::usage)?;
             let name: String = arguments.free_from_str().map_err(Error::usage)?;
             finish(arguments)?;
-            new_node::run(home, &name, &of_crate).map(|()| true)
+            let run = match word {
+                "new-node" => new_node::run,
+                _ => new_object::run,
+            };
+            run(home, &name, &of_crate).map(|()| true)
         }
         Some("bench") => {
             let seconds = arguments

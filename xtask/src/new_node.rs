@@ -24,7 +24,8 @@ pub fn run(home: &Home, name: &str, of_crate: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+/// A name of words joined by hyphens.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let letters = name
         .bytes()
         .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
@@ -35,11 +36,12 @@ fn check_name(name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Usage(format!(
-        "`{name}`: a node's name is words of a-z and 0-9 joined by single hyphens, such as `ip4-input`"
+        "`{name}`: a name is words of a-z and 0-9 joined by single hyphens, such as `ip4-input`"
     )))
 }
 
-fn find_crate(home: &Home, wanted: &str) -> Result<PathBuf, Error> {
+/// The folder of a crate that is named by its package or its folder.
+pub(crate) fn find_crate(home: &Home, wanted: &str) -> Result<PathBuf, Error> {
     let mut known = Vec::new();
     for group in ["base", "net", "io", "control"] {
         let folder = home.root.join("crates").join(group);
@@ -65,7 +67,8 @@ fn find_crate(home: &Home, wanted: &str) -> Result<PathBuf, Error> {
     )))
 }
 
-fn package(dir: &Path) -> Result<String, Error> {
+/// The name of the package in a folder.
+pub(crate) fn package(dir: &Path) -> Result<String, Error> {
     let path = dir.join("Cargo.toml");
     let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
     let manifest: toml::Table =
@@ -104,7 +107,7 @@ fn fill(name: &str) -> String {
 }
 
 /// `ip4-input` becomes `Ip4Input`.
-fn type_name(name: &str) -> String {
+pub(crate) fn type_name(name: &str) -> String {
     let word = |word: &str| {
         let (first, rest) = word.split_at(1.min(word.len()));
         first.to_uppercase() + rest

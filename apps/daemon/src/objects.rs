@@ -1,4 +1,4 @@
-//! The classes of configuration objects and the queries of all crates.
+//! The classes of configuration objects, the queries and the verbs of all crates.
 
 use volley_object::DefinitionError;
 
@@ -18,8 +18,10 @@ mod mroute;
 mod queries;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod verbs;
 
-/// Registers the classes and queries, so that files and commands can be read where no router runs.
+/// Registers the classes, queries and verbs, so that files and commands can be read where no router runs.
 pub fn register() -> Result<(), DefinitionError> {
     crate::features::classes()
 }

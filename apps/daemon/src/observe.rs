@@ -269,7 +269,7 @@ impl Observer {
             Clear::Trace => engine
                 .clear_traces()
                 .map_err(|e| ModelError::invalid("clear trace", e))?,
-            Clear::Interfaces | Clear::PathBatcher => return Ok(Applied::nothing()),
+            Clear::Interfaces => return Ok(Applied::nothing()),
         }
         Ok(Applied::one())
     }

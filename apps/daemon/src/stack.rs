@@ -16,7 +16,7 @@ use volley_model::{
     Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query, Reply,
     Request,
 };
-use volley_object::{DefinitionError, Object, ObjectKey, Query as Define};
+use volley_object::{DefinitionError, Object, ObjectKey, Query as Define, Verb};
 use volley_rights::Rights;
 
 /// Why Volley cannot start.
@@ -37,7 +37,7 @@ pub enum StackError {
     /// A class of objects contradicts itself or another one.
     #[error(transparent)]
     Definition(#[from] volley_object::DefinitionError),
-    /// A class of objects or a query has no owner.
+    /// A class of objects, a query or a verb has no owner.
     #[error("{0} has no owner: the crate that defines it does not register one")]
     Unowned(String),
     /// A setting is out of range.
@@ -239,6 +239,19 @@ impl Stack {
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
         self.owners.borrow_mut().answer(answer)
+    }
+
+    /// Makes `perform` an owner of a verb that is added while the daemon runs.
+    pub(crate) fn perform<V: Verb + 'static>(
+        &self,
+        perform: impl FnMut(V) -> Result<Applied, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        self.owners.borrow_mut().perform(perform)
+    }
+
+    /// Removes the owners of a verb.
+    pub(crate) fn retire(&self, verb: &str) {
+        self.owners.borrow_mut().retire(verb);
     }
 
     /// Removes the owner of a query.

@@ -1,4 +1,4 @@
-//! Lamps: a class of objects and a query of a crate outside the workspace.
+//! Lamps: a class of objects, a query and a verb of a crate outside the workspace.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use volley_model::{Applied, ModelError};
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_object::{Choice, Object, ObjectKey, Query};
+use volley_object::{Choice, Object, ObjectKey, Query, Verb};
 use volley_show::{GAUGE, Page, table};
 
 /// Colour of a lamp.
@@ -46,6 +46,19 @@ pub struct ShowLamps {
     /// Only this lamp.
     #[query(needs = "lamp")]
     pub lamp: Option<String>,
+}
+
+/// Flash lamps, all or one.
+#[derive(Clone, Debug, PartialEq, Verb)]
+#[verb(name = "lamp-flash", example = "flash lamp desk times 2")]
+#[verb(command = "flash (lamps | lamp <lamp>) {times <times>}")]
+pub struct Flash {
+    /// Only this lamp.
+    #[verb(needs = "lamp")]
+    pub lamp: Option<String>,
+    /// How often.
+    #[verb(default = 1, range = 1..=9)]
+    pub times: u32,
 }
 
 /// Lamps that burn.
@@ -109,6 +122,20 @@ impl Lamps {
             Ok(BurningLamps {
                 lamps: shown.map(lamp).collect(),
             })
+        }
+    }
+
+    /// What the owner of the verb does: it names the lamps that flash.
+    pub fn flash(&self) -> impl FnMut(Flash) -> Result<Applied, ModelError> + Send + 'static {
+        let all = self.0.clone();
+        move |flash| {
+            let all = all.lock().unwrap();
+            if let Some(name) = flash.lamp.as_ref().filter(|name| !all.contains_key(*name)) {
+                return Err(ModelError::invalid(format!("lamp {name}"), "it does not burn"));
+            }
+            let flashes = all.keys().filter(|it| flash.lamp.as_ref().is_none_or(|n| n == *it));
+            let done = Applied::changed(flashes.clone().count() as u64);
+            Ok(flashes.fold(done, |done, it| done.note(format!("{it} flashes {} times", flash.times))))
         }
     }
 

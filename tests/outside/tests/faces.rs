@@ -1,4 +1,4 @@
-//! The class and the query of this crate in every face of a running daemon: command line with completion and help, configuration file, HTTP,
+//! The class, the query and the verb of this crate in every face of a running daemon: command line with completion and help, configuration file, HTTP,
 //! OpenAPI, difference, rollback, journal, reference pages. Before it is added and after it is removed no face knows it.
 
 // What is not used here is used by the tests of the daemon.
@@ -287,6 +287,69 @@ fn queries(daemon: &Daemon, lamps: &Lamps) {
     assert_eq!(gone.to_string(), "query burning-lamps: there is no such query");
 }
 
+/// No face knows the verb.
+fn no_verb(daemon: &Daemon) {
+    assert!(daemon.refused("flash lamps").contains("'flash' is not understood here"));
+    assert!(!daemon.candidates("fl").contains(&"flash".to_owned()));
+    let mut http = daemon.http();
+    let (status, body) = http.call("POST", "/v1/requests", br#"{"do": {"verb": "lamp-flash"}}"#);
+    let body = String::from_utf8_lossy(&body).into_owned();
+    assert!(status == 400 && body.contains("there is no verb 'lamp-flash'"), "{status} {body}");
+    assert!(!http.get("/v1/openapi.json").to_string().contains("lamp-flash"));
+    assert!(!volley_cli::reference().contains("flash lamp"));
+}
+
+/// The verb in the command line, HTTP, OpenAPI and the reference; lamps `desk` and `hall` burn.
+fn verb(daemon: &Daemon) {
+    assert_eq!(daemon.candidates("fl"), ["flash"]);
+    assert_eq!(daemon.candidates("flash lamp h"), ["hall"]);
+    let help = daemon.ask("help", "flash lamp desk times ").to_string();
+    assert!(help.contains("How often") && help.contains("from 1 to 9"), "{help}");
+    let said = daemon.ok("flash lamps");
+    assert!(said.contains("desk flashes 1 times") && said.contains("hall flashes 1 times"), "{said}");
+    let said = daemon.ok("flash lamp hall times 3");
+    assert!(said.contains("hall flashes 3 times") && !said.contains("desk"), "{said}");
+    let absent = daemon.refused("flash lamp cellar");
+    assert_eq!(absent, "lamp cellar is not valid: it does not burn");
+    let range = daemon.refused("flash lamps times 10");
+    assert!(range.contains("times must be a number from 1 to 9"), "{range}");
+    let mut http = daemon.http();
+    let mut post = |path: &str, body: Value| {
+        let (status, answer) = http.call("POST", path, &serde_json::to_vec(&body).unwrap());
+        (status, String::from_utf8_lossy(&answer).into_owned())
+    };
+    let flash = json!({"do": {"verb": "lamp-flash", "lamp": "hall"}});
+    let (status, answer) = post("/v1/requests", flash.clone());
+    assert!(status == 200 && answer.contains("hall flashes 1 times"), "{status} {answer}");
+    let (status, answer) = post("/v1/transactions", json!([flash]));
+    assert!(status == 200 && answer.contains("hall flashes 1 times"), "{status} {answer}");
+    let (status, answer) = post("/v1/requests", json!({"do": {"verb": "lamp-flash", "room": 1}}));
+    assert!(status == 400 && answer.contains("unknown field `room`"), "{status} {answer}");
+    let document = daemon.http().get("/v1/openapi.json");
+    let schema = document["components"]["schemas"]["Verb"].to_string();
+    assert!(schema.contains(r#""const":"lamp-flash""#) && schema.contains("How often."), "{schema}");
+    assert!(volley_cli::reference().contains("flash (lamps | lamp <lamp>) {times <times>}"));
+    // A verb is no configuration: no commit has it.
+    assert!(!daemon.ok("config export commands").contains("flash"));
+}
+
+fn verbs(daemon: &Daemon, lamps: &Lamps) {
+    no_verb(daemon);
+    daemon.control.perform(lamps.flash()).unwrap();
+    let twice = daemon.control.perform(lamps.flash()).unwrap_err().to_string();
+    assert_eq!(twice, "verb lamp-flash: it has two owners");
+    daemon.ok("set lamp desk interface pg0 brightness 70");
+    verb(daemon);
+    daemon.ok("delete lamp desk");
+    daemon.control.retire("lamp-flash").unwrap();
+    no_verb(daemon);
+    let gone = daemon.control.retire("lamp-flash").unwrap_err();
+    assert_eq!(gone.to_string(), "verb lamp-flash: there is no such verb");
+    daemon.control.perform(lamps.flash()).unwrap();
+    daemon.ok("flash lamps");
+    daemon.control.retire("lamp-flash").unwrap();
+}
+
 #[test]
 fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     let folder = std::env::temp_dir().join(format!("volley-outside-{}", std::process::id()));
@@ -296,6 +359,8 @@ fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     let lamps = Lamps::default();
     let early = daemon.control.answer(lamps.answer()).unwrap_err().to_string();
     assert!(early.contains("query burning-lamps: field lamp refers to lamp"), "{early}");
+    let early = daemon.control.perform(lamps.flash()).unwrap_err().to_string();
+    assert!(early.contains("verb lamp-flash: field lamp refers to lamp"), "{early}");
     daemon.control.own(lamps.owner()).unwrap();
     let twice = daemon.control.own(lamps.owner()).unwrap_err().to_string();
     assert_eq!(twice, "class lamp: it has two owners");
@@ -303,6 +368,7 @@ fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     commits(&daemon, &lamps, &folder);
     http(&daemon, &lamps);
     queries(&daemon, &lamps);
+    verbs(&daemon, &lamps);
     let used = daemon.control.disown("lamp").unwrap_err();
     assert_eq!(
         used.to_string(),

@@ -8,9 +8,9 @@ use super::report::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use volley_batcher::{PathBatcherReply, PathQueueRow, ShowPathBatcher};
+use volley_batcher::{PathBatcherClear, PathBatcherReply, PathQueueRow, ShowPathBatcher};
 use volley_graph::{NodeReport, NodeState};
-use volley_model::{Clear, Request};
+use volley_model::Request;
 
 /// One line of the sweep.
 #[derive(Serialize)]
@@ -194,7 +194,7 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
     };
     if args.packets.is_none() {
         steps(&mut rig, Duration::from_millis(20));
-        rig.apply(Request::Clear(Clear::PathBatcher))?;
+        rig.apply(Request::of(&PathBatcherClear)?)?;
     }
     let first = nodes(&rig);
     let mut runs = Vec::new();
@@ -303,7 +303,7 @@ fn delay(args: &PathArgs, name: &'static str, pace: Pace) -> Result<Delay, Bench
     let (mut stalls, mut control) = (Stalls::default(), Stalls::default());
     watch(&mut control, span / 2, || {});
     steps(&mut rig, Duration::from_millis(100));
-    rig.apply(Request::Clear(Clear::PathBatcher))?;
+    rig.apply(Request::of(&PathBatcherClear)?)?;
     watch(&mut stalls, span, || _ = rig.worker.step());
     watch(&mut control, span / 2, || {});
     let reply = shown(&rig)?;

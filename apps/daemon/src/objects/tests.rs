@@ -21,7 +21,7 @@ fn all() -> Vec<Class> {
     own.cloned().collect()
 }
 
-fn read(line: &str) -> Request {
+pub(super) fn read(line: &str) -> Request {
     match parse_line(line) {
         Ok(command) => match command.action {
             Action::Request(request) => *request,

@@ -1,11 +1,13 @@
 //! A handle on the running daemon for code that is no face of it, such as a crate outside of this workspace: it adds classes of
-//! objects and queries with their owners, and removes them, while the daemon runs.
+//! objects, queries and verbs with their owners, and removes them, while the daemon runs.
 
 use super::backend::Daemon;
 use std::rc::Weak;
 use tokio::sync::{mpsc, oneshot};
 use volley_model::{Applied, ModelError};
-use volley_object::{DefinitionError, Object, ObjectKey, Query, unregister, unregister_query};
+use volley_object::{
+    DefinitionError, Object, ObjectKey, Query, Verb, unregister, unregister_query, unregister_verb,
+};
 
 /// Most calls that wait for the control thread.
 const WAITING: usize = 16;
@@ -71,6 +73,25 @@ impl Control {
         self.call(move |daemon| {
             unregister_query(&query)?;
             daemon.stack.withdraw(&query);
+            Ok(())
+        })
+    }
+
+    /// Adds a verb and makes `perform` an owner of it, see [`volley_model::Owners::perform`]. From then on the verb is in the command
+    /// line, the requests of HTTP and the reference. Waits for the control thread, and must not be called on it.
+    pub fn perform<V: Verb + 'static>(
+        &self,
+        perform: impl FnMut(V) -> Result<Applied, ModelError> + Send + 'static,
+    ) -> Result<(), ControlError> {
+        self.call(move |daemon| Ok(daemon.stack.perform(perform)?))
+    }
+
+    /// Removes a verb and its owners. Waits for the control thread, and must not be called on it.
+    pub fn retire(&self, verb: &str) -> Result<(), ControlError> {
+        let verb = verb.to_owned();
+        self.call(move |daemon| {
+            unregister_verb(&verb)?;
+            daemon.stack.retire(&verb);
             Ok(())
         })
     }

@@ -1,5 +1,5 @@
-//! Owners of classes and queries: each class of objects has one, which carries out what happens to its objects, and each query
-//! has one, which answers it.
+//! Owners of classes, queries and verbs: each class of objects has one, which carries out what happens to its objects, each query
+//! has one, which answers it, and each verb has one, which performs it.
 
 use crate::error::ModelError;
 use crate::handler::Applied;
@@ -8,19 +8,22 @@ use crate::reply::Reply;
 use crate::request::Request;
 use std::collections::BTreeMap;
 use volley_object::{
-    Answer, Class, Classes, DefinitionError, FieldType, Instance, Object, ObjectKey,
-    Query as Define,
+    Answer, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object, ObjectKey,
+    Query as Define, Verb,
 };
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
 
 type Answerer = Box<dyn FnMut(&Instance) -> Result<Answer, ModelError>>;
 
-/// The owner of each class and of each query. Runs on the control thread only.
+type Performer = Box<dyn FnMut(&Invocation) -> Result<Applied, ModelError>>;
+
+/// The owner of each class, of each query and of each verb. Runs on the control thread only.
 #[derive(Default)]
 pub struct Owners {
     all: BTreeMap<&'static str, Owner>,
     queries: BTreeMap<&'static str, Answerer>,
+    verbs: BTreeMap<&'static str, Vec<Performer>>,
 }
 
 impl Owners {
@@ -61,7 +64,7 @@ impl Owners {
         }
         let owner = move |asked: &Instance| match Q::of(asked) {
             Some(query) => Reply::answer::<Q>(answer(query)?),
-            None => Err(not_owned(asked)),
+            None => Err(not_answered(asked)),
         };
         self.queries.insert(name, Box::new(owner));
         Ok(())
@@ -72,6 +75,39 @@ impl Owners {
         self.queries.remove(query);
     }
 
+    /// Registers a verb, when it is not registered, and its owner, which performs it with these parameters. A verb for all owners
+    /// has any number of them, and what they did is joined with [`Applied::and`].
+    pub fn perform<V: Verb + 'static>(
+        &mut self,
+        mut perform: impl FnMut(V) -> Result<Applied, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        let verb = V::verb()?;
+        let owners = self.verbs.entry(verb.name()).or_default();
+        if !owners.is_empty() && !verb.is_for_all() {
+            return Err(DefinitionError::new(verb.name(), "it has two owners").of_verb());
+        }
+        owners.push(Box::new(move |invocation| match invocation.get() {
+            Some(verb) => perform(verb),
+            None => Err(not_performed(invocation)),
+        }));
+        Ok(())
+    }
+
+    /// Removes the owners of a verb; the verb is removed by its name.
+    pub fn retire(&mut self, verb: &str) {
+        self.verbs.remove(verb);
+    }
+
+    /// Performs a verb.
+    fn invoke(&mut self, invocation: &Invocation) -> Result<Applied, ModelError> {
+        let owners = self.verbs.get_mut(invocation.verb().name());
+        let owners = owners.ok_or_else(|| not_performed(invocation))?;
+        let mut all = owners.iter_mut();
+        all.try_fold(Applied::default(), |done, perform| {
+            Ok(done.and(perform(invocation)?))
+        })
+    }
+
     /// Answers a registered query; none = it is another one.
     pub fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::Registered(asked) = query else {
@@ -79,7 +115,7 @@ impl Owners {
         };
         Some(match self.queries.get_mut(asked.class().name()) {
             Some(owner) => owner(asked).map(Reply::Registered),
-            None => Err(not_owned(asked)),
+            None => Err(not_answered(asked)),
         })
     }
 
@@ -91,7 +127,7 @@ impl Owners {
         reply.ok_or_else(|| ModelError::invalid(Q::NAME, "its reply is of another type"))
     }
 
-    /// The first class or query that has no owner.
+    /// The first class, query or verb that has no owner.
     pub fn unowned(&self, classes: &Classes) -> Option<String> {
         // Interfaces are carried out by the drivers' handlers.
         let owned = classes.iter().filter(|class| !class.is_interface());
@@ -99,13 +135,17 @@ impl Owners {
         let class = names.find(|name| !self.all.contains_key(name));
         let mut queries = classes.queries().map(|query| query.name());
         let query = queries.find(|name| !self.queries.contains_key(name));
+        let mut verbs = classes.verbs().map(|verb| verb.name());
+        let verb = verbs.find(|name| !self.verbs.contains_key(name));
         let class = class.map(|name| format!("class {name}"));
-        class.or_else(|| query.map(|name| format!("query {name}")))
+        let class = class.or_else(|| query.map(|name| format!("query {name}")));
+        class.or_else(|| verb.map(|name| format!("verb {name}")))
     }
 
-    /// Carries out a request about an object; none = it is about none.
+    /// Carries out a request about an object, or a verb; none = it is neither.
     pub fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let (key, now) = match request {
+            Request::Do(invocation) => return Some(self.invoke(invocation)),
             Request::Set(object) => (object.key(), Some(object)),
             Request::Unset(key) => (key.clone(), None),
             _ => return None,
@@ -121,9 +161,14 @@ impl Owners {
     }
 }
 
-fn not_owned(asked: &Instance) -> ModelError {
+fn not_answered(asked: &Instance) -> ModelError {
     let why = "nothing in this daemon answers it: load what defines it";
     ModelError::invalid(format!("query {}", asked.class().name()), why)
+}
+
+fn not_performed(invocation: &Invocation) -> ModelError {
+    let why = "nothing in this daemon performs it: load what defines it";
+    ModelError::invalid(format!("verb {}", invocation.verb().name()), why)
 }
 
 /// A value of a key as its type; the default of the type when the key has no such value, which its class rules out.

@@ -1,6 +1,7 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::Family;
+use crate::error::ModelError;
 use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
 use crate::route::{Route, RouteLoad};
@@ -10,7 +11,7 @@ use crate::trace::{PcapTrace, TraceSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use volley_object::{FieldError, Instance, Object, ObjectKey};
+use volley_object::{FieldError, Instance, Invocation, Object, ObjectKey, Verb};
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,6 +134,8 @@ pub enum Request {
     },
     /// Set counters back.
     Clear(Clear),
+    /// Perform a registered verb. It is no configuration.
+    Do(Invocation),
     /// Create or change an object of a registered class.
     Set(Instance),
     /// Remove an object of a registered class, or give a setting its defaults back.
@@ -155,8 +158,6 @@ pub enum Clear {
     Interfaces,
     /// Traced packets, and traces not yet full.
     Trace,
-    /// Counters of the path batcher.
-    PathBatcher,
 }
 
 impl Request {
@@ -171,6 +172,22 @@ impl Request {
         fields: &[(&str, volley_object::Value)],
     ) -> Result<Request, FieldError> {
         Instance::of_fields(class, fields).map(Request::Set)
+    }
+
+    /// A verb with its parameters; an error when a value is out of its range.
+    pub fn of<V: Verb>(verb: &V) -> Result<Request, ModelError> {
+        let invocation = verb.invocation();
+        invocation
+            .map(Request::Do)
+            .map_err(|error| ModelError::invalid(V::NAME, error))
+    }
+
+    /// As the struct of a verb; none when it is another request.
+    pub fn verb<V: Verb>(&self) -> Option<V> {
+        match self {
+            Request::Do(invocation) => invocation.get(),
+            _ => None,
+        }
     }
 
     /// Removes an object, or gives a setting its defaults back.
@@ -208,7 +225,8 @@ impl Request {
     pub fn is_configuration(&self) -> bool {
         !matches!(
             self,
-            Request::Clear(_)
+            Request::Do(_)
+                | Request::Clear(_)
                 | Request::LogLevel { .. }
                 | Request::NeighborClear { .. }
                 | Request::VectorSize { .. }

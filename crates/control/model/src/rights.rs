@@ -39,9 +39,14 @@ impl FromStr for Role {
 }
 
 impl Request {
-    /// The role that a client needs for it: [`Request::is_configuration`] tells, and a new request is configuration.
+    /// The role that a client needs for it: a verb tells, otherwise [`Request::is_configuration`], and a new request is
+    /// configuration.
     pub fn role(&self) -> Role {
-        match self.is_configuration() {
+        let configures = match self {
+            Request::Do(invocation) => invocation.verb().needs_configure(),
+            other => other.is_configuration(),
+        };
+        match configures {
             true => Role::Configure,
             false => Role::Operate,
         }

@@ -74,7 +74,6 @@ impl Display for Clear {
             Clear::Errors => "errors",
             Clear::Interfaces => "interfaces",
             Clear::Trace => "trace",
-            Clear::PathBatcher => "path-batcher",
         })
     }
 }
@@ -174,6 +173,7 @@ impl Request {
             Request::PcapTraceOff => f.write_str("pcap trace off"),
             Request::LcpResync => f.write_str("lcp resync"),
             Request::Clear(what) => write!(f, "clear {what}"),
+            Request::Do(invocation) => f.write_str(&invocation.command()),
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),
             Request::UnsetExact(object) => f.write_str(&object.unset_command()),

@@ -54,7 +54,10 @@ impl Request {
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)
             }
-            Request::RouteUnload { .. } | Request::PcapTraceOff | Request::Clear(_) => Ok(()),
+            Request::Do(_)
+            | Request::RouteUnload { .. }
+            | Request::PcapTraceOff
+            | Request::Clear(_) => Ok(()),
             Request::PgCaptureOff { interface: name } => interface(name),
             Request::NeighborClear {
                 interface: name, ..

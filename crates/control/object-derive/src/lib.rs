@@ -1,13 +1,15 @@
-//! `#[derive(Object)]`, `#[derive(Choice)]` and `#[derive(Query)]`: from a struct with doc comments to the definition of a class
-//! or of a query.
+//! `#[derive(Object)]`, `#[derive(Choice)]`, `#[derive(Query)]` and `#[derive(Verb)]`: from a struct with doc comments to the
+//! definition of a class, of a query or of a verb.
 //!
-//! The attributes are listed at `volley_object::Object`, `volley_object::Choice` and `volley_object::Query`.
+//! The attributes are listed at `volley_object::Object`, `volley_object::Choice`, `volley_object::Query` and
+//! `volley_object::Verb`.
 #![forbid(unsafe_code)]
 
 mod choice;
 mod doc;
 mod object;
 mod query;
+mod verb;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
@@ -35,6 +37,15 @@ pub fn choice(input: TokenStream) -> TokenStream {
 pub fn query(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     query::expand(&input)
+        .unwrap_or_else(|error| error.to_compile_error())
+        .into()
+}
+
+/// A verb, from a struct whose fields are its parameters.
+#[proc_macro_derive(Verb, attributes(verb))]
+pub fn verb(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    verb::expand(&input)
         .unwrap_or_else(|error| error.to_compile_error())
         .into()
 }

@@ -74,7 +74,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
     for (at, field) in named.named.iter().enumerate() {
-        definitions.push(definition(ident, field)?);
+        definitions.push(definition(&Owner::class(ident), field)?);
         let (field, ty) = (&field.ident, &field.ty);
         reads.push(quote! { #field: instance.field::<#ty>(#at)? });
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
@@ -195,7 +195,30 @@ fn usual<'f>(
     })
 }
 
-pub(crate) fn definition(class: &Ident, field: &Field) -> Result<TokenStream> {
+/// The struct that has a field, and the trait that makes it of values.
+pub(crate) struct Owner<'i> {
+    ident: &'i Ident,
+    made_by: TokenStream,
+}
+
+impl<'i> Owner<'i> {
+    pub(crate) fn class(ident: &'i Ident) -> Self {
+        let made_by = quote! { ::volley_object::Object };
+        Owner { ident, made_by }
+    }
+
+    pub(crate) fn query(ident: &'i Ident) -> Self {
+        let made_by = quote! { ::volley_object::Query };
+        Owner { ident, made_by }
+    }
+
+    pub(crate) fn verb(ident: &'i Ident) -> Self {
+        let made_by = quote! { ::volley_object::Verb };
+        Owner { ident, made_by }
+    }
+}
+
+pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
     let Some(name) = &field.ident else {
         return Err(Error::new_spanned(field, "a field needs a name"));
     };
@@ -235,9 +258,10 @@ pub(crate) fn definition(class: &Ident, field: &Field) -> Result<TokenStream> {
     let (request, secret) = (of.request, of.secret);
     steps.push(quote! { (field.request, field.secret) = (#request, #secret); });
     if let Some(derived) = &of.derived {
+        let Owner { ident, made_by } = owner;
         steps.push(quote! {
             field.derived = ::core::option::Option::Some(|instance| {
-                let it = <#class as ::volley_object::Object>::of(instance)?;
+                let it = <#ident as #made_by>::of(instance)?;
                 ::volley_object::FieldType::to_slot(&{ let value: #ty = #derived(&it); value })
             });
         });
@@ -304,7 +328,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
 fn of_field(attributes: &[Attribute]) -> Result<OfField> {
     let mut of = OfField::default();
     let ours = |a: &&Attribute| {
-        ["object", "query"]
+        ["object", "query", "verb"]
             .iter()
             .any(|name| a.path().is_ident(name))
     };

@@ -1,10 +1,10 @@
 //! `#[derive(Query)]`.
 
 use crate::doc::doc;
-use crate::object::definition;
+use crate::object::{Owner, definition};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, Fields, LitStr, Result, Type};
+use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, LitStr, Result, Type};
 
 /// What `#[query(...)]` says of the struct.
 #[derive(Default)]
@@ -20,15 +20,7 @@ struct OfQuery {
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
-    let fields: Vec<_> = match &input.data {
-        Data::Struct(body) if !matches!(body.fields, Fields::Unnamed(_)) => {
-            body.fields.iter().collect()
-        }
-        _ => {
-            let why = "Query is for structs with named fields or none";
-            return Err(Error::new_spanned(ident, why));
-        }
-    };
+    let fields = parameters(input, "Query")?;
     let of = of_query(&input.attrs)?;
     let text = doc(&input.attrs);
     if text.is_empty() {
@@ -39,8 +31,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new_spanned(ident, why));
     };
     let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, field) in fields.iter().enumerate() {
-        definitions.push(definition(ident, field)?);
+    for (at, field) in fields.into_iter().enumerate() {
+        definitions.push(definition(&Owner::query(ident), field)?);
         let (field, ty) = (&field.ident, &field.ty);
         reads.push(quote! { #field: asked.field::<#ty>(#at)? });
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
@@ -80,6 +72,19 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// The fields of a struct, which are parameters.
+pub(crate) fn parameters<'i>(input: &'i DeriveInput, derive: &str) -> Result<Vec<&'i Field>> {
+    match &input.data {
+        Data::Struct(body) if !matches!(body.fields, Fields::Unnamed(_)) => {
+            Ok(body.fields.iter().collect())
+        }
+        _ => {
+            let why = format!("{derive} is for structs with named fields or none");
+            Err(Error::new_spanned(&input.ident, why))
+        }
+    }
 }
 
 fn of_query(attributes: &[Attribute]) -> Result<OfQuery> {

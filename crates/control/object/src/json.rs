@@ -41,8 +41,19 @@ impl Value {
 
 impl Serialize for Instance {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_as("class", serializer)
+    }
+}
+
+impl Instance {
+    /// One flat map that begins with the name of the class, which is called `tag`.
+    pub(crate) fn serialize_as<S: Serializer>(
+        &self,
+        tag: &'static str,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("class", self.class().name())?;
+        map.serialize_entry(tag, self.class().name())?;
         for (at, field) in self.class().fields().iter().enumerate() {
             if let Some(value) = self.slot(at) {
                 map.serialize_entry(field.name, value)?;
@@ -70,11 +81,21 @@ impl Class {
         map: &Map<String, Json>,
         fields: &[FieldDef],
     ) -> Result<Vec<Option<Value>>, String> {
+        self.slots_beside("class", map, fields)
+    }
+
+    /// The same, where the map has the name of the class as `tag`, or not at all.
+    pub(crate) fn slots_beside(
+        &self,
+        tag: &str,
+        map: &Map<String, Json>,
+        fields: &[FieldDef],
+    ) -> Result<Vec<Option<Value>>, String> {
         let allowed = || {
             let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
             names.join(", ")
         };
-        for key in map.keys().filter(|key| *key != "class") {
+        for key in map.keys().filter(|key| *key != tag) {
             if !fields.iter().any(|f| f.name == key) {
                 let shown: String = key.chars().take(64).collect();
                 let (shown, noun) = (shown.escape_debug(), self.noun());
@@ -109,12 +130,17 @@ impl Class {
     /// The JSON Schema of an object; `key`: of its key only; `class`: with the field `class`.
     pub fn schema(&self, key: bool, class: bool) -> Json {
         let fields = if key { self.keys() } else { self.fields() };
+        self.schema_of(fields, class.then_some("class"))
+    }
+
+    /// The JSON Schema of a map of fields, perhaps with the name of the class, which is called `tag`.
+    pub(crate) fn schema_of(&self, fields: &[FieldDef], tag: Option<&'static str>) -> Json {
         let mut properties = Map::new();
         let mut required = Vec::new();
-        if class {
+        if let Some(tag) = tag {
             let named = serde_json::json!({ "const": self.name() });
-            properties.insert("class".to_owned(), named);
-            required.push("class");
+            properties.insert(tag.to_owned(), named);
+            required.push(tag);
         }
         for field in fields {
             properties.insert(field.name.to_owned(), field.schema());
@@ -311,11 +337,16 @@ fn class_of(all: &Classes, map: &Map<String, Json>) -> Result<Class, String> {
         return Err("`class` must be the name of a class of objects".to_owned());
     };
     all.get(name).cloned().ok_or_else(|| {
-        let shown: String = name.chars().take(64).collect();
         let known: Vec<&str> = all.iter().map(Class::name).collect();
-        let (shown, known) = (shown.escape_debug(), known.join(", "));
-        format!("there is no class '{shown}' of objects; there are: {known}")
+        unknown(("class", " of objects"), name, &known)
     })
+}
+
+/// One sentence: what is called so does not exist, and what does.
+pub(crate) fn unknown((what, of): (&str, &str), name: &str, known: &[&str]) -> String {
+    let shown: String = name.chars().take(64).collect();
+    let (shown, known) = (shown.escape_debug(), known.join(", "));
+    format!("there is no {what} '{shown}'{of}; there are: {known}")
 }
 
 impl<'de> Deserialize<'de> for Instance {

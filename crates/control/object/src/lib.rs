@@ -1,5 +1,5 @@
-//! Classes of configuration objects and queries: each is defined once, as a struct with `#[derive(Object)]` or
-//! `#[derive(Query)]` in the crate of its feature, and every face derives from the definition.
+//! Classes of configuration objects, queries and verbs: each is defined once, as a struct with `#[derive(Object)]`,
+//! `#[derive(Query)]` or `#[derive(Verb)]` in the crate of its feature, and every face derives from the definition.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -8,7 +8,8 @@
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
 //! | `query` | queries, each defined once as well, and their replies |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
-//! | `registry` | the classes and queries that exist now; they come and go while the daemon runs |
+//! | `verb` | verbs, each defined once as well, and a verb with its parameters |
+//! | `registry` | the classes, queries and verbs that exist now; they come and go while the daemon runs |
 //! | `object` | [`Object`]: from and to the struct of the feature |
 //!
 //! This crate names no feature. A value that passed [`Class::instance`] is in range by itself; whether the objects that
@@ -33,6 +34,9 @@ mod strategy;
 #[cfg(test)]
 mod tests;
 mod value;
+mod verb;
+#[cfg(test)]
+mod verb_tests;
 
 pub use class::{
     Check, Class, ClassDef, Derived, FieldDef, Place, QueryClass, QueryDef, Reference, References,
@@ -46,12 +50,14 @@ pub use kind::{
 pub use object::Object;
 pub use query::{Answer, Body, Query};
 pub use registry::{
-    Classes, DefinitionError, classes, register, register_query, unregister, unregister_query,
+    Classes, DefinitionError, classes, register, register_query, register_verb, unregister,
+    unregister_query, unregister_verb,
 };
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
 pub use value::{Value, quote};
-pub use volley_object_derive::{Choice, Object, Query};
+pub use verb::{Invocation, Verb, VerbClass, VerbDef};
+pub use volley_object_derive::{Choice, Object, Query, Verb};
 
 /// One wrong value: which field, and what would be right. One sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,10 +1,11 @@
-//! The classes and queries that exist now.
+//! The classes, queries and verbs that exist now.
 //!
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
 use crate::class::{Class, ClassDef, FieldDef, Place, QueryClass, QueryDef, Reference, Strength};
 use crate::kind::Kind;
+use crate::verb::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -12,7 +13,7 @@ use std::sync::{Arc, OnceLock, RwLock};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {class}: {why}")]
 pub struct DefinitionError {
-    /// What is defined: a class or a query.
+    /// What is defined: a class, a query or a verb.
     pub kind: &'static str,
     /// Its name.
     pub class: String,
@@ -35,6 +36,12 @@ impl DefinitionError {
         let kind = "query";
         DefinitionError { kind, ..self }
     }
+
+    /// The same of a verb.
+    pub fn of_verb(self) -> Self {
+        let kind = "verb";
+        DefinitionError { kind, ..self }
+    }
 }
 
 /// Classes of objects that are not defined here yet: their names may be referred to.
@@ -51,11 +58,12 @@ const RESERVED: [&str; 7] = [
     "transactions",
 ];
 
-/// A set of classes, and of queries.
+/// A set of classes, of queries and of verbs.
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     all: BTreeMap<&'static str, Class>,
     queries: BTreeMap<&'static str, QueryClass>,
+    verbs: BTreeMap<&'static str, VerbClass>,
     generation: u64,
 }
 
@@ -78,6 +86,16 @@ impl Classes {
     /// All queries by name.
     pub fn queries(&self) -> impl Iterator<Item = &QueryClass> {
         self.queries.values()
+    }
+
+    /// A verb by its name.
+    pub fn verb(&self, name: &str) -> Option<&VerbClass> {
+        self.verbs.get(name)
+    }
+
+    /// All verbs by name.
+    pub fn verbs(&self) -> impl Iterator<Item = &VerbClass> {
+        self.verbs.values()
     }
 
     /// Differs between any two sets: what is made from a set can be kept as long as this is the same.
@@ -235,24 +253,46 @@ impl Classes {
 
     fn add_query(&mut self, def: QueryDef) -> Result<QueryClass, DefinitionError> {
         let name = def.class.name;
-        let refuse = |why: &str| Err(DefinitionError::new(name, why).of_query());
-        if !is_name(&name.replace('-', "_")) {
-            return refuse("its name must be lower-case letters, digits and -");
-        }
         if self.queries.contains_key(name) {
-            return refuse("there is a query of this name already");
+            let why = "there is a query of this name already";
+            return Err(DefinitionError::new(name, why).of_query());
         }
-        if def.class.fields.iter().any(|field| field.key) {
-            return refuse("a parameter is no key");
-        }
-        let fields = self.check_fields(&def.class);
-        fields.map_err(DefinitionError::of_query)?;
+        let checked = self.check_parameters(&def.class);
+        checked.map_err(DefinitionError::of_query)?;
         let query = QueryClass::new(def)?;
         self.queries.insert(name, query.clone());
         Ok(query)
     }
 
-    /// The first class or query with a reference to a class.
+    fn add_verb(&mut self, def: VerbDef) -> Result<VerbClass, DefinitionError> {
+        let name = def.class.name;
+        let refuse = |why: &str| Err(DefinitionError::new(name, why).of_verb());
+        if self.verbs.contains_key(name) {
+            return refuse("there is a verb of this name already");
+        }
+        if def.class.fields.iter().any(|field| field.name == "verb") {
+            return refuse("field verb: choose another name");
+        }
+        let checked = self.check_parameters(&def.class);
+        checked.map_err(DefinitionError::of_verb)?;
+        let verb = VerbClass::new(def)?;
+        self.verbs.insert(name, verb.clone());
+        Ok(verb)
+    }
+
+    /// Checks name and parameters of a query or a verb.
+    fn check_parameters(&self, def: &ClassDef) -> Result<(), DefinitionError> {
+        let refuse = |why: &str| Err(DefinitionError::new(def.name, why));
+        if !is_name(&def.name.replace('-', "_")) {
+            return refuse("its name must be lower-case letters, digits and -");
+        }
+        if def.fields.iter().any(|field| field.key) {
+            return refuse("a parameter is no key");
+        }
+        self.check_fields(def).map(|_rank| ())
+    }
+
+    /// The first class, query or verb with a reference to a class.
     fn refers_to(&self, name: &str) -> Option<String> {
         let has = |c: &Class| {
             let mut fields = c.fields().iter();
@@ -262,8 +302,11 @@ impl Classes {
             .iter()
             .find(|c| c.def().after.contains(&name) || has(c));
         let query = self.queries().find(|query| has(query.class()));
+        let mut verbs = self.verbs();
+        let verb = verbs.find(|verb| has(verb.class()));
         let class = class.map(|class| format!("class {}", class.name()));
-        class.or_else(|| query.map(|query| format!("query {}", query.name())))
+        let class = class.or_else(|| query.map(|query| format!("query {}", query.name())));
+        class.or_else(|| verb.map(|verb| format!("verb {}", verb.name())))
     }
 }
 
@@ -344,7 +387,7 @@ pub(crate) fn register_once(def: ClassDef) -> Result<Class, DefinitionError> {
     })
 }
 
-/// Removes a class to which no other class and no query refers.
+/// Removes a class to which no other class, no query and no verb refers.
 pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     change(|all| {
         if let Some(other) = all.refers_to(name) {
@@ -376,5 +419,26 @@ pub fn unregister_query(name: &str) -> Result<(), DefinitionError> {
     change(|all| match all.queries.remove(name) {
         Some(_) => Ok(()),
         None => Err(DefinitionError::new(name, "there is no such query").of_query()),
+    })
+}
+
+/// Adds a verb. An error when the definition contradicts itself or another verb; nothing has changed then.
+pub fn register_verb(def: VerbDef) -> Result<VerbClass, DefinitionError> {
+    change(|all| all.add_verb(def))
+}
+
+/// Adds a verb, or returns the one of this name: two threads may register the same verb at once.
+pub(crate) fn register_verb_once(def: VerbDef) -> Result<VerbClass, DefinitionError> {
+    change(|all| match all.verb(def.class.name) {
+        Some(verb) => Ok(verb.clone()),
+        None => all.add_verb(def),
+    })
+}
+
+/// Removes a verb.
+pub fn unregister_verb(name: &str) -> Result<(), DefinitionError> {
+    change(|all| match all.verbs.remove(name) {
+        Some(_) => Ok(()),
+        None => Err(DefinitionError::new(name, "there is no such verb").of_verb()),
     })
 }

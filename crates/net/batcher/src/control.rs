@@ -2,7 +2,9 @@
 
 use crate::count::{Cells, Sums};
 use crate::learn::Learner;
-use crate::model::{BatcherSettings, InterfaceBatcher, PathHeader, PathQueue, PathRule};
+use crate::model::{
+    BatcherSettings, InterfaceBatcher, PathBatcherClear, PathHeader, PathQueue, PathRule,
+};
 use crate::queues::MOST;
 use crate::show::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
@@ -18,7 +20,7 @@ use std::time::Duration;
 use volley_graph::{Clock, Engine, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo};
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
-use volley_model::{Applied, Clear, Handler, ModelError, ObjectKind, Request, key_value};
+use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_tables::qsbr::Publisher;
 
 /// Between two looks at whether an interface's last packets have left.
@@ -111,7 +113,7 @@ impl PathHandler {
         done
     }
 
-    /// Makes the handler the owner of its classes.
+    /// Makes the handler the owner of its classes, its query and its verb.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let shared = self.clone();
         registry.own(move |key, now: Option<PathHeader>| {
@@ -146,6 +148,11 @@ impl PathHandler {
         registry.own_setting(move |index, _, now: Option<InterfaceBatcher>| {
             let on = now.is_some_and(|it| it.enabled);
             shared.with(|control| control.switch(index, on))
+        });
+        let shared = self.clone();
+        registry.perform(move |_: PathBatcherClear| {
+            shared.with(Control::clear);
+            Ok(Applied::one())
         });
         let shared = self.control.clone();
         registry.answer(move |_: ShowPathBatcher| {
@@ -527,17 +534,5 @@ impl Control {
             queue: *queue,
             percent: self.learner.percent(path),
         }
-    }
-}
-
-impl Handler for PathHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        self.with(|control| match request {
-            Request::Clear(Clear::PathBatcher) => {
-                control.clear();
-                Some(Ok(Applied::one()))
-            }
-            _ => None,
-        })
     }
 }

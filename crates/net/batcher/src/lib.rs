@@ -24,7 +24,8 @@ mod tests;
 pub use control::PathHandler;
 pub use header::{HeaderField, HeaderLink, PathHeader};
 pub use model::{
-    BatcherSettings, InterfaceBatcher, PathMatch, PathQueue, PathRule, PathTest, classes,
+    BatcherSettings, InterfaceBatcher, PathBatcherClear, PathMatch, PathQueue, PathRule, PathTest,
+    classes,
 };
 pub use node::path_batcher::PathBatcher;
 pub use show::{
@@ -60,8 +61,6 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         })?;
         (node, publisher, cells)
     };
-    let handler = PathHandler::new(registry, node, publisher, cells);
-    handler.own(registry);
-    registry.handlers.push(Box::new(handler));
+    PathHandler::new(registry, node, publisher, cells).own(registry);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use volley_model::{Mac, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, text_field};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, text_field};
 
 /// Most tests of a rule.
 const TESTS: usize = 16;
@@ -178,9 +178,16 @@ pub struct InterfaceBatcher {
     pub enabled: bool,
 }
 
+/// Set counters of the path batcher back.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "path-batcher-clear", command = "clear path-batcher")]
+#[verb(example = "clear path-batcher")]
+pub struct PathBatcherClear;
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowPathBatcher::query()?;
+    PathBatcherClear::verb()?;
     Ok(vec![
         PathHeader::class()?,
         BatcherSettings::class()?,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
 use volley_model::{Applied, Handler, ModelError, Owners};
-use volley_object::{DefinitionError, Object, ObjectKey, Query};
+use volley_object::{DefinitionError, Object, ObjectKey, Query, Verb};
 
 /// The parts of a daemon in the making. Lives on the control thread.
 pub struct Registry {
@@ -21,7 +21,7 @@ pub struct Registry {
     pub processes: Processes,
     /// Handlers of requests, in the order in which the daemon tries them.
     pub handlers: Vec<Box<dyn Handler>>,
-    /// Owners of classes of objects, and of queries.
+    /// Owners of classes of objects, of queries and of verbs.
     pub owners: Owners,
     /// Definitions that were refused: the daemon does not start with one.
     pub refused: Vec<DefinitionError>,
@@ -87,6 +87,14 @@ impl Registry {
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) {
         self.refused.extend(self.owners.answer(answer).err());
+    }
+
+    /// Makes `perform` the owner of a verb, or one of its owners, see [`Owners::perform`].
+    pub fn perform<V: Verb + 'static>(
+        &mut self,
+        perform: impl FnMut(V) -> Result<Applied, ModelError> + 'static,
+    ) {
+        self.refused.extend(self.owners.perform(perform).err());
     }
 
     /// What a driver leans on.

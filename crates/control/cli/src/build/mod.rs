@@ -168,6 +168,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
     let request = match id {
         Id::Object(command) => object::request(command, args)?,
         Id::Query(command) => return object::query(command, args),
+        Id::Verb(command) => object::invocation(command, args)?,
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
         Id::Monitor => return stream::monitor(args).map(|m| Action::Monitor(Box::new(m))),
@@ -187,7 +188,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearRuntime => Request::Clear(Clear::Runtime),
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
-        Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
         Id::CreatePg => interface::create(args)?,
         Id::CreateSubInterface => interface::create_sub(args)?,

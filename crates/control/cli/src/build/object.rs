@@ -1,8 +1,8 @@
-//! Commands of registered classes and queries.
+//! Commands of registered classes, queries and verbs.
 
 use super::Action;
 use super::args::Args;
-use crate::grammar::{ObjectCommand, Piece, QueryCommand, Verb};
+use crate::grammar::{ObjectCommand, Piece, QueryCommand, Verb, VerbCommand};
 use crate::render::View;
 use crate::token::Token;
 use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
@@ -59,6 +59,20 @@ pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action
         false => View::Table,
     };
     Ok(Action::Query(Query::Registered(asked), view))
+}
+
+/// The request of a command of a verb.
+pub(super) fn invocation(
+    command: VerbCommand,
+    args: &mut Args<'_>,
+) -> Result<Request, SyntaxError> {
+    let all = classes();
+    let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.verb));
+    let (verb, pattern) = command.pattern(&all).ok_or_else(gone)?;
+    let read = read(verb.class(), Some(pattern), args.all())?;
+    let invoked = verb.invoke(read.slots.clone());
+    let invoked = invoked.map_err(|error| read.placed(verb.class(), error, args.column()))?;
+    Ok(Request::Do(invoked))
 }
 
 struct Read {

@@ -93,10 +93,11 @@ impl OwnFiles {
     }
 }
 
-/// Whether a slot is a field of an object that takes a file.
+/// Whether a slot is a field of an object or a parameter of a verb that takes a file.
 fn names_file(request: &Request, slot: &str) -> bool {
     let object = match request {
         Request::Set(object) => object,
+        Request::Do(invocation) => invocation.parameters(),
         Request::InterfaceCreate(spec) => match &spec.kind {
             InterfaceKind::Object(object) => object,
             _ => return false,

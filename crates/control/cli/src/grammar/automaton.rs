@@ -50,7 +50,7 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar of the commands of the table, and of the classes and queries that are registered now.
+    /// The grammar of the commands of the table, and of the classes, queries and verbs that are registered now.
     pub(crate) fn now() -> Arc<Grammar> {
         static LAST: Mutex<Option<Arc<Grammar>>> = Mutex::new(None);
         let classes = volley_object::classes();

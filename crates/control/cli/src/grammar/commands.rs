@@ -1,7 +1,7 @@
 //! The table of commands. Everything the command line knows is here or in the slots.
 
 use super::objects::ObjectCommand;
-use super::queries::QueryCommand;
+use super::queries::{QueryCommand, VerbCommand};
 
 /// One command.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +22,11 @@ macro_rules! commands {
             Object(ObjectCommand),
             /// A command of a registered query.
             Query(QueryCommand),
+            /// A command of a registered verb.
+            Verb(VerbCommand),
         }
 
-        /// Every command that is no command of a registered class or query, by its first word.
+        /// Every command that is no command of a registered class, query or verb, by its first word.
         pub(super) static COMMANDS: &[CommandDef] = &[
             $(CommandDef { id: Id::$id, pattern: $pattern, text: $text, example: $example }),*
         ];
@@ -117,7 +119,6 @@ commands! {
     ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
     ClearInterfaces: "clear interfaces", "Set counters of interfaces back.", "clear interfaces";
     ClearNeighbors: "clear (ip | ip6) neighbor~s [<interface>]", "Forget learned neighbours.", "clear ip neighbors pg1";
-    ClearPathBatcher: "clear path-batcher", "Set counters of the path batcher back.", "clear path-batcher";
     ClearTrace: "clear trace", "Forget traced packets.", "clear trace";
 
     CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",

@@ -176,7 +176,7 @@ fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
     one.then_some(first.text)
 }
 
-/// What a word of a command of a class or query means, by the definition: the field to which it gives a value, and the value; of
+/// What a word of a command of a class, query or verb means, by the definition: the field to which it gives a value, and the value; of
 /// another word what the command does that ends with it.
 fn given(way: &Walk, word: &str) -> Option<String> {
     let (command, _) = way.accepted()?;
@@ -187,6 +187,10 @@ fn given(way: &Walk, word: &str) -> Option<String> {
             (class, object.pattern(class)?)
         }
         Id::Query(query) => query.pattern(&classes)?,
+        Id::Verb(verb) => {
+            let (verb, pattern) = verb.pattern(&classes)?;
+            (verb.class(), pattern)
+        }
         _ => return None,
     };
     let Some((at, value)) = pattern.given_by(word) else {

@@ -20,7 +20,7 @@ pub(crate) use automaton::{Piece, run};
 pub(crate) use commands::{CommandDef, Id};
 pub use complete::{Candidate, Completion, complete, help};
 pub(crate) use objects::{ObjectCommand, Verb};
-pub(crate) use queries::QueryCommand;
+pub(crate) use queries::{QueryCommand, VerbCommand};
 pub(crate) use words::aliased;
 
 /// Kinds of names that exist now and can be completed.

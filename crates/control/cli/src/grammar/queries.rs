@@ -1,9 +1,9 @@
-//! Commands of registered queries.
+//! Commands of registered queries and verbs.
 
 use super::commands::{CommandDef, Id};
 use super::objects::{Verb, converted, interned};
 use super::pattern::Pattern;
-use volley_object::{Class, Classes};
+use volley_object::{Class, Classes, VerbClass};
 
 /// A command of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,21 +23,52 @@ impl QueryCommand {
     }
 }
 
-/// The commands of all queries with their patterns.
+/// A command of a verb of the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VerbCommand {
+    pub(crate) verb: &'static str,
+    at: usize,
+}
+
+impl VerbCommand {
+    /// The verb, and the pattern of the command.
+    pub(crate) fn pattern(
+        self,
+        all: &Classes,
+    ) -> Option<(&VerbClass, &volley_object::pattern::Pattern)> {
+        let verb = all.verb(self.verb)?;
+        Some((verb, verb.class().set_patterns().get(self.at)?))
+    }
+}
+
+/// The commands of all queries and verbs with their patterns.
 pub(super) fn commands(all: &Classes) -> Vec<(CommandDef, Pattern)> {
-    let of_query = |class: &Class| {
-        let patterns = class.set_patterns().iter().enumerate();
-        let command = |(at, pattern): (usize, &volley_object::pattern::Pattern)| {
-            let query = interned(class.name());
-            let definition = CommandDef {
-                id: Id::Query(QueryCommand { query, at }),
-                pattern: interned(&pattern.show(class.fields())),
-                text: interned(class.doc()),
-                example: interned(class.def().example),
-            };
-            (definition, converted((class, all), Verb::Set(at), pattern))
+    let queries = all.queries().flat_map(|query| {
+        let id = |query, at| Id::Query(QueryCommand { query, at });
+        of_class(query.class(), all, id)
+    });
+    let verbs = all.verbs().flat_map(|verb| {
+        let id = |verb, at| Id::Verb(VerbCommand { verb, at });
+        of_class(verb.class(), all, id)
+    });
+    queries.chain(verbs).collect()
+}
+
+/// The commands of a query or a verb, whose parameters are of a class.
+fn of_class(
+    class: &Class,
+    all: &Classes,
+    id: fn(&'static str, usize) -> Id,
+) -> Vec<(CommandDef, Pattern)> {
+    let patterns = class.set_patterns().iter().enumerate();
+    let command = |(at, pattern): (usize, &volley_object::pattern::Pattern)| {
+        let definition = CommandDef {
+            id: id(interned(class.name()), at),
+            pattern: interned(&pattern.show(class.fields())),
+            text: interned(class.doc()),
+            example: interned(class.def().example),
         };
-        patterns.map(command).collect::<Vec<_>>()
+        (definition, converted((class, all), Verb::Set(at), pattern))
     };
-    all.queries().flat_map(|q| of_query(q.class())).collect()
+    patterns.map(command).collect()
 }

@@ -1,0 +1,97 @@
+//! `#[derive(Verb)]`.
+
+use crate::doc::doc;
+use crate::object::{Owner, definition};
+use crate::query::parameters;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::{Attribute, DeriveInput, Error, ExprPath, LitStr, Result};
+
+/// What `#[verb(...)]` says of the struct.
+#[derive(Default)]
+struct OfVerb {
+    name: Option<LitStr>,
+    command: Vec<LitStr>,
+    example: Option<LitStr>,
+    check: Option<ExprPath>,
+    configure: bool,
+    for_all: bool,
+    machine: bool,
+}
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let ident = &input.ident;
+    let fields = parameters(input, "Verb")?;
+    let of = of_verb(&input.attrs)?;
+    let text = doc(&input.attrs);
+    if text.is_empty() {
+        return Err(Error::new_spanned(ident, "a verb needs a doc comment"));
+    }
+    let Some(name) = &of.name else {
+        let why = "a verb needs `name = \"...\"`";
+        return Err(Error::new_spanned(ident, why));
+    };
+    let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, field) in fields.into_iter().enumerate() {
+        definitions.push(definition(&Owner::verb(ident), field)?);
+        let (field, ty) = (&field.ident, &field.ty);
+        reads.push(quote! { #field: parameters.field::<#ty>(#at)? });
+        writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
+    }
+    let (command, example, check) = (&of.command, of.example.iter(), of.check.iter());
+    let (configure, for_all, machine) = (of.configure, of.for_all, of.machine);
+    Ok(quote! {
+        impl ::volley_object::Verb for #ident {
+            const NAME: &'static str = #name;
+            fn definition() -> ::volley_object::VerbDef {
+                let mut verb = ::volley_object::VerbDef::new(#name, #text);
+                verb.class.fields = ::std::vec![#(#definitions),*];
+                verb.class.set = ::std::vec![#(#command),*];
+                #(verb.class.example = #example;)*
+                #(verb.class.check = ::core::option::Option::Some(|parameters| {
+                    match <#ident as ::volley_object::Verb>::of(parameters) {
+                        ::core::option::Option::Some(it) => #check(&it),
+                        ::core::option::Option::None => ::core::result::Result::Ok(()),
+                    }
+                });)*
+                verb.class.machine = #machine;
+                verb.configure = #configure;
+                verb.for_all = #for_all;
+                verb
+            }
+            fn of(parameters: &::volley_object::Instance) -> ::core::option::Option<Self> {
+                if parameters.class().name() != #name {
+                    return ::core::option::Option::None;
+                }
+                ::core::option::Option::Some(#ident { #(#reads),* })
+            }
+            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
+                ::std::vec![#(#writes),*]
+            }
+        }
+    })
+}
+
+fn of_verb(attributes: &[Attribute]) -> Result<OfVerb> {
+    let mut of = OfVerb::default();
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("verb")) {
+        attribute.parse_nested_meta(|meta| {
+            let name = meta.path.get_ident().map(Ident::to_string);
+            match name.as_deref() {
+                Some("name") => of.name = Some(meta.value()?.parse()?),
+                Some("command") => of.command.push(meta.value()?.parse()?),
+                Some("example") => of.example = Some(meta.value()?.parse()?),
+                Some("check") => of.check = Some(meta.value()?.parse()?),
+                Some("configure") => of.configure = true,
+                Some("for_all") => of.for_all = true,
+                Some("machine") => of.machine = true,
+                _ => {
+                    let known = "name, command, example, check, configure, for_all or machine";
+                    return Err(meta.error(known));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(of)
+}

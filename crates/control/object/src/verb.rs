@@ -1,0 +1,242 @@
+//! Verbs (`clear ...`, `pcap trace ...`): each is defined once, as a struct with `#[derive(Verb)]` in the crate of its feature.
+
+use crate::class::{Class, ClassDef};
+use crate::instance::Instance;
+use crate::json::unknown;
+use crate::pattern::spell;
+use crate::registry::{Classes, classes, register_verb_once};
+use crate::value::Value;
+use crate::{DefinitionError, FieldError};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value as Json};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt::{self, Debug, Formatter};
+
+/// A verb as a struct, by `#[derive(Verb)]`: something that the router does once, and that is no configuration: no file has it,
+/// no commit keeps it. Its fields are the parameters. Its doc comment is the operator's text in every face: help, reference page,
+/// OpenAPI. Attributes of the struct:
+///
+/// - `name = "l2-fib-flush"`: the name of the verb, which is `verb` in JSON.
+/// - `command = "l2fib flush-mac {interface <interface> | bridge-domain <domain>}"`: the command, see [`crate::pattern`]; any
+///   number of them, of which the first that can say all parameters spells the verb.
+/// - `example = "l2fib flush-mac bridge-domain 10"`: a whole command for the reference page.
+/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
+/// - `configure`: a client needs the role `configure` in place of `operate`.
+/// - `for_all`: the verb has any number of owners, and each of them does its part.
+/// - `machine`: the machine has a part in it, such as a file: a check of a configuration leaves the verb out.
+///
+/// Attributes of a field are those of [`crate::Object`], except those of keys.
+pub trait Verb: Sized {
+    /// Name of the verb.
+    const NAME: &'static str;
+
+    /// The definition.
+    fn definition() -> VerbDef;
+
+    /// From parameters; none when they are of another verb.
+    fn of(parameters: &Instance) -> Option<Self>;
+
+    /// The values of all parameters in order.
+    fn slots(&self) -> Vec<Option<Value>>;
+
+    /// The verb as it is registered; registers it when it is not.
+    fn verb() -> Result<VerbClass, DefinitionError> {
+        match classes().verb(Self::NAME) {
+            Some(verb) => Ok(verb.clone()),
+            None => register_verb_once(Self::definition()),
+        }
+    }
+
+    /// The verb with its parameters, checked. The first error when a value is out of its range.
+    fn invocation(&self) -> Result<Invocation, FieldError> {
+        let verb = Self::verb().map_err(|error| FieldError {
+            field: Self::NAME,
+            why: error.to_string(),
+        })?;
+        verb.invoke(self.slots())
+    }
+}
+
+/// The definition of a verb.
+#[derive(Clone)]
+pub struct VerbDef {
+    /// Name, text, parameters, commands and example.
+    pub class: ClassDef,
+    /// A client needs the role `configure`.
+    pub configure: bool,
+    /// It has any number of owners, and each of them does its part.
+    pub for_all: bool,
+}
+
+impl VerbDef {
+    /// A verb without parameters and commands.
+    pub fn new(name: &'static str, doc: &'static str) -> VerbDef {
+        VerbDef {
+            class: ClassDef::new(name, doc),
+            configure: false,
+            for_all: false,
+        }
+    }
+}
+
+/// A registered verb. Cheap to clone; its invocations keep it alive when it is unregistered.
+#[derive(Clone)]
+pub struct VerbClass {
+    class: Class,
+    configure: bool,
+    for_all: bool,
+}
+
+impl VerbClass {
+    pub(crate) fn new(def: VerbDef) -> Result<VerbClass, DefinitionError> {
+        let class = Class::new(def.class, 0, BTreeSet::new()).map_err(DefinitionError::of_verb)?;
+        Ok(VerbClass {
+            class,
+            configure: def.configure,
+            for_all: def.for_all,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.class.name()
+    }
+
+    /// The class of its parameters: name, text, fields; its commands are those that set an object.
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// Whether a client needs the role `configure`.
+    pub fn needs_configure(&self) -> bool {
+        self.configure
+    }
+
+    /// Whether it has any number of owners.
+    pub fn is_for_all(&self) -> bool {
+        self.for_all
+    }
+
+    /// The verb with these values of its parameters, in order.
+    pub fn invoke(&self, slots: Vec<Option<Value>>) -> Result<Invocation, FieldError> {
+        Ok(Invocation {
+            verb: self.clone(),
+            parameters: self.class.instance(slots)?,
+        })
+    }
+}
+
+impl Debug for VerbClass {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A verb and its parameters, all checked. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
+#[derive(Clone)]
+pub struct Invocation {
+    verb: VerbClass,
+    parameters: Instance,
+}
+
+impl Invocation {
+    /// The verb of this name, with some of its parameters by name; the others get their defaults.
+    pub fn of_fields(verb: &str, fields: &[(&str, Value)]) -> Result<Invocation, FieldError> {
+        let all = classes();
+        let verb = all.verb(verb).ok_or_else(|| FieldError {
+            field: "verb",
+            why: format!("must be registered: {verb}"),
+        })?;
+        let value = |name: &str| fields.iter().find(|(field, _)| *field == name);
+        let slots = verb.class.fields().iter().map(|f| value(f.name));
+        verb.invoke(slots.map(|found| found.map(|it| it.1.clone())).collect())
+    }
+
+    /// The verb.
+    pub fn verb(&self) -> &VerbClass {
+        &self.verb
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Instance {
+        &self.parameters
+    }
+
+    /// As the struct of the verb; none when it is another verb.
+    pub fn get<V: Verb>(&self) -> Option<V> {
+        V::of(&self.parameters)
+    }
+
+    /// Whether it is this verb.
+    pub fn is<V: Verb>(&self) -> bool {
+        self.verb.name() == V::NAME
+    }
+
+    /// The command: by the first pattern that says all parameters.
+    pub fn command(&self) -> String {
+        let mut patterns = self.verb.class.set_patterns().iter();
+        let spelled = patterns.find_map(|pattern| spell(pattern, &self.parameters));
+        spelled.unwrap_or_else(|| self.verb.name().to_owned())
+    }
+}
+
+impl Debug for Invocation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.parameters.fmt(f)
+    }
+}
+
+impl PartialEq for Invocation {
+    fn eq(&self, other: &Invocation) -> bool {
+        self.parameters == other.parameters
+    }
+}
+
+impl Eq for Invocation {}
+
+impl Serialize for Invocation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.parameters.serialize_as("verb", serializer)
+    }
+}
+
+/// The verb that a map names.
+fn verb_of<'c>(all: &'c Classes, map: &Map<String, Json>) -> Result<&'c VerbClass, String> {
+    let Some(Json::String(name)) = map.get("verb") else {
+        return Err("`verb` must be the name of a verb".to_owned());
+    };
+    all.verb(name).ok_or_else(|| {
+        let known: Vec<&str> = all.verbs().map(VerbClass::name).collect();
+        unknown(("verb", ""), name, &known)
+    })
+}
+
+impl<'de> Deserialize<'de> for Invocation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let map = Map::deserialize(deserializer)?;
+        let all = classes();
+        let verb = verb_of(&all, &map).map_err(D::Error::custom)?;
+        let fields = verb.class.fields();
+        let slots = verb.class.slots_beside("verb", &map, fields);
+        let slots = slots.map_err(D::Error::custom)?;
+        verb.invoke(slots).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for Invocation {
+    fn schema_name() -> Cow<'static, str> {
+        "Verb".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let all = classes();
+        let all = all.verbs().map(|verb| {
+            let class = &verb.class;
+            class.schema_of(class.fields(), Some("verb"))
+        });
+        json_schema!({ "oneOf": all.collect::<Vec<Json>>() })
+    }
+}

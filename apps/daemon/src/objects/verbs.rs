@@ -13,11 +13,19 @@ const NAMES: [&str; 5] = ["pg0", "any", "ip6", "interface", "bridge-domain"];
 
 /// Commands, each with its spelling where that is another one, and with the verb in JSON.
 fn commands() -> Vec<(&'static str, &'static str, Json)> {
-    vec![(
-        "clear path-batcher",
-        "",
-        json!({ "verb": "path-batcher-clear" }),
-    )]
+    vec![
+        (
+            "clear path-batcher",
+            "",
+            json!({ "verb": "path-batcher-clear" }),
+        ),
+        ("l2fib flush-mac", "", json!({ "verb": "l2-fib-flush" })),
+        (
+            "l2fib flush bridge-domain 10 interface pg0",
+            "l2fib flush-mac interface pg0 bridge-domain 10",
+            json!({ "verb": "l2-fib-flush", "interface": "pg0", "domain": 10 }),
+        ),
+    ]
 }
 
 fn all() -> Vec<VerbClass> {

@@ -156,11 +156,6 @@ fn file() -> impl Strategy<Value = std::path::PathBuf> {
     "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
 }
 
-fn bridge() -> impl Strategy<Value = Request> {
-    let flush = (proptest::option::of(name()), proptest::option::of(1u32..99));
-    prop_oneof![flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),]
-}
-
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -217,7 +212,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         }),
         interface_life(),
         Just(Request::LcpResync),
-        bridge(),
     ]
 }
 

@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod addr;
-mod bridge;
 mod client;
 mod config;
 mod error;

@@ -75,15 +75,6 @@ pub enum Request {
         /// Table.
         table: u32,
     },
-    /// Forget learned stations.
-    L2FibFlush {
-        /// Only those behind this interface.
-        #[serde(default)]
-        interface: Option<String>,
-        /// Only those of this bridge domain.
-        #[serde(default)]
-        domain: Option<u32>,
-    },
     /// Read everything of the kernel once more, and make the forwarding table like it.
     LcpResync,
     /// Make a packet-generator stream. It does not send yet.
@@ -232,7 +223,6 @@ impl Request {
                 | Request::VectorSize { .. }
                 | Request::WorkerAdd { .. }
                 | Request::WorkerDelete { .. }
-                | Request::L2FibFlush { .. }
                 | Request::LcpResync
                 | Request::TraceAdd(_)
                 | Request::PcapTraceOn(_)

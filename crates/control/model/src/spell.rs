@@ -137,7 +137,7 @@ impl Request {
         }
     }
 
-    /// L2 bindings, features, streams and observations; `Display` spells the others.
+    /// Streams, observations, objects and verbs; `Display` spells the others.
     fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Request::WorkerAdd { .. }
@@ -179,7 +179,6 @@ impl Request {
             Request::UnsetExact(object) => f.write_str(&object.unset_command()),
             Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
             // Display has spelled all others.
-            other if crate::bridge::spell(other, f)? => Ok(()),
             _ => Ok(()),
         }
     }

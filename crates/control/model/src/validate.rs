@@ -89,9 +89,8 @@ impl Request {
     }
 }
 
-/// Bridge domains, workers and the log.
+/// Workers and the log.
 fn workers(request: &Request) -> Check {
-    crate::bridge::validate(request)?;
     match request {
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
         Request::LogLevel {

@@ -1,7 +1,7 @@
 //! Requests and questions about bridge domains.
 
 use crate::bridge::{BRIDGE_DOMAINS, Bridge, Control};
-use crate::model::{BridgeDomain, BridgePort, L2FibEntry};
+use crate::model::{BridgeDomain, BridgePort, L2FibEntry, L2FibFlush};
 use crate::show::{
     BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow, ShowBridgeDomains,
     ShowL2Fib,
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use volley_graph::Watch;
 use volley_iface::Registry;
 use volley_iface::{Change, Flag, IfIdx, Interfaces};
-use volley_model::{Applied, Handler, Mac, ModelError, ObjectKind, Request, key_value};
+use volley_model::{Applied, Mac, ModelError, ObjectKind, key_value};
 
 type Done = Result<Applied, ModelError>;
 
@@ -44,7 +44,7 @@ impl BridgeHandler {
         }
     }
 
-    /// Makes the handler the owner of its classes.
+    /// Makes the handler the owner of its classes, queries and verbs.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let shared = self.clone();
         registry.own(move |key, now: Option<BridgeDomain>| match &now {
@@ -71,6 +71,8 @@ impl BridgeHandler {
         registry.answer(move |query: ShowBridgeDomains| shared.domains(query.id));
         let shared = self.clone();
         registry.answer(move |query: ShowL2Fib| shared.stations(query.domain));
+        let shared = self.clone();
+        registry.perform(move |flush: L2FibFlush| shared.flush(&flush));
     }
 
     fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
@@ -163,10 +165,11 @@ impl BridgeHandler {
         Err(ModelError::not_found(ObjectKind::Object, what, [""; 0]))
     }
 
-    fn flush(&self, interface: Option<&str>, domain: Option<u32>) -> Done {
+    fn flush(&self, flush: &L2FibFlush) -> Done {
+        let interface = flush.interface.as_deref();
         let port = interface.map(|name| self.index(name)).transpose()?;
-        domain.map_or(Ok(()), |id| self.exists(id))?;
-        let flushed = self.control.borrow_mut().flush(port, domain);
+        flush.domain.map_or(Ok(()), |id| self.exists(id))?;
+        let flushed = self.control.borrow_mut().flush(port, flush.domain);
         Ok(Applied::changed(flushed))
     }
 
@@ -226,14 +229,5 @@ impl BridgeHandler {
         let mut entries: Vec<L2FibRow> = control.stations.iter().filter_map(row).collect();
         entries.sort_by_key(|row| (row.domain, row.mac));
         Ok(L2FibReply { entries })
-    }
-}
-
-impl Handler for BridgeHandler {
-    fn apply(&mut self, request: &Request) -> Option<Done> {
-        Some(match request {
-            Request::L2FibFlush { interface, domain } => self.flush(interface.as_deref(), *domain),
-            _ => return None,
-        })
     }
 }

@@ -86,8 +86,6 @@ fn bridges(registry: &mut Registry) -> Result<Rc<RefCell<Control>>, GraphError> 
     let turns = registry.processes.every(info, move || {
         kept.upgrade().map(|control| control.borrow_mut().turn())
     });
-    let handler = BridgeHandler::new(control.clone(), registry.interfaces.clone(), turns);
-    handler.own(registry);
-    registry.handlers.push(Box::new(handler));
+    BridgeHandler::new(control.clone(), registry.interfaces.clone(), turns).own(registry);
     Ok(control)
 }

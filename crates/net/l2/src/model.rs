@@ -3,7 +3,7 @@
 use crate::show::{ShowBridgeDomains, ShowL2, ShowL2Fib};
 use std::ops::RangeInclusive;
 use volley_model::{Mac, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb};
 
 /// Patch: frames that an interface receives leave by another one, straight from the driver, without layer-2 processing.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -136,9 +136,22 @@ impl L2FibEntry {
     }
 }
 
+/// Forget learned stations: all, of an interface, of a bridge domain.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "l2-fib-flush", example = "l2fib flush-mac bridge-domain 10")]
+#[verb(command = "l2fib flush-mac {interface <interface> | bridge-domain <domain>}")]
+pub struct L2FibFlush {
+    /// Only stations behind this interface.
+    #[verb(needs = "interface")]
+    pub interface: Option<String>,
+    /// Only stations of this bridge domain.
+    #[verb(needs = "bridge_domain", range = limits::BRIDGE_DOMAIN)]
+    pub domain: Option<u32>,
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    // Queries refer to bridge domains.
+    // Queries and verbs refer to bridge domains.
     let classes = vec![
         L2Patch::class()?,
         Xconnect::class()?,
@@ -149,5 +162,6 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowL2::query()?;
     ShowBridgeDomains::query()?;
     ShowL2Fib::query()?;
+    L2FibFlush::verb()?;
     Ok(classes)
 }

@@ -1,7 +1,6 @@
 //! From what the automaton read to a typed request or query.
 
 mod args;
-mod bridge;
 mod config;
 mod interface;
 mod log;
@@ -204,7 +203,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
-        Id::L2FibFlush => bridge::flush(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),
     };

@@ -145,8 +145,6 @@ commands! {
         "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
         "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
 
-    L2FibFlush: "l2fib flush-mac {interface <interface> | bridge-domain <n>}", "Forget learned stations: all, of an interface, of a bridge domain.", "l2fib flush-mac bridge-domain 10";
-
     StreamNew: "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | limit <n> | rate <rate> | \
          size (<size> | random <size> | imix [<imix>]) | maxframe <n> | seed <n> | worker <n> | no-recycle | \
          edit (<field> | offset <n> size <n>) (fixed <value> | increment <value> <value> [step <n>] | random <value> <value> | \

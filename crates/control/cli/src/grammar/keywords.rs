@@ -61,13 +61,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ("ip route", ROUTE),
     ("ip6 route", ROUTE),
     (
-        "l2fib flush-mac",
-        &[
-            ("bridge-domain", "Only the stations of this bridge domain."),
-            ("interface", "Only the stations behind this interface."),
-        ],
-    ),
-    (
         "monitor",
         &[
             ("any", "Packets of all interfaces."),

@@ -25,6 +25,7 @@ fn commands() -> Vec<(&'static str, &'static str, Json)> {
             "l2fib flush-mac interface pg0 bridge-domain 10",
             json!({ "verb": "l2-fib-flush", "interface": "pg0", "domain": 10 }),
         ),
+        ("lcp resync", "", json!({ "verb": "lcp-resync" })),
     ]
 }
 

@@ -15,7 +15,7 @@ use volley_fib::Address;
 use volley_http::RunningState;
 use volley_http::metrics::Latencies;
 use volley_iface::MacAddress;
-use volley_lcp::{LcpTap, ShowLcp, ShowLcpAudit};
+use volley_lcp::{LcpResync, LcpTap, ShowLcp, ShowLcpAudit};
 use volley_model::reply::LcpReply;
 use volley_model::{
     Applied, Client, IfAddress, Mac, ModelError, ObjectKind, Query, Reply, Request,
@@ -103,7 +103,7 @@ impl Daemon {
         if let [request] = &requests[..]
             && !request.is_configuration()
         {
-            if *request == Request::LcpResync {
+            if request.verb::<LcpResync>().is_some() {
                 return Ok((self.mirror.resync().await?, None));
             }
             let applied = self.stack.apply(request)?;

@@ -211,7 +211,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
             state: AdminState::Down
         }),
         interface_life(),
-        Just(Request::LcpResync),
     ]
 }
 

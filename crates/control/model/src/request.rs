@@ -75,8 +75,6 @@ pub enum Request {
         /// Table.
         table: u32,
     },
-    /// Read everything of the kernel once more, and make the forwarding table like it.
-    LcpResync,
     /// Make a packet-generator stream. It does not send yet.
     StreamNew(StreamSpec),
     /// Let a stream send; none named = all.
@@ -223,7 +221,6 @@ impl Request {
                 | Request::VectorSize { .. }
                 | Request::WorkerAdd { .. }
                 | Request::WorkerDelete { .. }
-                | Request::LcpResync
                 | Request::TraceAdd(_)
                 | Request::PcapTraceOn(_)
                 | Request::PcapTraceOff

@@ -171,7 +171,6 @@ impl Request {
             }
             Request::PcapTraceOn(trace) => write!(f, "{trace}"),
             Request::PcapTraceOff => f.write_str("pcap trace off"),
-            Request::LcpResync => f.write_str("lcp resync"),
             Request::Clear(what) => write!(f, "clear {what}"),
             Request::Do(invocation) => f.write_str(&invocation.command()),
             Request::Set(object) => f.write_str(&object.set_command()),

@@ -12,7 +12,7 @@ pub mod node;
 mod show;
 
 pub use control::LcpTaps;
-pub use model::{LcpTap, classes};
+pub use model::{LcpResync, LcpTap, classes};
 pub use show::{ShowLcp, ShowLcpAudit};
 
 use control::LcpHandler;
@@ -44,7 +44,7 @@ pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     Ok(pairs)
 }
 
-/// Answers as far as this crate can: the Linux control plane adds the rest, and it alone compares.
+/// Answers as far as this crate can: the Linux control plane adds the rest, and it alone compares and reads once more.
 fn queries(registry: &mut Registry, pairs: LcpTaps) {
     let interfaces = registry.interfaces.clone();
     registry.answer(move |_: ShowLcp| {
@@ -56,5 +56,9 @@ fn queries(registry: &mut Registry, pairs: LcpTaps) {
     registry.answer(|_: ShowLcpAudit| {
         let why = "no mirror runs here: ask a daemon";
         Err(ModelError::invalid("lcp audit", why))
+    });
+    registry.perform(|_: LcpResync| {
+        let why = "a daemon does it, as a request by itself";
+        Err(ModelError::invalid("lcp resync", why))
     });
 }

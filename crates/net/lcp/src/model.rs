@@ -2,7 +2,7 @@
 
 use crate::show::{ShowLcp, ShowLcpAudit};
 use volley_model::{ObjectKind, check_host_name, check_name, check_namespace};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, Reference, Value};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Reference, Value, Verb};
 
 /// LCP tap: an interface of the Linux kernel with the MAC address and MTU of an interface of Volley. Volley keeps the two
 /// synchronised.
@@ -64,10 +64,16 @@ impl LcpTap {
     }
 }
 
+/// Read everything of the kernel once more.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "lcp-resync", command = "lcp resync", example = "lcp resync")]
+pub struct LcpResync;
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowLcp::query()?;
     ShowLcpAudit::query()?;
+    LcpResync::verb()?;
     Ok(vec![LcpTap::class()?])
 }
 

@@ -190,7 +190,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearTrace => Request::Clear(Clear::Trace),
         Id::CreatePg => interface::create(args)?,
         Id::CreateSubInterface => interface::create_sub(args)?,
-        Id::LcpResync => Request::LcpResync,
         Id::DeleteInterface | Id::DeleteSubInterface | Id::SetState | Id::SetName => {
             interface::set(id, args)?
         }

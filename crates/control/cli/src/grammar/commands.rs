@@ -113,8 +113,6 @@ commands! {
     ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
 
-    LcpResync: "lcp resync", "Read everything of the kernel once more.", "lcp resync";
-
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
     ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
     ClearInterfaces: "clear interfaces", "Set counters of interfaces back.", "clear interfaces";

@@ -26,6 +26,16 @@ fn commands() -> Vec<(&'static str, &'static str, Json)> {
             json!({ "verb": "l2-fib-flush", "interface": "pg0", "domain": 10 }),
         ),
         ("lcp resync", "", json!({ "verb": "lcp-resync" })),
+        (
+            "clear ip neighbor",
+            "clear ip neighbor",
+            json!({ "verb": "neighbor-clear", "family": "ip4" }),
+        ),
+        (
+            "clear ip6 neighbors pg1",
+            "clear ip6 neighbor pg1",
+            json!({ "verb": "neighbor-clear", "family": "ip6", "interface": "pg1" }),
+        ),
     ]
 }
 

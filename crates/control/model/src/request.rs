@@ -1,6 +1,5 @@
 //! Every configuration change as one typed value.
 
-use crate::addr::Family;
 use crate::error::ModelError;
 use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
@@ -52,13 +51,6 @@ pub enum Request {
     WorkerDelete {
         /// Its number.
         worker: u32,
-    },
-    /// Forgets learned neighbours.
-    NeighborClear {
-        /// IP version.
-        family: Family,
-        /// None = of all interfaces.
-        interface: Option<String>,
     },
     /// Add paths to a route, making it when it is not there.
     RouteAdd(Route),
@@ -217,7 +209,6 @@ impl Request {
             Request::Do(_)
                 | Request::Clear(_)
                 | Request::LogLevel { .. }
-                | Request::NeighborClear { .. }
                 | Request::VectorSize { .. }
                 | Request::WorkerAdd { .. }
                 | Request::WorkerDelete { .. }

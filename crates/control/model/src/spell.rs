@@ -20,13 +20,6 @@ fn file(path: &std::path::Path) -> String {
     quote(&path.display().to_string())
 }
 
-fn ip(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "ip",
-        Family::V6 => "ip6",
-    }
-}
-
 /// A name where a keyword could stand as well: in quotes unless no keyword looks like it.
 pub(crate) fn apart(name: &str) -> String {
     let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -88,10 +81,6 @@ impl Display for Request {
             }
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
-            }
-            Request::NeighborClear { family, interface } => {
-                write!(f, "clear {} neighbors", ip(*family))?;
-                interface.iter().try_for_each(|name| write!(f, " {name}"))
             }
             Request::RouteAdd(route) => write!(f, "ip route add {route}"),
             Request::RouteReplace(route) => write!(f, "ip route replace {route}"),

@@ -59,9 +59,6 @@ impl Request {
             | Request::PcapTraceOff
             | Request::Clear(_) => Ok(()),
             Request::PgCaptureOff { interface: name } => interface(name),
-            Request::NeighborClear {
-                interface: name, ..
-            } => name.as_deref().map_or(Ok(()), interface),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }

@@ -2,25 +2,17 @@
 
 use crate::control::Control;
 use crate::entry::SECOND;
+use crate::model::NeighborClear;
 use crate::show::{InterfaceProtocolReply, InterfaceProtocolRow};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_model::reply::{NamedValue, NeighborEvent, NeighborRow, NeighborsReply};
-use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
 
 impl Handler for NeighborHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::NeighborClear { family, interface } => {
-                Some(self.clear(*family, interface.as_deref()))
-            }
-            _ => None,
-        }
-    }
-
     fn amend(&mut self, query: &Query, reply: &mut Reply) {
         let control = self.0.borrow();
         match (query, reply) {
@@ -65,11 +57,12 @@ impl NeighborHandler {
         Ok(InterfaceProtocolReply { interfaces })
     }
 
-    fn clear(&self, family: Family, interface: Option<&str>) -> Result<Applied, ModelError> {
+    pub fn clear(&self, clear: &NeighborClear) -> Result<Applied, ModelError> {
+        let interface = clear.interface.as_deref();
         let only = interface.map(|name| self.index(name)).transpose()?;
         let mut control = self.0.borrow_mut();
         let cleared = control.table.forget_all(|(iface, addr)| {
-            only.is_none_or(|o| o == iface) && Family::of(addr) == family
+            only.is_none_or(|o| o == iface) && Family::of(addr) == clear.family
         });
         control.carry_out();
         Ok(Applied::changed(cleared as u64))

@@ -36,7 +36,8 @@ mod way;
 pub use arping::Arping;
 pub use control::NeighborCounters;
 pub use model::{
-    AdvertisedPrefix, Autoconf, AutoconfMode, Dad, Proxy, RouterAdvertisement, classes,
+    AdvertisedPrefix, Autoconf, AutoconfMode, Dad, NeighborClear, Proxy, RouterAdvertisement,
+    classes,
 };
 pub use show::{
     AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
@@ -178,6 +179,8 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     )));
     let shown = NeighborHandler(control.clone());
     registry.answer(move |query: ShowDiscovery| shown.show(query.interface.as_deref()));
+    let cleared = NeighborHandler(control.clone());
+    registry.perform(move |clear: NeighborClear| cleared.clear(&clear));
     let handler = NeighborHandler(control.clone());
     registry.handlers.push(Box::new(handler));
     owners::own(registry, &control);

@@ -2,8 +2,8 @@
 
 use crate::show::ShowDiscovery;
 use std::net::{IpAddr, Ipv6Addr};
-use volley_model::Prefix;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
+use volley_model::{Family, Prefix};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, Verb};
 
 /// Most prefixes of proxy ARP and proxy ND of an interface.
 const PROXIES: usize = 64;
@@ -300,9 +300,22 @@ impl AdvertisedPrefix {
     }
 }
 
+/// Forget learned neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "neighbor-clear", example = "clear ip neighbors pg1")]
+#[verb(command = "clear (ip@family=ip4 | ip6@family=ip6) neighbor~s [<interface>]")]
+pub struct NeighborClear {
+    /// IP version.
+    pub family: Family,
+    /// Only neighbours of this interface.
+    #[verb(needs = "interface")]
+    pub interface: Option<String>,
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowDiscovery::query()?;
+    NeighborClear::verb()?;
     Ok(vec![
         Dad::class()?,
         Proxy::class()?,

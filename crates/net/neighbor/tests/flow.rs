@@ -11,7 +11,7 @@ use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{NewInterface, Registry};
 use volley_model::{AdminState, Family, Request};
-use volley_neighbor::{Dad, Neighbors};
+use volley_neighbor::{Dad, NeighborClear, Neighbors};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 use volley_wire::build::Packet as Build;
 use volley_wire::{IntoBytes, MacAddr};
@@ -335,12 +335,12 @@ fn configured_neighbours_are_not_overwritten_and_clear_forgets_the_others() {
     lab.reply([10, 0, 0, 8], 1, [10, 0, 0, 1]);
     lab.run();
     assert!(lab.known([10, 0, 0, 8]).is_some());
-    let clear = Request::NeighborClear {
+    let clear = NeighborClear {
         family: Family::V4,
         interface: Some("eth0".into()),
     };
-    let mut handlers = lab.registry.handlers.iter_mut();
-    let done = handlers.find_map(|h| h.apply(&clear)).unwrap();
+    let clear = Request::of(&clear).unwrap();
+    let done = lab.registry.owners.apply(&clear).unwrap();
     assert!(done.is_ok());
     assert_eq!(
         (lab.known([10, 0, 0, 8]), lab.known([10, 0, 0, 9])),

@@ -107,10 +107,3 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         _ => Request::InterfaceDelete { name: args.text()? },
     })
 }
-
-pub(super) fn clear_neighbors(args: &mut Args<'_>) -> Request {
-    Request::NeighborClear {
-        family: args.family(),
-        interface: args.maybe_text(),
-    }
-}

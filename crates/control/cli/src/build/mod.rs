@@ -194,7 +194,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
             interface::set(id, args)?
         }
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
-        Id::ClearNeighbors => interface::clear_neighbors(args),
         id if route::is_one(id) => route::request(id, args)?,
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
             stream::request(id, args)?

@@ -116,7 +116,6 @@ commands! {
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
     ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
     ClearInterfaces: "clear interfaces", "Set counters of interfaces back.", "clear interfaces";
-    ClearNeighbors: "clear (ip | ip6) neighbor~s [<interface>]", "Forget learned neighbours.", "clear ip neighbors pg1";
     ClearTrace: "clear trace", "Forget traced packets.", "clear trace";
 
     CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",

@@ -18,6 +18,7 @@ use volley_model::{
     StreamSource,
 };
 use volley_object::Instance;
+use volley_pcap::PcapTraceOn;
 use volley_pcap::model::PcapInterface;
 
 /// What is checked.
@@ -147,10 +148,8 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
         })),
         Request::Set(object) if object.class().def().machine => None,
         Request::Unset(key) if key.class().def().machine => None,
-        Request::PcapTraceOn(_)
-        | Request::PcapTraceOff
-        | Request::PgCaptureOn { .. }
-        | Request::PgCaptureOff { .. } => None,
+        Request::Do(it) if it.verb().class().def().machine => None,
+        Request::PgCaptureOn { .. } | Request::PgCaptureOff { .. } => None,
         Request::RouteLoad(_) | Request::RouteUnload { .. } => here.then(|| request.clone()),
         Request::StreamNew(spec) if matches!(spec.source, StreamSource::File(_)) => {
             here.then(|| request.clone())
@@ -239,7 +238,11 @@ fn files(request: &Request, found: &mut Findings) {
                 ));
             }
         }
-        Request::PcapTraceOn(trace) => written.push(("capture", &trace.file)),
+        Request::Do(it) => {
+            if let Some(trace) = it.get::<PcapTraceOn>() {
+                found.errors.extend(no_folder("capture", &trace.file));
+            }
+        }
         Request::PgCaptureOn {
             interface, file, ..
         } => written.push((interface, file)),

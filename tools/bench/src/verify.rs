@@ -5,7 +5,8 @@ use super::BenchError;
 use super::scenario::{Bench, L2_DST, TX};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use volley_model::{Directions, PcapTrace, Request};
+use volley_model::Request;
+use volley_pcap::{PcapTraceOff, PcapTraceOn};
 
 /// Rounds whose packets are compared.
 const ROUNDS: usize = 8;
@@ -14,19 +15,17 @@ const ROUNDS: usize = 8;
 pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
     let folder = Scratch::new()?;
     let (rx, tx) = (folder.0.join("rx.pcap"), folder.0.join("tx.pcap"));
-    let capture = PcapTrace {
-        directions: Directions {
-            rx: true,
-            tx: false,
-            drop: false,
-        },
+    let capture = PcapTraceOn {
+        rx: true,
+        tx: false,
+        drop: false,
         interface: None,
         max: 1_000_000,
-        snap: None,
+        max_bytes_per_packet: None,
         file: rx.clone(),
         filter: None,
     };
-    bench.apply(Request::PcapTraceOn(capture))?;
+    bench.apply(Request::of(&capture)?)?;
     bench.apply(Request::PgCaptureOn {
         interface: TX.to_owned(),
         file: tx.clone(),
@@ -39,7 +38,7 @@ pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
     }
     bench.enable(false)?;
     bench.stack.drain();
-    bench.apply(Request::PcapTraceOff)?;
+    bench.apply(Request::of(&PcapTraceOff)?)?;
     bench.apply(Request::PgCaptureOff {
         interface: TX.to_owned(),
     })?;

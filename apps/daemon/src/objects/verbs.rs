@@ -5,6 +5,7 @@ use crate::objects;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value as Json, json};
+use volley_cli::parse_line;
 use volley_model::{Request, Role};
 use volley_object::{VerbClass, classes, instances};
 
@@ -35,6 +36,20 @@ fn commands() -> Vec<(&'static str, &'static str, Json)> {
             "clear ip6 neighbors pg1",
             "clear ip6 neighbor pg1",
             json!({ "verb": "neighbor-clear", "family": "ip6", "interface": "pg1" }),
+        ),
+        ("pcap trace off", "", json!({ "verb": "pcap-trace-off" })),
+        (
+            "pcap trace tx intfc any max 1000 file /tmp/x.pcap",
+            "pcap trace tx file /tmp/x.pcap",
+            json!({ "verb": "pcap-trace-on", "tx": true, "file": "/tmp/x.pcap" }),
+        ),
+        (
+            "pcap trace rx drop max 10 intfc pg0 file /tmp/x.pcap max-b 64 filter ip4.dst == 10.0.0.1 and udp",
+            "pcap trace rx drop max 10 intfc pg0 file /tmp/x.pcap max-bytes-per-packet 64 filter \"ip4.dst == 10.0.0.1 and udp\"",
+            json!({
+                "verb": "pcap-trace-on", "rx": true, "drop": true, "max": 10, "interface": "pg0", "file": "/tmp/x.pcap",
+                "max_bytes_per_packet": 64, "filter": "ip4.dst == 10.0.0.1 and udp",
+            }),
         ),
     ]
 }
@@ -73,6 +88,42 @@ fn commands_and_json_make_the_same_verbs() {
         };
         assert_eq!(invocation.verb().name(), name);
         assert_eq!(Request::Do(invocation).role(), Role::Operate, "{name}");
+    }
+}
+
+#[test]
+fn a_capture_that_names_no_file_is_where_no_other_user_can_write() {
+    objects::register().unwrap();
+    let file = volley_model::runtime_folder().join("volley.pcap");
+    let said = read("pcap trace tx intfc any").to_string();
+    assert_eq!(said, format!("pcap trace tx file {}", file.display()));
+    assert!(!file.starts_with("/tmp") && file.is_absolute());
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_column() {
+    objects::register().unwrap();
+    for (line, wanted) in [
+        (
+            "pcap trace max 7",
+            "column 17: rx must be given, or tx, drop or several of them",
+        ),
+        (
+            "pcap trace rx max 0",
+            "column 19: max must be a number from 1 to 1000000, not '0'",
+        ),
+        ("pcap trace rx rx", "column 15: 'rx' is given twice"),
+        (
+            "pcap trace rx filter \"\"",
+            "column 22: filter must be a filter, not '': filter is not valid: it is empty",
+        ),
+        (
+            "l2fib flush-mac bridge-domain 0",
+            "column 31: domain must be a number from 1 to 16777215, not '0'",
+        ),
+    ] {
+        let error = parse_line(line).unwrap_err().to_string();
+        assert_eq!(error, wanted, "{line}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use tracing::{Level, debug, enabled, info};
 use volley_control::TransactionError;
 use volley_model::{Applied, Client, Request};
+use volley_pcap::{PcapTraceOff, PcapTraceOn};
 
 /// Requests of a transaction that are written out.
 const WRITTEN: usize = 3;
@@ -32,12 +33,8 @@ enum Module {
 fn module(requests: &[Request]) -> Module {
     match requests {
         [Request::RouteLoad(_)] => Module::Fib,
-        [
-            Request::PcapTraceOn(_)
-            | Request::PcapTraceOff
-            | Request::PgCaptureOn { .. }
-            | Request::PgCaptureOff { .. },
-        ] => Module::Capture,
+        [Request::Do(it)] if it.is::<PcapTraceOn>() || it.is::<PcapTraceOff>() => Module::Capture,
+        [Request::PgCaptureOn { .. } | Request::PgCaptureOff { .. }] => Module::Capture,
         _ => Module::Config,
     }
 }

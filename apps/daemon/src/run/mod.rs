@@ -44,6 +44,7 @@ use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_http::{Handshakes, HttpServer};
 use volley_log::Select;
 use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
+use volley_pcap::PcapTraceOff;
 
 /// `volley run ...`
 #[derive(clap::Args, Default)]
@@ -307,7 +308,8 @@ fn bind_http(engine: &EngineSettings) -> Result<HttpServer, RunError> {
 /// After the workers have stopped: write what they left, and close the capture.
 fn finish(daemon: &Daemon) {
     while daemon.stack.drain() > 0 {}
-    match daemon.stack.apply(&Request::PcapTraceOff) {
+    let off = Request::of(&PcapTraceOff);
+    match off.and_then(|off| daemon.stack.apply(&off)) {
         Ok(_) | Err(ModelError::NotFound { .. }) => {}
         Err(error) => error!(target: "capture", "the capture ended badly: {error}"),
     }

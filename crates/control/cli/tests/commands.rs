@@ -72,26 +72,10 @@ const SPELLINGS: &[(&str, &str)] = &[
         "trace add ip4-input 5 filter udp.dport == 53 or not ip4",
         "trace add ip4-input 5 filter \"udp.dport == 53 or not ip4\"",
     ),
-    (
-        "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter ip4.dst == 10.0.0.1 and udp",
-        "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter \"ip4.dst == 10.0.0.1 and udp\"",
-    ),
-    ("pcap trace off", ""),
     ("clear run", "clear runtime"),
     ("clear interface", "clear interfaces"),
     ("delete interface pg0 # gone", "delete interface pg0"),
 ];
-
-#[test]
-fn a_capture_that_names_no_file_is_where_no_other_user_can_write() {
-    let said = request("pcap trace tx intfc any").to_string();
-    let file = volley_model::runtime_folder().join("volley.pcap");
-    assert_eq!(
-        said,
-        format!("pcap trace tx max 1000 file {}", file.display())
-    );
-    assert!(!file.starts_with("/tmp") && file.is_absolute());
-}
 
 #[test]
 fn well_known_spellings_and_their_canonical_form() {
@@ -272,10 +256,6 @@ const ERRORS: &[(&str, &str)] = &[
     (
         "packet-generator new name s interface pg0 data { UDP: 1 }",
         "column 55: '1' is neither a MAC nor an IP address",
-    ),
-    (
-        "pcap trace max 7",
-        "column 1: pcap trace is not valid: give rx, tx, drop or several of them",
     ),
     (
         "trace add pg-input",

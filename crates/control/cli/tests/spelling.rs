@@ -251,7 +251,6 @@ fn route_request() -> impl Strategy<Value = Request> {
 }
 
 fn traffic_request() -> impl Strategy<Value = Request> {
-    let side = |on: u8, bit: u8| on & bit != 0;
     prop_oneof![
         stream().prop_map(Request::StreamNew),
         proptest::option::of(name()).prop_map(|name| Request::StreamEnable { name }),
@@ -271,28 +270,6 @@ fn traffic_request() -> impl Strategy<Value = Request> {
                 })
             }
         ),
-        (
-            1u8..8,
-            proptest::option::of(name()),
-            file(),
-            proptest::option::of("[a-z=. |{\"]{0,9}x")
-        )
-            .prop_map(move |(d, interface, file, filter)| {
-                let directions = Directions {
-                    rx: side(d, 1),
-                    tx: side(d, 2),
-                    drop: side(d, 4),
-                };
-                Request::PcapTraceOn(PcapTrace {
-                    directions,
-                    interface,
-                    max: 5,
-                    snap: Some(64),
-                    file,
-                    filter,
-                })
-            }),
-        Just(Request::PcapTraceOff),
         Just(Request::Clear(Clear::Trace)),
     ]
 }

@@ -75,5 +75,5 @@ pub use stream::{
 };
 pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use time::Timestamp;
-pub use trace::{Directions, Monitor, PcapTrace, TraceSpec};
+pub use trace::{CAPTURED_BYTES, Directions, FilterText, Monitor, TraceSpec};
 pub use volley_object::quote;

@@ -6,7 +6,7 @@ use crate::log::LogLevel;
 use crate::route::{Route, RouteLoad};
 use crate::route_batch::RouteBatch;
 use crate::stream::StreamSpec;
-use crate::trace::{PcapTrace, TraceSpec};
+use crate::trace::TraceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -101,10 +101,6 @@ pub enum Request {
     },
     /// Trace packets.
     TraceAdd(TraceSpec),
-    /// Start a capture, or change the running one.
-    PcapTraceOn(PcapTrace),
-    /// Stop the capture and close its file.
-    PcapTraceOff,
     /// Set the level of the log, or of one module of it, until Volley ends.
     LogLevel {
         /// Module; none = all that have no level of their own.
@@ -213,8 +209,6 @@ impl Request {
                 | Request::WorkerAdd { .. }
                 | Request::WorkerDelete { .. }
                 | Request::TraceAdd(_)
-                | Request::PcapTraceOn(_)
-                | Request::PcapTraceOff
                 | Request::PgCaptureOn { .. }
                 | Request::PgCaptureOff { .. }
         )

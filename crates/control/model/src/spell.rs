@@ -5,7 +5,6 @@ use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Switch};
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 use crate::stream::{Enter, Sizes, StreamSource, StreamSpec};
-use crate::trace::PcapTrace;
 use std::fmt::{self, Display, Formatter};
 use volley_object::quote;
 
@@ -158,8 +157,6 @@ impl Request {
                 write!(f, "trace add {} {}", trace.node, trace.count)?;
                 opt(f, "filter", trace.filter.as_deref().map(quote))
             }
-            Request::PcapTraceOn(trace) => write!(f, "{trace}"),
-            Request::PcapTraceOff => f.write_str("pcap trace off"),
             Request::Clear(what) => write!(f, "clear {what}"),
             Request::Do(invocation) => f.write_str(&invocation.command()),
             Request::Set(object) => f.write_str(&object.set_command()),
@@ -330,20 +327,5 @@ impl Display for Sizes {
                 Ok(())
             }
         }
-    }
-}
-
-impl Display for PcapTrace {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("pcap trace")?;
-        let d = self.directions;
-        for (on, word) in [(d.rx, " rx"), (d.tx, " tx"), (d.drop, " drop")] {
-            f.write_str(if on { word } else { "" })?;
-        }
-        write!(f, " max {}", self.max)?;
-        opt(f, "intfc", self.interface.as_deref().map(apart))?;
-        opt(f, "max-bytes-per-packet", self.snap)?;
-        write!(f, " file {}", file(&self.file))?;
-        opt(f, "filter", self.filter.as_deref().map(quote))
     }
 }

@@ -11,10 +11,11 @@ use crate::route_batch::RouteBatch;
 use crate::stream::{
     Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
 };
-use crate::trace::{Monitor, PcapTrace, TraceSpec};
+use crate::trace::{CAPTURED_BYTES, FilterText, Monitor, TraceSpec};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use volley_object::{Class, Instance};
 
 type Check = Result<(), ModelError>;
@@ -54,10 +55,7 @@ impl Request {
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)
             }
-            Request::Do(_)
-            | Request::RouteUnload { .. }
-            | Request::PcapTraceOff
-            | Request::Clear(_) => Ok(()),
+            Request::Do(_) | Request::RouteUnload { .. } | Request::Clear(_) => Ok(()),
             Request::PgCaptureOff { interface: name } => interface(name),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
@@ -80,7 +78,6 @@ impl Request {
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
             Request::TraceAdd(trace) => trace.validate(),
-            Request::PcapTraceOn(trace) => trace.validate(),
             other => workers(other),
         }
     }
@@ -101,15 +98,8 @@ fn workers(request: &Request) -> Check {
 }
 
 fn some_filter(filter: Option<&str>) -> Check {
-    let Some(filter) = filter else { return Ok(()) };
-    if filter.trim().is_empty() {
-        return Err(ModelError::invalid("filter", "it is empty"));
-    }
-    if filter.len() > limits::FILTER_LEN {
-        let (asked, limit) = (filter.len() as u64, limits::FILTER_LEN as u64);
-        return Err(ModelError::limit("length of the filter", asked, limit));
-    }
-    Ok(())
+    let read = filter.map(FilterText::from_str).transpose();
+    read.map(|_filter| ())
 }
 
 fn some_path(route: &Route) -> Check {
@@ -479,31 +469,11 @@ impl TraceSpec {
     }
 }
 
-/// Bytes that a capture keeps of each packet.
-const SNAP: RangeInclusive<u32> = 14..=65_535;
-
 impl Monitor {
     /// Whether it is within its limits.
     pub fn validate(&self) -> Result<(), ModelError> {
         within("count", self.count.unwrap_or(1), limits::TRACE_PACKETS)?;
-        within("snap", self.snap.unwrap_or(14), SNAP)?;
-        some_filter(self.filter.as_deref())?;
-        self.interface.as_deref().map_or(Ok(()), interface)
-    }
-}
-
-impl PcapTrace {
-    fn validate(&self) -> Check {
-        let d = self.directions;
-        if !(d.rx || d.tx || d.drop) {
-            return Err(ModelError::invalid(
-                "pcap trace",
-                "give rx, tx, drop or several of them",
-            ));
-        }
-        within("max", self.max, limits::TRACE_PACKETS)?;
-        within("snap", self.snap.unwrap_or(14), SNAP)?;
-        some_file("pcap trace", &self.file)?;
+        within("snap", self.snap.unwrap_or(14), CAPTURED_BYTES)?;
         some_filter(self.filter.as_deref())?;
         self.interface.as_deref().map_or(Ok(()), interface)
     }

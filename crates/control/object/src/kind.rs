@@ -62,12 +62,17 @@ pub enum Shape {
     Numbers,
     /// A file: a client makes its name absolute.
     File,
+    /// All that follows on the line; in quotes, one word.
+    Rest,
 }
 
 impl Shape {
     /// Whether a word of it can look like a keyword.
     pub fn is_any(self) -> bool {
-        matches!(self, Shape::Any | Shape::Numbers | Shape::File)
+        matches!(
+            self,
+            Shape::Any | Shape::Numbers | Shape::File | Shape::Rest
+        )
     }
 }
 

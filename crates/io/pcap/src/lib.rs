@@ -18,12 +18,10 @@ pub use file::{
     WriterOptions, read_packets,
 };
 pub use interface::PcapHandler;
-pub use model::classes;
+pub use model::{PcapTraceOff, PcapTraceOn, classes};
 pub use node::capture_tx::CaptureTx;
 pub use node::pcap_input::PcapInput;
-pub use trace::{
-    Filter, MonitorPart, MonitorSession, PcapTraceReply, ShowPcapTrace, TraceHandler, ended_early,
-};
+pub use trace::{Filter, MonitorPart, MonitorSession, PcapTraceReply, ShowPcapTrace, ended_early};
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -91,9 +89,10 @@ pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
         .push(Box::new(PcapHandler::new(ports.clone())));
     let shown = trace.clone();
     registry.answer(move |_: ShowPcapTrace| Ok(shown.borrow_mut().report()));
-    registry
-        .handlers
-        .push(Box::new(TraceHandler::new(trace.clone())));
+    let captured = trace.clone();
+    registry.perform(move |it: PcapTraceOn| captured.borrow_mut().start(&it));
+    let captured = trace.clone();
+    registry.perform(move |_: PcapTraceOff| captured.borrow_mut().off());
     Ok(Pcap {
         ports,
         trace,

@@ -1,9 +1,12 @@
 //! The object of this crate: an interface of capture files.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 use std::str::FromStr;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, text_field};
+use volley_model::{CAPTURED_BYTES, FilterText, limits, runtime_folder};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, Verb, text_field};
 
 /// Interface of capture files: receives the packets of one file, transmits into another.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -99,8 +102,67 @@ impl PcapInterface {
     }
 }
 
+/// Capture packets into a pcap file (volley.pcap in /run/volley or $XDG_RUNTIME_DIR, 1000 packets, any interface), in place of
+/// the capture that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Verb)]
+#[verb(name = "pcap-trace-on", machine, check = PcapTraceOn::check)]
+#[verb(
+    command = "pcap trace {rx@rx=on | tx@tx=on | drop@drop=on | max <max> | intfc (<interface> | any) | file <file> | \
+               max-bytes-per-packet <max_bytes_per_packet> | filter <filter>}"
+)]
+#[verb(example = "pcap trace rx tx max 100 intfc pg0 file /tmp/a.pcap")]
+pub struct PcapTraceOn {
+    /// Packets on receipt.
+    #[verb(default = false)]
+    pub rx: bool,
+    /// Packets on transmission.
+    #[verb(default = false)]
+    pub tx: bool,
+    /// Packets that are dropped, with the reason.
+    #[verb(default = false)]
+    pub drop: bool,
+    /// End after this many packets.
+    #[verb(default = 1000, range = limits::TRACE_PACKETS)]
+    pub max: u64,
+    /// Only packets of this interface.
+    #[verb(needs = "interface")]
+    pub interface: Option<String>,
+    /// File to write (overwritten).
+    #[verb(derived = PcapTraceOn::usual_file)]
+    pub file: PathBuf,
+    /// Keep the first bytes of each packet only.
+    #[verb(range = CAPTURED_BYTES, unit = "bytes")]
+    pub max_bytes_per_packet: Option<u32>,
+    /// Only packets that match this expression.
+    pub filter: Option<FilterText>,
+}
+
+impl PcapTraceOn {
+    fn usual_file(&self) -> PathBuf {
+        runtime_folder().join("volley.pcap")
+    }
+
+    fn check(&self) -> Result<(), FieldError> {
+        match self.rx || self.tx || self.drop {
+            true => Ok(()),
+            false => Err(FieldError {
+                field: "rx",
+                why: "must be given, or tx, drop or several of them".into(),
+            }),
+        }
+    }
+}
+
+/// Stop the capture and close its file.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "pcap-trace-off", machine, command = "pcap trace off")]
+#[verb(example = "pcap trace off")]
+pub struct PcapTraceOff;
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     crate::trace::ShowPcapTrace::query()?;
+    PcapTraceOn::verb()?;
+    PcapTraceOff::verb()?;
     Ok(vec![PcapInterface::class()?])
 }

@@ -6,8 +6,12 @@ use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{IfCounts, Registry};
 use volley_model::*;
+use volley_object::Verb;
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
-use volley_pcap::{FileFormat, Packet, Pcap, ShowPcapTrace, Writer, WriterOptions, read_packets};
+use volley_pcap::{
+    FileFormat, Packet, Pcap, PcapTraceOff, PcapTraceOn, ShowPcapTrace, Writer, WriterOptions,
+    read_packets,
+};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
 
@@ -122,6 +126,11 @@ fn files() -> PcapInterface {
 impl Bench {
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    fn perform(&mut self, verb: &impl Verb) -> Result<Applied, ModelError> {
+        let request = Request::of(verb)?;
+        self.registry.owners.apply(&request).unwrap()
     }
 
     fn ask(&mut self, request: Request) -> Result<Applied, ModelError> {
@@ -279,24 +288,26 @@ fn running_out_of_buffers_drops_and_counts() {
     assert_eq!(b.pool.report().in_use(), 0);
 }
 
-fn trace(b: &Bench, directions: [bool; 3], filter: Option<&str>) -> PcapTrace {
+fn trace(b: &Bench, directions: [bool; 3], filter: Option<&str>) -> PcapTraceOn {
     let [rx, tx, drop] = directions;
-    PcapTrace {
-        directions: Directions { rx, tx, drop },
+    PcapTraceOn {
+        rx,
+        tx,
+        drop,
         interface: None,
         max: 1000,
-        snap: None,
+        max_bytes_per_packet: None,
         file: b.path("trace.pcap"),
-        filter: filter.map(String::from),
+        filter: filter.map(|it| FilterText(it.to_owned())),
     }
 }
 
-fn traced(b: &mut Bench, spec: PcapTrace) -> Vec<Packet> {
+fn traced(b: &mut Bench, spec: PcapTraceOn) -> Vec<Packet> {
     b.pair(&timed(frames(42)), Repeat::Times(1), Pace::Fast);
-    b.ask(Request::PcapTraceOn(spec)).unwrap();
+    b.perform(&spec).unwrap();
     b.state("in", AdminState::Up);
     b.run();
-    b.ask(Request::PcapTraceOff).unwrap();
+    b.perform(&PcapTraceOff).unwrap();
     assert_eq!(b.pool.report().in_use(), 0);
     read_packets(b.path("trace.pcap")).unwrap().packets
 }
@@ -357,9 +368,9 @@ fn directions_interfaces_and_filters_select() {
 fn snap_cuts_and_max_ends_it() {
     let mut b = bench(16, 8192);
     let mut spec = trace(&b, [true, false, false], None);
-    (spec.snap, spec.max) = (Some(50), 10);
+    (spec.max_bytes_per_packet, spec.max) = (Some(50), 10);
     b.pair(&timed(frames(42)), Repeat::Times(1), Pace::Fast);
-    b.ask(Request::PcapTraceOn(spec.clone())).unwrap();
+    b.perform(&spec).unwrap();
     b.state("in", AdminState::Up);
     b.run();
     let reply = b.registry.owners.ask(&ShowPcapTrace).unwrap();
@@ -374,7 +385,7 @@ fn snap_cuts_and_max_ends_it() {
             .all(|(p, w)| p.data == w[..50] && p.orig_len == w.len() as u32)
     );
     assert_eq!(
-        (packets.len(), b.ask(Request::PcapTraceOff).unwrap().changed),
+        (packets.len(), b.perform(&PcapTraceOff).unwrap().changed),
         (10, 0)
     );
 }
@@ -383,7 +394,7 @@ fn snap_cuts_and_max_ends_it() {
 fn faults_are_told_and_change_nothing() {
     let mut b = bench(16, 1024);
     let bad = trace(&b, [true, false, false], Some("udp.dport = 53"));
-    let error = b.ask(Request::PcapTraceOn(bad)).unwrap_err().to_string();
+    let error = b.perform(&bad).unwrap_err().to_string();
     assert_eq!(
         error,
         "filter 'udp.dport = 53' is not valid: column 11: '=' means nothing here: write =="
@@ -391,7 +402,7 @@ fn faults_are_told_and_change_nothing() {
     let mut other = trace(&b, [true, false, false], None);
     other.interface = Some("none".into());
     assert!(
-        b.ask(Request::PcapTraceOn(other))
+        b.perform(&other)
             .unwrap_err()
             .to_string()
             .starts_with("there is no interface none")

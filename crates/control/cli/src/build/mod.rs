@@ -200,7 +200,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         }
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
-        Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),
     };

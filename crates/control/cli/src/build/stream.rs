@@ -5,7 +5,7 @@ use super::interface::stray;
 use crate::grammar::{Id, Piece};
 use std::path::PathBuf;
 use volley_model::{
-    Directions, Edit, Enter, Monitor, PcapTrace, Request, Sizes, StreamSource, StreamSpec,
+    Directions, Edit, Enter, Monitor, Request, Sizes, StreamSource, StreamSpec,
     SyntaxError, Template, TraceSpec, parse_rate, vpp_data,
 };
 
@@ -175,36 +175,6 @@ pub(super) fn trace(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         count,
         filter,
     }))
-}
-
-pub(super) fn pcap(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    if id == Id::PcapOff {
-        return Ok(Request::PcapTraceOff);
-    }
-    while args.take("pcap") || args.take("trace") {}
-    let mut trace = PcapTrace {
-        directions: Directions::default(),
-        interface: None,
-        max: 1000,
-        snap: None,
-        file: volley_model::runtime_folder().join("volley.pcap"),
-        filter: None,
-    };
-    while let Some((word, column)) = args.option()? {
-        match word {
-            "rx" => trace.directions.rx = true,
-            "tx" => trace.directions.tx = true,
-            "drop" => trace.directions.drop = true,
-            "max" => trace.max = args.number(u64::MAX)?,
-            "intfc" if args.take("any") => trace.interface = None,
-            "intfc" => trace.interface = Some(args.text()?),
-            "file" => trace.file = args.text()?.into(),
-            "max-bytes-per-packet" => trace.snap = Some(args.number32()?),
-            "filter" => trace.filter = Some(args.text()?),
-            _ => stray(word, column)?,
-        }
-    }
-    Ok(Request::PcapTraceOn(trace))
 }
 
 pub(super) fn monitor(args: &mut Args<'_>) -> Result<Monitor, SyntaxError> {

@@ -158,6 +158,14 @@ mod tests {
         forever: bool,
     }
 
+    /// Record a test.
+    #[derive(volley_object::Verb)]
+    #[verb(name = "test-record", command = "record test into <sink>")]
+    struct Record {
+        /// Path.
+        sink: std::path::PathBuf,
+    }
+
     fn here(name: &str) -> String {
         std::path::absolute(name).unwrap().display().to_string()
     }
@@ -171,11 +179,12 @@ mod tests {
         let absolute = own(line);
         let wanted = format!("create test files a rx {a} tx {b} forever | count");
         assert_eq!((absolute.line, absolute.note), (wanted, String::new()));
-        let trace = own("pcap trace rx file x.pcap");
-        assert_eq!(trace.line, format!("pcap trace rx file {}", here("x.pcap")));
-        assert_eq!(trace.note, format!("file: {}\n", here("x.pcap")));
+        <Record as volley_object::Verb>::verb().unwrap();
+        let record = own("record test into x.pcap");
+        assert_eq!(record.line, format!("record test into {}", here("x.pcap")));
+        assert_eq!(record.note, format!("file: {}\n", here("x.pcap")));
         let stays = [
-            "pcap trace rx file /tmp/x.pcap",
+            "record test into /tmp/x.pcap",
             "show interfaces",
             "bogus x.pcap",
         ];

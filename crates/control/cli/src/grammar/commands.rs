@@ -155,7 +155,4 @@ commands! {
         "Write what a packet-generator interface transmits into a file, or stop.", "packet-generator capture pg1 pcap out.pcap";
 
     TraceAdd: "trace add <node> <n> [filter <expression>]", "Trace the next packets of a node, all or those that match.", "trace add pg-input 10 filter ip4.dst == 10.0.0.0/8 and udp";
-    PcapOff: "pcap trace off", "Stop the capture.", "pcap trace off";
-    PcapOn: "pcap trace {rx | tx | drop | max <n> | intfc (any | <interface>) | file <file> | max-bytes-per-packet <n> | filter <expression>}",
-        "Capture packets into a pcap file (volley.pcap in /run/volley or $XDG_RUNTIME_DIR, 1000 packets, any interface).", "pcap trace rx tx max 100 intfc pg0 file /tmp/a.pcap";
 }

@@ -143,23 +143,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "pcap trace",
-        &[
-            ("any", "Packets of all interfaces."),
-            ("drop", "Packets that are dropped, with the reason."),
-            ("file", "File to write."),
-            ("filter", "Only packets that match this expression."),
-            ("intfc", "Only packets of this interface, or of any."),
-            ("max", "End after this many packets."),
-            (
-                "max-bytes-per-packet",
-                "Keep the first bytes of each packet only.",
-            ),
-            ("rx", "Packets on receipt."),
-            ("tx", "Packets on transmission."),
-        ],
-    ),
-    (
         "ping",
         &[
             ("count", "Number of requests; 0: until Ctrl-C."),

@@ -230,6 +230,7 @@ fn takes(field: &FieldDef) -> Takes {
         }
         (Kind::Text(text), _) => match text.shape {
             Shape::Any | Shape::Numbers | Shape::File => Takes::Any,
+            Shape::Rest => Takes::Rest,
             Shape::Prefix => Takes::Prefix,
             Shape::Address => Takes::Address,
             Shape::Network => Takes::Network,

@@ -5,6 +5,7 @@ use super::show::PcapTraceReply;
 use super::{Filter, Session, Sessions, TraceTap, bit};
 use crate::FileFormat;
 use crate::interface::file_error;
+use crate::model::PcapTraceOn;
 use crate::spool::{CaptureWriter, Describe, Ending, Note, RECORDS, Sink, WHOLE};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
 use volley_iface::driver::to_model_error;
 use volley_iface::{CapturePoint, Direction, Interfaces};
-use volley_model::{Applied, Directions, Handler, ModelError, ObjectKind, PcapTrace, Request};
+use volley_model::{Applied, Directions, ModelError, ObjectKind};
 
 /// The capture into a file, at most one at a time, and the clients that look on.
 pub struct Control {
@@ -25,7 +26,7 @@ pub struct Control {
     /// What workers see of the capture.
     session: Option<Arc<Session>>,
     pub(super) monitors: Monitors,
-    spec: Option<PcapTrace>,
+    spec: Option<PcapTraceOn>,
     sink: Option<Sink>,
     /// What became of the capture that ended last.
     ended: Ending,
@@ -152,9 +153,10 @@ impl Control {
         self.old.push(old);
     }
 
-    fn start(&mut self, spec: &PcapTrace) -> Result<Applied, ModelError> {
+    /// Carry out `pcap trace`: in place of the capture that runs.
+    pub(crate) fn start(&mut self, spec: &PcapTraceOn) -> Result<Applied, ModelError> {
         let (interface, filter) = self.asked(spec.interface.as_deref(), spec.filter.as_deref())?;
-        let snap = spec.snap.map_or(WHOLE, |n| n as usize);
+        let snap = spec.max_bytes_per_packet.map_or(WHOLE, |n| n as usize);
         let records = RECORDS.min(usize::try_from(spec.max).unwrap_or(RECORDS));
         let spool = CaptureWriter::new(records, snap, spec.max);
         if self.sink.as_ref().is_some_and(|s| s.path() == spec.file) {
@@ -165,7 +167,11 @@ impl Control {
             .map_err(|e| file_error(&spec.file, &e))?;
         let replaced = self.stop();
         self.session = Some(Arc::new(Session {
-            wants: wanted(spec.directions),
+            wants: wanted(Directions {
+                rx: spec.rx,
+                tx: spec.tx,
+                drop: spec.drop,
+            }),
             spool,
             interface,
             filter,
@@ -181,7 +187,7 @@ impl Control {
     }
 
     /// Carry out `pcap trace off`: an error when the file could not be written.
-    fn off(&mut self) -> Result<Applied, ModelError> {
+    pub(crate) fn off(&mut self) -> Result<Applied, ModelError> {
         let failed = std::mem::take(&mut self.failed);
         let ended = match self.stop() {
             Some(ended) => ended,
@@ -234,26 +240,6 @@ impl Control {
             packets,
             lost,
             fault,
-        }
-    }
-}
-
-/// Carries out capture requests.
-pub struct TraceHandler(Rc<RefCell<Control>>);
-
-impl TraceHandler {
-    /// A handler over the daemon's capture.
-    pub fn new(control: Rc<RefCell<Control>>) -> Self {
-        TraceHandler(control)
-    }
-}
-
-impl Handler for TraceHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::PcapTraceOn(spec) => Some(self.0.borrow_mut().start(spec)),
-            Request::PcapTraceOff => Some(self.0.borrow_mut().off()),
-            _ => None,
         }
     }
 }

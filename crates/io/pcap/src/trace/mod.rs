@@ -9,7 +9,7 @@ mod filter;
 mod monitor;
 mod show;
 
-pub use control::{Control, TraceHandler};
+pub use control::Control;
 pub use filter::Filter;
 pub use monitor::{MonitorPart, MonitorSession};
 pub use show::{PcapTraceReply, ShowPcapTrace, ended_early};

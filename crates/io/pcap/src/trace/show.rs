@@ -1,9 +1,9 @@
 //! `show pcap trace`: the query, its reply, and its text.
 
+use crate::model::PcapTraceOn;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_model::PcapTrace;
-use volley_object::Query;
+use volley_object::{Query, Verb};
 
 /// The capture.
 #[derive(Clone, Debug, PartialEq, Query)]
@@ -16,7 +16,7 @@ pub struct ShowPcapTrace;
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PcapTraceReply {
     /// What was asked; none = no capture was started.
-    pub spec: Option<PcapTrace>,
+    pub spec: Option<PcapTraceOn>,
     /// Still running.
     pub active: bool,
     /// Packets written.
@@ -32,10 +32,12 @@ fn text(r: &PcapTraceReply) -> String {
     let Some(spec) = &r.spec else {
         return "no capture was started\n".to_string();
     };
+    let command = spec.invocation().map(|it| it.command());
+    let command = command.unwrap_or_else(|error| error.to_string());
     let ended_early = ended_early(r.fault.as_deref());
     let state = if r.active { "running" } else { "stopped" };
     format!(
-        "{spec}\n  {state}, {} packets written, {} lost{ended_early}\n",
+        "{command}\n  {state}, {} packets written, {} lost{ended_early}\n",
         r.packets, r.lost
     )
 }

@@ -286,7 +286,10 @@ fn neighbors_tables_and_interfaces_are_shown() {
         .map(|t| (t.table, t.interfaces.join(",")))
         .collect();
     assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
-    assert!(fib.query(&Query::Runtime).is_none() && fib.apply(&Request::PcapTraceOff).is_none());
+    assert!(
+        fib.query(&Query::Runtime).is_none()
+            && fib.apply(&Request::WorkerAdd { core: None }).is_none()
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ use volley_model::{
 use volley_object::Instance;
 use volley_pcap::PcapTraceOn;
 use volley_pcap::model::PcapInterface;
+use volley_pg::PgCapture;
 
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +150,6 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
         Request::Set(object) if object.class().def().machine => None,
         Request::Unset(key) if key.class().def().machine => None,
         Request::Do(it) if it.verb().class().def().machine => None,
-        Request::PgCaptureOn { .. } | Request::PgCaptureOff { .. } => None,
         Request::RouteLoad(_) | Request::RouteUnload { .. } => here.then(|| request.clone()),
         Request::StreamNew(spec) if matches!(spec.source, StreamSource::File(_)) => {
             here.then(|| request.clone())
@@ -223,7 +223,6 @@ fn files(request: &Request, found: &mut Findings) {
                 .push(format!("{what}: {}: {error}", file.display()));
         }
     };
-    let mut written: Vec<(&str, &Path)> = Vec::new();
     match request {
         Request::InterfaceCreate(spec) => {
             if let Some(pcap) = spec.kind_as::<PcapInterface>() {
@@ -242,14 +241,12 @@ fn files(request: &Request, found: &mut Findings) {
             if let Some(trace) = it.get::<PcapTraceOn>() {
                 found.errors.extend(no_folder("capture", &trace.file));
             }
+            if let Some(capture) = it.get::<PgCapture>() {
+                let folder = |file: &PathBuf| no_folder(&capture.interface, file);
+                found.errors.extend(capture.file.iter().filter_map(folder));
+            }
         }
-        Request::PgCaptureOn {
-            interface, file, ..
-        } => written.push((interface, file)),
         _ => {}
-    }
-    for (what, file) in written {
-        found.errors.extend(no_folder(what, file));
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use volley_model::Request;
 use volley_pcap::{PcapTraceOff, PcapTraceOn};
+use volley_pg::PgCapture;
 
 /// Rounds whose packets are compared.
 const ROUNDS: usize = 8;
@@ -26,11 +27,13 @@ pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
         filter: None,
     };
     bench.apply(Request::of(&capture)?)?;
-    bench.apply(Request::PgCaptureOn {
+    let sent = PgCapture {
         interface: TX.to_owned(),
-        file: tx.clone(),
+        file: Some(tx.clone()),
         count: None,
-    })?;
+        off: false,
+    };
+    bench.apply(Request::of(&sent)?)?;
     bench.enable(true)?;
     for _ in 0..ROUNDS {
         bench.step();
@@ -39,9 +42,7 @@ pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
     bench.enable(false)?;
     bench.stack.drain();
     bench.apply(Request::of(&PcapTraceOff)?)?;
-    bench.apply(Request::PgCaptureOff {
-        interface: TX.to_owned(),
-    })?;
+    bench.apply(Request::of(&PgCapture { off: true, ..sent })?)?;
     let received = packets(&rx)?;
     compare(bench, &received, &packets(&tx)?)?;
     Ok(received.len())

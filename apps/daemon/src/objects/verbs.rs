@@ -51,6 +51,21 @@ fn commands() -> Vec<(&'static str, &'static str, Json)> {
                 "max_bytes_per_packet": 64, "filter": "ip4.dst == 10.0.0.1 and udp",
             }),
         ),
+        (
+            "packet-generator capture pg1 pcap /tmp/a.pcap count 3",
+            "",
+            json!({ "verb": "pg-capture", "interface": "pg1", "file": "/tmp/a.pcap", "count": 3 }),
+        ),
+        (
+            "packet-generator capture pg1 disable",
+            "",
+            json!({ "verb": "pg-capture", "interface": "pg1", "off": true }),
+        ),
+        (
+            "packet-generator capture pg1 pcap /tmp/a.pcap disable",
+            "",
+            json!({ "verb": "pg-capture", "interface": "pg1", "file": "/tmp/a.pcap", "off": true }),
+        ),
     ]
 }
 

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use tracing::{Level, debug, enabled, info};
 use volley_control::TransactionError;
 use volley_model::{Applied, Client, Request};
+use volley_object::Invocation;
 use volley_pcap::{PcapTraceOff, PcapTraceOn};
+use volley_pg::PgCapture;
 
 /// Requests of a transaction that are written out.
 const WRITTEN: usize = 3;
@@ -33,10 +35,13 @@ enum Module {
 fn module(requests: &[Request]) -> Module {
     match requests {
         [Request::RouteLoad(_)] => Module::Fib,
-        [Request::Do(it)] if it.is::<PcapTraceOn>() || it.is::<PcapTraceOff>() => Module::Capture,
-        [Request::PgCaptureOn { .. } | Request::PgCaptureOff { .. }] => Module::Capture,
+        [Request::Do(it)] if is_capture(it) => Module::Capture,
         _ => Module::Config,
     }
+}
+
+fn is_capture(it: &Invocation) -> bool {
+    it.is::<PcapTraceOn>() || it.is::<PcapTraceOff>() || it.is::<PgCapture>()
 }
 
 /// The first requests as commands, and how many there are.

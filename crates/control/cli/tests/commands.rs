@@ -58,11 +58,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ),
     ("packet-generator disable", ""),
     ("packet-generator delete s0", ""),
-    ("packet-generator capture pg1 pcap /tmp/a.pcap count 3", ""),
-    (
-        "packet-generator capture pg1 pcap /tmp/a.pcap disable",
-        "packet-generator capture pg1 disable",
-    ),
     (
         "packet-generator new pcap /tmp/in.pcap source pg0 name pcap0-sw_if_index-1 maxframe 32 limit 9",
         "packet-generator new name pcap0-sw_if_index-1 interface pg0 limit 9 maxframe 32 pcap /tmp/in.pcap",

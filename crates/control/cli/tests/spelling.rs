@@ -254,13 +254,6 @@ fn traffic_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         stream().prop_map(Request::StreamNew),
         proptest::option::of(name()).prop_map(|name| Request::StreamEnable { name }),
-        (name(), file(), proptest::option::of(1u64..9)).prop_map(|(interface, file, count)| {
-            Request::PgCaptureOn {
-                interface,
-                file,
-                count,
-            }
-        }),
         (name(), 1u64..9, proptest::option::of("[a-z=. |{\"]{0,9}x")).prop_map(
             |(node, count, filter)| {
                 Request::TraceAdd(TraceSpec {

@@ -283,11 +283,14 @@ fn capture(field: &Field<'_>, interface: String, is_pg: bool, plan: &mut Plan) {
     if !is_pg {
         field.error("is for kind pg only; kind pcap has tx");
     } else if let Some(file) = path(field) {
-        plan.start(Request::PgCaptureOn {
-            interface,
-            file,
-            count: None,
-        });
+        let fields = [
+            ("interface", Value::text(interface)),
+            ("file", Value::text(file.to_string_lossy())),
+        ];
+        match Request::of_verb("pg-capture", &fields) {
+            Ok(capture) => plan.start(capture),
+            Err(error) => field.error(error.to_string()),
+        }
     }
 }
 

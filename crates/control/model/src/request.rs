@@ -9,7 +9,6 @@ use crate::stream::StreamSpec;
 use crate::trace::TraceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use volley_object::{FieldError, Instance, Invocation, Object, ObjectKey, Verb};
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
@@ -84,21 +83,6 @@ pub enum Request {
         /// Stream.
         name: String,
     },
-    /// Write what a packet-generator interface transmits into a pcap file, made with its first packet.
-    PgCaptureOn {
-        /// Packet-generator interface.
-        interface: String,
-        /// File; it must not exist.
-        file: PathBuf,
-        /// Stop after this many packets; none = unlimited.
-        #[serde(default)]
-        count: Option<u64>,
-    },
-    /// Stop that capture and close its file. Fine when there is none.
-    PgCaptureOff {
-        /// Packet-generator interface.
-        interface: String,
-    },
     /// Trace packets.
     TraceAdd(TraceSpec),
     /// Set the level of the log, or of one module of it, until Volley ends.
@@ -159,6 +143,14 @@ impl Request {
             .map_err(|error| ModelError::invalid(V::NAME, error))
     }
 
+    /// The verb of this name, with some of its parameters by name.
+    pub fn of_verb(
+        verb: &str,
+        parameters: &[(&str, volley_object::Value)],
+    ) -> Result<Request, FieldError> {
+        Invocation::of_fields(verb, parameters).map(Request::Do)
+    }
+
     /// As the struct of a verb; none when it is another request.
     pub fn verb<V: Verb>(&self) -> Option<V> {
         match self {
@@ -209,8 +201,6 @@ impl Request {
                 | Request::WorkerAdd { .. }
                 | Request::WorkerDelete { .. }
                 | Request::TraceAdd(_)
-                | Request::PgCaptureOn { .. }
-                | Request::PgCaptureOff { .. }
         )
     }
 }

@@ -138,21 +138,6 @@ impl Request {
                 named(f, "packet-generator disable", name.as_deref())
             }
             Request::StreamDelete { name } => write!(f, "packet-generator delete {name}"),
-            Request::PgCaptureOn {
-                interface,
-                file: path,
-                count,
-            } => {
-                write!(
-                    f,
-                    "packet-generator capture {interface} pcap {}",
-                    file(path)
-                )?;
-                opt(f, "count", *count)
-            }
-            Request::PgCaptureOff { interface } => {
-                write!(f, "packet-generator capture {interface} disable")
-            }
             Request::TraceAdd(trace) => {
                 write!(f, "trace add {} {}", trace.node, trace.count)?;
                 opt(f, "filter", trace.filter.as_deref().map(quote))

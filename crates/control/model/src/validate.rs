@@ -56,7 +56,6 @@ impl Request {
                 interface(name)
             }
             Request::Do(_) | Request::RouteUnload { .. } | Request::Clear(_) => Ok(()),
-            Request::PgCaptureOff { interface: name } => interface(name),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }
@@ -68,15 +67,6 @@ impl Request {
             | Request::StreamDisable { name: Some(name) }
             | Request::StreamDelete { name } => check_name(ObjectKind::Stream, name),
             Request::StreamEnable { name: None } | Request::StreamDisable { name: None } => Ok(()),
-            Request::PgCaptureOn {
-                interface: name,
-                count,
-                file,
-            } => {
-                interface(name)?;
-                some_file("capture", file)?;
-                within("count", count.unwrap_or(1), 1..=u64::MAX)
-            }
             Request::TraceAdd(trace) => trace.validate(),
             other => workers(other),
         }

@@ -1,5 +1,6 @@
 //! Requests of the packet generator: its interfaces, streams and captures.
 
+use crate::capture::PgCapture;
 use crate::compile::{Setting, check_preload, compile, describe};
 use crate::node::pg_input::PgInput;
 use crate::show::{PacketGeneratorReply, PgCaptureRow, StreamRow};
@@ -214,6 +215,16 @@ impl Control {
         Ok(Applied::one())
     }
 
+    /// Carry out `packet-generator capture`.
+    pub(crate) fn capture(&mut self, capture: &PgCapture) -> Result<Applied, ModelError> {
+        let done = match &capture.file {
+            Some(file) if !capture.off => self.capture_on(&capture.interface, file, capture.count),
+            _ => self.capture_off(&capture.interface),
+        };
+        self.host.wake();
+        done
+    }
+
     fn capture_on(
         &mut self,
         name: &str,
@@ -376,12 +387,6 @@ impl Handler for PgHandler {
                 control.leave(*worker as usize);
                 Ok(Applied::nothing())
             }
-            Request::PgCaptureOn {
-                interface,
-                file,
-                count,
-            } => control.capture_on(interface, file, *count),
-            Request::PgCaptureOff { interface } => control.capture_off(interface),
             _ => return None,
         };
         // Whatever it was, workers look for it in their inboxes and at their streams.

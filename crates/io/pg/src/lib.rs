@@ -5,6 +5,7 @@
 //! nothing. The same seed gives the same packets, whatever the vector size.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod compile;
 mod control;
 mod make;
@@ -13,6 +14,7 @@ mod send;
 mod show;
 mod stream;
 
+pub use capture::PgCapture;
 pub use control::{Pg, PgHandler};
 pub use node::pg_input::PgInput;
 pub use show::{PacketGeneratorReply, PgCaptureRow, ShowPacketGenerator, StreamRow, classes};
@@ -39,6 +41,8 @@ pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
     let control = Rc::new(RefCell::new(control));
     let shown = control.clone();
     registry.answer(move |_: ShowPacketGenerator| Ok(shown.borrow_mut().report()));
+    let captured = control.clone();
+    registry.perform(move |it: PgCapture| captured.borrow_mut().capture(&it));
     registry
         .handlers
         .push(Box::new(PgHandler::new(control.clone())));

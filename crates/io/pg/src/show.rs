@@ -1,8 +1,9 @@
 //! `show packet-generator`: the query, its reply, and its text.
 
+use crate::capture::PgCapture;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_object::{DefinitionError, Query};
+use volley_object::{DefinitionError, Query, Verb};
 use volley_pcap::ended_early;
 use volley_show::{or_dash, table};
 
@@ -16,9 +17,10 @@ use volley_show::{or_dash, table};
 #[query(reply = PacketGeneratorReply, text = text)]
 pub struct ShowPacketGenerator;
 
-/// Registers the queries of this crate.
+/// Registers the query and the verb of this crate.
 pub fn classes() -> Result<(), DefinitionError> {
-    ShowPacketGenerator::query().map(drop)
+    ShowPacketGenerator::query()?;
+    PgCapture::verb().map(drop)
 }
 
 /// Streams.

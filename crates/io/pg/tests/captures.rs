@@ -5,13 +5,30 @@ mod bench;
 use bench::{bench, stream};
 use volley_model::*;
 use volley_pcap::read_packets;
+use volley_pg::PgCapture;
 
 fn on(interface: &str, file: &std::path::Path, count: Option<u64>) -> Request {
-    Request::PgCaptureOn {
-        interface: interface.into(),
-        file: file.into(),
+    let (file, off) = (Some(file.into()), false);
+    let interface = interface.into();
+    Request::of(&PgCapture {
+        interface,
+        file,
         count,
-    }
+        off,
+    })
+    .unwrap()
+}
+
+fn off(interface: &str) -> Request {
+    let (file, count, off) = (None, None, true);
+    let interface = interface.into();
+    Request::of(&PgCapture {
+        interface,
+        file,
+        count,
+        off,
+    })
+    .unwrap()
 }
 
 const TEMPLATE: &str = "eth / ip4 / udp / payload size 100";
@@ -28,11 +45,7 @@ fn a_capture_holds_what_was_sent() {
         (spec.limit, spec.sizes) = (Some(5000), Sizes::Random { min: 60, max: 5000 });
         let sent = b.play(spec);
         assert_eq!(b.report().captures[0].packets, 5000);
-        let done = b
-            .ask(Request::PgCaptureOff {
-                interface: "pg0".into(),
-            })
-            .unwrap();
+        let done = b.ask(off("pg0")).unwrap();
         assert_eq!(
             done.notes,
             [format!("5000 packets in {}, 0 lost", path.display())]
@@ -63,10 +76,7 @@ fn the_count_ends_it_and_a_file_is_made_with_the_first_packet_only() {
     let mut spec = stream("s", TEMPLATE, &[]);
     spec.enter.interface = Some("pg1".into());
     b.play(spec);
-    b.ask(Request::PgCaptureOff {
-        interface: "pg1".into(),
-    })
-    .unwrap();
+    b.ask(off("pg1")).unwrap();
     assert_eq!(read_packets(&path).unwrap().packets.len(), 30);
     let error = b.ask(on("pg1", &path, None)).unwrap_err().to_string();
     assert!(error.ends_with("it exists already: delete it first or choose another name"));
@@ -75,10 +85,7 @@ fn the_count_ends_it_and_a_file_is_made_with_the_first_packet_only() {
         0,
         "more than asked for is not lost"
     );
-    let off = b.ask(Request::PgCaptureOff {
-        interface: "pg1".into(),
-    });
-    assert_eq!(off.unwrap().changed, 0);
+    assert_eq!(b.ask(off("pg1")).unwrap().changed, 0);
 }
 
 #[test]

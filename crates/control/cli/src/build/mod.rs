@@ -198,7 +198,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
             stream::request(id, args)?
         }
-        Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),

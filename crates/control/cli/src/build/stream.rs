@@ -5,8 +5,8 @@ use super::interface::stray;
 use crate::grammar::{Id, Piece};
 use std::path::PathBuf;
 use volley_model::{
-    Directions, Edit, Enter, Monitor, Request, Sizes, StreamSource, StreamSpec,
-    SyntaxError, Template, TraceSpec, parse_rate, vpp_data,
+    Directions, Edit, Enter, Monitor, Request, Sizes, StreamSource, StreamSpec, SyntaxError,
+    Template, TraceSpec, parse_rate, vpp_data,
 };
 
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -146,24 +146,6 @@ fn edit(args: &mut Args<'_>) -> Result<Edit, SyntaxError> {
         .last()
         .map_or(1, |(column, word)| column + word.chars().count());
     Edit::from_words(&words, end)
-}
-
-/// Streams, or one of them, are to send or to stop.
-pub(super) fn capture(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let interface = args.text()?;
-    if args.has("disable") {
-        return Ok(Request::PgCaptureOff { interface });
-    }
-    let file = args.text()?.into();
-    let count = args
-        .has("count")
-        .then(|| args.number(u64::MAX))
-        .transpose()?;
-    Ok(Request::PgCaptureOn {
-        interface,
-        file,
-        count,
-    })
 }
 
 pub(super) fn trace(args: &mut Args<'_>) -> Result<Request, SyntaxError> {

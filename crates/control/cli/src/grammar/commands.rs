@@ -151,8 +151,6 @@ commands! {
     StreamEnable: "packet-generator enable~-stream [<stream>]", "Let a stream send, or all.", "packet-generator enable s0";
     StreamDisable: "packet-generator disable~-stream [<stream>]", "Stop a stream, or all.", "packet-generator disable";
     StreamDelete: "packet-generator delete <stream>", "Delete a stream.", "packet-generator delete s0";
-    PgCapture: "packet-generator capture <interface> (disable | pcap <file> {count <n> | disable})",
-        "Write what a packet-generator interface transmits into a file, or stop.", "packet-generator capture pg1 pcap out.pcap";
 
     TraceAdd: "trace add <node> <n> [filter <expression>]", "Trace the next packets of a node, all or those that match.", "trace add pg-input 10 filter ip4.dst == 10.0.0.0/8 and udp";
 }

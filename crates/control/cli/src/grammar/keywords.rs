@@ -95,14 +95,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "packet-generator capture",
-        &[
-            ("count", "End after this many packets."),
-            ("disable", "End the capture."),
-            ("pcap", "File to write."),
-        ],
-    ),
-    (
         "packet-generator new",
         &[
             ("data", "The packet in the classic form."),

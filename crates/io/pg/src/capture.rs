@@ -1,0 +1,37 @@
+//! Captures of what packet-generator interfaces transmit.
+
+use std::path::PathBuf;
+use volley_object::{FieldError, Verb};
+
+/// Write what a packet-generator interface transmits into a file, or stop.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "pg-capture", machine, check = PgCapture::check)]
+#[verb(
+    command = "packet-generator capture <interface> (disable@off=on | pcap <file> {count <count> | disable@off=on})"
+)]
+#[verb(example = "packet-generator capture pg1 pcap out.pcap")]
+pub struct PgCapture {
+    /// Packet-generator interface.
+    #[verb(needs = "interface")]
+    pub interface: String,
+    /// File, made with the first packet; it must not exist.
+    pub file: Option<PathBuf>,
+    /// Stop after this many packets.
+    #[verb(range = 1..=u64::MAX)]
+    pub count: Option<u64>,
+    /// Stop the capture and close its file.
+    #[verb(default = false)]
+    pub off: bool,
+}
+
+impl PgCapture {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.file.is_some() || self.off {
+            true => Ok(()),
+            false => Err(FieldError {
+                field: "file",
+                why: "must be given, or off".into(),
+            }),
+        }
+    }
+}

@@ -7,7 +7,7 @@ use volley_object::{FieldError, Verb};
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]
 #[verb(name = "pg-capture", machine, check = PgCapture::check)]
 #[verb(
-    command = "packet-generator capture <interface> (disable@off=on | pcap <file> {count <count> | disable@off=on})"
+    command = "packet-generator capture <interface> (pcap <file> {count <count> | disable@off=on} | disable@off=on)"
 )]
 #[verb(example = "packet-generator capture pg1 pcap out.pcap")]
 pub struct PgCapture {

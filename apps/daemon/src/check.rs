@@ -15,12 +15,11 @@ use volley_dpdk::model::DpdkInterface;
 use volley_graph::{Clock, Worker};
 use volley_model::{
     Applied, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, ModelError, Request,
-    StreamSource,
 };
-use volley_object::Instance;
+use volley_object::{Instance, Object};
 use volley_pcap::PcapTraceOn;
 use volley_pcap::model::PcapInterface;
-use volley_pg::PgCapture;
+use volley_pg::{PgCapture, StreamSpec};
 
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +81,8 @@ fn carry_out(config: &Config, scope: Scope, found: &mut Findings) -> Result<(), 
         let missing = requests.iter().filter_map(|r| dry.stack.ready(r).err());
         found.warnings.extend(missing.map(|e| e.to_string()));
     }
-    let sends = |r: &Request| matches!(r, Request::StreamEnable { .. });
-    let (last, first): (Vec<_>, Vec<_>) = requests.into_iter().partition(sends);
+    let is_last = |r: &Request| matches!(r, Request::Set(object) if object.class().def().last);
+    let (last, first): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_last);
     let mut core = Core::default();
     let observations = observations.into_iter().map(|request| vec![request]);
     let groups = [first].into_iter().chain(observations).chain([last]);
@@ -151,12 +150,23 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
         Request::Unset(key) if key.class().def().machine => None,
         Request::Do(it) if it.verb().class().def().machine => None,
         Request::RouteLoad(_) | Request::RouteUnload { .. } => here.then(|| request.clone()),
-        Request::StreamNew(spec) if matches!(spec.source, StreamSource::File(_)) => {
-            here.then(|| request.clone())
-        }
-        // Streams that read files may not be there.
-        Request::StreamEnable { .. } | Request::StreamDisable { .. } if !here => None,
-        other => Some(other.clone()),
+        other => match stream(other) {
+            // A file that a stream reads is another machine's.
+            Some(stream) if stream.pcap.is_some() => here.then(|| request.clone()),
+            Some(stream) if !here => Request::set(&StreamSpec {
+                enabled: false,
+                ..stream
+            })
+            .ok(),
+            _ => Some(other.clone()),
+        },
+    }
+}
+
+fn stream(request: &Request) -> Option<StreamSpec> {
+    match request {
+        Request::Set(object) => StreamSpec::of(object),
+        _ => None,
     }
 }
 

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Worker};
-use volley_model::{EngineSettings, Enter, IsaChoice, Request, Sizes, StreamSource, StreamSpec};
+use volley_model::{EngineSettings, IsaChoice, ModelError, Request};
 use volley_pcap::{FileFormat, Packet, Writer, WriterOptions};
-use volley_pg::Preload;
+use volley_pg::{Preload, StreamSpec};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
 
@@ -116,10 +116,14 @@ impl Rig {
     /// Carry out a change and wait until the worker uses it.
     pub fn apply(&mut self, request: Request) -> Result<(), BenchError> {
         self.stack.apply(&request)?;
+        self.settle();
+        Ok(())
+    }
+
+    fn settle(&mut self) {
         while !self.stack.settled() {
             self.worker.step();
         }
-        Ok(())
     }
 
     /// Rules for the first `paths` paths, a queue each, and the batcher on.
@@ -181,28 +185,25 @@ impl Rig {
         pace: Pace,
     ) -> Result<(), BenchError> {
         let spec = StreamSpec {
-            name: "pattern".into(),
-            enter: Enter {
-                interface: Some("pg0".into()),
-                node: None,
-            },
-            source: StreamSource::File(file.to_owned()),
-            edits: Vec::new(),
-            sizes: Sizes::AsBuilt,
-            rate_pps: match pace {
+            rate: match pace {
                 Pace::Rate(pps) => Some(pps),
                 Pace::Ahead | Pace::Full => None,
             },
-            limit: Some(u64::MAX),
+            limit: u64::MAX,
             max_frame: Some(burst),
             seed: Some(1),
-            worker: None,
+            ..StreamSpec::of_file("pattern", "pg0", file)
         };
+        let refused = |error| ModelError::invalid("stream", error);
         match pace {
             Pace::Ahead => self.stack.pg.preloaded(&spec, Preload { packets })?,
-            Pace::Full | Pace::Rate(_) => self.stack.apply(&Request::StreamNew(spec))?,
+            Pace::Full | Pace::Rate(_) => {
+                self.stack.apply(&Request::set(&spec).map_err(refused)?)?
+            }
         };
-        self.apply(Request::StreamEnable { name: None })
+        self.stack.pg.switch(None, true)?;
+        self.settle();
+        Ok(())
     }
 }
 

@@ -13,11 +13,10 @@ use volley_graph::{Clock, Worker};
 use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
-    AdminState, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec, IsaChoice,
-    Mac, Request, Sizes, StreamSource, StreamSpec, Value,
+    AdminState, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, Mac, Request,
 };
 use volley_object::Object;
-use volley_pg::Preload;
+use volley_pg::{Edit, EditKind, Preload, Sizes, StreamSpec, Value};
 use volley_reference::{Hop, Reference, Table};
 
 /// Where packets come in, by family, and where they all leave.
@@ -370,20 +369,13 @@ impl Bench {
                 edits.push(edit);
             }
         }
+        let name = format!("bench-{family}");
         let mut spec = StreamSpec {
-            name: format!("bench-{family}"),
-            enter: Enter {
-                interface: Some(rx.to_owned()),
-                node: None,
-            },
-            source: StreamSource::Template(template.parse().map_err(bad)?),
             edits,
-            sizes: Sizes::Fixed(args.size),
-            rate_pps: None,
-            limit: None,
+            size: Some(Sizes::Fixed(args.size)),
             max_frame: args.maxframe,
             seed: Some(args.seed),
-            worker: None,
+            ..StreamSpec::new(&name, rx, template.parse().map_err(bad)?)
         };
         let packets = args.in_circulation();
         for worker in 0..args.workers {
@@ -399,10 +391,8 @@ impl Bench {
 
     /// Let the streams run, or stop them.
     pub fn enable(&mut self, on: bool) -> Result<(), BenchError> {
-        self.apply(if on {
-            Request::StreamEnable { name: None }
-        } else {
-            Request::StreamDisable { name: None }
-        })
+        self.stack.pg.switch(None, on)?;
+        self.settle();
+        Ok(())
     }
 }

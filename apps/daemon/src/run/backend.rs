@@ -22,7 +22,6 @@ use volley_model::{
 };
 use volley_netlink::LcpSync;
 use volley_object::{FieldType, Instance, Object, Query as _};
-use volley_pg::ShowPacketGenerator;
 use volley_ping::ProbeId;
 use volley_tap::model::TapInterface;
 
@@ -278,12 +277,6 @@ impl Daemon {
         }
     }
 
-    fn streams(&self) -> Vec<String> {
-        let reply = self.stack.ask(&ShowPacketGenerator);
-        let streams = reply.map(|reply| reply.streams).unwrap_or_default();
-        streams.into_iter().map(|s| s.name).collect()
-    }
-
     fn features(&self) -> Vec<String> {
         let arcs = self.stack.engine.borrow().arcs();
         arcs.into_iter()
@@ -344,7 +337,6 @@ impl Names for Daemon {
                 .edges()
                 .map(|(name, _)| name.to_owned())
                 .collect(),
-            NameKind::Stream => return self.streams(),
             NameKind::Feature => self.features(),
             NameKind::Arc => stack
                 .engine

@@ -51,17 +51,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("ip route delete 10.0.0.0/8", "ip route del 10.0.0.0/8"),
     ("ip route load \"a b.xz\" next-hops 192.0.2.2 2 pg1 pg2", ""),
     ("create packet-generator interface pg0", ""),
-    ("pa en", "packet-generator enable"),
-    (
-        "packet-generator enable-stream s0",
-        "packet-generator enable s0",
-    ),
-    ("packet-generator disable", ""),
-    ("packet-generator delete s0", ""),
-    (
-        "packet-generator new pcap /tmp/in.pcap source pg0 name pcap0-sw_if_index-1 maxframe 32 limit 9",
-        "packet-generator new name pcap0-sw_if_index-1 interface pg0 limit 9 maxframe 32 pcap /tmp/in.pcap",
-    ),
     ("trace add pg-input 10", ""),
     (
         "trace add ip4-input 5 filter udp.dport == 53 or not ip4",
@@ -82,18 +71,6 @@ fn well_known_spellings_and_their_canonical_form() {
         };
         assert_eq!(request(line).to_string(), canonical, "{line}");
     }
-}
-
-#[test]
-fn the_classic_stream_in_braces() {
-    let line = "packet-generator new {\n name s0\n limit 100\n node ethernet-input\n size 64-64\n no-recycle\n interface pg0\n \
-                data {\n IP4: 1.2.3 -> 4.5.6\n UDP: 192.0.2.1 - 192.0.2.9 -> 10.0.0.1\n UDP: 1234 -> 2345\n incrementing 30\n }\n }";
-    assert_eq!(
-        request(line).to_string(),
-        "packet-generator new name s0 interface pg0 node ethernet-input limit 100 size 64 \
-         edit ip4.src increment 192.0.2.1 192.0.2.9 template { eth type 2048 src 00:01:00:02:00:03 dst 00:04:00:05:00:06 \
-         / ip4 src 192.0.2.1 dst 10.0.0.1 / udp sport 1234 dport 2345 / payload size 30 }"
-    );
 }
 
 #[test]
@@ -233,24 +210,8 @@ const ERRORS: &[(&str, &str)] = &[
         "column 23: next hop 10.0.0.1 for IPv6 is not supported; give an IPv6 next hop",
     ),
     (
-        "packet-generator new interface pg0 template { eth }",
-        "column 1: the stream has no name: give one such as 'name s0'",
-    ),
-    (
-        "packet-generator new name s interface pg0 template { eth srv 1 }",
-        "column 58: 'srv' is not a field of eth: there are dst, src, type",
-    ),
-    (
-        "packet-generator new name s interface pg0 template { eth",
-        "column 52: this brace has no end: close it with }",
-    ),
-    (
-        "packet-generator new name s interface pg0 edit ip4.dst random 9 8",
-        "column 63: '9' is not an IPv4 address",
-    ),
-    (
-        "packet-generator new name s interface pg0 data { UDP: 1 }",
-        "column 55: '1' is neither a MAC nor an IP address",
+        "ip route add { 10.0.0.0/8",
+        "column 14: this brace has no end: close it with }",
     ),
     (
         "trace add pg-input",
@@ -284,8 +245,8 @@ fn lines_that_never_end_are_refused_quickly() {
     let long = "x".repeat(volley_cli::MAX_LINE + 1);
     assert!(error(&long).starts_with("column 1: the line has"));
     let words = format!(
-        "packet-generator new edit ip4.ttl list{}",
-        " 1".repeat(100_000)
+        "ip route load f next-hops 10.0.0.1 9{}",
+        " pg1".repeat(50_000)
     );
     assert!(error(&words).contains("more than 16384 words"));
     assert!(error(&"{".repeat(100_000)).starts_with("column 1: this brace has no end"));

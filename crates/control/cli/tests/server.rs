@@ -156,7 +156,7 @@ fn lines_are_answered() {
 fn files_of_commands_stop_at_the_first_error() {
     with_server("batch", |path| {
         let file = std::env::temp_dir().join(format!("volley-batch-{}.vly", std::process::id()));
-        std::fs::write(&file, "# set up\nset interface state pg0 up\npacket-generator new {\n name s\n interface pg0\n template { eth }\n}\nbogus\n").unwrap();
+        std::fs::write(&file, "# set up\nset interface state pg0 up\nip route add {\n 10.0.0.0/8\n via\n drop\n}\nbogus\n").unwrap();
         let mut out = Vec::new();
         let line = format!("exec {}", file.display());
         let e = one_shot(path, &line, false, &mut out)
@@ -189,8 +189,8 @@ fn scripts_name_the_line_that_fails_and_fail_themselves() {
         assert_eq!((done, errors.as_str()), (Ok(()), ""));
         assert!(out.starts_with("done\n"), "{out}");
         // A command over several lines is named by its first; what follows a failure is not carried out.
-        let stream = "packet-generator new {\n name s\n interface pg0\n template { eth }\n}\n";
-        let bad = format!("{stream}delete interface pg7\nset interface state pg0 up\nbogus\n");
+        let route = "ip route add {\n 10.0.0.0/8\n via\n drop\n}\n";
+        let bad = format!("{route}delete interface pg7\nset interface state pg0 up\nbogus\n");
         let (done, out, errors) = run(&bad, false);
         assert_eq!(
             done.unwrap_err(),
@@ -206,7 +206,7 @@ fn scripts_name_the_line_that_fails_and_fail_themselves() {
         assert!(errors[1].starts_with("volley: stdin:8: column 1: 'bogus'"));
         let (done, out, _) = run("quit\nbogus\n", false);
         assert_eq!((done, out.as_str()), (Ok(()), ""));
-        let (done, ..) = run("packet-generator new {\n", false);
+        let (done, ..) = run("ip route add {\n", false);
         assert!(done.unwrap_err().starts_with("stdin:1: "));
     });
 }

@@ -92,66 +92,6 @@ fn route() -> impl Strategy<Value = Route> {
     })
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
-    let text = prop_oneof![
-        Just("ip4.dst increment 10.0.0.0 10.0.255.255 step 256"),
-        Just("udp.sport random 1024 65535"),
-        Just("ip4.ttl list 1 2 3"),
-        Just("offset 30 size 4 fixed 7"),
-        Just("eth.src file macs.txt"),
-    ];
-    text.prop_map(|t| t.parse().unwrap())
-}
-
-fn stream() -> impl Strategy<Value = StreamSpec> {
-    let sizes = prop_oneof![
-        Just(Sizes::AsBuilt),
-        (64u32..1500).prop_map(Sizes::Fixed),
-        Just(Sizes::simple_imix()),
-        Just(Sizes::Increment { min: 64, max: 99 }),
-        Just(Sizes::Random { min: 64, max: 99 }),
-    ];
-    let source = prop_oneof![
-        "[a-z /|{}\"\\\\#]{1,12}".prop_map(|p| StreamSource::File(p.into())),
-        Just(StreamSource::Template(
-            "eth / ip4 dst 10.0.0.1 options 0x0101 / udp / payload 20"
-                .parse()
-                .unwrap()
-        )),
-    ];
-    let option = |range| proptest::option::of(range);
-    (
-        name(),
-        option(0u64..9),
-        sizes,
-        source,
-        proptest::collection::vec(edit(), 0..3),
-        proptest::option::of(name()),
-    )
-        .prop_map(|(name, n, sizes, source, edits, node)| {
-            let edits = if matches!(source, StreamSource::File(_)) {
-                Vec::new()
-            } else {
-                edits
-            };
-            StreamSpec {
-                name,
-                enter: Enter {
-                    interface: Some("pg0".into()),
-                    node,
-                },
-                source,
-                edits,
-                sizes,
-                rate_pps: n.map(|n| n + 1),
-                limit: n.map(|n| n + 7),
-                max_frame: n.map(|_| 9),
-                seed: n,
-                worker: n.map(|_| 0),
-            }
-        })
-}
-
 fn file() -> impl Strategy<Value = std::path::PathBuf> {
     "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
 }
@@ -252,8 +192,6 @@ fn route_request() -> impl Strategy<Value = Request> {
 
 fn traffic_request() -> impl Strategy<Value = Request> {
     prop_oneof![
-        stream().prop_map(Request::StreamNew),
-        proptest::option::of(name()).prop_map(|name| Request::StreamEnable { name }),
         (name(), 1u64..9, proptest::option::of("[a-z=. |{\"]{0,9}x")).prop_map(
             |(node, count, filter)| {
                 Request::TraceAdd(TraceSpec {

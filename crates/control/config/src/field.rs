@@ -270,15 +270,6 @@ impl<'a> Field<'a> {
         self.uint(range).and_then(|n| u32::try_from(n).ok())
     }
 
-    /// A string, or the digits of a whole number.
-    pub(crate) fn text_or_number(&self) -> Option<String> {
-        match self.value.get_ref() {
-            DeValue::String(text) => Some(text.to_string()),
-            DeValue::Integer(_) => self.uint(0..=u64::MAX).map(|n| n.to_string()),
-            _ => self.wrong_type("a string or a whole number"),
-        }
-    }
-
     /// A string, read as T.
     pub(crate) fn read<T: FromStr<Err: Display>>(&self) -> Option<T> {
         self.text().and_then(|text| self.check(text.parse()))
@@ -305,8 +296,8 @@ impl<'a> Field<'a> {
         found.map(|(_, value)| *value)
     }
 
-    /// The value as a field of an object holds it; reports one that no field can hold.
-    pub(crate) fn value(&self) -> Option<Value> {
+    /// The value as a field of an object holds it; reports one that no field can hold, in place of what is `wanted`.
+    pub(crate) fn value(&self, wanted: impl Fn() -> String) -> Option<Value> {
         match self.value.get_ref() {
             DeValue::Boolean(it) => Some(Value::Bool(*it)),
             DeValue::String(text) => Some(Value::text(text)),
@@ -316,10 +307,14 @@ impl<'a> Field<'a> {
                 read.map_err(wrong).ok().map(Value::Number)
             }
             DeValue::Array(_) => {
-                let all: Option<Vec<Value>> = self.list().iter().map(Field::value).collect();
+                let all = self.list();
+                let all = all
+                    .iter()
+                    .map(|one| one.value(&wanted as &dyn Fn() -> String));
+                let all: Option<Vec<Value>> = all.collect();
                 all.map(|all| Value::List(all.into()))
             }
-            _ => self.wrong_type("a value"),
+            _ => self.wrong_type(&wanted()),
         }
     }
 

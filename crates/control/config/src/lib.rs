@@ -17,7 +17,6 @@ mod object_write;
 mod read;
 mod route;
 mod schema;
-mod stream;
 mod sub_interface;
 mod write;
 

@@ -266,7 +266,7 @@ pub(crate) fn refers_to(field: &Field<'_>, class: &'static str, name: &Value, ve
 
 /// A value of a field, checked here so that the error has its place.
 pub(crate) fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
-    let value = found.value()?;
+    let value = found.value(|| field.kind.describe())?;
     let value = found.check(field.kind.check(&value))?;
     if let Some(reference) = field.reference {
         let names = value.elements().iter();
@@ -315,6 +315,7 @@ fn plan_of(object: Instance, plan: &mut Plan) {
     let refers = |f: &FieldDef| f.reference.is_some();
     let class = object.class();
     match class.fields().iter().any(refers) {
+        _ if class.def().last => plan.start(Request::Set(object)),
         _ if interface_key(class).is_some() => plan.of_interface(object),
         true => plan.late(Request::Set(object)),
         false => plan.early(Request::Set(object)),

@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
-use crate::{Config, interface, kinds, log, object, route, stream, sub_interface};
+use crate::{Config, interface, kinds, log, object, route, sub_interface};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -24,7 +24,6 @@ pub(crate) struct Plan {
     /// Settings that the interface which is being read is created with.
     created_with: Vec<Instance>,
     names: Names,
-    pub(crate) streams: Names,
     pub(crate) keys: Names,
     /// The objects of each class by the values of their keys.
     pub(crate) objects_of: BTreeMap<&'static str, Names>,
@@ -84,11 +83,10 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 8] = [
+const READERS: [(&s::Table, Reader); 7] = [
     (&s::INTERFACE, interface),
     (&s::ROUTE, route::route),
     (&s::ROUTE_FILE, route::route_file),
-    (&s::STREAM, stream::stream),
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
     (&s::API, |_, _| ()),

@@ -217,41 +217,6 @@ pub(crate) static NEXT_HOPS: Table = Table {
         k("fold", "modulo or clamp (modulo)"),
     ],
 };
-pub(crate) static STREAM: Table = many(
-    "stream",
-    &[
-        k("name", "its name"),
-        k("interface", "packet-generator interface it comes in by"),
-        k("node", "node it enters at"),
-        k(
-            "template",
-            "packet such as \"eth / ip4 dst 10.0.0.1 / udp / payload 20\"",
-        ),
-        k(
-            "data",
-            "packet in the form of 'packet-generator new { data { ... } }'",
-        ),
-        k("pcap", "file of packets instead"),
-        k(
-            "edits",
-            "list such as \"ip4.dst increment 10.0.0.0 10.0.0.255\"",
-        ),
-        k(
-            "size",
-            "64, \"64-128\", \"random 64-1500\" or \"imix 64:7,594:4,1518:1\" (as built)",
-        ),
-        k(
-            "rate",
-            "packets per second such as 1000 or \"1.5M\" (as fast as possible)",
-        ),
-        k("limit", "packets in all (endless)"),
-        k("max_frame", "packets per vector, 1 to 1024 (the engine's)"),
-        k("seed", "seed of random edits (the engine's)"),
-        k("worker", "worker (the first)"),
-        k("enabled", "true or false (false)"),
-    ],
-);
-
 /// Every table of the file.
 pub fn schema() -> Vec<&'static Table> {
     let mut all = vec![
@@ -265,7 +230,6 @@ pub fn schema() -> Vec<&'static Table> {
         &PATH,
         &ROUTE_FILE,
         &NEXT_HOPS,
-        &STREAM,
     ];
     let classes = volley_object::classes();
     for table in &mut all {

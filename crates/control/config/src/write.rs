@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
     AdminState, Family, Fold, InterfaceKind, InterfaceSpec, NextHops, Path, PathTarget, Request,
-    Route, RouteFormat, RouteLoad, RouteSource, Sizes, StreamSource, StreamSpec, SubInterfaceSpec,
-    VlanTag,
+    Route, RouteFormat, RouteLoad, RouteSource, SubInterfaceSpec, VlanTag,
 };
 use volley_object::Instance;
 
@@ -103,7 +102,6 @@ struct Writer {
     first: String,
     order: Vec<String>,
     interfaces: BTreeMap<String, Interface>,
-    streams: Vec<(StreamSpec, bool)>,
     rest: String,
     wordless: String,
 }
@@ -159,23 +157,11 @@ impl Writer {
                 self.table("route", &route(r));
             }
             Request::RouteLoad(load) => self.table("route_file", &route_file(load)),
-            Request::StreamNew(spec) => self.streams.push((spec.clone(), false)),
-            Request::StreamEnable { name } => {
-                let all = self.streams.iter_mut();
-                all.filter(|(s, _)| name.as_ref().is_none_or(|n| *n == s.name))
-                    .for_each(|(_, on)| *on = true);
-            }
             other => _ = writeln!(self.wordless, "# {other}"),
         }
     }
 
     fn finish(mut self) -> String {
-        let streams = std::mem::take(&mut self.streams);
-        for (spec, on) in &streams {
-            let mut keys = stream(spec);
-            keys.switch("enabled", *on);
-            self.table("stream", &keys);
-        }
         let mut out = self.first;
         for name in &self.order {
             let Some(mut interface) = self.interfaces.remove(name) else {
@@ -314,32 +300,5 @@ fn route_file(load: &RouteLoad) -> Keys {
         inner.text("fold", "clamp");
     }
     keys.plain("next_hops", inner.braces());
-    keys
-}
-
-fn size(sizes: &Sizes) -> Option<String> {
-    // The file writes a size as a command does, without the word before it.
-    let text = sizes.to_string();
-    text.strip_prefix(" size ").map(str::to_owned)
-}
-
-fn stream(spec: &StreamSpec) -> Keys {
-    let mut keys = Keys::default();
-    keys.text("name", &spec.name);
-    keys.maybe("interface", spec.enter.interface.as_ref());
-    keys.maybe("node", spec.enter.node.as_ref());
-    match &spec.source {
-        StreamSource::Template(template) => keys.text("template", template),
-        StreamSource::File(file) => keys.text("pcap", file.display()),
-    }
-    if !spec.edits.is_empty() {
-        keys.plain("edits", list(spec.edits.iter().map(quoted)));
-    }
-    keys.maybe("size", size(&spec.sizes));
-    keys.maybe_plain("rate", spec.rate_pps);
-    keys.maybe_plain("limit", spec.limit);
-    keys.maybe_plain("max_frame", spec.max_frame);
-    keys.maybe_plain("seed", spec.seed);
-    keys.maybe_plain("worker", spec.worker);
     keys
 }

@@ -9,6 +9,7 @@ const EXAMPLE: &str = include_str!("../examples/router.toml");
 fn classes() {
     volley_iface::classes().unwrap();
     volley_fib::classes().unwrap();
+    volley_pg::classes().unwrap();
 }
 
 fn errors(text: &str) -> String {
@@ -45,7 +46,7 @@ volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 1
 volley.toml:11:7: route.via: must be a string, not an integer
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, route, route_file, stream, engine, process, api, log, feature, multipath, neighbor, table"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, route, route_file, engine, process, api, log, feature, multipath, neighbor, stream, table"
     );
 }
 
@@ -90,7 +91,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "[[stream]]\nname = 's'\nnode='x'\n",
-        "volley.toml:1:1: stream: has no packets",
+        "volley.toml:1:1: stream: template is missing, as data and pcap are: give one of them",
     ),
     (
         "[[stream]]\nname = 's'\nnode='x'\ntemplate='eth srv 1'",
@@ -98,11 +99,11 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "[[stream]]\nname = 's'\ntemplate='eth'",
-        "volley.toml:1:1: stream: stream s is not valid: it enters nowhere",
+        "volley.toml:1:1: stream: interface is missing, as node is",
     ),
     (
         "[[stream]]\nname = 's'\nnode='x'\ntemplate='eth'\nsize = 1.5",
-        "volley.toml:5:8: stream.size: must be a string or a whole number, not a float",
+        "volley.toml:5:8: stream.size: must be lengths such as 64, not a float",
     ),
 ];
 

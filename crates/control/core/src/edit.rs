@@ -5,7 +5,7 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
     AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix,
-    Request, Route, RouteBatch, RouteLoad, RouteSource, Switch,
+    Request, Route, RouteBatch, RouteLoad, RouteSource,
 };
 use volley_object::{Instance, Reference};
 
@@ -83,6 +83,7 @@ impl Editor<'_> {
             Request::Unset(key) => self.unset_object(key),
             Request::UnsetExact(object) => self.unset_exact(object),
             Request::UnsetAny(key) => self.unset_any(key),
+            Request::Change(change) => self.change(change),
             Request::RouteAdd(route) => self.routes(route, Editor::route_add),
             Request::RouteReplace(route) => self.routes(route, |e, key, paths| {
                 e.put(key, paths_value(paths.to_vec()));
@@ -95,19 +96,6 @@ impl Editor<'_> {
                 Ok(())
             }
             Request::RouteUnload { table } => self.take(Key::RouteFiles(*table)),
-            Request::StreamNew(spec) => {
-                let key = Key::Stream(spec.name.clone());
-                self.is_new(&key)?;
-                self.put(key, Value::Stream(Arc::new(spec.clone())));
-                Ok(())
-            }
-            Request::StreamEnable { name } => self.send(name.as_deref(), Switch::On),
-            Request::StreamDisable { name } => self.send(name.as_deref(), Switch::Off),
-            Request::StreamDelete { name } => {
-                self.take(Key::Stream(name.clone()))?;
-                self.put(Key::Sending(name.clone()), None);
-                Ok(())
-            }
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -338,33 +326,6 @@ impl Editor<'_> {
         files.push(load.clone());
         self.put(key, Value::Files(Arc::new(files)));
     }
-
-    fn send(&mut self, name: Option<&str>, switch: Switch) -> Done {
-        let names: Vec<String> = match name {
-            Some(name) => {
-                self.exists(&Key::Stream(name.to_owned()))?;
-                vec![name.to_owned()]
-            }
-            None => {
-                let all = self.state.from(Key::Stream(String::new()));
-                let name = |(k, _): (&Key, &Value)| match k {
-                    Key::Stream(name) => Some(name.clone()),
-                    _ => None,
-                };
-                all.map_while(name).collect()
-            }
-        };
-        for name in names {
-            let on = (switch == Switch::On).then_some(Value::Present);
-            let key = Key::Sending(name);
-            if on.is_some() && self.state.has(&key) {
-                // It may have sent all it had: it begins once more.
-                self.changes.again.insert(key.clone());
-            }
-            self.put(key, on);
-        }
-        Ok(())
-    }
 }
 
 /// Checks that routes of a source are configured, not made by the FIB.
@@ -410,6 +371,7 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     let new = |name: &String| other_name(name, from, to);
     match key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
+        Key::Last(it) => Key::Last(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
         Key::Up(n) => Key::Up(new(n)),
         other => other.clone(),
@@ -448,12 +410,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             let mut paths = paths.to_vec();
             renamed_paths(&mut paths, from, to);
             paths_value(paths)
-        }
-        Value::Stream(spec) => {
-            let mut spec = spec.as_ref().clone();
-            let name = spec.enter.interface.take();
-            spec.enter.interface = name.map(|n| other_name(&n, from, to));
-            Value::Stream(Arc::new(spec))
         }
         Value::Files(files) => {
             let mut files = files.to_vec();

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use volley_model::{
     Family, InterfaceKind, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
-    RouteSource, StreamSpec,
+    RouteSource,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -22,12 +22,10 @@ pub enum Key {
     RouteFiles(u32),
     /// A source's route.
     Route(RouteKey),
-    /// A packet-generator stream.
-    Stream(String),
     /// An interface is administratively up.
     Up(String),
-    /// A stream was told to send.
-    Sending(String),
+    /// An object of a class whose objects come last.
+    Last(ObjectKey),
 }
 
 /// What a route is called.
@@ -56,14 +54,13 @@ pub enum Value {
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
     Paths(Arc<Vec<Path>>),
-    /// A stream.
-    Stream(Arc<StreamSpec>),
 }
 
 impl Key {
     /// The key of an object of a registered class.
     pub fn object(key: ObjectKey) -> Key {
         match key.class().reaches("interface") {
+            _ if key.class().def().last => Key::Last(key),
             true => Key::Setting(key),
             false => Key::Global(key),
         }
@@ -81,7 +78,7 @@ impl Key {
     /// The key as that of an object of a registered class.
     pub(crate) fn of_class(&self) -> Option<&ObjectKey> {
         match self {
-            Key::Global(key) | Key::Setting(key) => Some(key),
+            Key::Global(key) | Key::Setting(key) | Key::Last(key) => Some(key),
             _ => None,
         }
     }
@@ -172,7 +169,7 @@ fn tell_table(family: Family, number: u32, tell: &mut dyn FnMut(Key)) {
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match (key, value) {
-        (Key::Global(_) | Key::Setting(_), Value::Object(object)) => {
+        (Key::Global(_) | Key::Setting(_) | Key::Last(_), Value::Object(object)) => {
             object.references(&mut |class, value, strength| {
                 if strength != Strength::Needs {
                     return;
@@ -212,11 +209,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             tell_table(family, route.table, tell);
             paths.iter().for_each(|p| path_needs(family, p, tell));
         }
-        (Key::Stream(_), Value::Stream(spec)) => {
-            if let Some(name) = &spec.enter.interface {
-                tell(Key::Interface(name.clone()));
-            }
-        }
         _ => {}
     }
 }
@@ -247,7 +239,6 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 });
             }
         }
-        (Key::Sending(name), _) => tell(Key::Stream(name.clone())),
         _ => {}
     }
 }
@@ -255,7 +246,7 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
 /// What is always there: objects that are built in.
 pub(crate) fn is_built_in(key: &Key) -> bool {
     match key {
-        Key::Global(it) | Key::Setting(it) => it.is_built_in(),
+        Key::Global(it) | Key::Setting(it) | Key::Last(it) => it.is_built_in(),
         _ => false,
     }
 }

@@ -47,7 +47,6 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
             files.iter().cloned().map(Request::RouteLoad).collect()
         }
         (Key::Route(key), Value::Paths(paths)) => vec![Request::RouteAdd(route(key, paths))],
-        (Key::Stream(_), Value::Stream(spec)) => vec![Request::StreamNew(spec.as_ref().clone())],
         _ => change(key, value).into_iter().collect(),
     }
 }
@@ -61,9 +60,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             state: AdminState::Up,
         },
-        (Key::Sending(name), _) => Request::StreamEnable {
-            name: Some(name.clone()),
-        },
         _ => return None,
     })
 }
@@ -71,17 +67,13 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
 /// The request that takes an object away.
 pub(crate) fn remove(key: &Key) -> Request {
     match key {
-        Key::Global(key) | Key::Setting(key) => Request::Unset(key.clone()),
+        Key::Global(key) | Key::Setting(key) | Key::Last(key) => Request::Unset(key.clone()),
         Key::Interface(name) => Request::InterfaceDelete { name: name.clone() },
         Key::RouteFiles(table) => Request::RouteUnload { table: *table },
         Key::Route(key) => Request::RouteDel(route(key, &[])),
-        Key::Stream(name) => Request::StreamDelete { name: name.clone() },
         Key::Up(name) => Request::InterfaceState {
             name: name.clone(),
             state: AdminState::Down,
-        },
-        Key::Sending(name) => Request::StreamDisable {
-            name: Some(name.clone()),
         },
     }
 }

@@ -8,7 +8,9 @@ impl Key {
     /// Kind and name, as errors call them.
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
-            Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
+            Key::Global(key) | Key::Setting(key) | Key::Last(key) => {
+                (ObjectKind::Object, key.to_string())
+            }
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
                 let mut name = route.prefix.to_string();
@@ -20,7 +22,6 @@ impl Key {
                 }
                 (ObjectKind::Route, name)
             }
-            Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
             Key::Interface(name) | Key::Up(name) => (ObjectKind::Interface, name.clone()),
         }
     }
@@ -45,7 +46,7 @@ impl Key {
 impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Key::Global(key) | Key::Setting(key) => write!(f, "{key}"),
+            Key::Global(key) | Key::Setting(key) | Key::Last(key) => write!(f, "{key}"),
             other => {
                 let (kind, name) = other.called();
                 write!(f, "{kind} {name}")

@@ -105,10 +105,9 @@ struct Planner<'a> {
 impl<'a> Planner<'a> {
     fn new(now: &'a State, changes: &'a Changes) -> Self {
         let differs = |k: &Key, v: &Option<Value>| now.get(k) != v.as_ref();
-        let touched = changes
-            .before
-            .iter()
-            .filter(|(k, v)| differs(k, v) || changes.again.contains(*k));
+        let touched = changes.before.iter().filter(|(k, v)| {
+            differs(k, v) || changes.again.contains(*k) || changes.told.contains(*k)
+        });
         let mut planner = Planner {
             now,
             touched: touched.map(|(k, v)| (k.clone(), v.as_ref())).collect(),
@@ -251,12 +250,12 @@ impl<'a> Planner<'a> {
                 first.extend(self.behind(it, &classes));
             }
             match key {
-                Key::Global(it) | Key::Setting(it)
+                Key::Global(it) | Key::Setting(it) | Key::Last(it)
                     if it.class().def().recreate && self.differs(key) =>
                 {
                     first.push(key.clone());
                 }
-                Key::Interface(_) | Key::Stream(_) if self.differs(key) => {
+                Key::Interface(_) if self.differs(key) => {
                     first.push(key.clone());
                 }
                 // Everything that an object must have goes: there is nothing to be kept.
@@ -283,8 +282,8 @@ impl<'a> Planner<'a> {
         let mut moved: BTreeSet<Key> = self.again.clone();
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
         moved.retain(|k| match k {
-            Key::Global(it) | Key::Setting(it) => it.class().def().recreate,
-            _ => matches!(k, Key::Interface(_) | Key::Stream(_)),
+            Key::Global(it) | Key::Setting(it) | Key::Last(it) => it.class().def().recreate,
+            _ => matches!(k, Key::Interface(_)),
         });
         if moved.is_empty() {
             return;

@@ -39,6 +39,8 @@ pub struct Changes {
     pub(crate) before: IndexMap<Key, Option<Value>>,
     /// Objects that were asked for again, as they are: they are made anew.
     pub(crate) again: BTreeSet<Key>,
+    /// Objects whose owners are told what they are, though nothing differs.
+    pub(crate) told: BTreeSet<Key>,
     /// The places that touched objects with an order had.
     pub(crate) places: BTreeMap<Key, Option<u64>>,
 }
@@ -145,10 +147,10 @@ impl State {
             true => ObjectKey::first_of(class, interface),
             false => ObjectKey::least_of(class),
         };
-        let all = self.from(Key::Setting(first));
-        let same = move |(key, _): &(&Key, &Value)| match key {
-            Key::Setting(it) => it.class() == class && (!near || it.owner() == Some(interface)),
-            _ => false,
+        let all = self.from(Key::object(first));
+        let same = move |(key, _): &(&Key, &Value)| match key.of_class() {
+            Some(it) => it.class() == class && (!near || it.owner() == Some(interface)),
+            None => false,
         };
         let refers = move |(_, value): &(&Key, &Value)| match value {
             Value::Object(it) => it.refers_to("interface", interface),
@@ -373,7 +375,7 @@ impl State {
         let (kind, name) = key.called();
         let like = |k: &&Key| std::mem::discriminant(*k) == std::mem::discriminant(key);
         let mut known: Vec<String> = Vec::new();
-        if matches!(kind, ObjectKind::Interface | ObjectKind::Stream) {
+        if kind == ObjectKind::Interface {
             known = self
                 .objects
                 .keys()
@@ -381,7 +383,7 @@ impl State {
                 .map(|k| k.called().1)
                 .collect();
         }
-        if let Key::Global(it) | Key::Setting(it) = key
+        if let Some(it) = key.of_class()
             && (it.class().keys().len() == 1 || it.class().part_of().is_none())
         {
             let all = self.objects_of(it.class().name());

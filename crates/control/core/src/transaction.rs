@@ -317,7 +317,7 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
     let reaches =
         |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
     match request {
-        Request::UnsetExact(_) | Request::UnsetAny(_) => true,
+        Request::UnsetExact(_) | Request::UnsetAny(_) | Request::Change(_) => true,
         Request::Set(object) if object.class().def().recreate => {
             let key = Key::object(object.key());
             let before = own.before.get(&key).and_then(Option::as_ref);
@@ -353,6 +353,7 @@ fn in_order(after: &State, request: &Request, own: &Changes) -> Vec<Step> {
                     .map(|k| (k.clone(), after.get(k).cloned()))
                     .collect(),
                 again: own.again.clone(),
+                told: own.told.clone(),
                 places: own
                     .places
                     .keys()
@@ -374,6 +375,7 @@ fn join(all: &mut Changes, own: Changes) {
         all.before.entry(key).or_insert(before);
     }
     all.again.extend(own.again);
+    all.told.extend(own.told);
     for (key, place) in own.places {
         all.places.entry(key).or_insert(place);
     }

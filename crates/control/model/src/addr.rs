@@ -409,7 +409,6 @@ macro_rules! serde_as_text {
         }
     )*};
 }
-pub(crate) use serde_as_text;
 serde_as_text!(
     Mac: "MAC address such as `02:fe:00:00:00:01`.",
     Prefix: "Prefix such as `10.0.0.0/8`, host bits zero.",

@@ -16,8 +16,6 @@ pub enum ObjectKind {
     Interface,
     /// Graph node (`ip4-input`).
     Node,
-    /// Packet-generator stream.
-    Stream,
     /// Feature of an arc.
     Feature,
     /// Feature arc (`ip4-unicast`).
@@ -51,7 +49,6 @@ impl fmt::Display for ObjectKind {
         f.write_str(match self {
             ObjectKind::Interface => "interface",
             ObjectKind::Node => "node",
-            ObjectKind::Stream => "stream",
             ObjectKind::Feature => "feature",
             ObjectKind::Arc => "feature arc",
             ObjectKind::Table => "table",
@@ -275,6 +272,15 @@ impl SyntaxError {
     pub fn shifted(mut self, columns: usize) -> SyntaxError {
         self.column += columns;
         self
+    }
+}
+
+impl From<SyntaxError> for volley_object::TextError {
+    fn from(error: SyntaxError) -> Self {
+        volley_object::TextError {
+            column: Some(error.column),
+            why: error.message,
+        }
     }
 }
 

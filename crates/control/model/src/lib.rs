@@ -35,7 +35,6 @@ mod route;
 mod route_batch;
 mod settings;
 mod spell;
-mod stream;
 mod sub_interface;
 mod time;
 mod trace;
@@ -68,11 +67,6 @@ pub use rights::Role;
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 pub use route_batch::{RouteBatch, RouteSet};
 pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice, Seccomp, runtime_folder};
-pub use stream::{
-    Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,
-    ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,
-    vpp_data,
-};
 pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use time::Timestamp;
 pub use trace::{CAPTURED_BYTES, Directions, FilterText, Monitor, TraceSpec};

@@ -1,6 +1,6 @@
 //! Every limit of the control plane's language, in one place: a request beyond them is refused with its limit named.
 
-/// Longest name of an interface, stream, node, feature or arc, in bytes.
+/// Longest name of an interface, node, feature or arc, in bytes.
 pub const NAME_LEN: usize = 63;
 /// Smallest and largest L3 MTU of an interface, in bytes (RFC 791 asks a router to take 68).
 pub const MTU: std::ops::RangeInclusive<u32> = 68..=65_535;
@@ -50,18 +50,6 @@ pub const PATHS: usize = 64;
 pub const ROUTE_COUNT: std::ops::RangeInclusive<u64> = 1..=16_777_216;
 /// Next hops that a route file is spread over.
 pub const NEXT_HOPS: std::ops::RangeInclusive<u32> = 1..=65_536;
-/// Length of a generated packet, in bytes without frame check sequence.
-pub const PACKET_SIZE: std::ops::RangeInclusive<u32> = 14..=65_535;
-/// Layers of one packet template.
-pub const LAYERS: usize = 32;
-/// Bytes of payload or raw data written in one template.
-pub const TEMPLATE_BYTES: usize = 65_535;
-/// Field edits of one stream.
-pub const EDITS: usize = 32;
-/// Values in the list of one edit.
-pub const EDIT_LIST: usize = 65_536;
-/// Parts of one IMIX.
-pub const IMIX_PARTS: usize = 16;
 /// Packets that one trace or capture holds.
 pub const TRACE_PACKETS: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 /// Bytes of a capture filter.

@@ -5,11 +5,10 @@ use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
 use crate::route::{Route, RouteLoad};
 use crate::route_batch::RouteBatch;
-use crate::stream::StreamSpec;
 use crate::trace::TraceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use volley_object::{FieldError, Instance, Invocation, Object, ObjectKey, Verb};
+use volley_object::{Change, FieldError, Instance, Invocation, Object, ObjectKey, Verb};
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -66,23 +65,6 @@ pub enum Request {
         /// Table.
         table: u32,
     },
-    /// Make a packet-generator stream. It does not send yet.
-    StreamNew(StreamSpec),
-    /// Let a stream send; none named = all.
-    StreamEnable {
-        /// Stream.
-        name: Option<String>,
-    },
-    /// Stop a stream; none named = all.
-    StreamDisable {
-        /// Stream.
-        name: Option<String>,
-    },
-    /// Delete a stream.
-    StreamDelete {
-        /// Stream.
-        name: String,
-    },
     /// Trace packets.
     TraceAdd(TraceSpec),
     /// Set the level of the log, or of one module of it, until Volley ends.
@@ -103,6 +85,8 @@ pub enum Request {
     Unset(ObjectKey),
     /// Remove an object that is exactly this one; an error when another one has its key.
     UnsetExact(Instance),
+    /// Change fields of an object that is there, or of all objects of a class.
+    Change(Change),
     /// Remove the object that has this key in whichever class of the group of the key's class.
     UnsetAny(ObjectKey),
 }
@@ -157,6 +141,14 @@ impl Request {
             Request::Do(invocation) => invocation.get(),
             _ => None,
         }
+    }
+
+    /// Changes fields of an object of the class of this name, by the names of the fields; without the key of all its objects.
+    pub fn change_fields(
+        class: &str,
+        fields: &[(&str, volley_object::Value)],
+    ) -> Result<Request, FieldError> {
+        Change::of_fields(class, fields).map(Request::Change)
     }
 
     /// Removes an object, or gives a setting its defaults back.

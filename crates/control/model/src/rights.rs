@@ -145,6 +145,10 @@ mod tests {
         let text = ConfigSource::Text(String::new());
         assert_eq!(diff(ConfigSource::Committed, text), Role::Read);
         assert_eq!(Request::Clear(Clear::Errors).role(), Role::Operate);
-        assert_eq!(Request::StreamEnable { name: None }.role(), Role::Configure);
+        let down = Request::InterfaceState {
+            name: "pg0".into(),
+            state: crate::AdminState::Down,
+        };
+        assert_eq!(down.role(), Role::Configure);
     }
 }

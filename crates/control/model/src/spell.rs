@@ -4,7 +4,6 @@ use crate::Family;
 use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Switch};
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
-use crate::stream::{Enter, Sizes, StreamSource, StreamSpec};
 use std::fmt::{self, Display, Formatter};
 use volley_object::quote;
 
@@ -125,19 +124,13 @@ impl Request {
         }
     }
 
-    /// Streams, observations, objects and verbs; `Display` spells the others.
+    /// Observations, objects and verbs; `Display` spells the others.
     fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Request::WorkerAdd { .. }
             | Request::WorkerDelete { .. }
             | Request::LogLevel { .. }
             | Request::VectorSize { .. } => self.spell_workers(f),
-            Request::StreamNew(spec) => write!(f, "packet-generator new {spec}"),
-            Request::StreamEnable { name } => named(f, "packet-generator enable", name.as_deref()),
-            Request::StreamDisable { name } => {
-                named(f, "packet-generator disable", name.as_deref())
-            }
-            Request::StreamDelete { name } => write!(f, "packet-generator delete {name}"),
             Request::TraceAdd(trace) => {
                 write!(f, "trace add {} {}", trace.node, trace.count)?;
                 opt(f, "filter", trace.filter.as_deref().map(quote))
@@ -147,16 +140,12 @@ impl Request {
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),
             Request::UnsetExact(object) => f.write_str(&object.unset_command()),
+            Request::Change(change) => write!(f, "{change}"),
             Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
             // Display has spelled all others.
             _ => Ok(()),
         }
     }
-}
-
-fn named(f: Out<'_, '_>, command: &str, name: Option<&str>) -> fmt::Result {
-    f.write_str(command)?;
-    name.map_or(Ok(()), |n| write!(f, " {n}"))
 }
 
 impl Display for InterfaceSpec {
@@ -266,50 +255,6 @@ impl Display for NextHops {
                 interfaces
                     .iter()
                     .try_for_each(|i| write!(f, " {}", apart(i)))
-            }
-        }
-    }
-}
-
-impl Display for StreamSpec {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "name {}{}", self.name, self.enter)?;
-        opt(f, "limit", self.limit)?;
-        opt(f, "rate", self.rate_pps)?;
-        write!(f, "{}", self.sizes)?;
-        opt(f, "maxframe", self.max_frame)?;
-        opt(f, "seed", self.seed)?;
-        opt(f, "worker", self.worker)?;
-        self.edits.iter().try_for_each(|e| write!(f, " edit {e}"))?;
-        match &self.source {
-            StreamSource::Template(t) => write!(f, " template {{ {t} }}"),
-            StreamSource::File(path) => write!(f, " pcap {}", file(path)),
-        }
-    }
-}
-
-impl Display for Enter {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        opt(f, "interface", self.interface.as_deref())?;
-        opt(f, "node", self.node.as_deref())
-    }
-}
-
-impl Display for Sizes {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Sizes::AsBuilt => Ok(()),
-            Sizes::Fixed(n) => write!(f, " size {n}"),
-            Sizes::Increment { min, max } => write!(f, " size {min}-{max}"),
-            Sizes::Random { min, max } => write!(f, " size random {min}-{max}"),
-            Sizes::Imix(parts) => {
-                f.write_str(" size imix ")?;
-                let mut comma = "";
-                for part in parts {
-                    write!(f, "{comma}{}:{}", part.size, part.weight)?;
-                    comma = ",";
-                }
-                Ok(())
             }
         }
     }

@@ -8,9 +8,6 @@ use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
 use crate::route_batch::RouteBatch;
-use crate::stream::{
-    Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
-};
 use crate::trace::{CAPTURED_BYTES, FilterText, Monitor, TraceSpec};
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -51,6 +48,7 @@ impl Request {
             Request::Set(object) => no_interface(object.class()),
             Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
             Request::Unset(key) => no_interface(key.class()),
+            Request::Change(change) => no_interface(change.class()),
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)
@@ -62,11 +60,6 @@ impl Request {
             Request::RouteDel(route) => route.validate(),
             Request::Routes(batch) => batch.validate(),
             Request::RouteLoad(load) => load.validate(),
-            Request::StreamNew(spec) => spec.validate(),
-            Request::StreamEnable { name: Some(name) }
-            | Request::StreamDisable { name: Some(name) }
-            | Request::StreamDelete { name } => check_name(ObjectKind::Stream, name),
-            Request::StreamEnable { name: None } | Request::StreamDisable { name: None } => Ok(()),
             Request::TraceAdd(trace) => trace.validate(),
             other => workers(other),
         }
@@ -329,124 +322,6 @@ impl RouteLoad {
                 }
                 interfaces.iter().try_for_each(|i| interface(i))
             }
-        }
-    }
-}
-
-impl StreamSpec {
-    fn validate(&self) -> Check {
-        check_name(ObjectKind::Stream, &self.name)?;
-        self.enter.validate(&self.name)?;
-        self.sizes.validate()?;
-        within("rate", self.rate_pps.unwrap_or(1), 1..=1_000_000_000)?;
-        within("limit", self.limit.unwrap_or(1), 1..=u64::MAX)?;
-        within(
-            "maxframe",
-            self.max_frame.unwrap_or(1),
-            1..=*limits::VECTOR_SIZE.end(),
-        )?;
-        if self.edits.len() > limits::EDITS {
-            return Err(ModelError::limit(
-                "number of edits",
-                self.edits.len() as u64,
-                limits::EDITS as u64,
-            ));
-        }
-        match &self.source {
-            StreamSource::File(path) => some_file("stream", path)?,
-            StreamSource::Template(t) if t.layers.is_empty() => {
-                return Err(ModelError::invalid("template", "it has no layers"));
-            }
-            StreamSource::Template(t) => self.edits.iter().try_for_each(|e| in_template(e, t))?,
-        }
-        self.edits.iter().try_for_each(Edit::validate)
-    }
-}
-
-impl Enter {
-    fn validate(&self, stream: &str) -> Check {
-        if self.interface.is_none() && self.node.is_none() {
-            let why = "it enters nowhere: give an interface, a node or both";
-            return Err(ModelError::invalid(format!("stream {stream}"), why));
-        }
-        self.interface.as_deref().map_or(Ok(()), interface)?;
-        let node = |n| check_name(ObjectKind::Node, n);
-        self.node.as_deref().map_or(Ok(()), node)
-    }
-}
-
-impl Sizes {
-    fn validate(&self) -> Check {
-        let size = |n: u32| within("size", n, limits::PACKET_SIZE);
-        match self {
-            Sizes::AsBuilt => Ok(()),
-            Sizes::Fixed(n) => size(*n),
-            Sizes::Increment { min, max } | Sizes::Random { min, max } => {
-                size(*min)?;
-                size(*max)?;
-                within("size", *min, 0..=*max)
-            }
-            Sizes::Imix(parts) => {
-                if parts.is_empty() || parts.len() > limits::IMIX_PARTS {
-                    let why = format!("give 1 to {} parts such as 64:7", limits::IMIX_PARTS);
-                    return Err(ModelError::invalid("imix", why));
-                }
-                let part =
-                    |p: &ImixPart| size(p.size).and_then(|()| within("weight", p.weight, 1..=1000));
-                parts.iter().try_for_each(part)
-            }
-        }
-    }
-}
-
-fn in_template(edit: &Edit, template: &crate::Template) -> Check {
-    let EditTarget::Field(path) = edit.target else {
-        return Ok(());
-    };
-    let same = template
-        .layers
-        .iter()
-        .filter(|l| l.kind == path.layer)
-        .count();
-    if usize::from(path.nth) >= same {
-        let why = format!("the template has {same} such layers");
-        return Err(ModelError::invalid(format!("edit of {path}"), why));
-    }
-    Ok(())
-}
-
-impl Edit {
-    /// Checks that values fit the target and ranges are ranges.
-    pub fn validate(&self) -> Check {
-        let what = || format!("edit of {}", self.target);
-        if let EditTarget::Bytes { size, .. } = self.target {
-            within("size of an edit", size, 1..=8)?;
-        }
-        let fits = |v: &Value| {
-            let bad = |e| ModelError::invalid(what(), e);
-            self.target.value(&v.to_string()).map(|_| ()).map_err(bad)
-        };
-        let range = |min: &Value, max: &Value| {
-            fits(min)?;
-            fits(max)?;
-            if min.to_u128() > max.to_u128() {
-                let why = format!("{min} is larger than {max}: give the smaller first");
-                return Err(ModelError::invalid(what(), why));
-            }
-            Ok(())
-        };
-        match &self.how {
-            EditKind::Fixed(v) => fits(v),
-            EditKind::Random { min, max } => range(min, max),
-            EditKind::Increment { min, max, step } => {
-                range(min, max)?;
-                within("step", *step, 1..=u64::MAX)
-            }
-            EditKind::List(values) => {
-                within("number of values:", values.len(), 1..=limits::EDIT_LIST)?;
-                values.iter().try_for_each(fits)
-            }
-            EditKind::File(path) => some_file("edit", path),
         }
     }
 }

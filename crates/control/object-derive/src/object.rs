@@ -16,6 +16,8 @@ struct OfClass {
     set: Vec<LitStr>,
     unset: Vec<LitStr>,
     unset_any: Vec<LitStr>,
+    change: Vec<LitStr>,
+    last: bool,
     one_of: Option<LitStr>,
     example: Option<LitStr>,
     check: Option<ExprPath>,
@@ -48,6 +50,7 @@ struct OfField {
     derived: Option<ExprPath>,
     request: bool,
     secret: bool,
+    scaled: bool,
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -113,6 +116,8 @@ fn class_definition(
         set,
         unset,
         unset_any,
+        change,
+        last,
         after,
         recreate,
         ordered,
@@ -134,6 +139,8 @@ fn class_definition(
         class.set = ::std::vec![#(#set),*];
         class.unset = ::std::vec![#(#unset),*];
         class.unset_any = ::std::vec![#(#unset_any),*];
+        class.change = ::std::vec![#(#change),*];
+        class.last = #last;
         #(class.one_of = #one_of;)*
         #(class.example = #example;)*
         class.recreate = #recreate;
@@ -246,6 +253,9 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
     if let Some(range) = &of.range {
         steps.push(quote! { field.limit((#range).into_inner()); });
     }
+    if of.scaled {
+        steps.push(quote! { field.scale(); });
+    }
     if let Some(least) = &of.least {
         steps.push(quote! { field.at_least(#least); });
     }
@@ -300,6 +310,8 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("set") => of.set.push(meta.value()?.parse()?),
                 Some("unset") => of.unset.push(meta.value()?.parse()?),
                 Some("unset_any") => of.unset_any.push(meta.value()?.parse()?),
+                Some("change") => of.change.push(meta.value()?.parse()?),
+                Some("last") => of.last = true,
                 Some("one_of") => of.one_of = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
@@ -314,7 +326,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 Some("interface") => of.interface = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, one_of, example, check, references, recreate, separate, once, \
+                    let known = "class, file, set, unset, unset_any, change, last, one_of, example, check, references, recreate, separate, once, \
                          machine, after, ordered, interrupts, formerly or interface";
                     return Err(meta.error(known));
                 }
@@ -350,9 +362,10 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("derived") => of.derived = Some(meta.value()?.parse()?),
                 Some("request") => of.request = true,
                 Some("secret") => of.secret = true,
+                Some("scaled") => of.scaled = true,
                 _ => {
                     let known = "key, part_of, needs, loses, least, default, built_in, each, range, unit, example, derived, \
-                         request or secret";
+                         request, secret or scaled";
                     return Err(meta.error(known));
                 }
             }

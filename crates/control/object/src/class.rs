@@ -152,8 +152,15 @@ impl FieldDef {
             Kind::List(inner) => inner,
             other => other,
         };
-        if let Kind::Number { min, max } = kind {
+        if let Kind::Number { min, max, .. } = kind {
             (*min, *max) = (low, high);
+        }
+    }
+
+    /// A number that may be written with a unit: 250k, 1.5M, 1e6.
+    pub fn scale(&mut self) {
+        if let Kind::Number { scaled, .. } = &mut self.kind {
+            *scaled = true;
         }
     }
 
@@ -297,6 +304,8 @@ pub struct ClassDef {
     pub set: Vec<&'static str>,
     /// Commands that remove an object.
     pub unset: Vec<&'static str>,
+    /// Commands that change fields of an object that is there, or without its key of all objects of the class.
+    pub change: Vec<&'static str>,
     /// A whole command.
     pub example: &'static str,
     /// Rules between fields.
@@ -315,6 +324,9 @@ pub struct ClassDef {
     pub after: Vec<&'static str>,
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,
+    /// Objects are created behind everything else, such as routes and interfaces that are up, and removed before it. They are
+    /// parts of nothing, and nothing refers to them.
+    pub last: bool,
     /// The order in which the objects with the same first value of the key were created says something, and is kept: to move
     /// one, it is removed and created again behind the others. Objects are keys alone.
     pub ordered: bool,
@@ -345,6 +357,7 @@ impl ClassDef {
             file: Place::None,
             set: Vec::new(),
             unset: Vec::new(),
+            change: Vec::new(),
             example: "",
             check: None,
             references: None,
@@ -353,6 +366,7 @@ impl ClassDef {
             recreate: false,
             after: Vec::new(),
             machine: false,
+            last: false,
             ordered: false,
             separate: false,
             once: false,
@@ -376,6 +390,7 @@ struct Inner {
     set: Vec<Pattern>,
     unset: Vec<Pattern>,
     unset_any: Vec<Pattern>,
+    change: Vec<Pattern>,
 }
 
 /// A registered class. Cheap to clone; its objects keep it alive when it is unregistered.
@@ -395,6 +410,7 @@ impl Class {
                 .collect()
         };
         let (set, unset, unset_any) = (read(&def.set)?, read(&def.unset)?, read(&def.unset_any)?);
+        let change = read(&def.change)?;
         let inner = Inner {
             def,
             rank,
@@ -402,6 +418,7 @@ impl Class {
             set,
             unset,
             unset_any,
+            change,
         };
         Ok(Class(Arc::new(inner)))
     }
@@ -535,6 +552,11 @@ impl Class {
     /// The commands that remove an object of whichever class of the group.
     pub fn unset_any_patterns(&self) -> &[Pattern] {
         &self.0.unset_any
+    }
+
+    /// The commands that change fields of objects that are there.
+    pub fn change_patterns(&self) -> &[Pattern] {
+        &self.0.change
     }
 
     /// Whether a text could be read as a word of a command of the class, which may be shortened. The words that every

@@ -135,6 +135,19 @@ impl ObjectKey {
         )
     }
 
+    /// The slots of an object with this key and some other values, by their places.
+    pub fn slots_with(
+        &self,
+        given: impl IntoIterator<Item = (usize, Value)>,
+    ) -> Vec<Option<Value>> {
+        let mut slots: Vec<Option<Value>> = self.values.iter().cloned().map(Some).collect();
+        slots.resize(self.class.fields().len(), None);
+        for (at, value) in given {
+            slots[at] = Some(value);
+        }
+        slots
+    }
+
     /// The command that every class has: `default CLASS KEY...`.
     pub fn default_command(&self) -> String {
         let mut words = vec!["default".to_owned(), self.class.name().replace('_', "-")];
@@ -181,7 +194,7 @@ impl crate::FieldDef {
     }
 }
 
-fn class_of(name: &str) -> Result<Class, FieldError> {
+pub(crate) fn class_of(name: &str) -> Result<Class, FieldError> {
     let classes = crate::registry::classes();
     classes.get(name).cloned().ok_or_else(|| FieldError {
         field: "class",

@@ -182,7 +182,7 @@ impl Kind {
     fn schema(&self) -> Json {
         match self {
             Kind::Bool => serde_json::json!({ "type": "boolean" }),
-            Kind::Number { min, max } => {
+            Kind::Number { min, max, .. } => {
                 serde_json::json!({ "type": "integer", "minimum": min, "maximum": max })
             }
             Kind::Choice(all) => {
@@ -265,7 +265,7 @@ pub fn interface_from_json(name: &str, json: &Json) -> Option<Result<Instance, S
     let nothing = Map::new();
     let (class, mut fields) = match json {
         Json::Object(map) if map.contains_key("class") => {
-            let class = class_of(&all, map);
+            let class = of_map(&all, map);
             let class = class.and_then(|class| match class.is_interface() {
                 true => Ok(class),
                 false => Err(format!("{} is no kind of interfaces", class.noun())),
@@ -332,7 +332,7 @@ fn of_before(class: &Class, fields: &Map<String, Json>) -> Map<String, Json> {
 }
 
 /// The class that a map names.
-fn class_of(all: &Classes, map: &Map<String, Json>) -> Result<Class, String> {
+pub(crate) fn of_map(all: &Classes, map: &Map<String, Json>) -> Result<Class, String> {
     let Some(Json::String(name)) = map.get("class") else {
         return Err("`class` must be the name of a class of objects".to_owned());
     };
@@ -352,7 +352,7 @@ pub(crate) fn unknown((what, of): (&str, &str), name: &str, known: &[&str]) -> S
 impl<'de> Deserialize<'de> for Instance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = Map::deserialize(deserializer)?;
-        let class = class_of(&classes(), &map).map_err(D::Error::custom)?;
+        let class = of_map(&classes(), &map).map_err(D::Error::custom)?;
         class.from_json(&map).map_err(D::Error::custom)
     }
 }
@@ -360,7 +360,7 @@ impl<'de> Deserialize<'de> for Instance {
 impl<'de> Deserialize<'de> for ObjectKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let map = Map::deserialize(deserializer)?;
-        let class = class_of(&classes(), &map).map_err(D::Error::custom)?;
+        let class = of_map(&classes(), &map).map_err(D::Error::custom)?;
         class.key_from_json(&map).map_err(D::Error::custom)
     }
 }

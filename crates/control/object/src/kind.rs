@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 use std::collections::BTreeSet;
+use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -18,6 +19,8 @@ pub enum Kind {
         min: u64,
         /// Largest.
         max: u64,
+        /// A text such as 250k, 1.5M or 1e6 is a number as well.
+        scaled: bool,
     },
     /// One of these words, each with its meaning.
     Choice(Arc<[(&'static str, &'static str)]>),
@@ -42,7 +45,31 @@ pub struct TextKind {
     /// The words of a text that is several words on the command line, such as `<value> <header> [inner]`; else empty.
     pub parts: &'static str,
     /// Checks a text and returns its normal form.
-    pub check: fn(&str) -> Result<String, String>,
+    pub check: fn(&str) -> Result<String, TextError>,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// Where, counted in characters from 1; none = the text as a whole.
+    pub column: Option<usize>,
+    /// What is wrong and what would be right.
+    pub why: String,
+}
+
+impl From<String> for TextError {
+    fn from(why: String) -> TextError {
+        TextError { column: None, why }
+    }
+}
+
+impl Display for TextError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.column {
+            Some(column) => write!(f, "column {column}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
 }
 
 /// How a word looks, so that a command line can tell it from a keyword.
@@ -64,6 +91,8 @@ pub enum Shape {
     File,
     /// All that follows on the line; in quotes, one word.
     Rest,
+    /// Several words: in braces or quotes.
+    Block,
 }
 
 impl Shape {
@@ -81,7 +110,14 @@ impl Kind {
     pub fn describe(&self) -> String {
         match self {
             Kind::Bool => "on or off".to_owned(),
-            Kind::Number { min, max } => format!("a number from {min} to {max}"),
+            Kind::Number { min, max, scaled } => {
+                let such = if *scaled {
+                    " such as 250k, 1.5M or 1e6"
+                } else {
+                    ""
+                };
+                format!("a number from {min} to {max}{such}")
+            }
             Kind::Choice(all) => {
                 let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
                 match names.split_last() {
@@ -110,15 +146,32 @@ impl Kind {
 
     /// Reads a word.
     pub fn read(&self, word: &str) -> Result<Value, String> {
+        self.read_placed(word).map_err(|error| error.to_string())
+    }
+
+    /// Reads a word; the error tells the place in it, where there is one.
+    pub fn read_placed(&self, word: &str) -> Result<Value, TextError> {
+        match self {
+            Kind::Text(text) => (text.check)(word).map(Value::text),
+            Kind::List(inner) if !self.is_joined() => {
+                let one = inner.read_placed(word)?;
+                Ok(Value::List(Arc::from([one])))
+            }
+            _ => self.read_word(word).map_err(TextError::from),
+        }
+    }
+
+    fn read_word(&self, word: &str) -> Result<Value, String> {
         match self {
             Kind::Bool => match word {
                 "on" | "true" | "enable" => Ok(Value::Bool(true)),
                 "off" | "false" | "disable" => Ok(Value::Bool(false)),
                 _ => self.refuse(word),
             },
-            Kind::Number { min, max } => {
+            Kind::Number { min, max, scaled } => {
                 let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
                 let number = word.parse().ok().filter(|_| digits);
+                let number = number.or_else(|| scaled.then(|| scale(word)).flatten());
                 let number = number.filter(|n| (min..=max).contains(&n));
                 number.map_or_else(|| self.refuse(word), |n| Ok(Value::Number(n)))
             }
@@ -126,13 +179,12 @@ impl Kind {
                 true => Ok(Value::text(word)),
                 false => self.refuse(word),
             },
-            Kind::Text(text) => (text.check)(word).map(Value::text),
             Kind::List(inner) if self.is_joined() => {
                 let all: Result<Vec<Value>, String> =
                     word.split(',').map(|one| inner.read(one)).collect();
                 all.map(|all| Value::List(all.into()))
             }
-            Kind::List(inner) => inner.read(word).map(|one| Value::List(Arc::from([one]))),
+            Kind::Text(_) | Kind::List(_) => self.refuse(word),
         }
     }
 
@@ -140,9 +192,10 @@ impl Kind {
     pub fn check(&self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Kind::Bool, Value::Bool(_)) => Ok(value.clone()),
-            (Kind::Number { min, max }, Value::Number(n)) if (min..=max).contains(&n) => {
+            (Kind::Number { min, max, .. }, Value::Number(n)) if (min..=max).contains(&n) => {
                 Ok(value.clone())
             }
+            (Kind::Number { scaled: true, .. }, Value::Text(text)) => self.read(text),
             (Kind::Choice(_) | Kind::Text(_), Value::Text(text)) => self.read(text),
             (Kind::Text(text), Value::Number(n)) if text.shape == Shape::Numbers => {
                 self.read(&n.to_string())
@@ -199,7 +252,7 @@ impl Kind {
     pub fn samples(&self) -> Vec<Value> {
         match self {
             Kind::Bool => vec![Value::Bool(false), Value::Bool(true)],
-            Kind::Number { min, max } => {
+            Kind::Number { min, max, .. } => {
                 let mut all = vec![*min, *max, min.saturating_add(1).min(*max)];
                 all.dedup();
                 all.into_iter().map(Value::Number).collect()
@@ -215,6 +268,22 @@ impl Kind {
             }
         }
     }
+}
+
+/// A number with a unit of a thousand, a million or a billion behind it, or an exponent: 250k, 1.5M, 1e6.
+fn scale(word: &str) -> Option<u64> {
+    let scales = [('k', 1e3), ('K', 1e3), ('M', 1e6), ('G', 1e9)];
+    let scale = scales.iter().find(|(unit, _)| word.ends_with(*unit));
+    let (number, scale) = match scale {
+        Some((unit, scale)) => (word.strip_suffix(*unit)?, *scale),
+        None => (word, 1.0),
+    };
+    let is_digit = |c: char| c.is_ascii_digit();
+    let plain = number.starts_with(is_digit) && number.ends_with(is_digit);
+    let number = number.parse::<f64>().ok().filter(|_| plain)? * scale;
+    let number = number.round();
+    // Above this, numbers of this kind are not exact.
+    (number <= 9e15).then_some(number as u64)
 }
 
 /// A type of Rust that a field can have.
@@ -271,7 +340,7 @@ macro_rules! numbers {
     ($($ty:ty),*) => {$(
         impl FieldType for $ty {
             fn kind() -> Kind {
-                Kind::Number { min: 0, max: u64::from(<$ty>::MAX) }
+                Kind::Number { min: 0, max: u64::from(<$ty>::MAX), scaled: false }
             }
 
             fn from_value(value: &Value) -> Option<Self> {
@@ -379,19 +448,47 @@ macro_rules! text_field {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err(|e| {
                             let shown: String = text.chars().take(64).collect();
-                            format!("must be {}, not '{}': {e}", $noun, shown.escape_debug())
+                            let shown = shown.escape_debug();
+                            $crate::TextError::from(format!("must be {}, not '{shown}': {e}", $noun))
                         })
                     },
                 })
             }
 
-            fn from_value(value: &$crate::Value) -> Option<Self> {
-                value.as_text().and_then(|text| text.parse().ok())
+            $crate::text_field!(@values);
+        }
+    };
+    (@values) => {
+        fn from_value(value: &$crate::Value) -> Option<Self> {
+            value.as_text().and_then(|text| text.parse().ok())
+        }
+
+        fn to_value(&self) -> $crate::Value {
+            $crate::Value::text(self.to_string())
+        }
+    };
+}
+
+/// A type that is written as text with a syntax of its own, by `FromStr` and `Display`: the error of `FromStr` is a
+/// [`TextError`], or becomes one, and is a whole sentence. What follows the noun is as in [`text_field`].
+#[macro_export]
+macro_rules! syntax_field {
+    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal) => {
+        impl $crate::FieldType for $ty {
+            fn kind() -> $crate::Kind {
+                $crate::Kind::Text($crate::TextKind {
+                    noun: $noun,
+                    shape: $crate::Shape::$shape,
+                    samples: &[$($sample),*],
+                    parts: $parts,
+                    check: |text| {
+                        let read: Result<$ty, _> = text.parse();
+                        read.map(|it| it.to_string()).map_err($crate::TextError::from)
+                    },
+                })
             }
 
-            fn to_value(&self) -> $crate::Value {
-                $crate::Value::text(self.to_string())
-            }
+            $crate::text_field!(@values);
         }
     };
 }
@@ -413,7 +510,7 @@ impl FieldType for PathBuf {
             samples: &["/run/a.sock", "@b 1"],
             parts: "",
             check: |text| match text.is_empty() || text.contains('\0') {
-                true => Err("must be the path of a file".to_owned()),
+                true => Err("must be the path of a file".to_owned().into()),
                 false => Ok(text.to_owned()),
             },
         })
@@ -436,7 +533,7 @@ impl FieldType for String {
             samples: &["a", "b1"],
             parts: "",
             check: |text| match text.chars().any(char::is_control) {
-                true => Err("must not have control characters".to_owned()),
+                true => Err("must not have control characters".to_owned().into()),
                 false => String::from_str(text).map_err(|e| match e {}),
             },
         })

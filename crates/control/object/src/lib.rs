@@ -7,6 +7,7 @@
 //! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
 //! | `query` | queries, each defined once as well, and their replies |
+//! | `change` | new values for some fields of objects that are there |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
 //! | `verb` | verbs, each defined once as well, and a verb with its parameters |
 //! | `registry` | the classes, queries and verbs that exist now; they come and go while the daemon runs |
@@ -19,6 +20,7 @@
 // The derive macros name this crate by its name, here as elsewhere.
 extern crate self as volley_object;
 
+mod change;
 mod class;
 mod instance;
 mod json;
@@ -38,6 +40,7 @@ mod verb;
 #[cfg(test)]
 mod verb_tests;
 
+pub use change::Change;
 pub use class::{
     Check, Class, ClassDef, Derived, FieldDef, Place, QueryClass, QueryDef, Reference, References,
     Strength,
@@ -45,7 +48,8 @@ pub use class::{
 pub use instance::{Instance, ObjectKey};
 pub use json::{formerly, interface_from_json, interface_schema, interface_to_json};
 pub use kind::{
-    Choice, FieldType, Kind, Shape, TextKind, choice_from, choice_kind, choice_name, choice_value,
+    Choice, FieldType, Kind, Shape, TextError, TextKind, choice_from, choice_kind, choice_name,
+    choice_value,
 };
 pub use object::Object;
 pub use query::{Answer, Body, Query};

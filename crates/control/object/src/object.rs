@@ -16,10 +16,13 @@ use crate::{DefinitionError, FieldError};
 ///   them: every object is spelled by the first one that can say it.
 /// - `unset = "..."`: the command that removes an object or gives a setting its defaults back; any number.
 ///   One that names all fields removes an object that is exactly this one, and no other.
+/// - `change = "..."`: a command that changes fields of an object that is there, or of all objects where the command has no
+///   key; any number.
 /// - `one_of = "l2"`: a group of classes. An interface, their only key, has one object of the group at most.
 /// - `unset_any = "..."`: the command that removes what an interface has of the group.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
 /// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
+/// - `last`: objects are created behind everything else, see [`crate::ClassDef::last`].
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `after = "class"`: objects of that class are created before and removed behind an object, see
 ///   [`crate::ClassDef::after`]; any number.
@@ -48,7 +51,7 @@ use crate::{DefinitionError, FieldError};
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
 /// - `built_in = 0`, of a key: the object with this value is always there, and neither created nor removed.
 /// - `each`, of a key that takes one of several choices: in the file, an object without it is there once for each choice.
-/// - `range = MIN..=MAX` of a number, `unit = "ms"`, `example = "..."`.
+/// - `range = MIN..=MAX` of a number; `scaled`: it may be written as 250k, 1.5M or 1e6; `unit = "ms"`, `example = "..."`.
 pub trait Object: Sized {
     /// Name of the class.
     const CLASS: &'static str;

@@ -160,6 +160,18 @@ impl Pattern {
         }
     }
 
+    /// The values that the words of the pattern give fields.
+    pub fn given(&self) -> Vec<(usize, Value)> {
+        match self {
+            Pattern::Word(word) => word.gives.clone().into_iter().collect(),
+            Pattern::Field(_) | Pattern::Setting(_) => Vec::new(),
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().flat_map(Pattern::given).collect()
+            }
+            Pattern::Optional(inner) => inner.given(),
+        }
+    }
+
     /// Whether a word of the pattern begins with a text. Words in `fixed` do not count.
     pub(crate) fn has_word(&self, text: &str, fixed: &BTreeSet<&str>) -> bool {
         match self {
@@ -476,6 +488,12 @@ impl Speller<'_> {
         let field = &self.instance.class().fields()[at];
         match (field.kind.element(), value) {
             (Kind::Text(text), Value::Text(words)) if !text.parts.is_empty() => words.to_string(),
+            // Inside braces, braces and quotes have a meaning.
+            (Kind::Text(text), Value::Text(words))
+                if text.shape == Shape::Block && !words.contains(['{', '}', '"']) =>
+            {
+                format!("{{ {words} }}")
+            }
             (Kind::Text(text), Value::Text(word))
                 if text.shape.is_any() && self.instance.class().has_word(word) =>
             {

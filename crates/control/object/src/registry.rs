@@ -180,6 +180,21 @@ impl Classes {
         known.then_some("there is a class of interfaces of this kind already")
     }
 
+    /// What is wrong with a class whose objects come last, or that refers to one.
+    fn last_fault(&self, def: &ClassDef) -> Option<String> {
+        let references = def.fields.iter().filter_map(|f| f.reference);
+        let others = references.clone().map(|r| r.class);
+        let mut others = others.chain(def.after.iter().copied());
+        let is_last = |name: &&str| self.get(name).is_some_and(|it| it.def().last);
+        if let Some(other) = others.find(is_last) {
+            return Some(format!("it refers to {other}, whose objects come last"));
+        }
+        let mut references = references;
+        let needs = references.all(|r| r.strength == Strength::Needs);
+        let wrong = def.last && (!needs || def.ordered || !def.one_of.is_empty());
+        wrong.then(|| "objects that come last are parts of nothing, and have no order".to_owned())
+    }
+
     fn check(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
         if RESERVED.contains(&def.name) {
@@ -203,6 +218,9 @@ impl Classes {
         }
         if let Some(why) = self.interface_fault(def) {
             return refuse(why.to_owned());
+        }
+        if let Some(why) = self.last_fault(def) {
+            return refuse(why);
         }
         if def.ordered && !(def.once && def.fields.iter().all(|f| f.key)) {
             return refuse("its objects have an order: they are keys alone, created once".into());
@@ -324,7 +342,7 @@ fn fault(field: &FieldDef) -> Option<String> {
     if (loses || field.least > 0) && !matches!(field.kind, Kind::List(_)) {
         return Some("only a list loses values, or has a least number".to_owned());
     }
-    if let Kind::Number { min, max } = field.kind
+    if let Kind::Number { min, max, .. } = field.kind
         && min > max
     {
         return Some("no number is in its range".to_owned());

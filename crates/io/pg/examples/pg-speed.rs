@@ -4,35 +4,21 @@
 use volley_graph::buf::Pool;
 use volley_graph::{Domain, Engine, GraphError, Settings};
 use volley_iface::Registry;
-use volley_model::{
-    AdminState, Enter, InterfaceKind, InterfaceSpec, ModelError, Request, Sizes, StreamSource,
-    StreamSpec,
-};
-use volley_pg::{Pg, Preload};
+use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Request};
+use volley_pg::{Pg, Preload, Sizes, StreamSpec};
 
 const TEMPLATE: &str = "eth / ip4 src 10.0.0.1 dst 10.1.0.1 / udp / payload size 18";
 const EDIT: &str = "ip4.dst random 10.0.0.0 10.255.255.255";
 
-fn spec(edits: &[&str], sizes: Sizes) -> StreamSpec {
+fn spec(edits: &[&str], size: Sizes) -> StreamSpec {
+    let template = TEMPLATE.parse().unwrap_or_else(|e| panic!("{e}"));
     StreamSpec {
-        name: "s".into(),
-        enter: Enter {
-            interface: Some("pg0".into()),
-            node: Some("pg0-tx".into()),
-        },
-        source: StreamSource::Template(template()),
+        node: Some("pg0-tx".into()),
         edits: edits.iter().filter_map(|e| e.parse().ok()).collect(),
-        sizes,
-        rate_pps: None,
-        limit: None,
-        max_frame: None,
+        size: Some(size),
         seed: Some(1),
-        worker: None,
+        ..StreamSpec::new("s", "pg0", template)
     }
-}
-
-fn template() -> volley_model::Template {
-    TEMPLATE.parse().unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn ask(registry: &mut Registry, request: Request) -> Result<(), ModelError> {
@@ -75,9 +61,12 @@ fn measure(
     )?;
     match preload {
         Some(packets) => drop(pg.preloaded(spec, Preload { packets })?),
-        None => ask(&mut registry, Request::StreamNew(spec.clone()))?,
+        None => {
+            let done = registry.owners.apply(&Request::set(spec)?);
+            done.transpose()?;
+        }
     }
-    ask(&mut registry, Request::StreamEnable { name: None })?;
+    pg.switch(None, true)?;
     (0..1000).for_each(|_| _ = workers[0].step());
     registry.engine.borrow_mut().clear_runtime();
     (0..20_000).for_each(|_| _ = workers[0].step());

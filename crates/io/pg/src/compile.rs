@@ -6,11 +6,12 @@ use crate::make::program::Program;
 use crate::make::template::{Built, build};
 use crate::make::unroll::unroll;
 use crate::make::values::Values;
+use crate::spec::{Edit, EditTarget, Sizes, Source, StreamSpec, Template};
 use crate::stream::{Parts, Preload};
 use std::path::Path;
 use volley_graph::NodeId;
 use volley_graph::buf::DATA;
-use volley_model::{Edit, EditTarget, ModelError, Sizes, StreamSource, StreamSpec, Template};
+use volley_model::ModelError;
 use volley_pcap::interface::{file_error, frame_fault};
 
 /// What the specification's names stand for.
@@ -27,21 +28,22 @@ pub(crate) struct Setting {
 
 /// Compile a stream.
 pub(crate) fn compile(spec: &StreamSpec, at: &Setting) -> Result<Parts, ModelError> {
-    let (programs, pick) = match &spec.source {
-        StreamSource::Template(template) => from_template(spec, template)?,
-        StreamSource::File(path) => from_file(spec, path)?,
+    let source = spec.source()?;
+    let (programs, pick) = match source {
+        Source::Template(template) => from_template(spec, template)?,
+        Source::File(path) => from_file(spec, path)?,
     };
-    let values = spec.edits.iter().map(Values::of);
+    let values = spec.all_edits().map(Values::of);
     let values = values.collect::<Result<Box<[_]>, _>>()?;
-    let packets = matches!(spec.source, StreamSource::File(_)).then_some(programs.len() as u64);
+    let packets = matches!(source, Source::File(_)).then_some(programs.len() as u64);
     let max_frame = spec.max_frame.map_or(at.vector_size, |n| n as usize);
     Ok(Parts {
         round: unroll(&programs, &pick, &values),
         pick,
         values,
         seed: spec.seed.unwrap_or_else(|| seed_of(at.seed, &spec.name)),
-        rate_pps: spec.rate_pps,
-        limit: spec.limit.or(packets),
+        rate_pps: spec.rate,
+        limit: Some(spec.limit).filter(|n| *n > 0).or(packets),
         max_frame: max_frame.min(at.vector_size),
         rx: at.rx,
         node: at.node,
@@ -71,17 +73,17 @@ fn from_template(
         Ok::<Program, ModelError>(Program::of(&built, &places, any_length))
     };
     let only = |program| Ok((Box::from([program]), Pick::Only));
-    match &spec.sizes {
-        Sizes::AsBuilt => only(one(None, false, 0)?),
-        Sizes::Fixed(size) => only(one(Some(*size), false, 0)?),
-        Sizes::Imix(parts) => {
+    match &spec.size {
+        None => only(one(None, false, 0)?),
+        Some(Sizes::Fixed(size)) => only(one(Some(*size), false, 0)?),
+        Some(Sizes::Imix(parts)) => {
             let programs = parts.iter().map(|p| one(Some(p.size), false, 0));
             Ok((programs.collect::<Result<_, _>>()?, Pick::mix(parts)))
         }
-        Sizes::Increment { min, max } | Sizes::Random { min, max } => {
+        Some(sizes @ (Sizes::Increment { min, max } | Sizes::Random { min, max })) => {
             let program = one(Some(*max), true, *min)?;
             let (min, max) = (*min as usize, *max as usize);
-            let pick = match spec.sizes {
+            let pick = match sizes {
                 Sizes::Random { .. } => Pick::Random { min, max },
                 _ => Pick::Step {
                     min,
@@ -113,7 +115,7 @@ fn places(spec: &StreamSpec, built: &Built, least: usize) -> Result<Vec<Place>, 
         }
         Ok(place)
     };
-    spec.edits.iter().map(place).collect()
+    spec.all_edits().map(place).collect()
 }
 
 fn raw(edit: &Edit) -> Option<Place> {
@@ -127,7 +129,7 @@ fn raw(edit: &Edit) -> Option<Place> {
 }
 
 fn from_file(spec: &StreamSpec, path: &Path) -> Result<(Box<[Program]>, Pick), ModelError> {
-    if spec.sizes != Sizes::AsBuilt {
+    if spec.size.is_some() {
         let instead = "leave the size out: packets of a file have their own";
         return Err(ModelError::unsupported(
             "a size for packets of a file",
@@ -140,11 +142,8 @@ fn from_file(spec: &StreamSpec, path: &Path) -> Result<(Box<[Program]>, Pick), M
             ModelError::unsupported(what, "give the place as offset N size M")
         })
     };
-    let places = spec
-        .edits
-        .iter()
-        .map(place)
-        .collect::<Result<Vec<_>, _>>()?;
+    let places = spec.all_edits().map(place);
+    let places = places.collect::<Result<Vec<_>, _>>()?;
     let capture = volley_pcap::read_packets(path).map_err(|e| file_error(path, &e))?;
     if capture.packets.is_empty() {
         return Err(ModelError::file(path, "it has no packets"));
@@ -175,7 +174,7 @@ pub(crate) fn check_preload(
         let why = format!("its packets have up to {longest} bytes, one buffer holds {DATA}");
         return Err(ModelError::invalid(what(), why));
     }
-    if spec.rate_pps.is_some() {
+    if spec.rate.is_some() {
         return Err(ModelError::invalid(
             what(),
             "it has a rate: leave the rate out",
@@ -194,24 +193,19 @@ pub(crate) fn check_preload(
 
 /// What a stream sends, in words.
 pub(crate) fn describe(spec: &StreamSpec) -> String {
-    let mut text = match &spec.source {
-        StreamSource::Template(template) => format!("template {template}"),
-        StreamSource::File(path) => format!("pcap {}", path.display()),
+    let mut text = match spec.source() {
+        Ok(Source::Template(template)) => format!("template {template}"),
+        Ok(Source::File(path)) => format!("pcap {}", path.display()),
+        Err(_) => String::new(),
     };
-    text += &match &spec.sizes {
-        Sizes::AsBuilt => String::new(),
-        Sizes::Fixed(size) => format!(", {size} bytes"),
-        Sizes::Increment { min, max } => format!(", {min} to {max} bytes in turn"),
-        Sizes::Random { min, max } => format!(", {min} to {max} bytes at random"),
-        Sizes::Imix(parts) => {
-            let parts: Vec<_> = parts
-                .iter()
-                .map(|p| format!("{}:{}", p.size, p.weight))
-                .collect();
-            format!(", imix {}", parts.join(","))
-        }
+    text += &match &spec.size {
+        None => String::new(),
+        Some(Sizes::Fixed(size)) => format!(", {size} bytes"),
+        Some(Sizes::Increment { min, max }) => format!(", {min} to {max} bytes in turn"),
+        Some(Sizes::Random { min, max }) => format!(", {min} to {max} bytes at random"),
+        Some(mix) => format!(", {mix}"),
     };
-    for edit in &spec.edits {
+    for edit in spec.all_edits() {
         let edit = edit.to_string();
         let cut: String = edit.chars().take(120).collect();
         let more = if cut.len() < edit.len() { " ..." } else { "" };

@@ -1,9 +1,10 @@
-//! Requests of the packet generator: its interfaces, streams and captures.
+//! The packet generator on the control thread: its interfaces, streams and captures.
 
 use crate::capture::PgCapture;
 use crate::compile::{Setting, check_preload, compile, describe};
 use crate::node::pg_input::PgInput;
 use crate::show::{PacketGeneratorReply, PgCaptureRow, StreamRow};
+use crate::spec::StreamSpec;
 use crate::stream::{GONE, Inbox, MAX_STREAMS, OFF, ON, Preload, Shared, Stream};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
 use volley_iface::driver::DriverHost;
-use volley_iface::{IfIdx, NewInterface};
+use volley_iface::{IfIdx, NewInterface, Registry};
 use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Request, StreamSpec,
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Request, key_value,
 };
 use volley_pcap::FileFormat;
 use volley_pcap::interface::{attach, without_hardware};
@@ -109,9 +110,9 @@ impl Control {
 
     fn setting(&self, spec: &StreamSpec) -> Result<Setting, ModelError> {
         let engine = self.host.engine.borrow();
-        let rx = spec.enter.interface.as_deref();
+        let rx = spec.interface.as_deref();
         let rx = rx.map(|name| self.host.index(name).map(|i| i.0));
-        let node = spec.enter.node.as_deref().map(|name| {
+        let node = spec.node.as_deref().map(|name| {
             let known = engine.edges().map(|(name, _)| name);
             engine
                 .node(name)
@@ -125,31 +126,10 @@ impl Control {
         })
     }
 
-    pub(crate) fn new_stream(
-        &mut self,
-        spec: &StreamSpec,
-        preload: Option<Preload>,
-    ) -> Result<Applied, ModelError> {
+    /// Makes a stream, and replaces the one of this name where there is one. It does not send yet.
+    fn make(&mut self, spec: &StreamSpec, preload: Option<Preload>) -> Result<Applied, ModelError> {
         self.drain();
-        if self.streams.iter().any(|e| e.spec.name == spec.name) {
-            return Err(ModelError::exists(ObjectKind::Stream, &spec.name));
-        }
-        let worker_set = self.host.engine.borrow().worker_set().clone();
-        let first = worker_set.accepting().next().unwrap_or(0);
-        let worker = spec.worker.map_or(first, |worker| worker as usize);
-        let inbox = self.inboxes.get(worker).filter(|_| worker_set.has(worker));
-        let Some(inbox) = inbox else {
-            let all: Vec<String> = worker_set.iter().map(|w| w.to_string()).collect();
-            let why = format!(
-                "there is none of that number; there are: {}",
-                all.join(", ")
-            );
-            return Err(ModelError::invalid(format!("worker {worker}"), why));
-        };
-        if self.held[worker] == MAX_STREAMS {
-            let (limit, what) = (MAX_STREAMS as u64, "number of streams of a worker");
-            return Err(ModelError::limit(what, limit + 1, limit));
-        }
+        let worker = self.worker_of(spec)?;
         let setting = self.setting(spec)?;
         let rx = setting.rx.map(IfIdx);
         let parts = compile(spec, &setting)?;
@@ -161,16 +141,70 @@ impl Control {
         let shared = stream.shared.clone();
         shared.worker.store(worker as u32, Relaxed);
         // There is room: no more streams are held than the queue has places.
-        let _ = inbox.new.push(stream);
+        let _ = self.inboxes[worker].new.push(stream);
         self.held[worker] += 1;
-        self.streams.push(Entry {
+        let entry = Entry {
             spec: spec.clone(),
             rx,
             limit,
             worker,
             shared,
-        });
+        };
+        match self.place_of(&spec.name) {
+            Some(at) => std::mem::replace(&mut self.streams[at], entry)
+                .shared
+                .order(GONE),
+            None => self.streams.push(entry),
+        }
         Ok(Applied::one().named(&spec.name))
+    }
+
+    /// The worker of a stream that is to be made.
+    fn worker_of(&self, spec: &StreamSpec) -> Result<usize, ModelError> {
+        let worker_set = self.host.engine.borrow().worker_set().clone();
+        let first = worker_set.accepting().next().unwrap_or(0);
+        let worker = spec.worker.map_or(first, |worker| worker as usize);
+        if worker >= self.inboxes.len() || !worker_set.has(worker) {
+            let all: Vec<String> = worker_set.iter().map(|w| w.to_string()).collect();
+            let why = format!(
+                "there is none of that number; there are: {}",
+                all.join(", ")
+            );
+            return Err(ModelError::invalid(format!("worker {worker}"), why));
+        }
+        if self.held[worker] == MAX_STREAMS {
+            let (limit, what) = (MAX_STREAMS as u64, "number of streams of a worker");
+            return Err(ModelError::limit(what, limit + 1, limit));
+        }
+        Ok(worker)
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        self.streams.iter().position(|e| e.spec.name == name)
+    }
+
+    /// Whether a stream differs from one in no more than whether it sends. Its interface may have another name by now.
+    fn is_like(&self, entry: &Entry, spec: &StreamSpec) -> bool {
+        let rx = spec.interface.as_deref().map(|name| self.host.index(name));
+        let like = StreamSpec {
+            interface: spec.interface.clone(),
+            enabled: spec.enabled,
+            ..entry.spec.clone()
+        };
+        like == *spec && entry.rx == rx.and_then(Result::ok)
+    }
+
+    /// Makes a stream, or changes it: one that only begins or ends to send keeps its place in the packets.
+    fn set_stream(&mut self, spec: &StreamSpec) -> Result<Applied, ModelError> {
+        let at = self.place_of(&spec.name);
+        let mut done = Applied::nothing();
+        match at.filter(|at| self.is_like(&self.streams[*at], spec)) {
+            Some(at) => self.streams[at].spec = spec.clone(),
+            None => done = self.make(spec, None)?,
+        }
+        let switched = self.switch(Some(&spec.name), spec.enabled)?;
+        done.changed = done.changed.max(switched.changed);
+        Ok(done)
     }
 
     /// Streams of a worker that is to end go to the others, each to the one with the fewest.
@@ -189,18 +223,19 @@ impl Control {
 
     fn find(&self, name: &str) -> Result<usize, ModelError> {
         let names = self.streams.iter().map(|e| e.spec.name.as_str());
-        let at = self.streams.iter().position(|e| e.spec.name == name);
-        at.ok_or_else(|| ModelError::not_found(ObjectKind::Stream, name, names))
+        let missing =
+            || ModelError::not_found(ObjectKind::Object, format!("stream {name}"), names.clone());
+        self.place_of(name).ok_or_else(missing)
     }
 
-    /// Enable or disable one stream, or all.
-    fn switch(&mut self, name: Option<&str>, want: u32) -> Result<Applied, ModelError> {
+    /// Lets one stream send, or all, or stops them.
+    fn switch(&mut self, name: Option<&str>, on: bool) -> Result<Applied, ModelError> {
         let only = name.map(|name| self.find(name)).transpose()?;
         let entries = self.streams.iter().enumerate();
         let mut changed = 0;
         for (_, entry) in entries.filter(|(at, _)| only.is_none_or(|o| o == *at)) {
-            if entry.shared.is_wanted() != (want == ON) {
-                entry.shared.order(want);
+            if entry.shared.is_wanted() != on {
+                entry.shared.order(if on { ON } else { OFF });
                 changed += 1;
             }
         }
@@ -291,12 +326,12 @@ impl Control {
             enabled: e.shared.is_enabled(),
             enters: {
                 let rx = e.rx.map(|rx| all.name(rx.0));
-                let names: Vec<String> = rx.into_iter().chain(e.spec.enter.node.clone()).collect();
+                let names: Vec<String> = rx.into_iter().chain(e.spec.node.clone()).collect();
                 names.join(" at ")
             },
             sent: e.shared.sent.load(Relaxed),
             limit: e.limit,
-            rate_pps: e.spec.rate_pps,
+            rate_pps: e.spec.rate,
             parameters: describe(&e.spec),
         };
         let capture = |port: &Port| {
@@ -350,7 +385,15 @@ impl Pg {
     /// Make a stream whose packets are made ahead. It does not send yet.
     pub fn preloaded(&self, spec: &StreamSpec, preload: Preload) -> Result<Applied, ModelError> {
         let control = &mut *self.0.borrow_mut();
-        let done = control.new_stream(spec, Some(preload));
+        let done = control.make(spec, Some(preload));
+        control.host.wake();
+        done
+    }
+
+    /// Let a stream send, or all (none named), or stop them.
+    pub fn switch(&self, name: Option<&str>, on: bool) -> Result<Applied, ModelError> {
+        let control = &mut *self.0.borrow_mut();
+        let done = control.switch(name, on);
         control.host.wake();
         done
     }
@@ -360,6 +403,21 @@ impl Pg {
         let control = self.0.borrow();
         !control.streams.iter().any(|e| e.shared.is_enabled())
     }
+}
+
+/// Makes the packet generator the owner of streams.
+pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
+    let control = control.clone();
+    registry.own(move |key, now: Option<StreamSpec>| {
+        let mut control = control.borrow_mut();
+        let done = match &now {
+            Some(spec) => control.set_stream(spec),
+            None => control.delete_stream(&key_value::<String>(key, 0)),
+        };
+        // Workers look for it in their inboxes and at their streams.
+        control.host.wake();
+        done
+    });
 }
 
 /// Carries out requests of the packet generator.
@@ -379,10 +437,6 @@ impl Handler for PgHandler {
                 control.create(spec)
             }
             Request::InterfaceDelete { name } => return control.delete(name),
-            Request::StreamNew(spec) => control.new_stream(spec, None),
-            Request::StreamEnable { name } => control.switch(name.as_deref(), ON),
-            Request::StreamDisable { name } => control.switch(name.as_deref(), OFF),
-            Request::StreamDelete { name } => control.delete_stream(name),
             Request::WorkerDelete { worker } => {
                 control.leave(*worker as usize);
                 Ok(Applied::nothing())

@@ -1,6 +1,6 @@
 //! The packet generator: streams of packets made from templates or capture files, and the interfaces that they enter by.
 //!
-//! A stream is compiled on the control thread ([`StreamSpec`](volley_model::StreamSpec) to packets with a few writes
+//! A stream is compiled on the control thread ([`StreamSpec`] to packets with a few writes
 //! each) and handed to a worker's `pg-input` over a lock-free queue. The worker copies, edits and sends; it allocates
 //! nothing. The same seed gives the same packets, whatever the vector size.
 #![forbid(unsafe_code)]
@@ -12,12 +12,17 @@ mod make;
 pub mod node;
 mod send;
 mod show;
+mod spec;
 mod stream;
 
 pub use capture::PgCapture;
 pub use control::{Pg, PgHandler};
 pub use node::pg_input::PgInput;
 pub use show::{PacketGeneratorReply, PgCaptureRow, ShowPacketGenerator, StreamRow, classes};
+pub use spec::{
+    ClassicPacket, Edit, EditKind, EditTarget, FieldPath, ImixPart, Sizes, StreamSpec, Template,
+    Value,
+};
 pub use stream::{MAX_STREAMS, Preload};
 
 use std::cell::RefCell;
@@ -43,6 +48,7 @@ pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
     registry.answer(move |_: ShowPacketGenerator| Ok(shown.borrow_mut().report()));
     let captured = control.clone();
     registry.perform(move |it: PgCapture| captured.borrow_mut().capture(&it));
+    control::own(registry, &control);
     registry
         .handlers
         .push(Box::new(PgHandler::new(control.clone())));

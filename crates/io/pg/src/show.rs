@@ -1,9 +1,10 @@
 //! `show packet-generator`: the query, its reply, and its text.
 
 use crate::capture::PgCapture;
+use crate::spec::StreamSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_object::{DefinitionError, Query, Verb};
+use volley_object::{Class, DefinitionError, Object, Query, Verb};
 use volley_pcap::ended_early;
 use volley_show::{or_dash, table};
 
@@ -17,10 +18,11 @@ use volley_show::{or_dash, table};
 #[query(reply = PacketGeneratorReply, text = text)]
 pub struct ShowPacketGenerator;
 
-/// Registers the query and the verb of this crate.
-pub fn classes() -> Result<(), DefinitionError> {
+/// Registers the class, the query and the verb of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowPacketGenerator::query()?;
-    PgCapture::verb().map(drop)
+    PgCapture::verb()?;
+    Ok(vec![StreamSpec::class()?])
 }
 
 /// Streams.

@@ -5,7 +5,7 @@ mod bench;
 use bench::{bench, stream};
 use volley_model::*;
 use volley_pcap::read_packets;
-use volley_pg::PgCapture;
+use volley_pg::{PgCapture, Sizes};
 
 fn on(interface: &str, file: &std::path::Path, count: Option<u64>) -> Request {
     let (file, off) = (Some(file.into()), false);
@@ -42,7 +42,7 @@ fn a_capture_holds_what_was_sent() {
         b.ask(on("pg0", &path, None)).unwrap();
         b.clock.advance(5_000_000_000);
         let mut spec = stream("s", TEMPLATE, &["ip4.id increment 0 65535"]);
-        (spec.limit, spec.sizes) = (Some(5000), Sizes::Random { min: 60, max: 5000 });
+        (spec.limit, spec.size) = (5000, Some(Sizes::Random { min: 60, max: 5000 }));
         let sent = b.play(spec);
         assert_eq!(b.report().captures[0].packets, 5000);
         let done = b.ask(off("pg0")).unwrap();
@@ -72,9 +72,9 @@ fn the_count_ends_it_and_a_file_is_made_with_the_first_packet_only() {
     assert!(error.to_string().starts_with("capture pg1 exists already"));
     b.play(stream("s", TEMPLATE, &[]));
     assert!(!path.exists(), "pg0 sent, not pg1");
-    b.ask(Request::StreamDelete { name: "s".into() }).unwrap();
+    b.delete("s").unwrap();
     let mut spec = stream("s", TEMPLATE, &[]);
-    spec.enter.interface = Some("pg1".into());
+    spec.interface = Some("pg1".into());
     b.play(spec);
     b.ask(off("pg1")).unwrap();
     assert_eq!(read_packets(&path).unwrap().packets.len(), 30);
@@ -95,7 +95,7 @@ fn a_capture_that_is_not_written_loses_packets_and_counts_them() {
     let mut b = bench(256, 4096);
     b.ask(on("pg0", &path, None)).unwrap();
     let mut spec = stream("s", TEMPLATE, &["ip4.id increment 0 65535"]);
-    spec.limit = Some(5000);
+    spec.limit = 5000;
     b.add(spec);
     b.enable(None);
     while b.worker.step() > 0 {}
@@ -108,7 +108,7 @@ fn a_capture_that_is_not_written_loses_packets_and_counts_them() {
     );
     b.ask(Request::InterfaceDelete { name: "pg0".into() })
         .unwrap_err();
-    b.ask(Request::StreamDelete { name: "s".into() }).unwrap();
+    b.delete("s").unwrap();
     b.ask(Request::InterfaceDelete { name: "pg0".into() })
         .unwrap();
     let kept = read_packets(&path).unwrap().packets;

@@ -4,7 +4,7 @@ mod bench;
 
 use bench::{bench, stream};
 use volley_model::*;
-use volley_pg::Preload;
+use volley_pg::{Edit, Preload, Sizes, StreamSpec};
 use volley_wire::ip4::Ip4;
 use volley_wire::ip6::Ip6;
 use volley_wire::{IpProto, checksum, tcp::Tcp, udp::Udp};
@@ -45,7 +45,7 @@ fn the_seed_decides_and_the_vector_size_does_not() {
     let play = |size, seed| {
         let mut spec = stream("s", UDP, &edits);
         spec.seed = seed;
-        spec.sizes = Sizes::Random { min: 64, max: 400 };
+        spec.size = Some(Sizes::Random { min: 64, max: 400 });
         bench(size, 4096).play(spec)
     };
     let first = play(256, Some(7));
@@ -65,8 +65,8 @@ fn streams_are_interleaved_packet_by_packet() {
         let mut b = bench(size, 4096);
         for (name, interface, limit) in [("a", "pg0", 50), ("b", "pg1", 50), ("c", "pg2", 20)] {
             let mut spec = stream(name, UDP, &[]);
-            spec.enter.interface = Some(interface.into());
-            spec.limit = Some(limit);
+            spec.interface = Some(interface.into());
+            spec.limit = limit;
             b.add(spec);
         }
         assert_eq!(b.enable(None), 3);
@@ -93,7 +93,7 @@ fn maxframe_bounds_a_streams_part_of_a_vector() {
     let mut b = bench(256, 4096);
     for (name, interface, most) in [("a", "pg0", 3), ("b", "pg1", 10)] {
         let mut spec = stream(name, UDP, &[]);
-        spec.enter.interface = Some(interface.into());
+        spec.interface = Some(interface.into());
         spec.max_frame = Some(most);
         b.add(spec);
     }
@@ -108,7 +108,7 @@ fn maxframe_bounds_a_streams_part_of_a_vector() {
 fn the_rate_follows_the_clock() {
     let mut b = bench(256, 4096);
     let mut spec = stream("s", UDP, &[]);
-    (spec.rate_pps, spec.limit) = (Some(1000), None);
+    (spec.rate, spec.limit) = (Some(1000), 0);
     b.add(spec);
     b.enable(None);
     assert_eq!(b.worker.step(), 0, "nothing is due at once");
@@ -242,16 +242,16 @@ fn other_edits() -> Vec<EditCase> {
 #[test]
 fn edits_keep_checksums_right() {
     let sizes = [
-        Sizes::AsBuilt,
-        Sizes::Fixed(301),
-        "imix".parse().unwrap(),
-        Sizes::Increment { min: 68, max: 150 },
-        Sizes::Random { min: 68, max: 2500 },
+        None,
+        Some(Sizes::Fixed(301)),
+        Some("imix".parse().unwrap()),
+        Some(Sizes::Increment { min: 68, max: 150 }),
+        Some(Sizes::Random { min: 68, max: 2500 }),
     ];
     for (template, at, edits) in udp_and_tcp_edits().into_iter().chain(other_edits()) {
         for sizes in &sizes {
             let mut spec = stream("s", template, &edits);
-            (spec.sizes, spec.limit) = (sizes.clone(), Some(300));
+            (spec.size, spec.limit) = (sizes.clone(), 300);
             let packets = bench(256, 4096).play(spec);
             assert_eq!(packets.len(), 300);
             packets.iter().for_each(|p| check(p, at));
@@ -290,7 +290,7 @@ fn edits_write_what_they_say() {
 #[test]
 fn a_mix_of_sizes_comes_as_seven_four_one() {
     let mut spec = stream("s", UDP, &[]);
-    (spec.sizes, spec.limit) = (Sizes::simple_imix(), Some(1200));
+    (spec.size, spec.limit) = (Some(Sizes::simple_imix()), 1200);
     let packets = bench(256, 4096).play(spec);
     let of = |len| packets.iter().filter(|p| p.len() == len).count();
     assert_eq!([of(64), of(594), of(1518)], [700, 400, 100]);
@@ -308,9 +308,9 @@ fn write(path: &std::path::Path, packets: &[Vec<u8>]) {
     writer.finish().unwrap();
 }
 
-fn from_file(path: &std::path::Path, limit: Option<u64>) -> StreamSpec {
+fn from_file(path: &std::path::Path, limit: u64) -> StreamSpec {
     let mut spec = stream("s", UDP, &[]);
-    (spec.source, spec.limit) = (StreamSource::File(path.into()), limit);
+    (spec.template, spec.pcap, spec.limit) = (None, Some(path.into()), limit);
     spec
 }
 
@@ -327,10 +327,10 @@ fn files_are_replayed_whatever_the_length_of_packets() {
         write(&path, &made);
         for size in [4, 5, 256] {
             let mut b = bench(size, 4096);
-            assert_eq!(b.play(from_file(&path, None)), made, "once through");
+            assert_eq!(b.play(from_file(&path, 0)), made, "once through");
             assert_eq!(b.counts("pg0").tx_bytes, lens.iter().sum::<usize>() as u64);
             assert_eq!(b.in_use(), 0);
-            let again = bench(size, 4096).play(from_file(&path, Some(23)));
+            let again = bench(size, 4096).play(from_file(&path, 23));
             assert!(
                 again.iter().zip(made.iter().cycle()).all(|(a, b)| a == b) && again.len() == 23
             );
@@ -338,7 +338,7 @@ fn files_are_replayed_whatever_the_length_of_packets() {
     }
     let path = dir.path().join("small.pcap");
     write(&path, &made[..2]);
-    let mut spec = from_file(&path, None);
+    let mut spec = from_file(&path, 0);
     spec.edits = vec!["offset 2 size 2 fixed 65535".parse().unwrap()];
     let packets = bench(4, 4096).play(spec);
     assert_eq!(
@@ -356,7 +356,7 @@ fn running_out_of_buffers_drops_and_counts() {
         // A lap of set-aside packets holds all buffers but a few; the generator must go on.
         let mut b = bench(256, 128);
         let mut spec = stream("s", UDP, &["ip4.id increment 0 65535"]);
-        (spec.limit, spec.sizes) = (Some(1000), Sizes::Fixed(len));
+        (spec.limit, spec.size) = (1000, Some(Sizes::Fixed(len)));
         let packets = b.play(spec);
         let lost = b.counter("pg-input", "no-buffers");
         assert!(lost > 0, "256 at a time from 128 buffers");
@@ -376,7 +376,7 @@ fn a_down_interface_receives_nothing() {
     let mut b = bench(64, 4096);
     b.state("pg0", AdminState::Down);
     let mut other = stream("other", UDP, &[]);
-    other.enter.interface = Some("pg1".into());
+    other.interface = Some("pg1".into());
     b.add(other);
     assert_eq!(
         b.play(stream("s", UDP, &[])).len(),
@@ -393,15 +393,13 @@ fn a_down_interface_receives_nothing() {
 fn streams_enter_at_a_node_too() {
     let mut b = bench(64, 4096);
     let mut spec = stream("s", UDP, &[]);
-    spec.enter = Enter {
-        interface: Some("pg1".into()),
-        node: Some("error-drop".into()),
-    };
+    spec.interface = Some("pg1".into());
+    spec.node = Some("error-drop".into());
     assert_eq!(b.play(spec.clone()).len(), 0);
     assert_eq!(b.counts("pg1").rx_packets, 100);
     assert_eq!(b.counts("pg1").drops, 100);
     spec.name = "t".into();
-    spec.enter.interface = None;
+    spec.interface = None;
     assert_eq!(b.play(spec).len(), 0);
     assert_eq!(b.row("t").enters, "error-drop");
 }
@@ -417,8 +415,8 @@ fn preloaded_packets_are_the_same_and_are_given_back() {
     ] {
         let spec = |name: &str, interface: &str| {
             let mut spec = stream(name, UDP, &edits);
-            spec.limit = Some(2500);
-            spec.enter.interface = Some(interface.into());
+            spec.limit = 2500;
+            spec.interface = Some(interface.into());
             spec
         };
         let mut live = bench(size, 4096);
@@ -452,7 +450,7 @@ fn preloaded_packets_are_the_same_and_are_given_back() {
 fn disabling_and_deleting_give_set_aside_packets_back() {
     let mut b = bench(64, 4096);
     let mut spec = stream("s", UDP, &[]);
-    spec.limit = None;
+    spec.limit = 0;
     b.pg.preloaded(&spec, Preload { packets: 1000 }).unwrap();
     b.enable(None);
     b.worker.step();
@@ -467,13 +465,13 @@ fn disabling_and_deleting_give_set_aside_packets_back() {
     assert_eq!(b.worker.step(), 64);
     assert_eq!(b.counter("pg-input", "admin-down"), 64);
     assert_eq!(b.counts("pg0").drops, 64);
-    b.ask(Request::StreamDelete { name: "s".into() }).unwrap();
+    b.delete("s").unwrap();
     assert_eq!(b.worker.step(), 0);
     assert_eq!(b.in_use(), 0);
     assert!(b.report().streams.is_empty());
     for _ in 0..300 {
         b.add(stream("s", UDP, &[]));
-        b.ask(Request::StreamDelete { name: "s".into() }).unwrap();
+        b.delete("s").unwrap();
         b.worker.step();
     }
 }
@@ -497,11 +495,11 @@ fn faults_are_told_and_change_nothing() {
         "edit of offset 63 size 2 is not valid: it ends at byte 65, the packet has 64",
     );
     case(
-        &|s| s.enter.interface = Some("pg9".into()),
+        &|s| s.interface = Some("pg9".into()),
         "there is no interface pg9; there are: pg0, pg1, pg2",
     );
     case(
-        &|s| s.enter.node = Some("nowhere".into()),
+        &|s| s.node = Some("nowhere".into()),
         "there is no node nowhere; there are: error-drop",
     );
     case(
@@ -509,11 +507,11 @@ fn faults_are_told_and_change_nothing() {
         "worker 1 is not valid: there is none of that number; there are: 0",
     );
     case(
-        &|s| s.source = StreamSource::File("/nowhere.pcap".into()),
+        &|s| (s.template, s.pcap) = (None, Some("/nowhere.pcap".into())),
         "/nowhere.pcap: cannot open /nowhere.pcap",
     );
     case(
-        &|s| s.source = StreamSource::File(path.clone()),
+        &|s| (s.template, s.pcap) = (None, Some(path.clone())),
         &format!("{}: ", path.display()),
     );
     case(
@@ -521,13 +519,11 @@ fn faults_are_told_and_change_nothing() {
         "/nowhere.txt: No such file",
     );
     for (spec, error) in cases {
-        let got = b.ask(Request::StreamNew(spec)).unwrap_err().to_string();
+        let got = b.set(&spec).unwrap_err().to_string();
         assert!(got.starts_with(&error), "{got}");
     }
     assert!(b.report().streams.is_empty());
-    b.add(base.clone());
-    let taken = b.ask(Request::StreamNew(base)).unwrap_err().to_string();
-    assert!(taken.starts_with("stream s exists already"));
+    b.add(base);
     let used = b
         .ask(Request::InterfaceDelete { name: "pg0".into() })
         .unwrap_err()
@@ -546,7 +542,7 @@ fn faults_are_told_and_change_nothing() {
 fn what_cannot_be_preloaded_is_refused() {
     let b = bench(64, 4096);
     let mut jumbo = stream("j", UDP, &[]);
-    jumbo.sizes = Sizes::Fixed(3000);
+    jumbo.size = Some(Sizes::Fixed(3000));
     let error =
         b.pg.preloaded(&jumbo, Preload { packets: 9 })
             .unwrap_err()
@@ -574,7 +570,7 @@ fn real_captures_are_replayed_byte_for_byte() {
         for size in [4, 256, 1024] {
             let mut b = bench(size, 65_536);
             assert_eq!(
-                b.play(from_file(&path, None)),
+                b.play(from_file(&path, 0)),
                 packets,
                 "{name}, vectors of {size}"
             );

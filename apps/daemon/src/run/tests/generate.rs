@@ -9,11 +9,12 @@ use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_model::{
-    AdminState, Enter, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget,
-    Prefix, Request, Route, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    AdminState, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget, Prefix,
+    Request, Route, SubInterfaceSpec, Switch, VlanTag,
 };
-use volley_object::Object;
+use volley_object::{Object, Value};
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
+use volley_pg::{Sizes, StreamSpec};
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -324,24 +325,22 @@ fn feature(switch: impl Strategy<Value = Switch>) -> impl Strategy<Value = Reque
 
 fn stream() -> impl Strategy<Value = Request> {
     (0u8..3, name(), 64u32..66).prop_map(|(n, interface, size)| {
-        Request::StreamNew(StreamSpec {
-            name: format!("s{n}"),
-            enter: Enter {
-                interface: Some(interface),
-                node: None,
-            },
-            source: StreamSource::Template(
-                "eth / ip4 dst 20.0.0.1 / udp / payload 20".parse().unwrap(),
-            ),
+        let template = "eth / ip4 dst 20.0.0.1 / udp / payload 20";
+        Request::set(&StreamSpec {
             edits: vec!["ip4.src increment 1.0.0.0 1.0.0.9".parse().unwrap()],
-            sizes: Sizes::Fixed(size),
-            rate_pps: Some(1),
-            limit: None,
-            max_frame: None,
-            seed: None,
-            worker: None,
+            size: Some(Sizes::Fixed(size)),
+            rate: Some(1),
+            ..StreamSpec::new(&format!("s{n}"), &interface, template.parse().unwrap())
         })
+        .unwrap()
     })
+}
+
+/// A stream is let send, or all are; or they are stopped.
+fn sends(stream: Option<u8>, on: bool) -> Request {
+    let mut fields = vec![("enabled", Value::Bool(on))];
+    fields.extend(stream.map(|n| ("name", format!("s{n}").as_str().into())));
+    Request::change_fields("stream", &fields).unwrap()
 }
 
 fn table() -> impl Strategy<Value = Request> {
@@ -356,9 +355,7 @@ fn memif_socket() -> Request {
 /// Requests of a whole configuration. What an earlier one refuses of a later one is left out, so that most of them hold.
 pub fn config() -> impl Strategy<Value = Vec<Request>> {
     let route = a_route().prop_map(Request::RouteAdd);
-    let send = (0u8..3).prop_map(|n| Request::StreamEnable {
-        name: Some(format!("s{n}")),
-    });
+    let send = (0u8..3).prop_map(|n| sends(Some(n), true));
     let parts = (
         vec(prop_oneof![table().boxed(), bridge_domain().boxed()], 0..6),
         vec(create(), 1..5),
@@ -427,9 +424,9 @@ fn any_change() -> impl Strategy<Value = Request> {
         1 => mroute().prop_map(removed),
         2 => feature(switch),
         2 => stream(),
-        1 => (0u8..3).prop_map(|n| Request::StreamDelete { name: format!("s{n}") }),
-        1 => (0u8..3).prop_map(|n| Request::StreamEnable { name: Some(format!("s{n}")) }),
-        1 => Just(Request::StreamDisable { name: None }),
+        1 => stream().prop_map(removed),
+        1 => (0u8..3).prop_map(|n| sends(Some(n), true)),
+        1 => Just(sends(None, false)),
         1 => Just(memif_socket()),
     ]
 }

@@ -195,9 +195,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         }
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
-        Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
-            stream::request(id, args)?
-        }
         Id::TraceAdd => stream::trace(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),

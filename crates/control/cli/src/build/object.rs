@@ -4,10 +4,12 @@ use super::Action;
 use super::args::Args;
 use crate::grammar::{ObjectCommand, Piece, QueryCommand, Verb, VerbCommand};
 use crate::render::View;
-use crate::token::Token;
+use crate::token::{Form, Token};
 use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
 use volley_object::pattern::Pattern;
-use volley_object::{Class, FieldDef, FieldError, Instance, Value, classes};
+use volley_object::{
+    Change, Class, FieldDef, FieldError, Instance, TextError, Value, classes, quote,
+};
 
 /// The request of a command.
 pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -39,6 +41,7 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
             whole().map(Request::UnsetExact)
         }
         Verb::UnsetAny(_) => key().map(Request::UnsetAny),
+        Verb::Change(_) => Change::new(&class, read.slots.clone()).map(Request::Change),
         Verb::Unset(_) | Verb::Default => key().map(Request::Unset),
     }
     .map_err(|error| read.placed(&class, error, end))
@@ -131,13 +134,14 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
                     }
                     continue;
                 };
-                let mut text = token.text.clone();
-                while let Some(more) = pieces.next_if(|next| continues(field, piece, next)) {
-                    text += &format!(" {}", word_of(more));
-                }
-                let value = field.kind.read(&text).map_err(|why| {
-                    SyntaxError::new(token.column, format!("{} {why}", field.dashed()))
-                })?;
+                let mut text = match field.kind.parts() {
+                    "" => token.text.clone(),
+                    _ => quote(&token.text),
+                };
+                let more = std::iter::from_fn(|| pieces.next_if(|next| continues(piece, next)));
+                more.for_each(|piece| add_word(&mut text, token.column, piece));
+                let value = field.kind.read_placed(&text);
+                let value = value.map_err(|error| placed(field, token, error))?;
                 (at, value, token.column)
             }
         };
@@ -157,30 +161,36 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
     Ok(read)
 }
 
-/// Whether a piece is a further word of the value of several words that `first` begins.
-fn continues(field: &FieldDef, first: &Piece, next: &Piece) -> bool {
-    let Piece::Slot(first, _) = first else {
-        return false;
+/// An error in a value where it is, or of a value as a whole.
+fn placed(field: &FieldDef, token: &Token, error: TextError) -> SyntaxError {
+    let first = match token.form {
+        Form::Plain => token.column,
+        Form::Quoted | Form::Block => token.column + 1,
     };
-    match next {
-        Piece::Slot(name, _) => {
-            let parts = [first, name].map(|name| name.split_once(' ').map(|(field, _)| field));
-            name != first && parts[0].is_some() && parts[0] == parts[1]
-        }
-        Piece::Word(word, _) => {
-            let mut parts = field.kind.parts().split(' ');
-            parts.any(|part| {
-                part.strip_prefix('[').and_then(|it| it.strip_suffix(']')) == Some(word)
-            })
-        }
+    match error.column {
+        Some(column) => SyntaxError::new(first + column - 1, error.why),
+        None => SyntaxError::new(token.column, format!("{} {error}", field.dashed())),
     }
 }
 
-fn word_of(piece: &Piece) -> &str {
-    match piece {
-        Piece::Word(word, _) => word,
-        Piece::Slot(_, token) => &token.text,
-    }
+/// Whether a piece is a further word of the value of several words that `first` begins.
+fn continues(first: &Piece, next: &Piece) -> bool {
+    let (Piece::Slot(first, _), Piece::Slot(name, _)) = (first, next) else {
+        return false;
+    };
+    let parts = [first, name].map(|name| name.split_once(' ').map(|(field, _)| field));
+    name != first && parts[0].is_some() && parts[0] == parts[1]
+}
+
+/// Adds a word of a value whose first word has the column `first`, where possible at its own column.
+fn add_word(text: &mut String, first: usize, piece: &Piece) {
+    let Piece::Slot(_, token) = piece else {
+        return;
+    };
+    let before = token.column.saturating_sub(first);
+    let width = before.saturating_sub(text.chars().count()).clamp(1, 4096);
+    *text += &" ".repeat(width);
+    *text += &quote(&token.text);
 }
 
 /// The field that a word of a pattern gives a value.

@@ -52,7 +52,9 @@ impl OwnFiles {
                 }
             }
             Ok((Action::Request(request), plain)) => {
-                own.make_absolute(plain, |slot| slot == "file" || names_file(&request, slot))?;
+                // A part of a value has the name of its field before its own.
+                let is_file = |slot: &str| slot.rsplit(' ').next() == Some("file");
+                own.make_absolute(plain, |slot| is_file(slot) || names_file(&request, slot))?;
             }
             _ => {}
         }

@@ -261,6 +261,17 @@ impl Walk {
         let mut next = Vec::with_capacity(chosen.len());
         for (_, eats, thread) in chosen {
             let piece = match eats {
+                // A word that is a part of a value is said in full.
+                Eats::Word(word) if !word.of.is_empty() => {
+                    let text = word.text.to_owned();
+                    Piece::Slot(
+                        word.of,
+                        Token {
+                            text,
+                            ..token.clone()
+                        },
+                    )
+                }
                 Eats::Word(word) => Piece::Word(word.text, token.column),
                 Eats::Slot(slot) => Piece::Slot(slot.name, token.clone()),
             };

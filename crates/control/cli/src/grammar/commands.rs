@@ -142,15 +142,6 @@ commands! {
         "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
         "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
 
-    StreamNew: "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | limit <n> | rate <rate> | \
-         size (<size> | random <size> | imix [<imix>]) | maxframe <n> | seed <n> | worker <n> | no-recycle | \
-         edit (<field> | offset <n> size <n>) (fixed <value> | increment <value> <value> [step <n>] | random <value> <value> | \
-         list <value> {<value>} | file <file>) | template <packet> | data <data> | pcap <file>}",
-        "Make a stream from a template, from data in the classic form, or from a file. Braces around it all are fine.",
-        "packet-generator new name s0 interface pg0 limit 100 template { eth / ip4 dst 10.0.0.1 / udp / payload 20 }";
-    StreamEnable: "packet-generator enable~-stream [<stream>]", "Let a stream send, or all.", "packet-generator enable s0";
-    StreamDisable: "packet-generator disable~-stream [<stream>]", "Stop a stream, or all.", "packet-generator disable";
-    StreamDelete: "packet-generator delete <stream>", "Delete a stream.", "packet-generator delete s0";
 
     TraceAdd: "trace add <node> <n> [filter <expression>]", "Trace the next packets of a node, all or those that match.", "trace add pg-input 10 filter ip4.dst == 10.0.0.0/8 and udp";
 }

@@ -76,12 +76,13 @@ fn ways(line: &str, names: &dyn Names) -> Completion {
     let mut candidates: Vec<Candidate> = Vec::new();
     for eats in way.expected() {
         match eats {
-            Eats::Word(word) if word.text.starts_with(begun) => push(
-                &mut candidates,
-                word.text,
-                word.text,
-                &meaning(before, word.text),
-            ),
+            Eats::Word(word) if word.text.starts_with(begun) => {
+                let help = match word.of {
+                    "" => meaning(before, word.text),
+                    _ => of_value(before, word.text),
+                };
+                push(&mut candidates, word.text, word.text, &help);
+            }
             Eats::Word(_) => {}
             Eats::Slot(slot) => {
                 let shown = format!("<{}>", slot.name);
@@ -163,6 +164,13 @@ fn meaning(before: &str, word: &str) -> String {
             text.map_or_else(all, str::to_owned)
         }
     }
+}
+
+/// What a word does that is a part of a value: what comes behind it.
+fn of_value(before: &str, word: &str) -> String {
+    let mut way = Walk::new();
+    let reached = walk(&format!("{before}{word}"), 1, &mut way, 0);
+    reached.map_or_else(|_| String::new(), |()| inside(&way))
 }
 
 /// What the objects are for that all of these commands are about.
@@ -284,7 +292,6 @@ mod tests {
             Takes::Mac => "02:00:00:00:00:01",
             Takes::Block => "{ x }",
             Takes::OneOf(all) => all[0],
-            Takes::Value => "1",
             _ => "x9",
         }
     }

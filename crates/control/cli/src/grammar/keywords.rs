@@ -95,46 +95,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "packet-generator new",
-        &[
-            ("data", "The packet in the classic form."),
-            ("edit", "Change a field from packet to packet."),
-            ("file", "Take the values from a file, one a line."),
-            ("fixed", "The field has this value."),
-            ("imix", "Sizes of a mix; without one the simple IMIX."),
-            (
-                "increment",
-                "The field goes from the first to the last value.",
-            ),
-            ("interface", "Interface that receives the packets."),
-            ("limit", "End after this many packets."),
-            ("list", "The field has these values in turn."),
-            ("maxframe", "Send at most this many packets at a time."),
-            ("name", "Name of the stream."),
-            (
-                "no-recycle",
-                "Make each packet anew instead of sending buffers again.",
-            ),
-            ("node", "Node of the graph that gets the packets."),
-            (
-                "offset",
-                "First byte to change, from the start of the packet.",
-            ),
-            ("pcap", "Take the packets from a capture file."),
-            ("random", "A random value between these two."),
-            ("rate", "Packets a second."),
-            (
-                "seed",
-                "Where random values begin: the same seed gives the same packets.",
-            ),
-            ("size", "Bytes of a packet, or of the field to change."),
-            ("source", "Interface that receives the packets."),
-            ("step", "How far the value goes from packet to packet."),
-            ("template", "The packet, layer by layer."),
-            ("worker", "Worker that sends the stream."),
-        ],
-    ),
-    (
         "ping",
         &[
             ("count", "Number of requests; 0: until Ctrl-C."),

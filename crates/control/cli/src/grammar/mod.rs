@@ -30,8 +30,6 @@ pub enum NameKind {
     Interface,
     /// Graph nodes.
     Node,
-    /// Packet-generator streams.
-    Stream,
     /// Features of all arcs.
     Feature,
     /// Feature arcs.

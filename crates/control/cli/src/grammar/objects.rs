@@ -2,12 +2,12 @@
 
 use super::NameKind;
 use super::commands::{CommandDef, Id};
-use super::pattern::{Pattern, Word};
+use super::pattern::{Pattern, Word, read_with};
 use super::slots::{Slot, Takes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use volley_object::pattern::spell;
-use volley_object::{Class, Classes, FieldDef, Instance, Kind, ObjectKey, Shape};
+use volley_object::{Change, Class, Classes, FieldDef, Instance, Kind, ObjectKey, Shape, Value};
 
 /// What a command does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(crate) enum Verb {
     Unset(usize),
     /// Removes it, or the object of its key in another class of its group, by this pattern.
     UnsetAny(usize),
+    /// Changes fields of it, or of all objects of the class, by this pattern.
+    Change(usize),
     /// Removes it or gives it its defaults back: a command that every class has.
     Default,
 }
@@ -36,6 +38,7 @@ impl ObjectCommand {
             Verb::Set(i) => class.set_patterns().get(i),
             Verb::Unset(i) => class.unset_patterns().get(i),
             Verb::UnsetAny(i) => class.unset_any_patterns().get(i),
+            Verb::Change(i) => class.change_patterns().get(i),
             Verb::Default => None,
         }
     }
@@ -51,7 +54,9 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
         let unset = patterns.map(|(i, p)| (Verb::Unset(i), p));
         let patterns = class.unset_any_patterns().iter().enumerate();
         let any = patterns.map(|(i, p)| (Verb::UnsetAny(i), p));
-        for (verb, pattern) in set.chain(unset).chain(any) {
+        let patterns = class.change_patterns().iter().enumerate();
+        let change = patterns.map(|(i, p)| (Verb::Change(i), p));
+        for (verb, pattern) in set.chain(change).chain(unset).chain(any) {
             all.push(command(
                 class,
                 verb,
@@ -81,6 +86,12 @@ fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (Comman
             spelled.unwrap_or_else(|| key.unset_command())
         }
         (Verb::UnsetAny(_), Some(key)) => key.unset_any_command(),
+        (Verb::Change(i), Some(key)) => {
+            let pattern = class.change_patterns().get(i);
+            let given = pattern.map(|p| p.given());
+            let change = Change::new(class, key.slots_with(given.into_iter().flatten()));
+            change.map(|it| it.to_string()).unwrap_or_default()
+        }
         (Verb::Default, Some(key)) => key.default_command(),
     };
     let doc = match verb {
@@ -91,6 +102,18 @@ fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (Comman
             let group = all.group_of(class).map(|c| c.noun());
             let nouns: Vec<String> = group.chain([class.noun()]).collect();
             format!("Remove what an interface has of: {}.", nouns.join(", "))
+        }
+        Verb::Change(i) => {
+            let pattern = class.change_patterns().get(i);
+            let given = pattern.map(|p| p.given()).unwrap_or_default();
+            let value =
+                |(at, value): (usize, Value)| format!("{} {value}", class.fields()[at].dashed());
+            let values: Vec<String> = given.into_iter().map(value).collect();
+            format!(
+                "Change: {}: {}, of one or of all.",
+                class.subject(),
+                values.join(", ")
+            )
         }
         Verb::Default => format!("Give the defaults back to: {}.", class.subject()),
     };
@@ -134,6 +157,7 @@ fn word(text: &str, tail: &str) -> Pattern {
     Pattern::Word(Word {
         text: interned(text),
         tail: interned(tail),
+        of: "",
     })
 }
 
@@ -166,7 +190,10 @@ pub(super) fn converted(
             let field = &class.fields()[*at];
             match field.kind.parts() {
                 "" => Pattern::Slot(slot(class, *at)),
-                parts => Pattern::Seq(parts.split(' ').map(|part| part_of(field, part)).collect()),
+                parts => {
+                    let read = read_with(parts, &|part| part_of(field, part));
+                    read.unwrap_or(Pattern::OneOf(Vec::new()))
+                }
             }
         }
         From::Seq(all) => Pattern::Seq(each(all)),
@@ -176,18 +203,20 @@ pub(super) fn converted(
     }
 }
 
-/// One word of a value of several words: `<value>` in a slot that is called after the field, or `[inner]`.
-fn part_of(field: &FieldDef, part: &str) -> Pattern {
-    let inside = |open, close| part.strip_prefix(open)?.strip_suffix(close);
-    match (inside('<', '>'), inside('[', ']')) {
-        (Some(name), _) => Pattern::Slot(any_slot(
-            format!("{} {name}", field.dashed()),
-            field.help(),
-            Takes::Any,
-        )),
-        (_, Some(name)) => Pattern::Optional(Box::new(word(name, ""))),
-        _ => word(part, ""),
-    }
+/// One word of a value of several words: `<value>` in a slot that is called after the field, or a word of its own.
+fn part_of(field: &FieldDef, part: &str) -> Option<Pattern> {
+    let name = field.dashed();
+    Some(match part.strip_prefix('<') {
+        Some(part) => {
+            let name = format!("{name} {}", part.strip_suffix('>')?);
+            Pattern::Slot(any_slot(name, field.help(), Takes::Any))
+        }
+        None => Pattern::Word(Word {
+            text: interned(part),
+            tail: "",
+            of: interned(&format!("{name} '{part}'")),
+        }),
+    })
 }
 
 /// The slot of a field of a class.
@@ -231,6 +260,7 @@ fn takes(field: &FieldDef) -> Takes {
         (Kind::Text(text), _) => match text.shape {
             Shape::Any | Shape::Numbers | Shape::File => Takes::Any,
             Shape::Rest => Takes::Rest,
+            Shape::Block => Takes::Block,
             Shape::Prefix => Takes::Prefix,
             Shape::Address => Takes::Address,
             Shape::Network => Takes::Network,

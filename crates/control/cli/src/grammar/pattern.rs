@@ -18,6 +18,8 @@ pub(super) enum Pattern {
 pub(crate) struct Word {
     pub(crate) text: &'static str,
     pub(crate) tail: &'static str,
+    /// The slot that it is a part of; empty = it is a keyword of the command.
+    pub(crate) of: &'static str,
 }
 
 impl Word {
@@ -79,10 +81,24 @@ impl Pattern {
     }
 }
 
+/// What a word of a pattern's text that is no sign stands for.
+type Leaf<'l> = &'l dyn Fn(&'static str) -> Option<Pattern>;
+
 /// Reads a pattern of the table; `None` = the pattern is wrong (a test reads them all).
 pub(super) fn read(text: &'static str) -> Option<Pattern> {
+    read_with(text, &|part| match part.strip_prefix('<') {
+        Some(name) => Some(Pattern::Slot(slot(name.strip_suffix('>')?)?)),
+        None => {
+            let (text, tail) = part.split_once('~').unwrap_or((part, ""));
+            Some(Pattern::Word(Word { text, tail, of: "" }))
+        }
+    })
+}
+
+/// Reads a pattern whose words stand for something else.
+pub(super) fn read_with(text: &'static str, leaf: Leaf<'_>) -> Option<Pattern> {
     let mut parts = split(text).into_iter().peekable();
-    let pattern = one_of(&mut parts)?;
+    let pattern = one_of(&mut parts, leaf)?;
     parts.next().is_none().then_some(pattern)
 }
 
@@ -107,10 +123,10 @@ fn split(text: &'static str) -> Vec<&'static str> {
     parts
 }
 
-fn one_of(parts: &mut Parts) -> Option<Pattern> {
-    let mut choices = vec![sequence(parts)?];
+fn one_of(parts: &mut Parts, leaf: Leaf<'_>) -> Option<Pattern> {
+    let mut choices = vec![sequence(parts, leaf)?];
     while parts.next_if_eq(&"|").is_some() {
-        choices.push(sequence(parts)?);
+        choices.push(sequence(parts, leaf)?);
     }
     match choices.len() {
         1 => choices.pop(),
@@ -118,26 +134,20 @@ fn one_of(parts: &mut Parts) -> Option<Pattern> {
     }
 }
 
-fn sequence(parts: &mut Parts) -> Option<Pattern> {
+fn sequence(parts: &mut Parts, leaf: Leaf<'_>) -> Option<Pattern> {
     let mut items = Vec::new();
     while let Some(part) = parts.next_if(|p| !["]", ")", "}", "|"].contains(p)) {
         items.push(match part {
-            "[" => Pattern::Optional(Box::new(inner(parts, "]")?)),
-            "{" => Pattern::Many(Box::new(inner(parts, "}")?)),
-            "(" => inner(parts, ")")?,
-            part => match part.strip_prefix('<') {
-                Some(name) => Pattern::Slot(slot(name.strip_suffix('>')?)?),
-                None => {
-                    let (text, tail) = part.split_once('~').unwrap_or((part, ""));
-                    Pattern::Word(Word { text, tail })
-                }
-            },
+            "[" => Pattern::Optional(Box::new(inner(parts, leaf, "]")?)),
+            "{" => Pattern::Many(Box::new(inner(parts, leaf, "}")?)),
+            "(" => inner(parts, leaf, ")")?,
+            part => leaf(part)?,
         });
     }
     Some(Pattern::Seq(items))
 }
 
-fn inner(parts: &mut Parts, close: &str) -> Option<Pattern> {
-    let pattern = one_of(parts)?;
+fn inner(parts: &mut Parts, leaf: Leaf<'_>, close: &str) -> Option<Pattern> {
+    let pattern = one_of(parts, leaf)?;
     parts.next_if_eq(&close).map(|_| pattern)
 }

@@ -25,8 +25,6 @@ pub(crate) enum Takes {
     Network,
     /// A MAC address.
     Mac,
-    /// A number, MAC or IP address.
-    Value,
     /// A word from this list.
     OneOf(&'static [&'static str]),
     /// The name of something that is there.
@@ -70,11 +68,6 @@ static SLOTS: &[Slot] = &[
         T::Name(NameKind::Node),
         "graph node such as pg-input",
     ),
-    slot_of(
-        "stream",
-        T::Name(NameKind::Stream),
-        "packet-generator stream",
-    ),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
     slot_of(
@@ -90,7 +83,6 @@ static SLOTS: &[Slot] = &[
     slot_of("ifaddress", T::Prefix, "address such as 192.0.2.1/24"),
     slot_of("address", T::Address, "IP address such as 192.0.2.1"),
     slot_of("mac", T::Mac, "MAC address such as 02:fe:00:00:00:01"),
-    slot_of("value", T::Value, "number, MAC or IP address"),
     slot_of("mtu", T::Number, "bytes, 68 to 65535"),
     slot_of("n", T::Number, "number"),
     slot_of(
@@ -106,17 +98,6 @@ static SLOTS: &[Slot] = &[
         "0 to 255, the smallest usable one forwards",
     ),
     slot_of(
-        "rate",
-        T::Number,
-        "packets per second such as 1000, 250k, 1.5M, 1e6",
-    ),
-    slot_of("size", T::Number, "bytes such as 64 or 64-1500"),
-    slot_of(
-        "imix",
-        T::Number,
-        "sizes and weights such as 64:7,594:4,1518:1",
-    ),
-    slot_of(
         "file",
         T::Any,
         "path of a file, in quotes when it has blanks",
@@ -127,21 +108,6 @@ static SLOTS: &[Slot] = &[
         "cores or workers such as 0 or 0,2; cores also 0-3, workers also all",
     ),
     slot_of("argument", T::Any, "argument such as --log-level=8"),
-    slot_of(
-        "field",
-        T::Any,
-        "field of the packet such as ip4.dst or udp.sport",
-    ),
-    slot_of(
-        "packet",
-        T::Block,
-        "packet such as { eth / ip4 dst 10.0.0.1 / udp / payload 20 }",
-    ),
-    slot_of(
-        "data",
-        T::Block,
-        "packet such as { UDP: 192.0.2.1 -> 10.0.0.1 UDP: 1 -> 2 incrementing 30 }",
-    ),
     slot_of(
         "expression",
         T::Rest,
@@ -196,9 +162,6 @@ impl Slot {
             T::Address => shaped(plain && !text.contains('/') && addressed(text)),
             T::Network => shaped(plain && addressed(text)),
             T::Mac => shaped(plain && text.split([':', '-', '.']).count() >= 3),
-            T::Value => {
-                shaped(plain && (addressed(text) || text.starts_with(|c: char| c.is_ascii_digit())))
-            }
             T::OneOf(words) => (plain && words.contains(&text)).then_some(Fit::Exact),
             T::Name(_) | T::Any | T::Rest => Some(Fit::Any),
         }

@@ -4,7 +4,7 @@ use super::{Done, Editor};
 use crate::key::{Key, Value};
 use std::sync::Arc;
 use volley_model::{ModelError, ObjectKind};
-use volley_object::{Instance, ObjectKey};
+use volley_object::{Change, Instance, ObjectKey};
 
 impl Editor<'_> {
     /// Creates or changes an object. A class that has no command to remove its objects has a value always: one that says
@@ -37,6 +37,31 @@ impl Editor<'_> {
                 let name = key.owner().unwrap_or_default();
                 return Err(ModelError::in_use(ObjectKind::Interface, name, by));
             }
+        }
+        Ok(())
+    }
+
+    /// Changes fields of an object, or of all objects of a class. An owner carries the change out even where nothing differs:
+    /// what the object did may have ended by itself.
+    pub(super) fn change(&mut self, change: &Change) -> Done {
+        let keys: Vec<Key> = match change.key() {
+            Some(key) => vec![Key::object(key)],
+            None => {
+                let all = self.state.objects_of(change.class().name());
+                all.map(|object| Key::object(object.key())).collect()
+            }
+        };
+        for key in keys {
+            self.exists(&key)?;
+            let Some(Value::Object(object)) = self.state.get(&key) else {
+                continue;
+            };
+            let wrong = |error| ModelError::invalid(&key, error);
+            let changed = change.of(object).map_err(wrong)?;
+            if changed == **object {
+                self.changes.told.insert(key.clone());
+            }
+            self.put(key, Value::Object(Arc::new(changed)));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Which packet of a stream comes next, and how long it is.
 
 use super::values::{Random, below};
-use volley_model::ImixPart;
+use crate::spec::ImixPart;
 
 /// The order of a stream's packets.
 #[derive(Clone, Debug)]
@@ -89,8 +89,8 @@ impl Pick {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::Sizes;
     use rand_xoshiro::rand_core::SeedableRng;
-    use volley_model::Sizes;
 
     #[test]
     fn the_classic_mix_is_spread_out() {

@@ -5,8 +5,8 @@
 
 use super::bits;
 use super::sums::{Checksum, Pseudo};
-use volley_model::limits::PACKET_SIZE;
-use volley_model::{FieldDefault, FieldPath, Layer, LayerKind, ModelError, Template, Value};
+use crate::spec::{FieldDefault, FieldPath, Layer, LayerKind, PACKET_SIZE, Template, Value};
+use volley_model::ModelError;
 use volley_wire::ethertype;
 
 /// A layer in its place.

@@ -100,12 +100,12 @@ mod tests {
     fn stream(size: usize, edits: &[&str]) -> (Program, Vec<Values>) {
         let template = "eth / ip4 / udp / payload size 30".parse().unwrap();
         let built = build(&template, Some(size)).unwrap();
-        let edits: Vec<volley_model::Edit> = edits.iter().map(|e| e.parse().unwrap()).collect();
+        let edits: Vec<crate::spec::Edit> = edits.iter().map(|e| e.parse().unwrap()).collect();
         let places: Vec<_> = edits
             .iter()
             .map(|edit| match &edit.target {
-                volley_model::EditTarget::Field(path) => built.place(path).unwrap(),
-                volley_model::EditTarget::Bytes { .. } => panic!("a field"),
+                crate::spec::EditTarget::Field(path) => built.place(path).unwrap(),
+                crate::spec::EditTarget::Bytes { .. } => panic!("a field"),
             })
             .collect();
         let values = edits.iter().map(|e| Values::of(e).unwrap()).collect();

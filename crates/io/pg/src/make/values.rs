@@ -1,9 +1,10 @@
 //! The values of one edit, packet after packet.
 
+use crate::spec::{Edit, EditKind, EditTarget};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use std::path::Path;
-use volley_model::{Edit, EditKind, EditTarget, ModelError};
+use volley_model::ModelError;
 
 /// Values that one file may hold.
 const FILE_VALUES: usize = 1 << 24;

@@ -6,7 +6,7 @@ use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{Interfaces, Registry};
 use volley_model::*;
-use volley_pg::{PacketGeneratorReply, Pg, ShowPacketGenerator, StreamRow};
+use volley_pg::{PacketGeneratorReply, Pg, ShowPacketGenerator, StreamRow, StreamSpec};
 
 /// Packets as they came to the node behind the source: interface and bytes.
 pub type Seen = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
@@ -90,19 +90,10 @@ pub fn bench(vector_size: usize, buffers: usize) -> Bench {
 /// A stream of a template into `pg0`.
 pub fn stream(name: &str, template: &str, edits: &[&str]) -> StreamSpec {
     StreamSpec {
-        name: name.into(),
-        enter: Enter {
-            interface: Some("pg0".into()),
-            node: None,
-        },
-        source: StreamSource::Template(template.parse().unwrap()),
         edits: edits.iter().map(|e| e.parse().unwrap()).collect(),
-        sizes: Sizes::AsBuilt,
-        rate_pps: None,
-        limit: Some(100),
-        max_frame: None,
+        limit: 100,
         seed: Some(7),
-        worker: None,
+        ..StreamSpec::new(name, "pg0", template.parse().unwrap())
     }
 }
 
@@ -123,18 +114,33 @@ impl Bench {
         self.ask(Request::InterfaceState { name, state }).unwrap();
     }
 
+    /// A request about an object, carried out by its owner.
+    pub fn own(&mut self, request: &Request) -> Result<Applied, ModelError> {
+        request.validate()?;
+        self.registry.owners.apply(request).expect("an object")
+    }
+
+    pub fn set(&mut self, spec: &StreamSpec) -> Result<Applied, ModelError> {
+        let request = Request::set(spec);
+        let request = request.map_err(|e| ModelError::invalid("stream", e))?;
+        self.own(&request)
+    }
+
     pub fn add(&mut self, spec: StreamSpec) {
-        self.ask(Request::StreamNew(spec)).unwrap();
+        self.set(&spec).unwrap();
+    }
+
+    pub fn delete(&mut self, name: &str) -> Result<Applied, ModelError> {
+        let request = Request::unset_key("stream", [name.into()]);
+        self.own(&request.unwrap())
     }
 
     pub fn enable(&mut self, name: Option<&str>) -> u64 {
-        let name = name.map(String::from);
-        self.ask(Request::StreamEnable { name }).unwrap().changed
+        self.pg.switch(name, true).unwrap().changed
     }
 
     pub fn disable(&mut self, name: Option<&str>) {
-        let name = name.map(String::from);
-        self.ask(Request::StreamDisable { name }).unwrap();
+        self.pg.switch(name, false).unwrap();
     }
 
     /// Step until nothing comes any more, with captures written in between.

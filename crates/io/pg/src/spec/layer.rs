@@ -4,11 +4,10 @@
 //! read it. A field's place is a bit offset from the start of its header, most significant bit first.
 
 use super::fields::*;
-use crate::addr::{Mac, serde_as_text};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
+use volley_model::Mac;
 
 /// Kinds of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -286,7 +285,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if digits.is_empty()
         || !digits.len().is_multiple_of(2)
-        || digits.len() > 2 * crate::limits::TEMPLATE_BYTES
+        || digits.len() > 2 * super::TEMPLATE_BYTES
     {
         return None;
     }
@@ -329,7 +328,6 @@ impl FromStr for Value {
         read.next().ok_or_else(bad)
     }
 }
-serde_as_text!(Value: "Value of a field, as text.");
 
 #[cfg(test)]
 mod tests {

@@ -3,20 +3,16 @@
 //! As text: `ip4.dst increment 10.0.0.0 10.0.255.255 step 256`, `udp.sport random 1024 65535`,
 //! `ip4[1].ttl list 1 2 3`, `offset 30 size 4 fixed 0x0a000001`, `ip6.dst file dst.txt`.
 
+use super::EDIT_LIST;
 use super::layer::{FieldDef, FieldKind, LayerKind, Value};
-use super::template::words;
-use crate::addr::serde_as_text;
-use crate::error::SyntaxError;
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use volley_object::quote;
+use volley_model::SyntaxError;
+use volley_object::{quote, syntax_field};
 
 /// One edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     /// What is changed.
     pub target: EditTarget,
@@ -25,8 +21,7 @@ pub struct Edit {
 }
 
 /// What an edit changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditTarget {
     /// A field of a layer of the template.
     Field(FieldPath),
@@ -78,7 +73,7 @@ impl fmt::Display for EditTarget {
     }
 }
 
-/// A field of a template: `ip4.dst`, or `ip4[1].dst` for the second IPv4 layer. Text in JSON.
+/// A field of a template: `ip4.dst`, or `ip4[1].dst` for the second IPv4 layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldPath {
     /// Layer.
@@ -132,11 +127,21 @@ impl FromStr for FieldPath {
         })
     }
 }
-serde_as_text!(FieldPath: "Field of a template such as `ip4.dst`.");
+
+syntax_field!(
+    Edit,
+    "an edit",
+    Any,
+    [
+        "ip4.dst increment 10.0.0.0 10.0.0.255",
+        "offset 30 size 4 fixed 7"
+    ],
+    "(<field> | offset <offset> size <size>) (fixed <value> | increment <value> <value> [step <n>] | \
+     random <value> <value> | list <value> {<value>} | file <file>)"
+);
 
 /// How a field changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditKind {
     /// The same in every packet.
     Fixed(Value),
@@ -147,7 +152,6 @@ pub enum EditKind {
         /// Last that may come.
         max: Value,
         /// Added from packet to packet, at least 1.
-        #[serde(default = "one")]
         step: u64,
     },
     /// Random, uniform in the range.
@@ -161,10 +165,6 @@ pub enum EditKind {
     List(Vec<Value>),
     /// The same from a file, one value a line.
     File(PathBuf),
-}
-
-fn one() -> u64 {
-    1
 }
 
 impl fmt::Display for Edit {
@@ -189,16 +189,42 @@ impl fmt::Display for Edit {
 impl FromStr for Edit {
     type Err = SyntaxError;
 
-    /// Reads words that are parted by blanks.
+    /// Reads words that are parted by blanks, or in quotes.
     fn from_str(text: &str) -> Result<Self, SyntaxError> {
-        let words: Vec<_> = words(text).collect();
+        let words = quoted_words(text);
+        let words: Vec<(usize, &str)> = words.iter().map(|(at, word)| (*at, &**word)).collect();
         Edit::from_words(&words, text.chars().count() + 1)
     }
 }
 
+/// Words with their columns; one in quotes may have blanks, and `\` before quotes and `\`.
+fn quoted_words(text: &str) -> Vec<(usize, String)> {
+    let mut chars = (1..).zip(text.chars()).peekable();
+    let mut all = Vec::new();
+    while let Some((column, first)) = chars.next() {
+        if first.is_whitespace() {
+            continue;
+        }
+        let mut word = String::new();
+        if first != '"' {
+            word.push(first);
+            word.extend(std::iter::from_fn(|| {
+                chars.next_if(|(_, c)| !c.is_whitespace()).map(|it| it.1)
+            }));
+        } else {
+            while let Some((_, c)) = chars.next().filter(|(_, c)| *c != '"') {
+                let escaped = chars.next_if(|(_, next)| c == '\\' && "\"\\".contains(*next));
+                word.push(escaped.map_or(c, |(_, c)| c));
+            }
+        }
+        all.push((column, word));
+    }
+    all
+}
+
 impl Edit {
     /// Reads words with their columns; `end` is the column of what may be missing behind them.
-    pub fn from_words(words: &[(usize, &str)], end: usize) -> Result<Edit, SyntaxError> {
+    fn from_words(words: &[(usize, &str)], end: usize) -> Result<Edit, SyntaxError> {
         let mut words = Words { words, end };
         let (column, first) = words.next("a field such as ip4.dst")?;
         let target = match first {
@@ -224,8 +250,29 @@ impl Edit {
             return Err(SyntaxError::new(*column, message));
         }
         let edit = Edit { target, how };
-        edit.validate().map_err(|e| SyntaxError::new(column, e))?;
+        edit.check().map_err(|e| SyntaxError::new(column, e))?;
         Ok(edit)
+    }
+
+    /// Checks that ranges are ranges; the error is a sentence.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let wrong = |why: String| format!("edit of {} is not valid: {why}", self.target);
+        match &self.how {
+            EditKind::Random { min, max } | EditKind::Increment { min, max, .. }
+                if min.to_u128() > max.to_u128() =>
+            {
+                let why = format!("{min} is larger than {max}: give the smaller first");
+                Err(wrong(why))
+            }
+            EditKind::List(values) if values.len() > EDIT_LIST => {
+                let why = format!("it has {} values, {EDIT_LIST} are the most", values.len());
+                Err(wrong(why))
+            }
+            EditKind::File(path) if path.as_os_str().is_empty() => {
+                Err(wrong("the path of its file is empty".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -8,19 +8,59 @@
 //! ```
 //! Without the first line packets begin with IP (streams that enter at `ip4-input`).
 
+use super::TEMPLATE_BYTES;
 use super::edit::{Edit, EditKind, EditTarget, FieldPath};
 use super::layer::{FieldValue, Layer, LayerKind, Value};
 use super::template::{Template, words};
-use crate::addr::{Family, Mac};
-use crate::error::SyntaxError;
-use crate::limits::TEMPLATE_BYTES;
+use std::fmt;
 use std::iter::Peekable;
 use std::net::IpAddr;
+use std::str::FromStr;
+use volley_model::{Family, Mac, SyntaxError};
+use volley_object::syntax_field;
 
 type Word<'a> = (usize, &'a str);
 
+/// A packet in the classic form, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassicPacket {
+    text: String,
+    /// The packet.
+    pub template: Template,
+    /// How it changes: ranges of addresses.
+    pub edits: Vec<Edit>,
+}
+
+impl FromStr for ClassicPacket {
+    type Err = SyntaxError;
+
+    fn from_str(text: &str) -> Result<Self, SyntaxError> {
+        let (template, edits) = parse(text)?;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Ok(ClassicPacket {
+            text: words.join(" "),
+            template,
+            edits,
+        })
+    }
+}
+
+impl fmt::Display for ClassicPacket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+syntax_field!(
+    ClassicPacket,
+    "a packet in the classic form",
+    Block,
+    ["UDP: 192.0.2.1 - 192.0.2.9 -> 10.0.0.1 UDP: 1 -> 2 incrementing 30"],
+    ""
+);
+
 /// Reads the text between the braces.
-pub fn parse(text: &str) -> Result<(Template, Vec<Edit>), SyntaxError> {
+fn parse(text: &str) -> Result<(Template, Vec<Edit>), SyntaxError> {
     let mut reader = Reader {
         words: words(text).collect::<Vec<_>>().into_iter().peekable(),
         end: text.chars().count() + 1,
@@ -190,7 +230,7 @@ impl<'a> Reader<'a> {
             target: EditTarget::Field(path),
             how,
         };
-        edit.validate().map_err(|e| SyntaxError::new(column, e))?;
+        edit.check().map_err(|e| SyntaxError::new(column, e))?;
         self.edits.push(edit);
         Ok(())
     }

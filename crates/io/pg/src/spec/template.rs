@@ -4,14 +4,13 @@
 //! `payload` is its size. Fields left out take their default; lengths, checksums and types are computed.
 
 use super::layer::{FieldDef, FieldValue, Layer, LayerKind, Value};
-use crate::addr::serde_as_text;
-use crate::error::SyntaxError;
-use crate::limits::{LAYERS, TEMPLATE_BYTES};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use super::{LAYERS, TEMPLATE_BYTES};
 use std::fmt;
 use std::str::FromStr;
+use volley_model::SyntaxError;
+use volley_object::syntax_field;
 
-/// The layers of a packet, outermost first; at least one. Text in JSON.
+/// The layers of a packet, outermost first; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// Layers.
@@ -144,7 +143,13 @@ impl fmt::Display for Template {
         Ok(())
     }
 }
-serde_as_text!(Template: "Packet such as `eth / ip4 dst 10.0.0.1 / udp / payload 20`.");
+syntax_field!(
+    Template,
+    "a packet",
+    Block,
+    ["eth / ip4 dst 10.0.0.1 / udp / payload 20"],
+    ""
+);
 
 #[cfg(test)]
 mod tests {

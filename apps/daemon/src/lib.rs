@@ -13,5 +13,6 @@ pub mod objects;
 mod observe;
 pub mod run;
 pub mod stack;
+mod verbs;
 mod watch;
 mod workers;

@@ -3,6 +3,7 @@
 mod drops;
 mod process;
 
+use crate::verbs::{ErrorsClear, RuntimeClear, TraceAdd, TraceClear};
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,9 +19,7 @@ use volley_model::reply::{
     NodeReply, NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply, TraceStep,
     TracedPacket, VersionReply, WorkerRuntime,
 };
-use volley_model::{
-    Applied, Clear, Handler, ModelError, ObjectKind, Query, Reply, Request, TraceSpec,
-};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply};
 use volley_pcap::Filter;
 
 /// Answers questions about the engine.
@@ -36,11 +35,20 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Makes an observer one of the handlers.
+    /// Makes an observer one of the handlers, and the owner of its verbs.
     pub fn register(registry: &mut Registry, worker_set: &Rc<RefCell<WorkerManager>>) {
         let processes = registry.processes.clone();
         let observer = Observer::new(registry, processes, worker_set.clone());
-        registry.handlers.push(Box::new(observer));
+        let observer = Rc::new(RefCell::new(observer));
+        let shared = observer.clone();
+        registry.perform(move |_: RuntimeClear| shared.borrow_mut().clear_runtime());
+        let shared = observer.clone();
+        registry.perform(move |_: ErrorsClear| shared.borrow().clear_errors());
+        let shared = observer.clone();
+        registry.perform(move |_: TraceClear| shared.borrow().clear_traces());
+        let shared = observer.clone();
+        registry.perform(move |trace: TraceAdd| shared.borrow().start_trace(&trace));
+        registry.handlers.push(Box::new(ObserverHandler(observer)));
     }
 
     /// Over the daemon's engine and interfaces.
@@ -255,26 +263,28 @@ impl Observer {
         }
     }
 
-    fn clear(&mut self, what: Clear) -> Result<Applied, ModelError> {
+    fn clear_runtime(&mut self) -> Result<Applied, ModelError> {
         let mut engine = self.engine.borrow_mut();
-        match what {
-            Clear::Runtime => {
-                engine.clear_runtime();
-                self.cleared = Instant::now();
-                let now = (0..engine.settings().workers).map(|w| engine.load(w));
-                let now = now.map(|load| load.map(|(r, b, p, _)| (r, b, p)));
-                self.base = now.map(Option::unwrap_or_default).collect();
-            }
-            Clear::Errors => engine.clear_counters(),
-            Clear::Trace => engine
-                .clear_traces()
-                .map_err(|e| ModelError::invalid("clear trace", e))?,
-            Clear::Interfaces => return Ok(Applied::nothing()),
-        }
+        engine.clear_runtime();
+        self.cleared = Instant::now();
+        let now = (0..engine.settings().workers).map(|w| engine.load(w));
+        let now = now.map(|load| load.map(|(r, b, p, _)| (r, b, p)));
+        self.base = now.map(Option::unwrap_or_default).collect();
         Ok(Applied::one())
     }
 
-    fn start_trace(&self, spec: &TraceSpec) -> Result<Applied, ModelError> {
+    fn clear_errors(&self) -> Result<Applied, ModelError> {
+        self.engine.borrow_mut().clear_counters();
+        Ok(Applied::one())
+    }
+
+    fn clear_traces(&self) -> Result<Applied, ModelError> {
+        let cleared = self.engine.borrow_mut().clear_traces();
+        let cleared = cleared.map(|()| Applied::one());
+        cleared.map_err(|e| ModelError::invalid("clear trace", e))
+    }
+
+    fn start_trace(&self, spec: &TraceAdd) -> Result<Applied, ModelError> {
         let (node, count) = (&spec.node[..], spec.count);
         let filter = spec.filter.as_deref().map(Filter::asked).transpose()?;
         let filter = filter.map(|f| Arc::new(f) as Arc<dyn TraceFilter>);
@@ -351,16 +361,17 @@ fn cpu_name() -> String {
     )
 }
 
-impl Handler for Observer {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::Clear(what) => Some(self.clear(*what)),
-            Request::TraceAdd(spec) => Some(self.start_trace(spec)),
-            _ => None,
-        }
-    }
+/// Answers the questions that are no registered queries.
+struct ObserverHandler(Rc<RefCell<Observer>>);
 
+impl Handler for ObserverHandler {
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        self.0.borrow_mut().answer(query)
+    }
+}
+
+impl Observer {
+    fn answer(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         Some(Ok(match query {
             Query::Version => Reply::Version(self.version()),
             Query::Process => Reply::Process(process::report()),

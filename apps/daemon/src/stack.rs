@@ -5,7 +5,7 @@
 
 use crate::observe::Observer;
 use crate::watch::Log;
-use crate::workers::{WorkerHandler, WorkerManager};
+use crate::workers::WorkerManager;
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::{Address, Fib, IfInfo};
@@ -130,7 +130,7 @@ impl Stack {
         registry.engine.borrow_mut().set_vector_size(size)?;
         let processes = registry.processes.clone();
         // First: the others look whether a worker comes or goes.
-        let worker_set = WorkerHandler::register(&mut registry);
+        let worker_set = crate::workers::register(&mut registry);
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
@@ -291,26 +291,14 @@ impl Stack {
         Ok(done)
     }
 
-    /// Asks every handler whether it takes a request.
+    /// The owner of what a request is about carries it out, else the first handler that takes it.
     fn handed_out(&self, request: &Request) -> Result<Applied, ModelError> {
         if let Some(done) = self.owners.borrow_mut().apply(request) {
             return done;
         }
-        let mut joined: Option<Applied> = None;
-        for handler in self.handlers.borrow_mut().iter_mut() {
-            let Some(answer) = handler.apply(request) else {
-                continue;
-            };
-            let answer = answer?;
-            if !request.is_for_all() {
-                return Ok(answer);
-            }
-            joined = Some(match joined {
-                Some(before) => before.and(answer),
-                None => answer,
-            });
-        }
-        joined.ok_or_else(|| self.nobody(request))
+        let mut handlers = self.handlers.borrow_mut();
+        let done = handlers.iter_mut().find_map(|it| it.apply(request));
+        done.unwrap_or_else(|| Err(self.nobody(request)))
     }
 
     /// Nobody takes a request: it names something that does not exist.

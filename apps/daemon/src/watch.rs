@@ -5,6 +5,7 @@
 //! one look to another is stalled, and after [`STALL`] looks that is logged, with the node that it ran last; the
 //! calls that it stands in follow, when it has been asked ([`crate::calls`]).
 
+use crate::verbs::RuntimeClear;
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -16,7 +17,7 @@ use tracing::{error, info};
 use volley_graph::{Engine, GAP_US, ProcessInfo, RoundGap, Watch, WorkerThreads, cycles};
 use volley_iface::{Interfaces, Registry};
 use volley_model::reply::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
-use volley_model::{Applied, Clear, Handler, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, ModelError, Query, Reply, Request};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -145,6 +146,11 @@ pub fn register(
     let watch = registry.processes.every(info, move || {
         kept.upgrade()?.borrow_mut().look();
         Some(LOOK)
+    });
+    let cleared = watcher.clone();
+    registry.perform(move |_: RuntimeClear| {
+        cleared.borrow_mut().clear();
+        Ok(Applied::nothing())
     });
     registry
         .handlers
@@ -408,13 +414,6 @@ fn thread_state(worker: usize) -> Option<String> {
 }
 
 impl Handler for WatchHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        matches!(request, Request::Clear(Clear::Runtime)).then(|| {
-            self.0.borrow_mut().clear();
-            Ok(Applied::nothing())
-        })
-    }
-
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         match query {
             Query::Workers => Some(Ok(Reply::Workers(self.0.borrow_mut().workers()))),
@@ -443,7 +442,8 @@ mod tests {
         assert_eq!((log.during(21, 29), log.during(100, 200)), (None, None));
         let mut log = Log::default();
         for n in 0..REMEMBERED as u32 + 5 {
-            log.begin(&Request::WorkerDelete { worker: n % 64 });
+            let delete = volley_iface::WorkerDelete { worker: n % 64 };
+            log.begin(&Request::of(&delete).unwrap());
             log.end();
         }
         assert_eq!(log.entries.len(), REMEMBERED);

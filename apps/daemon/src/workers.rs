@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use tracing::info;
 use volley_graph::{Engine, Worker, WorkerThreads};
-use volley_iface::Registry;
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
+use volley_iface::{Registry, VectorSize, WorkerAdd, WorkerDelete};
+use volley_model::{Applied, ModelError, ObjectKind};
 
 /// Who makes workers and takes them back.
 pub struct WorkerManager {
@@ -168,39 +168,23 @@ fn added(place: usize) -> Applied {
     applied.note(format!("worker {place}"))
 }
 
-/// Carries out the requests, before anybody else is asked.
-pub struct WorkerHandler(Rc<RefCell<WorkerManager>>);
-
-impl WorkerHandler {
-    /// Bring it in.
-    pub fn register(registry: &mut Registry) -> Rc<RefCell<WorkerManager>> {
-        let worker_set = WorkerManager::new(registry.engine.clone());
-        registry
-            .handlers
-            .push(Box::new(WorkerHandler(worker_set.clone())));
-        worker_set
-    }
-}
-
-impl Handler for WorkerHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::WorkerAdd { core } => Some(self.0.borrow_mut().add(*core)),
-            Request::VectorSize { packets } => Some(self.0.borrow().set_vector_size(*packets)),
-            Request::WorkerDelete { worker } => Some(self.0.borrow_mut().dismiss(*worker)),
-            _ => None,
-        }
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
-    }
+/// Registers the owner of the verbs of workers. Other owners look at the workers that there are then.
+pub fn register(registry: &mut Registry) -> Rc<RefCell<WorkerManager>> {
+    let worker_set = WorkerManager::new(registry.engine.clone());
+    let shared = worker_set.clone();
+    registry.perform(move |it: WorkerAdd| shared.borrow_mut().add(it.core));
+    let shared = worker_set.clone();
+    registry.perform(move |it: WorkerDelete| shared.borrow_mut().dismiss(it.worker));
+    let shared = worker_set.clone();
+    registry.perform(move |it: VectorSize| shared.borrow().set_vector_size(it.packets));
+    worker_set
 }
 
 #[cfg(test)]
 mod tests {
     use crate::stack::Stack;
     use volley_graph::{Clock, Worker};
+    use volley_iface::WorkerDelete;
     use volley_model::{EngineSettings, Query, Reply, Request};
 
     const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\
@@ -284,7 +268,7 @@ mod tests {
         assert_eq!(bench.workers.len(), 2);
         bench.workers.clear();
         assert_eq!(bench.stack.engine.borrow().pool().report().in_use(), 0);
-        let last = |worker| Request::WorkerDelete { worker };
+        let last = |worker| Request::of(&WorkerDelete { worker }).unwrap();
         bench.stack.apply(&last(2)).unwrap();
         let refused = bench.stack.apply(&last(0)).unwrap_err();
         assert!(

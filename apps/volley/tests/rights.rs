@@ -189,7 +189,11 @@ fn every_path_of_the_http_interface_has_its_role() {
         ),
         "200"
     );
-    let clear = ["-d", r#"{"clear":"errors"}"#, "http://volley/v1/requests"];
+    let clear = [
+        "-d",
+        r#"{"do":{"verb":"errors-clear"}}"#,
+        "http://volley/v1/requests",
+    ];
     assert_eq!(status("bob", &clear), "200");
     assert_eq!(status("ada", &clear), "403");
 }
@@ -487,7 +491,7 @@ fn each_token_has_its_name_and_its_role() {
     let with = |token: &str, path: &str, body: Option<&str>| {
         call(port, &format!("Authorization: Bearer {token}"), path, body)
     };
-    let clear = Some(r#"{"clear":"errors"}"#);
+    let clear = Some(r#"{"do":{"verb":"errors-clear"}}"#);
     let mtu = Some(r#"{"set":{"class":"mtu","interface":"pg0","mtu":1400}}"#);
     for (token, statuses) in [
         (READ, ["200", "403", "403"]),

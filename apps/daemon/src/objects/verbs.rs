@@ -16,6 +16,46 @@ const NAMES: [&str; 5] = ["pg0", "any", "ip6", "interface", "bridge-domain"];
 fn commands() -> Vec<(&'static str, &'static str, Json)> {
     vec![
         (
+            "clear run",
+            "clear runtime",
+            json!({ "verb": "runtime-clear" }),
+        ),
+        ("clear errors", "", json!({ "verb": "errors-clear" })),
+        (
+            "clear interface",
+            "clear interfaces",
+            json!({ "verb": "interfaces-clear" }),
+        ),
+        ("clear trace", "", json!({ "verb": "trace-clear" })),
+        ("workers add", "", json!({ "verb": "worker-add" })),
+        (
+            "workers add core 3",
+            "",
+            json!({ "verb": "worker-add", "core": 3 }),
+        ),
+        (
+            "workers del 1",
+            "",
+            json!({ "verb": "worker-delete", "worker": 1 }),
+        ),
+        (
+            "set vector-size 128",
+            "",
+            json!({ "verb": "vector-size", "packets": 128 }),
+        ),
+        (
+            "trace add pg-input 10",
+            "",
+            json!({ "verb": "trace-add", "node": "pg-input", "count": 10 }),
+        ),
+        (
+            "trace add ip4-input 5 filter udp.dport == 53 or not ip4",
+            "trace add ip4-input 5 filter \"udp.dport == 53 or not ip4\"",
+            json!({
+                "verb": "trace-add", "node": "ip4-input", "count": 5, "filter": "udp.dport == 53 or not ip4",
+            }),
+        ),
+        (
             "clear path-batcher",
             "",
             json!({ "verb": "path-batcher-clear" }),
@@ -131,6 +171,10 @@ fn what_is_wrong_is_named_with_its_column() {
         (
             "pcap trace rx filter \"\"",
             "column 22: filter must be a filter, not '': filter is not valid: it is empty",
+        ),
+        (
+            "trace add pg-input",
+            "column 19: the command is not complete: expected <count> (Number of packets: a number from 1 to 1000000)",
         ),
         (
             "l2fib flush-mac bridge-domain 0",

@@ -51,13 +51,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("ip route delete 10.0.0.0/8", "ip route del 10.0.0.0/8"),
     ("ip route load \"a b.xz\" next-hops 192.0.2.2 2 pg1 pg2", ""),
     ("create packet-generator interface pg0", ""),
-    ("trace add pg-input 10", ""),
-    (
-        "trace add ip4-input 5 filter udp.dport == 53 or not ip4",
-        "trace add ip4-input 5 filter \"udp.dport == 53 or not ip4\"",
-    ),
-    ("clear run", "clear runtime"),
-    ("clear interface", "clear interfaces"),
     ("delete interface pg0 # gone", "delete interface pg0"),
 ];
 
@@ -212,10 +205,6 @@ const ERRORS: &[(&str, &str)] = &[
     (
         "ip route add { 10.0.0.0/8",
         "column 14: this brace has no end: close it with }",
-    ),
-    (
-        "trace add pg-input",
-        "column 19: the command is not complete: expected <n> (number)",
     ),
     (
         "show version | frobnicate",

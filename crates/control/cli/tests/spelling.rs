@@ -99,9 +99,6 @@ fn file() -> impl Strategy<Value = std::path::PathBuf> {
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
-        proptest::option::of(0..1024u32).prop_map(|core| Request::WorkerAdd { core }),
-        (0..64u32).prop_map(|worker| Request::WorkerDelete { worker }),
-        (1..=1024u32).prop_map(|packets| Request::VectorSize { packets }),
         (
             proptest::option::of(0..LOG_MODULES.len()),
             proptest::option::of(0..LogLevel::ALL.len())
@@ -190,23 +187,8 @@ fn route_request() -> impl Strategy<Value = Request> {
     ]
 }
 
-fn traffic_request() -> impl Strategy<Value = Request> {
-    prop_oneof![
-        (name(), 1u64..9, proptest::option::of("[a-z=. |{\"]{0,9}x")).prop_map(
-            |(node, count, filter)| {
-                Request::TraceAdd(TraceSpec {
-                    node,
-                    count,
-                    filter,
-                })
-            }
-        ),
-        Just(Request::Clear(Clear::Trace)),
-    ]
-}
-
 fn any_request() -> impl Strategy<Value = Request> {
-    prop_oneof![interface_request(), route_request(), traffic_request()]
+    prop_oneof![interface_request(), route_request()]
 }
 
 /// Of every kind some, however few cases the other tests are to try: a kind without a spelling is found at once.

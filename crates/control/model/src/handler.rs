@@ -52,7 +52,7 @@ impl Applied {
         self
     }
 
-    /// Adds what another handler did for the same request.
+    /// Adds what another owner did for the same verb.
     pub fn and(mut self, other: Applied) -> Applied {
         self.changed = self.changed.saturating_add(other.changed);
         self.name = self.name.or(other.name);
@@ -67,11 +67,10 @@ impl Applied {
 
 /// A part of the daemon that carries out requests and answers queries. Runs on the control thread only.
 ///
-/// The daemon asks its handlers in order; `None` = "not mine, ask the next". Requests for which
-/// [`Request::is_for_all`] holds go to every handler, and the answers are joined with [`Applied::and`].
+/// The daemon asks its handlers in order; `None` = "not mine, ask the next".
 pub trait Handler {
     /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`]. Requests about objects
-    /// of a class go to the owner of the class.
+    /// of a class and verbs go to their owners.
     fn apply(&mut self, _request: &Request) -> Option<Result<Applied, ModelError>> {
         None
     }

@@ -5,7 +5,6 @@ use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
 use crate::route::{Route, RouteLoad};
 use crate::route_batch::RouteBatch;
-use crate::trace::TraceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use volley_object::{Change, FieldError, Instance, Invocation, Object, ObjectKey, Verb};
@@ -35,21 +34,6 @@ pub enum Request {
         /// New name, which nobody has.
         new_name: String,
     },
-    /// Gives vectors another size, until Volley ends.
-    VectorSize {
-        /// Most packets of a vector.
-        packets: u32,
-    },
-    /// Starts one more worker, which gets its share of receive queues. It lasts until Volley ends.
-    WorkerAdd {
-        /// Processor core to pin it to; none = wherever the system puts it.
-        core: Option<u32>,
-    },
-    /// Ends a worker: its receive queues and streams go to others first, and what it counted stays.
-    WorkerDelete {
-        /// Its number.
-        worker: u32,
-    },
     /// Add paths to a route, making it when it is not there.
     RouteAdd(Route),
     /// Make a route have exactly these paths.
@@ -65,8 +49,6 @@ pub enum Request {
         /// Table.
         table: u32,
     },
-    /// Trace packets.
-    TraceAdd(TraceSpec),
     /// Set the level of the log, or of one module of it, until Volley ends.
     LogLevel {
         /// Module; none = all that have no level of their own.
@@ -75,8 +57,6 @@ pub enum Request {
         /// The level; none = the one that the configuration gives.
         level: Option<LogLevel>,
     },
-    /// Set counters back.
-    Clear(Clear),
     /// Perform a registered verb. It is no configuration.
     Do(Invocation),
     /// Create or change an object of a registered class.
@@ -89,20 +69,6 @@ pub enum Request {
     Change(Change),
     /// Remove the object that has this key in whichever class of the group of the key's class.
     UnsetAny(ObjectKey),
-}
-
-/// Which counters are set back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Clear {
-    /// Calls, vectors and clocks of nodes.
-    Runtime,
-    /// Error and drop counters.
-    Errors,
-    /// Interface counters.
-    Interfaces,
-    /// Traced packets, and traces not yet full.
-    Trace,
 }
 
 impl Request {
@@ -174,25 +140,8 @@ impl Request {
         Some(key)
     }
 
-    /// True when every handler is asked, not only the first that takes it.
-    pub fn is_for_all(&self) -> bool {
-        matches!(
-            self,
-            Request::Clear(_) | Request::WorkerAdd { .. } | Request::WorkerDelete { .. }
-        )
-    }
-
     /// True when it changes configuration; false when it only starts, stops or clears an observation.
     pub fn is_configuration(&self) -> bool {
-        !matches!(
-            self,
-            Request::Do(_)
-                | Request::Clear(_)
-                | Request::LogLevel { .. }
-                | Request::VectorSize { .. }
-                | Request::WorkerAdd { .. }
-                | Request::WorkerDelete { .. }
-                | Request::TraceAdd(_)
-        )
+        !matches!(self, Request::Do(_) | Request::LogLevel { .. })
     }
 }

@@ -114,7 +114,6 @@ impl ConfigSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Clear;
 
     #[test]
     fn roles_are_ordered_and_read_as_they_are_written() {
@@ -144,7 +143,9 @@ mod tests {
         assert_eq!(diff(file(), ConfigSource::Running), Role::Configure);
         let text = ConfigSource::Text(String::new());
         assert_eq!(diff(ConfigSource::Committed, text), Role::Read);
-        assert_eq!(Request::Clear(Clear::Errors).role(), Role::Operate);
+        let (module, level) = (None, None);
+        let log = Request::LogLevel { module, level };
+        assert_eq!(log.role(), Role::Operate);
         let down = Request::InterfaceState {
             name: "pg0".into(),
             state: crate::AdminState::Down,

@@ -2,7 +2,7 @@
 
 use crate::Family;
 use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Switch};
-use crate::request::{Clear, Request};
+use crate::request::Request;
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 use std::fmt::{self, Display, Formatter};
 use volley_object::quote;
@@ -58,17 +58,6 @@ impl Display for RouteSource {
     }
 }
 
-impl Display for Clear {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Clear::Runtime => "runtime",
-            Clear::Errors => "errors",
-            Clear::Interfaces => "interfaces",
-            Clear::Trace => "trace",
-        })
-    }
-}
-
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -103,15 +92,9 @@ impl Display for Request {
 }
 
 impl Request {
-    /// Workers and what they poll.
-    fn spell_workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
+    /// Streams, the log, objects and verbs; `Display` spells the others.
+    fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Request::WorkerAdd { core } => {
-                f.write_str("workers add")?;
-                opt(f, "core", core.as_ref())
-            }
-            Request::WorkerDelete { worker } => write!(f, "workers del {worker}"),
-            Request::VectorSize { packets } => write!(f, "set vector-size {packets}"),
             Request::LogLevel { module, level } => {
                 f.write_str("set log level ")?;
                 match level {
@@ -120,22 +103,6 @@ impl Request {
                 }
                 opt(f, "module", module.as_ref())
             }
-            _ => Ok(()),
-        }
-    }
-
-    /// Observations, objects and verbs; `Display` spells the others.
-    fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Request::WorkerAdd { .. }
-            | Request::WorkerDelete { .. }
-            | Request::LogLevel { .. }
-            | Request::VectorSize { .. } => self.spell_workers(f),
-            Request::TraceAdd(trace) => {
-                write!(f, "trace add {} {}", trace.node, trace.count)?;
-                opt(f, "filter", trace.filter.as_deref().map(quote))
-            }
-            Request::Clear(what) => write!(f, "clear {what}"),
             Request::Do(invocation) => f.write_str(&invocation.command()),
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),

@@ -1,4 +1,4 @@
-//! Looking at packets: traces through the graph, captures and filters.
+//! Looking at packets: captures and filters.
 
 use crate::error::ModelError;
 use crate::limits;
@@ -48,19 +48,6 @@ impl Deref for FilterText {
     fn deref(&self) -> &str {
         &self.0
     }
-}
-
-/// Trace the next packets that enter the graph at a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TraceSpec {
-    /// Node (`pg-input`).
-    pub node: String,
-    /// Packets, 1..=1000000.
-    pub count: u64,
-    /// Only packets that match this expression, written as for a capture.
-    #[serde(default)]
-    pub filter: Option<String>,
 }
 
 /// Where packets are captured. At least one must be true.

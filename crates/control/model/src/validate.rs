@@ -8,7 +8,7 @@ use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
 use crate::route_batch::RouteBatch;
-use crate::trace::{CAPTURED_BYTES, FilterText, Monitor, TraceSpec};
+use crate::trace::{CAPTURED_BYTES, FilterText, Monitor};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -53,30 +53,21 @@ impl Request {
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)
             }
-            Request::Do(_) | Request::RouteUnload { .. } | Request::Clear(_) => Ok(()),
+            Request::Do(_) | Request::RouteUnload { .. } => Ok(()),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }
             Request::RouteDel(route) => route.validate(),
             Request::Routes(batch) => batch.validate(),
             Request::RouteLoad(load) => load.validate(),
-            Request::TraceAdd(trace) => trace.validate(),
-            other => workers(other),
+            Request::LogLevel {
+                module: Some(module),
+                ..
+            } => crate::log::check_log_module(module),
+            Request::LogLevel { module: None, .. }
+            | Request::UnsetExact(_)
+            | Request::UnsetAny(_) => Ok(()),
         }
-    }
-}
-
-/// Workers and the log.
-fn workers(request: &Request) -> Check {
-    match request {
-        Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
-        Request::LogLevel {
-            module: Some(module),
-            ..
-        } => crate::log::check_log_module(module),
-        Request::WorkerAdd { core } => core.map_or(Ok(()), |c| within("core", c, limits::CORE)),
-        Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
-        _ => Ok(()),
     }
 }
 
@@ -323,14 +314,6 @@ impl RouteLoad {
                 interfaces.iter().try_for_each(|i| interface(i))
             }
         }
-    }
-}
-
-impl TraceSpec {
-    fn validate(&self) -> Check {
-        check_name(ObjectKind::Node, &self.node)?;
-        some_filter(self.filter.as_deref())?;
-        within("packets to trace:", self.count, limits::TRACE_PACKETS)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::socket::Address;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
-use volley_iface::Registry;
+use volley_iface::{Registry, WorkerAdd};
 use volley_model::{Applied, Handler, ModelError, Request, key_value};
 
 /// Carries out requests about memif.
@@ -28,6 +28,11 @@ impl MemifHandler {
                 Some(socket) => control.set_socket(id, Address(socket.filename)),
                 None => control.delete_socket(id).map(|()| Applied::one()),
             }
+        });
+        let control = self.0.clone();
+        registry.perform(move |_: WorkerAdd| {
+            control.borrow_mut().publish_queues();
+            Ok(Applied::nothing())
         });
         let control = self.0.clone();
         registry.answer(move |_: ShowMemif| {
@@ -88,10 +93,6 @@ impl Handler for MemifHandler {
             Request::InterfaceDelete { name } => {
                 let index = control.find(name)?;
                 control.delete(index).map(|()| Applied::one())
-            }
-            Request::WorkerAdd { .. } => {
-                control.publish_queues();
-                Ok(Applied::nothing())
             }
             _ => return None,
         })

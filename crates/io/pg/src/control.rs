@@ -208,7 +208,13 @@ impl Control {
     }
 
     /// Streams of a worker that is to end go to the others, each to the one with the fewest.
-    fn leave(&mut self, worker: usize) {
+    pub(crate) fn leave(&mut self, worker: usize) {
+        self.steer_from(worker);
+        // The others look for them in their inboxes.
+        self.host.wake();
+    }
+
+    fn steer_from(&mut self, worker: usize) {
         let worker_set = self.host.engine.borrow().worker_set().clone();
         for entry in self.streams.iter_mut().filter(|e| e.worker == worker) {
             let others = worker_set.accepting().filter(|w| *w != worker);
@@ -437,10 +443,6 @@ impl Handler for PgHandler {
                 control.create(spec)
             }
             Request::InterfaceDelete { name } => return control.delete(name),
-            Request::WorkerDelete { worker } => {
-                control.leave(*worker as usize);
-                Ok(Applied::nothing())
-            }
             _ => return None,
         };
         // Whatever it was, workers look for it in their inboxes and at their streams.

@@ -28,7 +28,8 @@ pub use stream::{MAX_STREAMS, Preload};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
-use volley_iface::Registry;
+use volley_iface::{Registry, WorkerDelete};
+use volley_model::Applied;
 
 /// Bring in `pg-input`, the interface kind `packet-generator` and their requests.
 pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
@@ -46,6 +47,11 @@ pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
     let control = Rc::new(RefCell::new(control));
     let shown = control.clone();
     registry.answer(move |_: ShowPacketGenerator| Ok(shown.borrow_mut().report()));
+    let streams = control.clone();
+    registry.perform(move |gone: WorkerDelete| {
+        streams.borrow_mut().leave(gone.worker as usize);
+        Ok(Applied::nothing())
+    });
     let captured = control.clone();
     registry.perform(move |it: PgCapture| captured.borrow_mut().capture(&it));
     control::own(registry, &control);

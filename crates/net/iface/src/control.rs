@@ -10,8 +10,7 @@ use volley_model::reply::{
     InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 use volley_model::{
-    AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, SubInterfaceSpec,
-    VlanTag,
+    AdminState, Applied, Handler, Mac, ModelError, Query, Reply, Request, SubInterfaceSpec, VlanTag,
 };
 
 /// Carries out interface requests.
@@ -340,22 +339,27 @@ fn sub_interface(all: &Interfaces, i: &Interface) -> Option<SubInterfaceSpec> {
     })
 }
 
+impl InterfaceHandler {
+    /// Shares receive queues out among the workers that there are now.
+    pub(crate) fn rebalance(&self) -> Result<Applied, ModelError> {
+        let moves = self.interfaces.borrow_mut().rebalance();
+        moves.make();
+        Ok(Applied::nothing())
+    }
+
+    pub(crate) fn clear(&self) -> Result<Applied, ModelError> {
+        self.interfaces.borrow_mut().clear();
+        Ok(Applied::one())
+    }
+}
+
 impl Handler for InterfaceHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
             Request::InterfaceState { name, state } => {
                 Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
             }
-            Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
-                let moves = self.interfaces.borrow_mut().rebalance();
-                moves.make();
-                Some(Ok(Applied::nothing()))
-            }
             Request::InterfaceRename { name, new_name } => Some(self.rename(name, new_name)),
-            Request::Clear(Clear::Interfaces) => {
-                self.interfaces.borrow_mut().clear();
-                Some(Ok(Applied::one()))
-            }
             _ => None,
         }
     }

@@ -34,7 +34,8 @@ pub use gso::{GsoProtocol, GsoType};
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use link_local::{LinkLocalSender, LinkSource};
 pub use model::{
-    ArcFeature, Description, MacAddress, Mtu, Promiscuous, ReceiveMode, RxPlacement, classes,
+    ArcFeature, Description, InterfacesClear, MacAddress, Mtu, Promiscuous, ReceiveMode,
+    RxPlacement, VectorSize, WorkerAdd, WorkerDelete, classes,
 };
 pub use node::interface_output::InterfaceOutput;
 pub use offload::{Fault, Payload, complete_checksum as finish_checksum};

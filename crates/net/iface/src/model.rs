@@ -2,8 +2,8 @@
 
 use crate::control::InterfaceHandler;
 use crate::registry::Registry;
-use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value};
-use volley_object::{Class, DefinitionError, FieldError, Object};
+use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value, limits};
+use volley_object::{Class, DefinitionError, FieldError, Object, Verb};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -176,8 +176,48 @@ impl ArcFeature {
     }
 }
 
+/// Start one more worker; receive queues are shared out anew.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "worker-add", for_all, example = "workers add core 3")]
+#[verb(command = "workers add [core <core>]")]
+pub struct WorkerAdd {
+    /// Processor core of the worker; without one the system chooses.
+    #[verb(range = limits::CORE)]
+    pub core: Option<u32>,
+}
+
+/// End a worker; its receive queues and streams go to others first.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "worker-delete", for_all, example = "workers del 1")]
+#[verb(command = "workers del <worker>")]
+pub struct WorkerDelete {
+    /// Number of the worker.
+    #[verb(range = limits::WORKER)]
+    pub worker: u32,
+}
+
+/// Give vectors at most so many packets, while packets flow, until Volley ends.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "vector-size", example = "set vector-size 128")]
+#[verb(command = "set vector-size <packets>")]
+pub struct VectorSize {
+    /// Most packets of a vector.
+    #[verb(range = limits::VECTOR_SIZE)]
+    pub packets: u32,
+}
+
+/// Set counters of interfaces back.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "interfaces-clear", command = "clear interfaces")]
+#[verb(example = "clear interfaces")]
+pub struct InterfacesClear;
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    WorkerAdd::verb()?;
+    WorkerDelete::verb()?;
+    VectorSize::verb()?;
+    InterfacesClear::verb()?;
     Ok(vec![
         Mtu::class()?,
         MacAddress::class()?,
@@ -189,8 +229,14 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ])
 }
 
-/// Makes the handler the owner of its classes.
+/// Makes the handler the owner of its classes and verbs.
 pub(crate) fn own(registry: &mut Registry, handler: &InterfaceHandler) {
+    let shared = handler.clone();
+    registry.perform(move |_: WorkerAdd| shared.rebalance());
+    let shared = handler.clone();
+    registry.perform(move |_: WorkerDelete| shared.rebalance());
+    let shared = handler.clone();
+    registry.perform(move |_: InterfacesClear| shared.clear());
     let shared = handler.clone();
     registry.own(move |key, now: Option<Mtu>| {
         shared.set_mtu(key.owner().unwrap_or_default(), now.map(|it| it.mtu))

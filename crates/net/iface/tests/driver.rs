@@ -9,12 +9,10 @@ use volley_graph::{
 };
 use volley_iface::driver::{Caps, Port, PortRefusal};
 use volley_iface::{
-    Change, Direction, Flag, Link, MacAddress, Mtu, NewInterface, Promiscuous, ReceiveMode,
-    Registry,
+    Change, Direction, Flag, InterfacesClear, Link, MacAddress, Mtu, NewInterface, Promiscuous,
+    ReceiveMode, Registry,
 };
-use volley_model::{
-    AdminState, Applied, Clear, Mac, ModelError, Query, Reply, Request, RxMode, Switch,
-};
+use volley_model::{AdminState, Applied, Mac, ModelError, Query, Reply, Request, RxMode, Switch};
 
 struct Tx;
 
@@ -259,7 +257,8 @@ fn queues_and_capabilities_are_shown() {
     let index = host.attach(new, |_, _| Tx).unwrap();
     let table = registry.table();
     table.count_queue(index.0, Direction::Rx, 1, 5, 300);
-    apply(&mut registry, Request::Clear(Clear::Interfaces)).unwrap();
+    let clear = Request::of(&InterfacesClear).unwrap();
+    registry.owners.apply(&clear).unwrap().unwrap();
     table.count_queue(index.0, Direction::Rx, 1, 2, 120);
     host.set_caps(
         index,

@@ -9,14 +9,13 @@ mod ping;
 mod route;
 mod show;
 mod stream;
-mod workers;
 
 use crate::grammar::{Id, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
 use args::Args;
-use volley_model::{Clear, ConfigAction, ModelError, Monitor, Query, Request, SyntaxError};
+use volley_model::{ConfigAction, ModelError, Monitor, Query, Request, SyntaxError};
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,18 +183,12 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigRollback
         | Id::ConfigHistory
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
-        Id::ClearRuntime => Request::Clear(Clear::Runtime),
-        Id::ClearErrors => Request::Clear(Clear::Errors),
-        Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
-        Id::ClearTrace => Request::Clear(Clear::Trace),
         Id::CreatePg => interface::create(args)?,
         Id::CreateSubInterface => interface::create_sub(args)?,
         Id::DeleteInterface | Id::DeleteSubInterface | Id::SetState | Id::SetName => {
             interface::set(id, args)?
         }
-        Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
-        Id::TraceAdd => stream::trace(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),
     };

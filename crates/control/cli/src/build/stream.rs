@@ -2,18 +2,7 @@
 
 use super::args::Args;
 use super::interface::stray;
-use volley_model::{Directions, Monitor, Request, SyntaxError, TraceSpec};
-
-pub(super) fn trace(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let node = args.text()?;
-    let count = args.number(u64::MAX)?;
-    let filter = args.take("filter").then(|| args.text()).transpose()?;
-    Ok(Request::TraceAdd(TraceSpec {
-        node,
-        count,
-        filter,
-    }))
-}
+use volley_model::{Directions, Monitor, SyntaxError};
 
 pub(super) fn monitor(args: &mut Args<'_>) -> Result<Monitor, SyntaxError> {
     args.take("monitor");

@@ -113,10 +113,6 @@ commands! {
     ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
 
-    ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
-    ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
-    ClearInterfaces: "clear interfaces", "Set counters of interfaces back.", "clear interfaces";
-    ClearTrace: "clear trace", "Forget traced packets.", "clear trace";
 
     CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",
         "Create a packet-generator interface.", "create packet-generator interface pg0";
@@ -128,11 +124,8 @@ commands! {
 
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
-    SetVectorSize: "set vector-size <n>", "Give vectors at most so many packets, while packets flow, until Volley ends.", "set vector-size 128";
     SetLogLevel: "set log level (<level> | default) [module <module>]",
         "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module memif";
-    WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
-    WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
     RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
     RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";
@@ -143,5 +136,4 @@ commands! {
         "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
 
 
-    TraceAdd: "trace add <node> <n> [filter <expression>]", "Trace the next packets of a node, all or those that match.", "trace add pg-input 10 filter ip4.dst == 10.0.0.0/8 and udp";
 }

@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn help_tells_what_may_come() {
-        let text = help("trace add ", &Some2);
+        let text = help("show node ", &Some2);
         assert_eq!(text, "  <node>  graph node such as pg-input\n");
         let text = help("show trace ", &Some2);
         assert!(text.contains("max") && text.contains("<enter>"), "{text}");

@@ -197,10 +197,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "trace add",
-        &[("filter", "Only packets that match this expression.")],
-    ),
-    (
         "traceroute",
         &[
             ("most-hops", "Give up behind this many hops."),
@@ -216,7 +212,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("times", "How often to run the command."),
         ],
     ),
-    ("workers add", &[("core", "Processor core of the worker.")]),
     ("write", COMMIT),
 ];
 

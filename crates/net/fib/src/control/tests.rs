@@ -286,10 +286,9 @@ fn neighbors_tables_and_interfaces_are_shown() {
         .map(|t| (t.table, t.interfaces.join(",")))
         .collect();
     assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
-    assert!(
-        fib.query(&Query::Runtime).is_none()
-            && fib.apply(&Request::WorkerAdd { core: None }).is_none()
-    );
+    let (module, level) = (None, None);
+    let other = Request::LogLevel { module, level };
+    assert!(fib.query(&Query::Runtime).is_none() && fib.apply(&other).is_none());
 }
 
 #[test]

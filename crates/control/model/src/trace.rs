@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 use volley_object::text_field;
 
-/// The text of a filter of packets. It is checked by what filters.
+/// The text of a filter of packets. Captures and traces check its syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct FilterText(pub String);

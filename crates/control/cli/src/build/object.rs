@@ -2,7 +2,7 @@
 
 use super::Action;
 use super::args::Args;
-use crate::grammar::{ObjectCommand, Piece, QueryCommand, Verb, VerbCommand};
+use crate::grammar::{Effect, ObjectCommand, Piece, QueryCommand, VerbCommand};
 use crate::render::View;
 use crate::token::{Form, Token};
 use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
@@ -23,26 +23,26 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
         let keys = read.slots.iter().take(class.keys().len());
         class.key_of_slots(keys.cloned())
     };
-    match command.verb {
-        Verb::Set(_) if class.is_interface() => whole().map(|kind| {
+    match command.effect {
+        Effect::Set(_) if class.is_interface() => whole().map(|kind| {
             let mut spec = InterfaceSpec::of_object(kind);
             read.settings.iter().for_each(|it| spec.create_with(it));
             Request::InterfaceCreate(spec)
         }),
-        Verb::Unset(_) if class.is_interface() => key().map(|key| Request::InterfaceDelete {
+        Effect::Unset(_) if class.is_interface() => key().map(|key| Request::InterfaceDelete {
             name: key
                 .values()
                 .first()
                 .map(Value::to_string)
                 .unwrap_or_default(),
         }),
-        Verb::Set(_) => whole().map(Request::Set),
-        Verb::Unset(_) if pattern.is_some_and(|p| p.names_value(class.fields())) => {
+        Effect::Set(_) => whole().map(Request::Set),
+        Effect::Unset(_) if pattern.is_some_and(|p| p.names_value(class.fields())) => {
             whole().map(Request::UnsetExact)
         }
-        Verb::UnsetAny(_) => key().map(Request::UnsetAny),
-        Verb::Change(_) => Change::new(&class, read.slots.clone()).map(Request::Change),
-        Verb::Unset(_) | Verb::Default => key().map(Request::Unset),
+        Effect::UnsetAny(_) => key().map(Request::UnsetAny),
+        Effect::Change(_) => Change::new(&class, read.slots.clone()).map(Request::Change),
+        Effect::Unset(_) | Effect::Default => key().map(Request::Unset),
     }
     .map_err(|error| read.placed(&class, error, end))
 }

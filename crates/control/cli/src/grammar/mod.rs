@@ -19,7 +19,7 @@ pub(crate) use automaton::Grammar;
 pub(crate) use automaton::{Piece, run};
 pub(crate) use commands::{CommandDef, Id};
 pub use complete::{Candidate, Completion, complete, help};
-pub(crate) use objects::{ObjectCommand, Verb};
+pub(crate) use objects::{Effect, ObjectCommand};
 pub(crate) use queries::{QueryCommand, VerbCommand};
 pub(crate) use words::aliased;
 

@@ -11,7 +11,7 @@ use volley_object::{Change, Class, Classes, FieldDef, Instance, Kind, ObjectKey,
 
 /// What a command does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum Effect {
     /// Creates or changes it, by this pattern of its class.
     Set(usize),
     /// Removes it, by this pattern.
@@ -28,18 +28,18 @@ pub(crate) enum Verb {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectCommand {
     pub(crate) class: &'static str,
-    pub(crate) verb: Verb,
+    pub(crate) effect: Effect,
 }
 
 impl ObjectCommand {
     /// The pattern of the command in its class; none for `default`, which every class has.
     pub(crate) fn pattern(self, class: &Class) -> Option<&volley_object::pattern::Pattern> {
-        match self.verb {
-            Verb::Set(i) => class.set_patterns().get(i),
-            Verb::Unset(i) => class.unset_patterns().get(i),
-            Verb::UnsetAny(i) => class.unset_any_patterns().get(i),
-            Verb::Change(i) => class.change_patterns().get(i),
-            Verb::Default => None,
+        match self.effect {
+            Effect::Set(i) => class.set_patterns().get(i),
+            Effect::Unset(i) => class.unset_patterns().get(i),
+            Effect::UnsetAny(i) => class.unset_any_patterns().get(i),
+            Effect::Change(i) => class.change_patterns().get(i),
+            Effect::Default => None,
         }
     }
 }
@@ -49,34 +49,34 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
     let mut all = Vec::new();
     for class in classes.iter() {
         let patterns = class.set_patterns().iter().enumerate();
-        let set = patterns.map(|(i, p)| (Verb::Set(i), p));
+        let set = patterns.map(|(i, p)| (Effect::Set(i), p));
         let patterns = class.unset_patterns().iter().enumerate();
-        let unset = patterns.map(|(i, p)| (Verb::Unset(i), p));
+        let unset = patterns.map(|(i, p)| (Effect::Unset(i), p));
         let patterns = class.unset_any_patterns().iter().enumerate();
-        let any = patterns.map(|(i, p)| (Verb::UnsetAny(i), p));
+        let any = patterns.map(|(i, p)| (Effect::UnsetAny(i), p));
         let patterns = class.change_patterns().iter().enumerate();
-        let change = patterns.map(|(i, p)| (Verb::Change(i), p));
-        for (verb, pattern) in set.chain(change).chain(unset).chain(any) {
+        let change = patterns.map(|(i, p)| (Effect::Change(i), p));
+        for (effect, pattern) in set.chain(change).chain(unset).chain(any) {
             all.push(command(
                 class,
-                verb,
+                effect,
                 pattern.show(class.fields()),
-                converted((class, classes), verb, pattern),
+                converted((class, classes), effect, pattern),
             ));
         }
         if !class.is_interface() {
             let (text, pattern) = default_command(class);
-            all.push(command(class, Verb::Default, text, pattern));
+            all.push(command(class, Effect::Default, text, pattern));
         }
     }
     all
 }
 
-fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (CommandDef, Pattern) {
+fn command(class: &Class, effect: Effect, text: String, pattern: Pattern) -> (CommandDef, Pattern) {
     let sample = ObjectKey::sample(class, "pg0");
-    let example = match (verb, sample) {
-        (Verb::Set(_), _) | (_, None) => class.def().example.to_owned(),
-        (Verb::Unset(i), Some(key)) => {
+    let example = match (effect, sample) {
+        (Effect::Set(_), _) | (_, None) => class.def().example.to_owned(),
+        (Effect::Unset(i), Some(key)) => {
             let pattern = class.unset_patterns().get(i);
             let whole = Instance::sample(class, "pg0");
             let spelled = pattern.and_then(|p| {
@@ -85,25 +85,25 @@ fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (Comman
             });
             spelled.unwrap_or_else(|| key.unset_command())
         }
-        (Verb::UnsetAny(_), Some(key)) => key.unset_any_command(),
-        (Verb::Change(i), Some(key)) => {
+        (Effect::UnsetAny(_), Some(key)) => key.unset_any_command(),
+        (Effect::Change(i), Some(key)) => {
             let pattern = class.change_patterns().get(i);
             let given = pattern.map(|p| p.given());
             let change = Change::new(class, key.slots_with(given.into_iter().flatten()));
             change.map(|it| it.to_string()).unwrap_or_default()
         }
-        (Verb::Default, Some(key)) => key.default_command(),
+        (Effect::Default, Some(key)) => key.default_command(),
     };
-    let doc = match verb {
-        Verb::Set(_) => class.doc().to_owned(),
-        Verb::Unset(_) => format!("Remove: {}.", class.subject()),
-        Verb::UnsetAny(_) => {
+    let doc = match effect {
+        Effect::Set(_) => class.doc().to_owned(),
+        Effect::Unset(_) => format!("Remove: {}.", class.subject()),
+        Effect::UnsetAny(_) => {
             let all = volley_object::classes();
             let group = all.group_of(class).map(|c| c.noun());
             let nouns: Vec<String> = group.chain([class.noun()]).collect();
             format!("Remove what an interface has of: {}.", nouns.join(", "))
         }
-        Verb::Change(i) => {
+        Effect::Change(i) => {
             let pattern = class.change_patterns().get(i);
             let given = pattern.map(|p| p.given()).unwrap_or_default();
             let value =
@@ -115,11 +115,11 @@ fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (Comman
                 values.join(", ")
             )
         }
-        Verb::Default => format!("Give the defaults back to: {}.", class.subject()),
+        Effect::Default => format!("Give the defaults back to: {}.", class.subject()),
     };
     let id = Id::Object(ObjectCommand {
         class: interned(class.name()),
-        verb,
+        effect,
     });
     let definition = CommandDef {
         id,
@@ -163,17 +163,17 @@ fn word(text: &str, tail: &str) -> Pattern {
 
 pub(super) fn converted(
     of: (&Class, &Classes),
-    verb: Verb,
+    effect: Effect,
     pattern: &volley_object::pattern::Pattern,
 ) -> Pattern {
     use volley_object::pattern::Pattern as From;
-    let each = |all: &[From]| all.iter().map(|p| converted(of, verb, p)).collect();
+    let each = |all: &[From]| all.iter().map(|p| converted(of, effect, p)).collect();
     let (class, classes) = of;
     match pattern {
         From::Word(it) => word(&it.text, &it.tail),
         From::Field(0) if class.is_interface() => {
-            let takes = match verb {
-                Verb::Set(_) => Takes::Any,
+            let takes = match effect {
+                Effect::Set(_) => Takes::Any,
                 _ => Takes::Name(NameKind::Interface),
             };
             let field = &class.fields()[0];
@@ -198,7 +198,7 @@ pub(super) fn converted(
         }
         From::Seq(all) => Pattern::Seq(each(all)),
         From::OneOf(all) => Pattern::OneOf(each(all)),
-        From::Optional(inner) => Pattern::Optional(Box::new(converted(of, verb, inner))),
+        From::Optional(inner) => Pattern::Optional(Box::new(converted(of, effect, inner))),
         From::Many(all) => Pattern::Many(Box::new(Pattern::OneOf(each(all)))),
     }
 }

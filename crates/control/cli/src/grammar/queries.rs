@@ -1,7 +1,7 @@
 //! Commands of registered queries and verbs.
 
 use super::commands::{CommandDef, Id};
-use super::objects::{Verb, converted, interned};
+use super::objects::{Effect, converted, interned};
 use super::pattern::Pattern;
 use volley_object::{Class, Classes, VerbClass};
 
@@ -68,7 +68,10 @@ fn of_class(
             text: interned(class.doc()),
             example: interned(class.def().example),
         };
-        (definition, converted((class, all), Verb::Set(at), pattern))
+        (
+            definition,
+            converted((class, all), Effect::Set(at), pattern),
+        )
     };
     patterns.map(command).collect()
 }

@@ -13,13 +13,13 @@ use volley_config::Config;
 use volley_control::{Core, Executor, Probe, TransactionError};
 use volley_dpdk::model::DpdkInterface;
 use volley_graph::{Clock, Worker};
-use volley_model::{
-    Applied, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, ModelError, Request,
-};
+use volley_model::{Applied, EngineSettings, InterfaceSpec, IsaChoice, ModelError, Request};
 use volley_object::{Instance, Object};
 use volley_pcap::PcapTraceOn;
 use volley_pcap::model::PcapInterface;
+use volley_pg::model::PgInterface;
 use volley_pg::{PgCapture, StreamSpec};
+use volley_vlan::model::SubInterface;
 
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,13 +139,15 @@ impl Executor for Dry {
 fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
     let here = scope == Scope::Here;
     match request {
-        Request::InterfaceCreate(spec) => Some(Request::InterfaceCreate(InterfaceSpec {
-            kind: match &spec.kind {
-                InterfaceKind::SubInterface(_) => spec.kind.clone(),
-                _ => InterfaceKind::Pg,
-            },
-            ..spec.clone()
-        })),
+        Request::InterfaceCreate(spec) => {
+            let name = spec.name.clone();
+            let kind = match spec.kind_as::<SubInterface>() {
+                Some(_) => spec.kind.clone(),
+                None => PgInterface { name }.instance().ok()?,
+            };
+            let spec = spec.clone();
+            Some(Request::InterfaceCreate(InterfaceSpec { kind, ..spec }))
+        }
         Request::Set(object) if object.class().def().machine => None,
         Request::Unset(key) if key.class().def().machine => None,
         Request::Do(it) if it.verb().class().def().machine => None,

@@ -17,6 +17,7 @@ macro_rules! features {
             volley_ip::classes()?;
             volley_mcast::classes()?;
             volley_rights::classes()?;
+            volley_vlan::classes()?;
             volley_memif::classes()?;
             volley_pcap::classes()?;
             volley_tap::classes()?;

@@ -3,12 +3,14 @@
 use crate::stack::Stack;
 use volley_iface::Interface;
 use volley_lcp::LcpTap;
+use volley_model::reply::SubInterfaceRow;
 use volley_model::{
-    AdminState, Applied, InterfaceKind, InterfaceSpec, Mac, ModelError, ObjectKind, Query, Reply,
-    Request, RouteSource, SubInterfaceSpec,
+    AdminState, Applied, InterfaceSpec, Mac, ModelError, ObjectKind, Query, Reply, Request,
+    RouteSource,
 };
 use volley_object::{FieldError, Object};
 use volley_tap::model::TapInterface;
+use volley_vlan::model::SubInterface;
 
 /// The object was checked already.
 fn invalid(error: FieldError) -> ModelError {
@@ -93,14 +95,13 @@ impl Stack {
         let Some(sub) = row.and_then(|row| row.sub_interface) else {
             return Err(refuse("it is no sub-interface: leave `vlan` out".into()));
         };
+        let sub = SubInterface::from(SubInterfaceRow {
+            parent: trunk,
+            ..sub
+        });
         Ok(InterfaceSpec {
-            name: pair.tap(),
-            kind: InterfaceKind::SubInterface(SubInterfaceSpec {
-                parent: trunk,
-                ..sub
-            }),
-            mac: None,
             mtu: Some(mtu),
+            ..InterfaceSpec::of(&sub).map_err(invalid)?
         })
     }
 

@@ -14,10 +14,10 @@ use volley_fib::{Address, IpTable, StaticNeighbor};
 use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
 use volley_model::{
-    AdminState, Applied, Family, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget, Request,
-    Route,
+    AdminState, Applied, Family, InterfaceSpec, Mac, Path, PathTarget, Request, Route,
 };
 use volley_object::Object;
+use volley_pg::model::PgInterface;
 
 const CLIENTS: usize = 200;
 
@@ -96,12 +96,10 @@ impl Dice {
     fn request(&mut self) -> Request {
         let mac = "02:00:00:00:00:07".parse().unwrap();
         match self.below(16) {
-            0 | 1 => Request::InterfaceCreate(InterfaceSpec {
-                name: self.interface(),
-                kind: InterfaceKind::Pg,
-                mac: None,
-                mtu: None,
-            }),
+            0 | 1 => {
+                let name = self.interface();
+                Request::InterfaceCreate(InterfaceSpec::of(&PgInterface { name }).unwrap())
+            }
             2 => Request::InterfaceDelete {
                 name: self.interface(),
             },

@@ -134,7 +134,7 @@ fn errors_of_a_file_are_told_all_at_once_and_change_nothing() {
                 "{what}: {errors}"
             );
         };
-        part(3, "must be one of pg, sub-interface, af_xdp");
+        part(3, "must be one of af_xdp, dpdk, host-interface");
         part(4, "must be a number from 68 to 65535");
         part(7, "10.0.0.0/8");
         part(8, "did you mean 'action'?");

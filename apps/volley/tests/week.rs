@@ -79,7 +79,7 @@ fn kinds(daemon: &Daemon) -> Vec<String> {
     let document = http.get("/v1/openapi.json");
     let mut names = Vec::new();
     variants(
-        &document["components"]["schemas"]["InterfaceKind"],
+        &document["components"]["schemas"]["InterfaceSpec"]["properties"]["kind"],
         &mut names,
     );
     names

@@ -13,9 +13,10 @@ use volley_graph::{Clock, Worker};
 use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
-    AdminState, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, Mac, Request,
+    AdminState, EngineSettings, InterfaceSpec, IsaChoice, Mac, ModelError, Request,
 };
 use volley_object::Object;
+use volley_pg::model::PgInterface;
 use volley_pg::{Edit, EditKind, Preload, Sizes, StreamSpec, Value};
 use volley_reference::{Hop, Reference, Table};
 
@@ -149,11 +150,15 @@ impl Bench {
     fn interfaces(&mut self) -> Result<(), BenchError> {
         for name in [RX_L2, RX_IP4, RX_IP6, TX] {
             let mac = Some(Mac(if name == TX { TX_MAC } else { RX_MAC }));
-            let spec = InterfaceSpec {
+            let pg = PgInterface {
                 name: name.to_owned(),
-                kind: InterfaceKind::Pg,
+            };
+            let spec = InterfaceSpec::of(&pg);
+            let spec = spec.map_err(|e| ModelError::invalid(name, e))?;
+            let spec = InterfaceSpec {
                 mac,
                 mtu: Some(MTU),
+                ..spec
             };
             self.apply(Request::InterfaceCreate(spec))?;
             self.apply(Request::InterfaceState {

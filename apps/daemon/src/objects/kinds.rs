@@ -4,7 +4,7 @@ use super::keyed::{all, error};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use volley_control::Core;
-use volley_model::{InterfaceKind, InterfaceSpec, Mac, Request};
+use volley_model::{InterfaceSpec, Mac, Request};
 use volley_object::{Class, Instance, Strength, classes, instances};
 
 fn kinds() -> Vec<Class> {
@@ -35,10 +35,9 @@ fn each(check: impl Fn(&Request)) {
 /// Interfaces at random whose names are known before they are created.
 fn each_named(check: impl Fn(&Request, &InterfaceSpec, &Instance)) {
     each(|request| match request {
-        Request::InterfaceCreate(spec) if !spec.name.is_empty() => match &spec.kind {
-            InterfaceKind::Object(kind) => check(request, spec, kind),
-            other => panic!("{other:?}"),
-        },
+        Request::InterfaceCreate(spec) if !spec.name.is_empty() => {
+            check(request, spec, &spec.kind);
+        }
         _ => {}
     });
 }
@@ -46,10 +45,7 @@ fn each_named(check: impl Fn(&Request, &InterfaceSpec, &Instance)) {
 fn kept(request: &Request) -> Request {
     match request {
         Request::InterfaceCreate(spec) => {
-            let InterfaceKind::Object(kind) = &spec.kind else {
-                panic!("{request}")
-            };
-            let kind = InterfaceKind::Object(kind.kept());
+            let kind = spec.kind.kept();
             Request::InterfaceCreate(InterfaceSpec {
                 kind,
                 ..spec.clone()
@@ -150,6 +146,38 @@ fn an_interface_gets_another_name_and_goes() {
 
 /// Lines, and how their requests are spelled; empty = in the same way.
 const SPELLINGS: &[(&str, &str)] = &[
+    ("create packet-generator interface pg0", ""),
+    (
+        "create packet-generator interface pg0 mtu 1400 mac 02:fe:00:00:00:01",
+        "create packet-generator interface pg0 mac 02:fe:00:00:00:01 mtu 1400",
+    ),
+    (
+        "delete packet-generator interface pg0",
+        "delete interface pg0",
+    ),
+    (
+        "create sub-interfaces pg0 100 dot1q 100 exact-match",
+        "create sub-interfaces pg0 100 dot1q 100",
+    ),
+    (
+        "create sub-interface pg0 100",
+        "create sub-interfaces pg0 100 dot1q 100",
+    ),
+    (
+        "create sub-interfaces pg0 4294967295 dot1q 4094 inner-dot1q 1 exact-match",
+        "create sub-interfaces pg0 4294967295 dot1q 4094 inner-dot1q 1",
+    ),
+    (
+        "create sub-interfaces host-eth0.5 1 exact-match mtu 1400 dot1ad 1",
+        "create sub-interfaces host-eth0.5 1 dot1ad 1 mtu 1400",
+    ),
+    ("create sub-interfaces pg0 7 dot1ad 200 inner-dot1q 7", ""),
+    (
+        "create sub-interfaces pg0 7 dot1q 200 mtu 1400 exact-match inner-dot1q 7",
+        "create sub-interfaces pg0 7 dot1q 200 inner-dot1q 7 mtu 1400",
+    ),
+    ("delete sub-interface pg0.7", "delete interface pg0.7"),
+    ("delete subif pg0.7", "delete interface pg0.7"),
     (
         "create pcap interface p0 rx a.pcap tx \"b c\" loop 3 pace recorded mac 02:fe:00:00:00:01 mtu 1500",
         "",
@@ -248,6 +276,18 @@ fn the_old_spellings_read_as_before() {
 /// Requests of earlier versions, and their commands.
 const JSON: &[(&str, &str)] = &[
     (
+        r#"{"name":"pg0","kind":"pg","mac":"02:fe:00:00:00:01","mtu":null}"#,
+        "create packet-generator interface pg0 mac 02:fe:00:00:00:01",
+    ),
+    (
+        r#"{"name":"pg0.7","kind":{"sub-interface":{"parent":"pg0","id":7,"tag":"dot1ad","vlan":200,"inner":7}}}"#,
+        "create sub-interfaces pg0 7 dot1ad 200 inner-dot1q 7",
+    ),
+    (
+        r#"{"name":"pg0.7","kind":{"sub-interface":{"parent":"pg0","id":7,"tag":"dot1q","vlan":300,"inner":null}}}"#,
+        "create sub-interfaces pg0 7 dot1q 300",
+    ),
+    (
         r#"{"name":"p1","kind":{"pcap":{"rx":"/a","tx":null,"repeat":{"times":3},"pace":"recorded"}}}"#,
         "create pcap interface p1 rx /a loop 3 pace recorded",
     ),
@@ -312,6 +352,30 @@ fn requests_of_earlier_versions_are_read() {
 
 /// Lines, and what is wrong with them.
 const WRONG_LINES: &[(&str, &str)] = &[
+    (
+        "create sub-interfaces pg0 5000",
+        "column 27: id must be a VLAN, 1 to 4094, where there is no tag",
+    ),
+    (
+        "create sub-interfaces pg0 1 inner-dot1q 7",
+        "column 29: 'inner-dot1q' is not understood here",
+    ),
+    (
+        "create sub-interfaces pg0 1 dot1q 7 dot1ad 8",
+        "column 37: 'dot1ad' is not understood here",
+    ),
+    (
+        "create sub-interfaces pg0 0",
+        "column 27: id must be a VLAN, 1 to 4094, where there is no tag",
+    ),
+    (
+        "create sub-interfaces pg0 1 dot1q 4095",
+        "column 35: dot1q must be a number from 1 to 4094, not '4095'",
+    ),
+    (
+        "create sub-interfaces pg0 1 mac 02:fe:00:00:00:01",
+        "'mac' is not understood here",
+    ),
     (
         "create pcap interface p",
         "rx must be given, or tx, or both",
@@ -413,6 +477,30 @@ const WRONG_LINES: &[(&str, &str)] = &[
 
 /// Keys behind name, on line 3 and further, and what is wrong with them.
 const WRONG_FILES: &[(&str, &str)] = &[
+    (
+        "kind = \"sub-interface\"\nparent = \"a\"",
+        "volley.toml:2:8: interface.name: must be the parent's name, a dot and a number, such as a.100",
+    ),
+    (
+        "kind = \"sub-interface\"",
+        "volley.toml:1:1: interface: the key 'parent' is missing",
+    ),
+    (
+        "kind = \"sub-interface\"\nparent = \"x\"",
+        "volley.toml:4:10: interface.parent: there is no interface x in this file",
+    ),
+    (
+        "kind = \"sub-interface\"\nparent = \"a\"\ndot1q = 1\ndot1ad = 2",
+        "volley.toml:2:8: interface.name: must be the parent's name, a dot and a number",
+    ),
+    (
+        "kind = \"pg\"\ndot1q = 1",
+        "volley.toml:4:9: interface.dot1q: is for kind sub-interface only",
+    ),
+    (
+        "kind = \"sub-interface\"\nparent = \"a\"\ndot1q = 4095",
+        "volley.toml:5:9: interface.dot1q: must be a number from 1 to 4094",
+    ),
     (
         "kind = \"pcap\"",
         "volley.toml:1:1: interface: rx must be given, or tx, or both",
@@ -519,4 +607,92 @@ fn what_is_wrong_is_refused_at_its_place() {
         .filter(|(_, why, found)| !found.contains(**why))
         .collect();
     assert!(others.is_empty(), "{others:#?}");
+}
+
+/// Names and keys of sub-interfaces of pg0, and what is wrong with them.
+const WRONG_SUBS: &[(&str, &str, &str)] = &[
+    (
+        "pg0.5000",
+        "",
+        "volley.toml:5:8: interface.name: must be a VLAN, 1 to 4094, where there is no tag",
+    ),
+    (
+        "pg1.1",
+        "",
+        "volley.toml:5:8: interface.name: must be the parent's name, a dot and a number, such as pg0.100",
+    ),
+    (
+        "pg0.01",
+        "",
+        "volley.toml:5:8: interface.name: must be the parent's name, a dot and a number, such as pg0.100",
+    ),
+    (
+        "pg0.1",
+        "dot1q = 1\ndot1ad = 2",
+        "volley.toml:9:10: interface.dot1ad: must not be beside dot1q: there is one outer tag",
+    ),
+    (
+        "pg0.1",
+        "mac = \"02:fe:00:00:00:01\"",
+        "mac of pg0.1 is not valid: an interface of kind sub interface takes no mac",
+    ),
+];
+
+/// A file with pg0 and a sub-interface of pg0.
+fn sub_file(name: &str, keys: &str) -> String {
+    format!(
+        "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n[[interface]]\nname = \"{name}\"\nkind = \"sub-interface\"\nparent = \"pg0\"\n{keys}\n"
+    )
+}
+
+#[test]
+fn a_sub_interface_has_the_tags_that_its_file_says() {
+    crate::objects::register().unwrap();
+    let created = |text: &str| {
+        let requests = volley_config::parse(text).unwrap().requests;
+        let lines = requests.iter().map(Request::to_string);
+        let line: Vec<String> = lines.filter(|l| l.starts_with("create sub")).collect();
+        (line.join(", "), volley_config::write(&requests))
+    };
+    for (name, keys, want) in [
+        ("pg0.100", "", "pg0 100 dot1q 100"),
+        (
+            "pg0.100",
+            "inner_dot1q = 7",
+            "pg0 100 dot1q 100 inner-dot1q 7",
+        ),
+        (
+            "pg0.7",
+            "dot1ad = 200\ninner_dot1q = 4094\nmtu = 1400",
+            "pg0 7 dot1ad 200 inner-dot1q 4094 mtu 1400",
+        ),
+    ] {
+        let want = format!("create sub-interfaces {want}");
+        let (line, written) = created(&sub_file(name, keys));
+        assert_eq!(line, want);
+        assert_eq!(created(&written).0, want, "{written}");
+    }
+    for (name, keys, want) in WRONG_SUBS {
+        let error = volley_config::parse(&sub_file(name, keys)).unwrap_err();
+        assert!(error.to_string().contains(want), "{name} {keys}: {error}");
+    }
+}
+
+#[test]
+fn an_interface_of_no_kind_is_refused_in_json() {
+    crate::objects::register().unwrap();
+    for (kind, want) in [
+        ("\"lamp\"", "there is no kind 'lamp' of interfaces"),
+        ("{\"lamp\":{}}", "there is no kind 'lamp' of interfaces"),
+        ("7", "must be an object with the field `class`"),
+        ("{\"class\":\"mtu\"}", "no kind of interfaces"),
+        (
+            "{\"class\":\"sub_interface\",\"parent\":\"pg0\",\"dot1q\":1,\"dot1ad\":2}",
+            "dot1ad must not be beside dot1q",
+        ),
+    ] {
+        let json = format!("{{\"name\":\"pg0.7\",\"kind\":{kind}}}");
+        let error = serde_json::from_str::<InterfaceSpec>(&json).unwrap_err();
+        assert!(error.to_string().contains(want), "{json}: {error}");
+    }
 }

@@ -50,7 +50,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ),
     ("ip route delete 10.0.0.0/8", "ip route del 10.0.0.0/8"),
     ("ip route load \"a b.xz\" next-hops 192.0.2.2 2 pg1 pg2", ""),
-    ("create packet-generator interface pg0", ""),
     ("delete interface pg0 # gone", "delete interface pg0"),
 ];
 

@@ -19,10 +19,6 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-fn mac() -> impl Strategy<Value = Mac> {
-    any::<[u8; 5]>().prop_map(|b| Mac([2, b[0], b[1], b[2], b[3], b[4]]))
-}
-
 fn addr4() -> impl Strategy<Value = std::net::IpAddr> {
     (1u32..0xdfff_ffff).prop_map(|n| std::net::IpAddr::V4(n.into()))
 }
@@ -110,38 +106,8 @@ fn interface_life() -> impl Strategy<Value = Request> {
     ]
 }
 
-fn sub_interface() -> impl Strategy<Value = Request> {
-    let tag = prop_oneof![Just(VlanTag::Dot1q), Just(VlanTag::Dot1ad)];
-    let inner = proptest::option::of(1u16..=4094);
-    let parts = ("[a-z][a-z0-9]{0,9}", any::<u32>(), tag, 1u16..=4094, inner);
-    parts.prop_map(|(parent, id, tag, vlan, inner)| {
-        let spec = SubInterfaceSpec {
-            parent,
-            id,
-            tag,
-            vlan,
-            inner,
-        };
-        Request::InterfaceCreate(InterfaceSpec {
-            name: spec.name(),
-            kind: InterfaceKind::SubInterface(spec),
-            mac: None,
-            mtu: Some(1400),
-        })
-    })
-}
-
 fn interface_request() -> impl Strategy<Value = Request> {
     prop_oneof![
-        (name(), proptest::option::of(mac())).prop_map(|(name, mac)| {
-            Request::InterfaceCreate(InterfaceSpec {
-                name,
-                kind: InterfaceKind::Pg,
-                mac,
-                mtu: Some(1500),
-            })
-        }),
-        sub_interface(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {
             name,

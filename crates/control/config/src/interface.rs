@@ -53,19 +53,18 @@ pub(crate) fn add_keys(all: &mut Vec<(&'static str, String)>, classes: &Classes)
         kinds => format!("kinds {}: {text}", kinds.join(", ")),
     };
     let whole = |meanings: &[Meaning]| meanings.iter().map(one).collect::<Vec<_>>().join("; ");
-    for (key, meanings) in &found {
-        match all.iter_mut().find(|(name, _)| name == key) {
-            Some((_, text)) => *text += &format!("; {}", whole(meanings)),
-            None => all.push((key, whole(meanings))),
-        }
+    all.extend(found.iter().map(|(key, meanings)| (*key, whole(meanings))));
+    if let Some((_, text)) = all.iter_mut().find(|(key, _)| *key == "kind") {
+        let kinds = classes.interfaces().into_iter();
+        let kinds: Vec<&str> = kinds.map(|class| class.def().interface).collect();
+        *text = format!("kind of the interface: {}", kinds.join(", "));
     }
 }
 
 /// Reports keys that the kind does not take.
-pub(crate) fn refuse(section: &Section<'_>, kind: &str, classes: &Classes) {
-    let known = crate::kinds::KEYS.iter();
-    let mut foreign: Vec<(&'static str, Vec<&'static str>)> =
-        known.map(|(key, kinds)| (*key, kinds.to_vec())).collect();
+pub(crate) fn refuse(section: &Section<'_>, class: &Class, classes: &Classes) {
+    let kind = class.def().interface;
+    let mut foreign: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
     for class in classes.interfaces() {
         for (key, _) in keys(class) {
             match foreign.iter_mut().find(|(name, _)| *name == key) {
@@ -82,7 +81,7 @@ pub(crate) fn refuse(section: &Section<'_>, kind: &str, classes: &Classes) {
 }
 
 /// The interface of a class from its table; none after an error.
-pub(crate) fn read(class: &Class, section: &Section<'_>, name: &str) -> Option<Instance> {
+pub(crate) fn read(class: &Class, section: &Section<'_>, name: Option<&str>) -> Option<Instance> {
     let inner = match table_key(class) {
         None => Some(*section),
         Some(key) => match section.get(key) {
@@ -98,7 +97,7 @@ pub(crate) fn read(class: &Class, section: &Section<'_>, name: &str) -> Option<I
     for field in class.fields() {
         let found = found_of(field, &found);
         slots.push(match &found {
-            _ if field.key => Some(name.into()),
+            _ if field.key => Some(name.unwrap_or_default().into()),
             Some(found) => {
                 let value = value(field, found);
                 whole &= value.is_some();
@@ -113,8 +112,18 @@ pub(crate) fn read(class: &Class, section: &Section<'_>, name: &str) -> Option<I
             None => None,
         });
     }
+    // What is no key of the file follows from the name. An interface without a name is reported already.
     let wrong = |FieldError { field, why }: FieldError| {
-        let place = found(field).or_else(|| section.get("name").filter(|_| field == "name"));
+        let of_name = class
+            .field(field)
+            .is_some_and(|(_, it)| it.key || it.request);
+        if of_name && name.is_none() {
+            return;
+        }
+        let place = match of_name {
+            true => section.get("name"),
+            false => found(field),
+        };
         match place {
             Some(place) => place.error(why),
             None => section.error(format!("{field} {why}")),

@@ -10,14 +10,12 @@
 mod error;
 mod field;
 mod interface;
-mod kinds;
 mod log;
 mod object;
 mod object_write;
 mod read;
 mod route;
 mod schema;
-mod sub_interface;
 mod write;
 
 pub use error::{ConfigError, ConfigErrors};

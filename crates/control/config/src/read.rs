@@ -3,15 +3,15 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
-use crate::{Config, interface, kinds, log, object, route, sub_interface};
+use crate::{Config, interface, log, object, route};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, EngineSettings, Family, InterfaceKind, InterfaceSpec,
-    IsaChoice, ObjectKind, Request, Seccomp, limits,
+    AdminState, ApiSettings, Capabilities, EngineSettings, Family, InterfaceSpec, IsaChoice,
+    ObjectKind, Request, Seccomp, limits,
 };
-use volley_object::{Instance, Value};
+use volley_object::{Class, Instance, Value};
 
 /// Requests by the step they belong to. Later steps need earlier ones.
 #[derive(Default)]
@@ -257,13 +257,8 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
         return;
     };
-    let is_pg = kind == InterfaceKind::Pg;
-    let mut spec = InterfaceSpec {
-        name: name.clone(),
-        kind,
-        mac: None,
-        mtu: None,
-    };
+    let is_pg = kind.class().def().interface == "pg";
+    let mut spec = InterfaceSpec::of_object(kind);
     for setting in created_with {
         spec.create_with(&setting);
     }
@@ -300,19 +295,11 @@ pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
     Some(table)
 }
 
-fn kind(section: &Section<'_>, name: Option<&str>) -> Option<InterfaceKind> {
+fn kind(section: &Section<'_>, name: Option<&str>) -> Option<Instance> {
     let classes = volley_object::classes();
-    let of_classes = classes.interfaces().into_iter();
-    let of_classes = of_classes.map(|class| (class.def().interface, class.def().interface));
-    let all: Vec<_> = kinds::ALL.into_iter().chain(of_classes).collect();
-    let kind = section.required("kind")?.one_of(&all)?;
-    interface::refuse(section, kind, &classes);
-    if let Some(class) = classes.interface(kind) {
-        let kind = interface::read(class, section, name.unwrap_or("a"))?;
-        return Some(InterfaceKind::Object(kind));
-    }
-    match kind {
-        "sub-interface" => sub_interface::kind(section),
-        _ => Some(InterfaceKind::Pg),
-    }
+    let all = classes.interfaces().into_iter();
+    let all: Vec<(&str, &Class)> = all.map(|class| (class.def().interface, class)).collect();
+    let class = section.required("kind")?.one_of(&all)?;
+    interface::refuse(section, class, &classes);
+    interface::read(class, section, name)
 }

@@ -131,25 +131,9 @@ pub(crate) static INTERFACE: Table = many(
     "interface",
     &[
         k("name", "its name"),
-        k(
-            "kind",
-            "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user, dpdk or sub-interface",
-        ),
+        k("kind", "kind of the interface"),
         k("state", "up or down (up)"),
         k("capture", "kind pg: pcap file of what it transmits"),
-        k("parent", "kind sub-interface: whose frames it takes"),
-        k(
-            "dot1q",
-            "kind sub-interface: VLAN of the outer tag, type 0x8100 (the number behind the parent's name)",
-        ),
-        k(
-            "dot1ad",
-            "kind sub-interface: VLAN of the outer tag, type 0x88a8",
-        ),
-        k(
-            "inner_dot1q",
-            "kind sub-interface: VLAN of the second tag (there is none)",
-        ),
     ],
 );
 pub(crate) static ROUTE: Table = many(

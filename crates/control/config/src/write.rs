@@ -5,8 +5,8 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, Family, Fold, InterfaceKind, InterfaceSpec, NextHops, Path, PathTarget, Request,
-    Route, RouteFormat, RouteLoad, RouteSource, SubInterfaceSpec, VlanTag,
+    AdminState, Family, Fold, InterfaceSpec, NextHops, Path, PathTarget, Request, Route,
+    RouteFormat, RouteLoad, RouteSource,
 };
 use volley_object::Instance;
 
@@ -196,33 +196,15 @@ fn family_name(family: Family) -> &'static str {
 fn interface(spec: &InterfaceSpec) -> Keys {
     let mut keys = Keys::default();
     keys.text("name", &spec.name);
-    let kind = match &spec.kind {
-        InterfaceKind::Pg => "pg",
-        other => other.name(),
-    };
-    keys.text("kind", kind);
+    keys.text("kind", spec.kind.class().def().interface);
     for (class, value) in spec.settings() {
         let setting = Instance::of_value(class, &spec.name, value);
         if let Ok(Written::Interface(_, key, text)) = setting.as_ref().map(object_write::written) {
             keys.plain(key, text);
         }
     }
-    match &spec.kind {
-        InterfaceKind::Object(kind) => crate::interface::write(kind, &mut keys),
-        InterfaceKind::Pg => {}
-        InterfaceKind::SubInterface(spec) => sub_interface(spec, &mut keys),
-    }
+    crate::interface::write(&spec.kind, &mut keys);
     keys
-}
-
-fn sub_interface(spec: &SubInterfaceSpec, keys: &mut Keys) {
-    keys.text("parent", &spec.parent);
-    let tag = match spec.tag {
-        VlanTag::Dot1q => "dot1q",
-        VlanTag::Dot1ad => "dot1ad",
-    };
-    keys.plain(tag, spec.vlan);
-    keys.maybe_plain("inner_dot1q", spec.inner);
 }
 
 fn path(path: &Path, keys: &mut Keys) {

@@ -6,6 +6,7 @@ use volley_config::{parse, write};
 fn comes_back(text: &str) {
     // Before the file is read, for the tests of this program run at the same time and classes are of the whole process.
     volley_fib::classes().unwrap();
+    volley_pg::classes().unwrap();
     let first = parse(text).unwrap().requests;
     let written = write(&first);
     let again = parse(&written).unwrap_or_else(|e| panic!("{e}\n{written}"));

@@ -4,8 +4,8 @@ use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
-    AdminState, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix,
-    Request, Route, RouteBatch, RouteLoad, RouteSource,
+    AdminState, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix, Request, Route,
+    RouteBatch, RouteLoad, RouteSource,
 };
 use volley_object::{Instance, Reference};
 
@@ -107,17 +107,12 @@ impl Editor<'_> {
         let name = || spec.name.clone();
         if spec.name.is_empty() {
             let why = "give it a name: a number is only given to one made by itself";
-            return Err(ModelError::invalid(
-                format!("{} interface", spec.kind.name()),
-                why,
-            ));
+            let kind = spec.kind.class().def().interface;
+            return Err(ModelError::invalid(format!("{kind} interface"), why));
         }
         self.is_new(&Key::Interface(name()))?;
-        let mut kind = spec.kind.clone();
         // What is a part of the request is not of the configuration.
-        if let InterfaceKind::Object(kind) = &mut kind {
-            *kind = kind.kept();
-        }
+        let kind = spec.kind.kept();
         self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
         for (class, value) in spec.settings() {
             let setting = Instance::of_value(class, &spec.name, value);
@@ -167,11 +162,7 @@ impl Editor<'_> {
             .state
             .from(Key::Interface(first.clone()))
             .map_while(name);
-        let own = |kind: &InterfaceKind| match kind {
-            InterfaceKind::SubInterface(it) => it.parent == parent,
-            InterfaceKind::Object(kind) => kind.is_part_of("interface", parent),
-            _ => false,
-        };
+        let own = |kind: &Instance| kind.is_part_of("interface", parent);
         near.filter(|(_, kind)| own(kind))
             .map(|(name, _)| name)
             .collect()
@@ -180,14 +171,7 @@ impl Editor<'_> {
     /// Sub-interfaces are called after their parent, which therefore keeps its name as long as it has some.
     fn keeps_name(&self, name: &str) -> Done {
         let kind = self.state.get(&Key::Interface(name.to_owned()));
-        let is_sub = match kind {
-            Some(Value::Kind(kind)) => match kind.as_ref() {
-                InterfaceKind::SubInterface(_) => true,
-                InterfaceKind::Object(kind) => is_part(kind),
-                _ => false,
-            },
-            _ => false,
-        };
+        let is_sub = matches!(kind, Some(Value::Kind(kind)) if is_part(kind));
         let why = match (is_sub, self.subs(name).first()) {
             (true, _) => "a sub-interface is called after its parent and its number".to_owned(),
             (false, None) => return Ok(()),
@@ -400,12 +384,7 @@ fn is_part(kind: &Instance) -> bool {
 fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
     match value {
         Value::Object(it) => Value::Object(Arc::new(it.renamed("interface", from, to))),
-        Value::Kind(kind) => match kind.as_ref() {
-            InterfaceKind::Object(kind) if kind.name() == from => {
-                Value::Kind(Arc::new(InterfaceKind::Object(kind.named(to))))
-            }
-            _ => value.clone(),
-        },
+        Value::Kind(kind) if kind.name() == from => Value::Kind(Arc::new(kind.named(to))),
         Value::Paths(paths) => {
             let mut paths = paths.to_vec();
             renamed_paths(&mut paths, from, to);

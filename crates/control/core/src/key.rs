@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use volley_model::{
-    Family, InterfaceKind, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
-    RouteSource,
+    Family, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad, RouteSource,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -47,7 +46,7 @@ pub enum Value {
     /// It is there, and that is all.
     Present,
     /// What stands behind an interface.
-    Kind(Arc<InterfaceKind>),
+    Kind(Arc<Instance>),
     /// MAC address.
     Mac(Mac),
     /// Files in order.
@@ -178,13 +177,11 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             });
         }
         (Key::Interface(_), Value::Kind(kind)) => {
-            if let InterfaceKind::Object(kind) = kind.as_ref() {
-                kind.references(&mut |class, value, strength| {
-                    if strength == Strength::Needs {
-                        tell_reference(class, value, None, tell);
-                    }
-                });
-            }
+            kind.references(&mut |class, value, strength| {
+                if strength == Strength::Needs {
+                    tell_reference(class, value, None, tell);
+                }
+            });
         }
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {
@@ -228,16 +225,11 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match (key, value) {
         (Key::Interface(_), Value::Kind(kind)) => {
             // The name of a part begins with the owner's, so its key is larger.
-            if let InterfaceKind::SubInterface(sub) = kind.as_ref() {
-                tell(Key::Interface(sub.parent.clone()));
-            }
-            if let InterfaceKind::Object(kind) = kind.as_ref() {
-                kind.references(&mut |class, value, strength| {
-                    if strength == Strength::PartOf {
-                        tell_reference(class, value, None, tell);
-                    }
-                });
-            }
+            kind.references(&mut |class, value, strength| {
+                if strength == Strength::PartOf {
+                    tell_reference(class, value, None, tell);
+                }
+            });
         }
         _ => {}
     }

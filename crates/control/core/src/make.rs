@@ -2,20 +2,15 @@
 
 use crate::key::{Key, Value};
 use crate::plan::{kind, route};
-use volley_model::{AdminState, InterfaceKind, InterfaceSpec, Request};
-use volley_object::{Class, ObjectKey};
+use volley_model::{AdminState, InterfaceSpec, Request};
+use volley_object::{Class, Instance, ObjectKey};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
 
 /// An interface with the settings that it is created with.
-pub(crate) fn create_interface(name: &str, kind: &InterfaceKind, get: Get<'_, '_>) -> Request {
-    let mut spec = InterfaceSpec {
-        name: name.to_owned(),
-        kind: kind.clone(),
-        mac: None,
-        mtu: None,
-    };
+pub(crate) fn create_interface(name: &str, kind: &Instance, get: Get<'_, '_>) -> Request {
+    let mut spec = InterfaceSpec::of_object(kind.clone());
     let classes = volley_object::classes();
     let created_with = |class: &&Class| InterfaceSpec::is_created_with(class.name());
     for class in classes.iter().filter(created_with) {

@@ -6,7 +6,7 @@ use crate::make::{self, create_interface};
 use crate::state::{Changes, State, by_place, kept};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use volley_model::{InterfaceKind, ModelError, Path, Request, Route, RouteLoad, RouteSource};
+use volley_model::{ModelError, Path, Request, Route, RouteLoad, RouteSource};
 use volley_object::{Classes, Instance, ObjectKey};
 
 /// One request to the handlers, and those that take it back.
@@ -546,7 +546,7 @@ fn add_route(route: Route, all: &mut Vec<Request>) {
 }
 
 /// What an interface kind is called.
-pub(crate) fn kind(value: &Value) -> Option<&InterfaceKind> {
+pub(crate) fn kind(value: &Value) -> Option<&Instance> {
     match value {
         Value::Kind(kind) => Some(kind),
         _ => None,

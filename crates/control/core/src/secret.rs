@@ -1,7 +1,7 @@
 //! Commands as they are shown: without the secrets that they have in them.
 
 use std::borrow::Cow;
-use volley_model::{InterfaceKind, Request};
+use volley_model::Request;
 
 /// The word before a secret in a command.
 const BEFORE: &str = " secret ";
@@ -21,10 +21,8 @@ pub fn hidden(command: &str) -> Cow<'_, str> {
 /// Requests with `<hidden>` in place of secrets.
 pub fn without_secrets(mut requests: Vec<Request>) -> Vec<Request> {
     for request in &mut requests {
-        if let Request::InterfaceCreate(spec) = request
-            && let InterfaceKind::Object(kind) = &mut spec.kind
-        {
-            *kind = kind.hiding(HIDDEN);
+        if let Request::InterfaceCreate(spec) = request {
+            spec.kind = spec.kind.hiding(HIDDEN);
         }
     }
     requests

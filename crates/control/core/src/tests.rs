@@ -91,6 +91,31 @@ struct Loop {
     rx: String,
 }
 
+/// Interface.
+#[derive(Object)]
+#[object(class = "test_pg", interface = "test-pg")]
+#[object(set = "create packet-generator interface <name> {mac <+mac> | mtu <+mtu>}")]
+struct Pg {
+    /// Name.
+    #[object(key)]
+    name: String,
+}
+
+/// Interface that is a part of another one.
+#[derive(Object)]
+#[object(class = "test_sub", interface = "test-sub")]
+#[object(set = "create sub <parent> <name> inner <inner>")]
+struct Sub {
+    /// Name.
+    #[object(key)]
+    name: String,
+    /// Parent.
+    #[object(part_of = "interface")]
+    parent: String,
+    /// Second tag.
+    inner: u16,
+}
+
 /// `create pg NAME`, `delete NAME`, `up NAME`, `address NAME A/L`, `route PREFIX INTERFACE`, ...
 pub(crate) fn request(line: &str) -> Request {
     volley_iface::classes().unwrap();
@@ -99,12 +124,10 @@ pub(crate) fn request(line: &str) -> Request {
     let words: Vec<&str> = line.split(' ').collect();
     let own = |i: usize| words[i].to_owned();
     match words[0] {
-        "create" => Request::InterfaceCreate(InterfaceSpec {
-            name: own(words.len() - 1),
-            kind: InterfaceKind::Pg,
-            mac: None,
-            mtu: None,
-        }),
+        "create" => {
+            let name = own(words.len() - 1);
+            Request::InterfaceCreate(InterfaceSpec::of(&Pg { name }).unwrap())
+        }
         "delete" => Request::InterfaceDelete { name: own(1) },
         "rename" => Request::InterfaceRename {
             name: own(1),
@@ -465,20 +488,13 @@ fn a_failure_is_taken_back_in_slices() {
 
 #[test]
 fn a_parent_goes_with_its_sub_interfaces_and_keeps_its_name() {
-    let sub = |parent: &str, id| {
-        let spec = SubInterfaceSpec {
+    let sub = |parent: &str, id: u32| {
+        let sub = Sub {
+            name: format!("{parent}.{id}"),
             parent: parent.into(),
-            id,
-            tag: VlanTag::Dot1q,
-            vlan: 100,
-            inner: Some(id as u16),
+            inner: id as u16,
         };
-        Request::InterfaceCreate(InterfaceSpec {
-            name: spec.name(),
-            kind: InterfaceKind::SubInterface(spec),
-            mac: None,
-            mtu: None,
-        })
+        Request::InterfaceCreate(InterfaceSpec::of(&sub).unwrap())
     };
     let (told, mut core) = (Told::default(), crate::Core::default());
     // One whose name only looks like it belongs there.
@@ -585,7 +601,7 @@ fn a_new_interface_takes_what_leans_on_it_along() {
     .unwrap();
     let mut wanted = core.state().clone();
     let lamp = Lamp { name: "pg0".into() };
-    let kind = crate::Value::Kind(std::sync::Arc::new(InterfaceKind::of(&lamp).unwrap()));
+    let kind = crate::Value::Kind(std::sync::Arc::new(lamp.instance().unwrap()));
     wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
     said(&told);
     let transaction = core.begin_state(&wanted).unwrap();

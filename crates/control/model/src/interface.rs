@@ -1,11 +1,13 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
 use crate::addr::Mac;
-use crate::sub_interface::SubInterfaceSpec;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use volley_object::{FieldError, FieldType, Instance, Object, Value, interface_from_json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use volley_object::{
+    FieldError, FieldType, Instance, Object, Value, interface_from_json, interface_schema,
+    interface_to_json,
+};
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -14,7 +16,9 @@ pub struct InterfaceSpec {
     /// Its name, unique in the daemon.
     pub name: String,
     /// What stands behind it.
-    pub kind: InterfaceKind,
+    #[serde(serialize_with = "of_class")]
+    #[schemars(schema_with = "of_classes")]
+    pub kind: Instance,
     /// MAC address; none = a locally administered one is made from the engine's seed and the name.
     #[serde(default)]
     pub mac: Option<Mac>,
@@ -36,20 +40,12 @@ impl<'de> Deserialize<'de> for InterfaceSpec {
             mtu: Option<u32>,
         }
         let fields = Fields::deserialize(deserializer)?;
-        let kind = match interface_from_json(&fields.name, &fields.kind) {
-            Some(kind) => InterfaceKind::Object(kind.map_err(D::Error::custom)?),
-            None => serde_json::from_value(fields.kind).map_err(D::Error::custom)?,
-        };
-        let name = match &kind {
-            InterfaceKind::Object(kind) => kind.name().to_owned(),
-            _ => fields.name,
-        };
-        let (mac, mtu) = (fields.mac, fields.mtu);
+        let kind = interface_from_json(&fields.name, &fields.kind);
+        let kind = kind.map_err(D::Error::custom)?;
         Ok(InterfaceSpec {
-            name,
-            kind,
-            mac,
-            mtu,
+            mac: fields.mac,
+            mtu: fields.mtu,
+            ..InterfaceSpec::of_object(kind)
         })
     }
 }
@@ -71,7 +67,7 @@ impl InterfaceSpec {
     pub fn of_object(kind: Instance) -> InterfaceSpec {
         InterfaceSpec {
             name: kind.name().to_owned(),
-            kind: InterfaceKind::Object(kind),
+            kind,
             mac: None,
             mtu: None,
         }
@@ -79,10 +75,7 @@ impl InterfaceSpec {
 
     /// What the interface is, when it is of this kind.
     pub fn kind_as<T: Object>(&self) -> Option<T> {
-        match &self.kind {
-            InterfaceKind::Object(kind) => T::of(kind),
-            _ => None,
-        }
+        T::of(&self.kind)
     }
 
     /// Whether interfaces are created and deleted with the settings of a class.
@@ -107,49 +100,12 @@ impl InterfaceSpec {
     }
 }
 
-/// What stands behind an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InterfaceKind {
-    /// Packet generator: receives what streams make, transmits into a capture or nowhere.
-    Pg,
-    /// Frames of another interface that have certain VLAN tags.
-    SubInterface(SubInterfaceSpec),
-    /// An interface whose kind is a registered class.
-    #[serde(untagged, serialize_with = "of_class")]
-    Object(#[schemars(schema_with = "of_classes")] Instance),
+fn of_class<S: Serializer>(kind: &Instance, serializer: S) -> Result<S::Ok, S::Error> {
+    interface_to_json(kind).serialize(serializer)
 }
 
-fn of_class<S: serde::Serializer>(kind: &Instance, serializer: S) -> Result<S::Ok, S::Error> {
-    volley_object::interface_to_json(kind).serialize(serializer)
-}
-
-fn of_classes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    volley_object::interface_schema()
-}
-
-impl InterfaceKind {
-    /// A kind that is a registered class.
-    pub fn of<T: Object>(kind: &T) -> Result<InterfaceKind, FieldError> {
-        kind.instance().map(InterfaceKind::Object)
-    }
-
-    /// The same, of an interface of this name.
-    pub fn named(self, name: &str) -> InterfaceKind {
-        match self {
-            InterfaceKind::Object(kind) => InterfaceKind::Object(kind.named(name)),
-            other => other,
-        }
-    }
-
-    /// Name of the kind, such as `packet-generator` or `tap`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            InterfaceKind::Pg => "packet-generator",
-            InterfaceKind::SubInterface(_) => "sub-interface",
-            InterfaceKind::Object(kind) => kind.class().def().interface,
-        }
-    }
+fn of_classes(_: &mut SchemaGenerator) -> Schema {
+    interface_schema()
 }
 
 /// Administrative state.

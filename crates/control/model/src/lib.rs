@@ -35,7 +35,6 @@ mod route;
 mod route_batch;
 mod settings;
 mod spell;
-mod sub_interface;
 mod time;
 mod trace;
 mod validate;
@@ -50,7 +49,7 @@ pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
-pub use interface::{AdminState, InterfaceKind, InterfaceSpec, RxMode, Switch};
+pub use interface::{AdminState, InterfaceSpec, RxMode, Switch};
 pub use kernel::{check_host_name, check_namespace};
 pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
@@ -67,7 +66,6 @@ pub use rights::Role;
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 pub use route_batch::{RouteBatch, RouteSet};
 pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice, Seccomp, runtime_folder};
-pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use time::Timestamp;
 pub use trace::{CAPTURED_BYTES, Directions, FilterText, Monitor};
 pub use volley_object::quote;

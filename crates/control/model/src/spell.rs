@@ -1,7 +1,7 @@
 //! `Display` of requests: the command line that makes the same request again.
 
 use crate::Family;
-use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Switch};
+use crate::interface::{AdminState, InterfaceSpec, Switch};
 use crate::request::Request;
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 use std::fmt::{self, Display, Formatter};
@@ -117,18 +117,9 @@ impl Request {
 
 impl Display for InterfaceSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let name = &self.name;
-        match &self.kind {
-            InterfaceKind::Object(kind) => {
-                f.write_str(&kind.set_command())?;
-                let mut settings = self.settings().into_iter();
-                return settings.try_for_each(|(class, value)| write!(f, " {class} {value}"));
-            }
-            InterfaceKind::Pg => write!(f, "create packet-generator interface {name}")?,
-            InterfaceKind::SubInterface(spec) => write!(f, "create sub-interfaces {spec}")?,
-        }
-        opt(f, "mac", self.mac)?;
-        opt(f, "mtu", self.mtu)
+        f.write_str(&self.kind.set_command())?;
+        let mut settings = self.settings().into_iter();
+        settings.try_for_each(|(class, value)| write!(f, " {class} {value}"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::addr::{Family, Prefix};
 use crate::error::{ModelError, ObjectKind};
-use crate::interface::{InterfaceKind, InterfaceSpec};
+use crate::interface::InterfaceSpec;
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
@@ -13,7 +13,7 @@ use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use volley_object::{Class, Instance};
+use volley_object::Class;
 
 type Check = Result<(), ModelError>;
 
@@ -119,11 +119,8 @@ fn some_file(what: &str, path: &std::path::Path) -> Check {
 
 impl InterfaceSpec {
     fn validate(&self) -> Check {
-        // These kinds are numbered by their driver when they are not named.
-        let numbered = match &self.kind {
-            InterfaceKind::Object(kind) => !kind.class().fields()[0].required(),
-            _ => false,
-        };
+        // An interface of a kind whose name has a default is numbered by its driver when it is not named.
+        let numbered = !self.kind.class().fields()[0].required();
         if !(numbered && self.name.is_empty()) {
             interface(&self.name)?;
         }
@@ -133,18 +130,7 @@ impl InterfaceSpec {
         if let Some(mtu) = self.mtu {
             within("mtu", mtu, limits::MTU)?;
         }
-        match &self.kind {
-            InterfaceKind::Object(kind) => self.of_class(kind),
-            InterfaceKind::Pg => Ok(()),
-            InterfaceKind::SubInterface(sub) => sub.validate(&self.name, self.mac),
-        }
-    }
-}
-
-impl InterfaceSpec {
-    /// An interface whose kind is a class.
-    fn of_class(&self, kind: &Instance) -> Check {
-        let class = kind.class();
+        let (kind, class) = (&self.kind, self.kind.class());
         if kind.name() != self.name {
             let why = format!("its kind says that it is called {}", kind.name());
             return Err(ModelError::invalid(format!("interface {}", self.name), why));

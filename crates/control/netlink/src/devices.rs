@@ -4,9 +4,10 @@ use crate::links::{KernelState, Order, SyncPlan};
 use crate::message::{Device, Link};
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
-use volley_model::reply::{InterfaceRow, LcpRow};
-use volley_model::{Family, InterfaceKind, InterfaceSpec, Request, SubInterfaceSpec, VlanTag};
-use volley_object::{FieldType, Value};
+use std::fmt::{self, Display, Formatter};
+use volley_model::reply::{InterfaceRow, LcpRow, SubInterfaceRow, VlanTag};
+use volley_model::{Family, InterfaceSpec, Request};
+use volley_object::{FieldType, Instance, Value};
 
 /// The kernel's main table.
 const MAIN: u32 = 254;
@@ -31,15 +32,15 @@ struct Tagged<'a> {
 
 impl Tagged<'_> {
     /// Whether a sub-interface takes just these frames.
-    fn is(&self, sub: &SubInterfaceSpec) -> bool {
+    fn is(&self, sub: &SubInterfaceRow) -> bool {
         let tags = (self.tag, self.vlan, self.inner);
         sub.parent == self.parent.interface && (sub.tag, sub.vlan, sub.inner) == tags
     }
 
     /// A sub-interface of these tags: its number is the VLAN, or both VLANs, four digits for the second.
-    fn spec(&self) -> SubInterfaceSpec {
+    fn row(&self) -> SubInterfaceRow {
         let vlan = u32::from(self.vlan);
-        SubInterfaceSpec {
+        SubInterfaceRow {
             parent: self.parent.interface.clone(),
             id: self
                 .inner
@@ -48,6 +49,30 @@ impl Tagged<'_> {
             vlan: self.vlan,
             inner: self.inner,
         }
+    }
+}
+
+impl Display for Tagged<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let sub = self.row();
+        write!(
+            f,
+            "{} {} {} {}",
+            sub.parent,
+            sub.id,
+            word(self.tag),
+            self.vlan
+        )?;
+        let inner = self.inner.iter();
+        inner.map(|vlan| write!(f, " inner-dot1q {vlan}")).collect()
+    }
+}
+
+/// The type of a tag, as sub-interfaces call it.
+fn word(tag: VlanTag) -> &'static str {
+    match tag {
+        VlanTag::Dot1q => "dot1q",
+        VlanTag::Dot1ad => "dot1ad",
     }
 }
 
@@ -131,7 +156,7 @@ impl KernelState {
     }
 
     /// The device of the outer tag alone, which one of two tags stands on.
-    fn outer(&self, trunk: u32, sub: &SubInterfaceSpec) -> Option<u32> {
+    fn outer(&self, trunk: u32, sub: &SubInterfaceRow) -> Option<u32> {
         let device = Device::Vlan {
             parent: trunk,
             tag: sub.tag,
@@ -224,7 +249,7 @@ impl KernelState {
             };
             compared += 1;
             if !pairs.iter().any(|p| p.vlan && p.host == link.name) {
-                let kernel = tagged.spec().to_string();
+                let kernel = tagged.to_string();
                 found.push(["device".into(), link.name.clone(), kernel, String::new()]);
             }
         }
@@ -249,14 +274,9 @@ impl KernelState {
 fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceRow]) -> Vec<Request> {
     let same = |r: &&InterfaceRow| r.sub_interface.as_ref().is_some_and(|s| tagged.is(s));
     let there = rows.iter().find(same).map(|r| r.name.clone());
-    let spec = tagged.spec();
-    let interface = there.clone().unwrap_or_else(|| spec.name());
-    let new = Request::InterfaceCreate(InterfaceSpec {
-        name: spec.name(),
-        kind: InterfaceKind::SubInterface(spec),
-        mac: None,
-        mtu: None,
-    });
+    let sub = tagged.row();
+    let interface = there.clone().unwrap_or_else(|| sub.name());
+    let new = sub_interface(&sub);
     let mut fields = vec![
         ("interface", Value::text(interface)),
         ("host_if", Value::text(&link.name)),
@@ -265,8 +285,20 @@ fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceRow]) -> Vec<Request
     let namespace = tagged.parent.namespace.as_ref();
     fields.extend(namespace.map(|name| ("netns", Value::text(name))));
     let pair = Request::set_fields("lcp", &fields).ok();
-    let made = there.is_none().then_some(new);
+    let made = new.filter(|_| there.is_none());
     made.into_iter().chain(pair).collect()
+}
+
+/// The request that creates a sub-interface.
+fn sub_interface(sub: &SubInterfaceRow) -> Option<Request> {
+    let mut fields = vec![
+        ("name", Value::text(sub.name())),
+        ("parent", Value::text(&sub.parent)),
+        (word(sub.tag), sub.vlan.to_value()),
+    ];
+    fields.extend(sub.inner.map(|inner| ("inner_dot1q", inner.to_value())));
+    let kind = Instance::of_fields("sub_interface", &fields).ok()?;
+    Some(Request::InterfaceCreate(InterfaceSpec::of_object(kind)))
 }
 
 /// Both families of an interface look in a table, which is made when it is not there.

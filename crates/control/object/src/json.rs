@@ -259,44 +259,45 @@ pub fn interface_schema() -> Schema {
 }
 
 /// The interface of a name and of what [`interface_to_json`] makes, or of what earlier versions made: `{"lamp": {"bulbs":
-/// 3}}`, or `"lamp"`. None where it is of no class.
-pub fn interface_from_json(name: &str, json: &Json) -> Option<Result<Instance, String>> {
+/// 3}}`, or `"lamp"`.
+pub fn interface_from_json(name: &str, json: &Json) -> Result<Instance, String> {
     let all = classes();
-    let nothing = Map::new();
+    let before = |kind: &str| {
+        let found = all.iter().find(|c| c.is_interface() && had_name(c, kind));
+        found.cloned().ok_or_else(|| {
+            let shown: String = kind.chars().take(64).collect();
+            let known = all.interfaces();
+            let known: Vec<&str> = known.iter().map(|class| class.name()).collect();
+            let (shown, known) = (shown.escape_debug(), known.join(", "));
+            format!("there is no kind '{shown}' of interfaces; classes are: {known}")
+        })
+    };
     let (class, mut fields) = match json {
         Json::Object(map) if map.contains_key("class") => {
-            let class = of_map(&all, map);
-            let class = class.and_then(|class| match class.is_interface() {
-                true => Ok(class),
-                false => Err(format!("{} is no kind of interfaces", class.noun())),
-            });
-            match class {
-                Ok(class) => (class, map.clone()),
-                Err(why) => return Some(Err(why)),
+            let class = of_map(&all, map)?;
+            if !class.is_interface() {
+                return Err(format!("{} is no kind of interfaces", class.noun()));
             }
+            (class, map.clone())
         }
         Json::Object(map) if map.len() == 1 => {
-            let (kind, fields) = map.iter().next()?;
-            let class = all.iter().find(|c| c.is_interface() && had_name(c, kind))?;
-            let fields = fields.as_object().unwrap_or(&nothing);
-            (class.clone(), of_before(class, fields))
+            let (kind, fields) = map.iter().next().unzip();
+            let class = before(kind.map_or("", String::as_str))?;
+            let fields = fields.and_then(Json::as_object);
+            let fields = fields.map(|fields| of_before(&class, fields));
+            (class, fields.unwrap_or_default())
         }
-        Json::String(kind) => {
-            let class = all.iter().find(|c| c.is_interface() && had_name(c, kind))?;
-            (class.clone(), Map::new())
-        }
-        _ => return None,
+        Json::String(kind) => (before(kind)?, Map::new()),
+        _ => return Err("kind must be an object with the field `class`".to_owned()),
     };
-    let key = class.fields().first()?.name;
+    let key = class.fields().first().map_or("name", |field| field.name);
     if fields
         .insert(key.to_owned(), name.into())
         .is_some_and(|it| it != name)
     {
-        return Some(Err(format!(
-            "{key} must be {name}, as the interface is called"
-        )));
+        return Err(format!("{key} must be {name}, as the interface is called"));
     }
-    Some(class.from_json(&fields))
+    class.from_json(&fields)
 }
 
 /// The fields of an interface from those of earlier versions. Words of `formerly` behind the first: `old=new`; `old.word=new`

@@ -4,7 +4,8 @@ use std::time::Duration;
 use volley_af_packet::model::HostInterface;
 use volley_iface::Mtu;
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::{InterfaceKind, Request};
+use volley_model::Request;
+use volley_object::{Instance, Object};
 
 fn daemon() -> Daemon {
     Daemon::new(8192, None, |registry| {
@@ -13,11 +14,12 @@ fn daemon() -> Daemon {
     })
 }
 
-fn on(host: &str) -> InterfaceKind {
-    InterfaceKind::of(&HostInterface {
+fn on(host: &str) -> Instance {
+    HostInterface {
         host: host.into(),
         ..HostInterface::default()
-    })
+    }
+    .instance()
     .unwrap()
 }
 
@@ -185,13 +187,14 @@ fn several_queues_share_the_flows() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "");
         bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
-        let kind = InterfaceKind::of(&HostInterface {
+        let kind = HostInterface {
             host,
             queues: 4,
             ring: 128,
             offload: false,
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap();
         daemon.create(name, kind, None);
     }
@@ -212,11 +215,12 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     };
     let mut daemon = daemon();
     let mut refused = |host: &str, namespace: Option<&str>, part: &str| {
-        let kind = InterfaceKind::of(&HostInterface {
+        let kind = HostInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap();
         let spec = volley_model::InterfaceSpec {
             name: "x".into(),
@@ -251,14 +255,15 @@ fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
     let mut daemon = daemon();
     let space = format!("{}x", bed.name(0));
     let kind = |host: &str, namespace: Option<&str>| {
-        InterfaceKind::of(&HostInterface {
+        HostInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
             queues: 2,
             ring: 128,
             wait: true,
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap()
     };
     // In a namespace that is not there either, with an MTU that the interface does not have by itself.
@@ -323,11 +328,12 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "mtu 1500");
         bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
-        let kind = InterfaceKind::of(&HostInterface {
+        let kind = HostInterface {
             host: host.clone(),
             offload: false,
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap();
         daemon.create(name, kind, None);
         ends.push(host);

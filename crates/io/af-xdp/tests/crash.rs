@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use volley_af_packet::model::HostInterface;
 use volley_af_xdp::model::XdpInterface;
 use volley_linux::testbed::{Daemon, Testbed, must};
-use volley_model::InterfaceKind;
+use volley_object::Object;
 use volley_tap::model::TapInterface;
 
 /// Set for the process that is to be killed: names of a namespace and two kernel interfaces.
@@ -19,21 +19,24 @@ fn victim(arguments: &str) -> ! {
         volley_af_packet::register(registry)?;
         volley_af_xdp::register(registry)
     });
-    let tap = InterfaceKind::of(&TapInterface {
+    let tap = TapInterface {
         host: Some("t".into()),
         namespace: Some(names[0].into()),
         ..TapInterface::default()
-    })
+    }
+    .instance()
     .unwrap();
-    let packet = InterfaceKind::of(&HostInterface {
+    let packet = HostInterface {
         host: names[1].into(),
         ..HostInterface::default()
-    })
+    }
+    .instance()
     .unwrap();
-    let xdp = InterfaceKind::of(&XdpInterface {
+    let xdp = XdpInterface {
         host: names[2].into(),
         ..XdpInterface::default()
-    })
+    }
+    .instance()
     .unwrap();
     for (name, kind) in [("a", tap), ("b", packet), ("c", xdp)] {
         daemon.create(name, kind, None);

@@ -5,27 +5,30 @@ use std::time::Duration;
 use volley_af_packet::model::HostInterface;
 use volley_af_xdp::model::XdpInterface;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::InterfaceKind;
+use volley_object::{Instance, Object};
 use volley_tap::model::TapInterface;
 
-fn end(bed: &Testbed, at: usize, kind: &str) -> InterfaceKind {
+fn end(bed: &Testbed, at: usize, kind: &str) -> Instance {
     let host = || bed.veth(at, "e", "");
     match kind {
-        "tap" => InterfaceKind::of(&TapInterface {
+        "tap" => TapInterface {
             host: Some("e".into()),
             namespace: Some(bed.name(at).into()),
             ..TapInterface::default()
-        })
+        }
+        .instance()
         .unwrap(),
-        "packet" => InterfaceKind::of(&HostInterface {
+        "packet" => HostInterface {
             host: host(),
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap(),
-        _ => InterfaceKind::of(&XdpInterface {
+        _ => XdpInterface {
             host: host(),
             ..XdpInterface::default()
-        })
+        }
+        .instance()
         .unwrap(),
     }
 }

@@ -20,7 +20,7 @@ use volley_af_packet::model::HostInterface;
 use volley_af_xdp::model::{XdpInterface, XdpMode};
 use volley_cli::{Action, parse_line};
 use volley_linux::testbed::{Daemon, Testbed, must};
-use volley_model::InterfaceKind;
+use volley_object::{Instance, Object};
 use volley_tap::model::TapInterface;
 
 const ROUNDS: usize = 3;
@@ -66,28 +66,31 @@ fn received(bed: &Testbed, at: usize) -> u64 {
     line.split_whitespace().nth(2).unwrap().parse().unwrap()
 }
 
-fn kind(between: Between, host: &str, bed: &Testbed, at: usize) -> InterfaceKind {
+fn kind(between: Between, host: &str, bed: &Testbed, at: usize) -> Instance {
     let host = host.to_owned();
     let xdp = |mode| {
-        InterfaceKind::of(&XdpInterface {
+        XdpInterface {
             host: host.clone(),
             mode,
             queues: Some(1),
             ..XdpInterface::default()
-        })
+        }
+        .instance()
         .unwrap()
     };
     match between {
-        Between::AfPacket | Between::Bridge => InterfaceKind::of(&HostInterface {
+        Between::AfPacket | Between::Bridge => HostInterface {
             host,
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap(),
-        Between::Tap => InterfaceKind::of(&TapInterface {
+        Between::Tap => TapInterface {
             host: Some("e".into()),
             namespace: Some(bed.name(at).into()),
             ..TapInterface::default()
-        })
+        }
+        .instance()
         .unwrap(),
         Between::XdpNative => xdp(XdpMode::Native),
         Between::XdpGeneric => xdp(XdpMode::Generic),
@@ -162,12 +165,13 @@ fn packets(bed: &Testbed, size: usize) -> [f64; 2] {
     ask(&mut source, "set interface state pg0 up");
     source.create(
         "e",
-        InterfaceKind::of(&HostInterface {
+        HostInterface {
             host: "e".into(),
             namespace: Some(bed.name(0).into()),
             ring: 64,
             ..HostInterface::default()
-        })
+        }
+        .instance()
         .unwrap(),
         None,
     );

@@ -3,7 +3,8 @@
 use std::time::Duration;
 use volley_af_xdp::model::{XdpInterface, XdpMode};
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::{InterfaceKind, Request};
+use volley_model::Request;
+use volley_object::{Instance, Object};
 
 fn daemon() -> Daemon {
     Daemon::new(8192, None, |registry| {
@@ -12,11 +13,12 @@ fn daemon() -> Daemon {
     })
 }
 
-fn on(host: &str) -> InterfaceKind {
-    InterfaceKind::of(&XdpInterface {
+fn on(host: &str) -> Instance {
+    XdpInterface {
         host: host.into(),
         ..XdpInterface::default()
-    })
+    }
+    .instance()
     .unwrap()
 }
 
@@ -124,11 +126,12 @@ fn the_program_is_gone_when_the_interface_is() {
     let mut daemon = daemon();
     for mode in [XdpMode::Native, XdpMode::Generic] {
         let host = bed.veth(0, if mode == XdpMode::Native { "e1" } else { "e2" }, "");
-        let kind = InterfaceKind::of(&XdpInterface {
+        let kind = XdpInterface {
             host: host.clone(),
             mode,
             ..XdpInterface::default()
-        })
+        }
+        .instance()
         .unwrap();
         assert!(!program(&host));
         daemon.create("x", kind, None);
@@ -207,13 +210,14 @@ fn several_queues_share_the_flows() {
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "numrxqueues 2 numtxqueues 2");
         bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
-        let kind = InterfaceKind::of(&XdpInterface {
+        let kind = XdpInterface {
             host,
             queues: Some(2),
             ring: 128,
             mode: XdpMode::Generic,
             ..XdpInterface::default()
-        })
+        }
+        .instance()
         .unwrap();
         daemon.create(name, kind, None);
     }
@@ -234,11 +238,12 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     };
     let mut daemon = daemon();
     let mut refused = |host: &str, namespace: Option<&str>, part: &str| {
-        let kind = InterfaceKind::of(&XdpInterface {
+        let kind = XdpInterface {
             host: host.into(),
             namespace: namespace.map(str::to_owned),
             ..XdpInterface::default()
-        })
+        }
+        .instance()
         .unwrap();
         let spec = volley_model::InterfaceSpec {
             name: "x".into(),

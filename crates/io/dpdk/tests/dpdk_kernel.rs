@@ -6,7 +6,8 @@ mod support;
 use std::time::Duration;
 use support::*;
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::InterfaceKind;
+use volley_model::Instance;
+use volley_object::Object;
 use volley_tap::model::TapInterface;
 
 /// A bridge of the kernel, gone when dropped.
@@ -44,7 +45,7 @@ fn joined(bed: &Testbed, number: u32, offload: bool) -> (Daemon, Bridge) {
         host_addresses: vec!["10.0.0.2/24".parse().unwrap()],
         ..TapInterface::default()
     };
-    daemon.create("own", InterfaceKind::of(&tap).unwrap(), None);
+    daemon.create("own", tap.instance().unwrap(), None);
     daemon.patch("pmd", "own");
     daemon.until("link", |d| {
         d.link_fault("pmd").is_none() && d.link_fault("own").is_none()

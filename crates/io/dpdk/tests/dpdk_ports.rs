@@ -10,7 +10,8 @@ use volley_dpdk::model::{DpdkInterface, PciDevice};
 use volley_iface::{MacAddress, Mtu, Promiscuous, ReceiveMode};
 use volley_linux::testbed::Daemon;
 use volley_memif::model::{Memif, MemifRole};
-use volley_model::{InterfaceKind, Request, RxMode};
+use volley_model::{Request, RxMode};
+use volley_object::Object;
 
 /// A port that plays `frames`, and the name of the file that another port records into.
 fn player(folder: &Path, frames: &[Vec<u8>]) -> (String, String) {
@@ -139,11 +140,12 @@ fn joined(folder: &Path, role: MemifRole, theirs: &str, tag: &str) -> Daemon {
         "net_memif{tag},role={theirs},id=7,socket={},socket-abstract=no",
         socket.display()
     );
-    let ours = InterfaceKind::of(&Memif {
+    let ours = Memif {
         id: 7,
         role,
         ..Memif::default()
-    });
+    }
+    .instance();
     let ours = ours.unwrap();
     // Whoever listens comes first.
     if role == MemifRole::Master {

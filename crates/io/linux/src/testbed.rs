@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, GraphError, Settings, WorkerThreads};
 use volley_iface::{IfCounts, Registry};
-use volley_model::{AdminState, Applied, InterfaceKind, InterfaceSpec, ModelError, Request};
+use volley_model::{AdminState, Applied, InterfaceSpec, ModelError, Request};
+use volley_object::Instance;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -351,7 +352,7 @@ impl Daemon {
     }
 
     /// Make an interface and set it up.
-    pub fn create(&mut self, name: &str, kind: InterfaceKind, mtu: Option<u32>) {
+    pub fn create(&mut self, name: &str, kind: Instance, mtu: Option<u32>) {
         self.must(Request::InterfaceCreate(InterfaceSpec {
             name: name.into(),
             kind: kind.named(name),

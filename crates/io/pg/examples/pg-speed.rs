@@ -4,7 +4,8 @@
 use volley_graph::buf::Pool;
 use volley_graph::{Domain, Engine, GraphError, Settings};
 use volley_iface::Registry;
-use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Request};
+use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
+use volley_pg::model::PgInterface;
 use volley_pg::{Pg, Preload, Sizes, StreamSpec};
 
 const TEMPLATE: &str = "eth / ip4 src 10.0.0.1 dst 10.1.0.1 / udp / payload size 18";
@@ -44,12 +45,7 @@ fn measure(
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (mut registry, pg) = graph()?;
     let mut workers = registry.engine.borrow_mut().build()?;
-    let interface = InterfaceSpec {
-        name: "pg0".into(),
-        kind: InterfaceKind::Pg,
-        mac: None,
-        mtu: None,
-    };
+    let interface = InterfaceSpec::of(&PgInterface { name: "pg0".into() })?;
     ask(&mut registry, Request::InterfaceCreate(interface))?;
     let (name_up, state) = ("pg0".into(), AdminState::Up);
     ask(

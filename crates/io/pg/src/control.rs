@@ -2,6 +2,7 @@
 
 use crate::capture::PgCapture;
 use crate::compile::{Setting, check_preload, compile, describe};
+use crate::model::PgInterface;
 use crate::node::pg_input::PgInput;
 use crate::show::{PacketGeneratorReply, PgCaptureRow, StreamRow};
 use crate::spec::StreamSpec;
@@ -14,9 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
 use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, NewInterface, Registry};
-use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Request, key_value,
-};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Request, key_value};
 use volley_pcap::FileFormat;
 use volley_pcap::interface::{attach, without_hardware};
 use volley_pcap::node::capture_tx::Capturing;
@@ -439,7 +438,8 @@ impl Handler for PgHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let mut control = self.0.borrow_mut();
         let done = match request {
-            Request::InterfaceCreate(spec) if spec.kind == InterfaceKind::Pg => {
+            Request::InterfaceCreate(spec) => {
+                let _: PgInterface = spec.kind_as()?;
                 control.create(spec)
             }
             Request::InterfaceDelete { name } => return control.delete(name),

@@ -9,6 +9,7 @@ mod capture;
 mod compile;
 mod control;
 mod make;
+pub mod model;
 pub mod node;
 mod send;
 mod show;
@@ -17,8 +18,9 @@ mod stream;
 
 pub use capture::PgCapture;
 pub use control::{Pg, PgHandler};
+pub use model::classes;
 pub use node::pg_input::PgInput;
-pub use show::{PacketGeneratorReply, PgCaptureRow, ShowPacketGenerator, StreamRow, classes};
+pub use show::{PacketGeneratorReply, PgCaptureRow, ShowPacketGenerator, StreamRow};
 pub use spec::{
     ClassicPacket, Edit, EditKind, EditTarget, FieldPath, ImixPart, Sizes, StreamSpec, Template,
     Value,

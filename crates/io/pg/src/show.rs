@@ -1,10 +1,8 @@
 //! `show packet-generator`: the query, its reply, and its text.
 
-use crate::capture::PgCapture;
-use crate::spec::StreamSpec;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_object::{Class, DefinitionError, Object, Query, Verb};
+use volley_object::Query;
 use volley_pcap::ended_early;
 use volley_show::{or_dash, table};
 
@@ -17,13 +15,6 @@ use volley_show::{or_dash, table};
 )]
 #[query(reply = PacketGeneratorReply, text = text)]
 pub struct ShowPacketGenerator;
-
-/// Registers the class, the query and the verb of this crate.
-pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    ShowPacketGenerator::query()?;
-    PgCapture::verb()?;
-    Ok(vec![StreamSpec::class()?])
-}
 
 /// Streams.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{InterfaceKind, InterfaceSpec, Mac, Request};
+use volley_model::{InterfaceSpec, Mac, Request};
+use volley_object::Object;
 use volley_tap::model::{TapInterface, TapMode};
 
 fn daemon() -> Daemon {
@@ -29,7 +30,7 @@ fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let mut tap = spec(bed, at);
         change(&mut tap);
-        daemon.create(name, InterfaceKind::of(&tap).unwrap(), Some(mtu));
+        daemon.create(name, tap.instance().unwrap(), Some(mtu));
     }
     daemon.patch("a", "b");
     daemon.until("link", |d| {
@@ -129,7 +130,7 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
             !bed.ip(0, "-o link").contains(" e:"),
             "the kernel's end is gone at once"
         );
-        daemon.create("a", InterfaceKind::of(&spec(&bed, 0)).unwrap(), None);
+        daemon.create("a", spec(&bed, 0).instance().unwrap(), None);
         daemon.patch("a", "b");
         drop(flood);
     }

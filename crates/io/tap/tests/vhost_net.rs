@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use volley_iface::{IfCounts, Mtu, NewInterface, ReceiveMode};
 use volley_linux::Namespace;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{AdminState, InterfaceKind, InterfaceSpec, Mac, Query, Reply, Request, RxMode};
+use volley_model::{AdminState, InterfaceSpec, Mac, Query, Reply, Request, RxMode};
+use volley_object::Object;
 use volley_tap::model::{TapInterface, TapMode, TapVhost};
 use volley_tap::sys::{self, Header, Layer};
 use volley_vhost::kernel::{self, Ended, Kernel, Rings, Service};
@@ -62,7 +63,7 @@ fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon
         bed.exec(at, 20, "sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
         let mut tap = spec(bed, at, TapVhost::On);
         change(&mut tap);
-        daemon.create(name, InterfaceKind::of(&tap).unwrap(), Some(mtu));
+        daemon.create(name, tap.instance().unwrap(), Some(mtu));
         let (other, mac) = (2 - at, 2 - at);
         let neighbor = format!("neigh replace 10.0.0.{other} lladdr 02:00:00:00:00:0{mac} dev e");
         bed.ip(at, &neighbor);
@@ -242,7 +243,7 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
         std::thread::sleep(Duration::from_millis(200));
         daemon.must(Request::InterfaceDelete { name: "a".into() });
         assert!(!here(0), "the kernel's end is gone at once");
-        let tap = InterfaceKind::of(&spec(&bed, 0, TapVhost::On)).unwrap();
+        let tap = spec(&bed, 0, TapVhost::On).instance().unwrap();
         daemon.create("a", tap, None);
         daemon.patch("a", "b");
     }
@@ -355,7 +356,7 @@ fn victim(space: &str) -> ! {
             vhost: TapVhost::On,
             ..TapInterface::default()
         };
-        daemon.create(name, InterfaceKind::of(&tap).unwrap(), None);
+        daemon.create(name, tap.instance().unwrap(), None);
     }
     daemon.patch("a", "b");
     std::thread::sleep(2 * LONG);
@@ -546,7 +547,7 @@ fn tuns_are_as_they_were() {
         host_mac: None,
         ..spec(&bed, 0, TapVhost::Auto)
     };
-    daemon.create("a", InterfaceKind::of(&tap).unwrap(), None);
+    daemon.create("a", tap.instance().unwrap(), None);
     let said = details(&mut daemon, "a");
     assert!(
         said.contains("vhost-net does not serve it: it serves Ethernet taps only"),
@@ -568,9 +569,7 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
     let before = open();
     let error = daemon.ask(Request::InterfaceCreate(InterfaceSpec {
         name: "x".into(),
-        kind: InterfaceKind::of(&spec(&bed, 0, TapVhost::On))
-            .unwrap()
-            .named("x"),
+        kind: spec(&bed, 0, TapVhost::On).instance().unwrap().named("x"),
         mac: None,
         mtu: None,
     }));
@@ -580,11 +579,7 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
     assert!(!bed.ip(0, "-o link").contains(" e:"));
     assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
     assert_eq!(open(), before, "no file is left open");
-    daemon.create(
-        "x",
-        InterfaceKind::of(&spec(&bed, 0, TapVhost::Auto)).unwrap(),
-        None,
-    );
+    daemon.create("x", spec(&bed, 0, TapVhost::Auto).instance().unwrap(), None);
     daemon.stop();
 }
 

@@ -139,7 +139,7 @@ impl Ports {
             rx_node: if front { VIRTIO_NAME } else { VhostInput::NAME },
             port: Box::new(Side(self.me.clone(), number.clone())),
             rx_queues: placed.clone(),
-            ..NewInterface::new(&name, spec.kind.name())
+            ..NewInterface::new(&name, if front { "virtio-user" } else { "vhost-user" })
         };
         let size = self.host.engine.borrow().settings().vector_size;
         let table = self.host.interfaces.borrow().table().clone();

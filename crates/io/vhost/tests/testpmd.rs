@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use support::testpmd::{self, TestPmd, stat};
 use support::{Bench, back_end, frame, front_end, has, resources, spec};
-use volley_model::InterfaceKind;
+use volley_object::Instance;
 use volley_vhost::model::{SocketRole, VirtioUser};
 
 /// Send frames; testpmd sends each back. All come, once each, with the same bytes.
@@ -244,7 +244,7 @@ fn several_queues_with_testpmd() {
 }
 
 /// A peer that is killed twenty times under traffic comes back twenty times; another interface goes on; nothing leaks.
-fn killed(kind: InterfaceKind, vdev: String) {
+fn killed(kind: Instance, vdev: String) {
     let dir = tempfile::tempdir().unwrap();
     let mut bench = Bench::new();
     let other = dir.path().join("other");

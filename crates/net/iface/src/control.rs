@@ -7,11 +7,10 @@ use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
 use volley_model::reply::{
     ArcRow, Counter, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, InterfaceRow,
-    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
+    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow, SubInterfaceRow,
+    VlanTag,
 };
-use volley_model::{
-    AdminState, Applied, Handler, Mac, ModelError, Query, Reply, Request, SubInterfaceSpec, VlanTag,
-};
+use volley_model::{AdminState, Applied, Handler, Mac, ModelError, Query, Reply, Request};
 
 /// Carries out interface requests.
 #[derive(Clone)]
@@ -324,13 +323,13 @@ fn queues(all: &Interfaces, i: &Interface) -> Vec<QueueRow> {
 }
 
 /// Whose frames a sub-interface takes; none for any other interface.
-fn sub_interface(all: &Interfaces, i: &Interface) -> Option<SubInterfaceSpec> {
+fn sub_interface(all: &Interfaces, i: &Interface) -> Option<SubInterfaceRow> {
     let sub = i.sub?;
     let tag = match sub.tags.kind {
         TagKind::Dot1q => VlanTag::Dot1q,
         TagKind::Dot1ad => VlanTag::Dot1ad,
     };
-    Some(SubInterfaceSpec {
+    Some(SubInterfaceRow {
         parent: all.name(sub.parent.0),
         id: i.name.rsplit_once('.')?.1.parse().ok()?,
         tag,

@@ -1,5 +1,6 @@
 //! Requests of sub-interfaces: they come and go while packets flow.
 
+use crate::model::SubInterface;
 use crate::table::TagTable;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,9 +8,11 @@ use volley_graph::NodeId;
 use volley_iface::driver::{Port, PortRefusal, to_model_error};
 use volley_iface::{Change, Flag, IfIdx, Interfaces, NewInterface, Sub, TagKind, Tags};
 use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
-    RxMode, SubInterfaceSpec, Switch, VlanTag,
+    Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request, RxMode, Switch,
 };
+
+/// Name of the kind.
+const KIND: &str = "sub-interface";
 
 /// What stands behind a sub-interface: another one, to whom the driver's settings belong.
 struct SubPort {
@@ -47,15 +50,13 @@ pub(crate) struct VlanHandler {
 }
 
 /// The tags that a request names.
-fn tags(spec: &SubInterfaceSpec) -> Tags {
-    Tags {
-        kind: match spec.tag {
-            VlanTag::Dot1q => TagKind::Dot1q,
-            VlanTag::Dot1ad => TagKind::Dot1ad,
-        },
-        vlan: spec.vlan,
-        inner: spec.inner,
-    }
+fn tags(it: &SubInterface) -> Tags {
+    let (kind, vlan) = match (it.dot1ad, it.dot1q) {
+        (Some(vlan), _) => (TagKind::Dot1ad, vlan),
+        (None, vlan) => (TagKind::Dot1q, vlan.unwrap_or_default()),
+    };
+    let inner = it.inner_dot1q;
+    Tags { kind, vlan, inner }
 }
 
 impl VlanHandler {
@@ -100,7 +101,7 @@ impl VlanHandler {
         Ok(())
     }
 
-    fn create(&self, spec: &InterfaceSpec, it: &SubInterfaceSpec) -> Result<Applied, ModelError> {
+    fn create(&self, spec: &InterfaceSpec, it: &SubInterface) -> Result<Applied, ModelError> {
         let parent = self.index(&it.parent)?;
         self.check_parent(parent, &it.parent)?;
         let tags = tags(it);
@@ -123,7 +124,7 @@ impl VlanHandler {
             port: Box::new(SubPort {
                 parent: it.parent.clone(),
             }),
-            ..NewInterface::new(&spec.name, spec.kind.name())
+            ..NewInterface::new(&spec.name, KIND)
         };
         let made = self
             .interfaces
@@ -152,10 +153,7 @@ impl VlanHandler {
 impl Handler for VlanHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceCreate(spec) => match &spec.kind {
-                InterfaceKind::SubInterface(it) => Some(self.create(spec, it)),
-                _ => None,
-            },
+            Request::InterfaceCreate(spec) => Some(self.create(spec, &spec.kind_as()?)),
             Request::InterfaceDelete { name } => self.delete(name),
             _ => None,
         }

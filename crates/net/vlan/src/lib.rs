@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod control;
+pub mod model;
 pub mod node;
 pub mod table;
 
+pub use model::classes;
 pub use node::vlan_input::VlanInput;
 pub use node::vlan_output::VlanOutput;
 

@@ -9,12 +9,14 @@ use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_model::{
-    AdminState, Family, IfAddress, InterfaceKind, InterfaceSpec, Mac, Path, PathTarget, Prefix,
-    Request, Route, SubInterfaceSpec, Switch, VlanTag,
+    AdminState, Family, IfAddress, InterfaceSpec, Mac, Path, PathTarget, Prefix, Request, Route,
+    Switch,
 };
-use volley_object::{Object, Value};
+use volley_object::{Instance, Object, Value};
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
+use volley_pg::model::PgInterface;
 use volley_pg::{Sizes, StreamSpec};
+use volley_vlan::model::SubInterface;
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -25,24 +27,20 @@ fn name() -> impl Strategy<Value = String> {
 
 /// A sub-interface over few tags, so that they meet.
 fn sub_interface() -> impl Strategy<Value = Request> {
-    let tag = prop_oneof![Just(VlanTag::Dot1q), Just(VlanTag::Dot1ad)];
     let inner = proptest::option::of(1u16..3);
     let mtu = proptest::option::of(prop_oneof![Just(1400u32), Just(9000)]);
-    let parts = (0u8..4, 1u32..3, tag, 1u16..3, inner, mtu);
-    parts.prop_map(|(n, id, tag, vlan, inner, mtu)| {
-        let spec = SubInterfaceSpec {
+    let parts = (0u8..4, 1u32..3, any::<bool>(), 1u16..3, inner, mtu);
+    parts.prop_map(|(n, id, service, vlan, inner, mtu)| {
+        let sub = SubInterface {
+            name: format!("pg{n}.{id}"),
             parent: format!("pg{n}"),
-            id,
-            tag,
-            vlan,
-            inner,
+            id: None,
+            dot1q: (!service).then_some(vlan),
+            dot1ad: service.then_some(vlan),
+            inner_dot1q: inner,
         };
-        Request::InterfaceCreate(InterfaceSpec {
-            name: spec.name(),
-            kind: InterfaceKind::SubInterface(spec),
-            mac: None,
-            mtu,
-        })
+        let spec = InterfaceSpec::of(&sub).unwrap();
+        Request::InterfaceCreate(InterfaceSpec { mtu, ..spec })
     })
 }
 
@@ -60,17 +58,17 @@ fn next_hop() -> impl Strategy<Value = IpAddr> {
     (0u8..3, 1u8..6).prop_map(|(net, host)| Ipv4Addr::new(10, 0, net, host).into())
 }
 
-fn memif(id: u32) -> InterfaceKind {
+fn memif(id: u32) -> Instance {
     let memif = Memif {
         id,
         socket: 1,
         role: MemifRole::Slave,
         ..Memif::default()
     };
-    InterfaceKind::of(&memif).unwrap()
+    memif.instance().unwrap()
 }
 
-fn pcap(n: u8) -> InterfaceKind {
+fn pcap(n: u8) -> Instance {
     let name = format!("volley-prop-{}-{n}.pcap", std::process::id());
     let pcap = PcapInterface {
         name: "a".into(),
@@ -79,12 +77,12 @@ fn pcap(n: u8) -> InterfaceKind {
         r#loop: Repeat::Times(1),
         pace: Pace::Fast,
     };
-    InterfaceKind::of(&pcap).unwrap()
+    pcap.instance().unwrap()
 }
 
-fn kind() -> impl Strategy<Value = InterfaceKind> {
+fn kind() -> impl Strategy<Value = Instance> {
     prop_oneof![
-        6 => Just(InterfaceKind::Pg),
+        6 => Just(PgInterface { name: "a".into() }.instance().unwrap()),
         1 => (0u8..2).prop_map(pcap),
         1 => (0u32..3).prop_map(memif),
     ]

@@ -11,8 +11,9 @@ use std::cell::{Cell, RefCell};
 use volley_control::{Core, Executor, Probe, State, requests};
 use volley_graph::{Clock, Worker};
 use volley_iface::ArcFeature;
-use volley_model::{Applied, EngineSettings, InterfaceKind, InterfaceSpec, ModelError, Request};
+use volley_model::{Applied, EngineSettings, InterfaceSpec, ModelError, Request};
 use volley_object::Instance;
+use volley_pg::model::PgInterface;
 
 /// A stack whose worker takes up changes when asked to.
 struct Rig {
@@ -169,12 +170,8 @@ proptest! {
 }
 
 fn pg(name: &str) -> Request {
-    Request::InterfaceCreate(InterfaceSpec {
-        name: name.into(),
-        kind: InterfaceKind::Pg,
-        mac: None,
-        mtu: None,
-    })
+    let name = name.into();
+    Request::InterfaceCreate(InterfaceSpec::of(&PgInterface { name }).unwrap())
 }
 
 #[test]

@@ -183,11 +183,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigRollback
         | Id::ConfigHistory
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
-        Id::CreatePg => interface::create(args)?,
-        Id::CreateSubInterface => interface::create_sub(args)?,
-        Id::DeleteInterface | Id::DeleteSubInterface | Id::SetState | Id::SetName => {
-            interface::set(id, args)?
-        }
+        Id::DeleteInterface | Id::SetState | Id::SetName => interface::set(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         show => return show::query(show, args),

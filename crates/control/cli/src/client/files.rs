@@ -8,7 +8,7 @@ use crate::build::Action;
 use crate::grammar::{Piece, run};
 use crate::token::Form;
 use crate::{parse_line, pipe};
-use volley_model::{ConfigSource, InterfaceKind, Request, quote};
+use volley_model::{ConfigSource, Request, quote};
 use volley_object::{Kind, Shape};
 
 /// Largest file of commands, in bytes.
@@ -100,10 +100,7 @@ fn names_file(request: &Request, slot: &str) -> bool {
     let object = match request {
         Request::Set(object) => object,
         Request::Do(invocation) => invocation.parameters(),
-        Request::InterfaceCreate(spec) => match &spec.kind {
-            InterfaceKind::Object(object) => object,
-            _ => return false,
-        },
+        Request::InterfaceCreate(spec) => &spec.kind,
         _ => return false,
     };
     let field = object.class().field(slot);

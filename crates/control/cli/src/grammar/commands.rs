@@ -114,14 +114,7 @@ commands! {
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
 
 
-    CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",
-        "Create a packet-generator interface.", "create packet-generator interface pg0";
-    DeleteInterface: "delete [packet-generator] interface <interface>", "Delete an interface.", "delete interface pg0";
-    CreateSubInterface: "create (sub-interfaces | sub-interface) <interface> <n> {dot1q <n> | dot1ad <n> | inner-dot1q <n> | exact-match | mtu <mtu>}",
-        "Make an interface, called PARENT.N, of the frames with these VLAN tags and no others; without tags the number is the VLAN.",
-        "create sub-interfaces pg0 100 dot1ad 100 inner-dot1q 7 exact-match";
-    DeleteSubInterface: "delete (sub-interface | subif) <interface>", "Delete a sub-interface.", "delete sub-interface pg0.100";
-
+    DeleteInterface: "delete interface <interface>", "Delete an interface.", "delete interface pg0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
     SetLogLevel: "set log level (<level> | default) [module <module>]",

@@ -45,12 +45,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         "config show",
         &[("commit", "The commit of this number, instead of what runs.")],
     ),
-    ("create sub-interface", SUB_INTERFACE),
-    ("create sub-interfaces", SUB_INTERFACE),
-    (
-        "delete",
-        &[("packet-generator", "An interface of this kind.")],
-    ),
     (
         "exec",
         &[(
@@ -308,16 +302,6 @@ const SHOW_IP: &[(&str, &str)] = &[
     ("limit", "Show this many routes at most."),
     ("summary", "Numbers of routes by prefix length."),
     ("table", "Only this IP table."),
-];
-
-const SUB_INTERFACE: &[(&str, &str)] = &[
-    ("dot1ad", "VLAN of a service tag (IEEE 802.1ad)."),
-    ("dot1q", "VLAN of a customer tag (IEEE 802.1Q)."),
-    (
-        "exact-match",
-        "Frames with more tags are not taken, which is always so.",
-    ),
-    ("inner-dot1q", "VLAN of a second tag."),
 ];
 
 /// Where a keyword has its meaning.

@@ -2,7 +2,6 @@
 
 use crate::addr::{IfAddress, Mac};
 use crate::interface::{AdminState, RxMode};
-use crate::sub_interface::SubInterfaceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +59,7 @@ pub struct InterfaceRow {
     pub tables: InterfaceTables,
     /// Whose frames it takes, and by which tags; none = it is no sub-interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sub_interface: Option<SubInterfaceSpec>,
+    pub sub_interface: Option<SubInterfaceRow>,
     /// Received, bytes without frame check sequence.
     pub rx: Counter,
     /// Transmitted.
@@ -79,6 +78,41 @@ pub struct InterfaceRow {
     /// What it is for, in an operator's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+}
+
+/// Whose frames a sub-interface takes, and by which VLAN tags (IEEE 802.1Q).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubInterfaceRow {
+    /// The interface whose frames it takes.
+    pub parent: String,
+    /// Its number, the last part of its name.
+    pub id: u32,
+    /// What kind of tag the outer one is.
+    #[serde(default)]
+    pub tag: VlanTag,
+    /// The VLAN of the outer tag, 1 to 4094.
+    pub vlan: u16,
+    /// The VLAN of the second tag; none = there is no second one.
+    #[serde(default)]
+    pub inner: Option<u16>,
+}
+
+/// What kind of tag the outer one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VlanTag {
+    /// A customer's tag, type 0x8100.
+    #[default]
+    Dot1q,
+    /// A service provider's tag, type 0x88a8.
+    Dot1ad,
+}
+
+impl SubInterfaceRow {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.parent, self.id)
+    }
 }
 
 /// What passed an interface in a span of time; bytes without frame check sequence.

@@ -19,7 +19,8 @@ pub use fib::{
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
 pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRate, InterfaceRow, InterfaceTables,
-    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
+    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow, SubInterfaceRow,
+    VlanTag,
 };
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;

@@ -31,7 +31,7 @@ fn pair(interface: &str, host: &str, vlan: bool) -> LcpRow {
 fn sub(id: u32, vlan: u16, inner: Option<u16>) -> InterfaceRow {
     InterfaceRow {
         name: format!("wan0.{id}"),
-        sub_interface: Some(SubInterfaceSpec {
+        sub_interface: Some(SubInterfaceRow {
             parent: "wan0".into(),
             id,
             tag: VlanTag::Dot1q,
@@ -58,6 +58,7 @@ fn twins() -> KernelState {
 fn plan(twins: &mut KernelState, pairs: &[LcpRow], rows: &[InterfaceRow]) -> SyncPlan {
     volley_fib::classes().unwrap();
     volley_lcp::classes().unwrap();
+    volley_vlan::classes().unwrap();
     let mut todo = SyncPlan::default();
     let tables = [Family::V4, Family::V6]
         .map(|f| (f, 0))
@@ -83,7 +84,7 @@ fn a_device_that_the_kernel_makes_is_a_sub_interface_until_either_side_ends_it()
     twins.new_item(link(11, "lost", on(77, 5)));
     let todo = plan(&mut twins, std::slice::from_ref(&trunk), &[wan()]);
     let made = [
-        "create sub-interfaces wan0 100 dot1q 100 exact-match",
+        "create sub-interfaces wan0 100 dot1q 100",
         "lcp create wan0.100 host-if v100 vlan",
     ];
     assert_eq!(words(&todo), [made]);
@@ -147,11 +148,11 @@ fn a_device_on_a_device_has_two_tags() {
     let made = words(&plan(&mut twins, &[trunk], &[wan()]));
     let want = [
         [
-            "create sub-interfaces wan0 30 dot1ad 30 exact-match",
+            "create sub-interfaces wan0 30 dot1ad 30",
             "lcp create wan0.30 host-if s30 vlan",
         ],
         [
-            "create sub-interfaces wan0 300004 dot1ad 30 inner-dot1q 4 exact-match",
+            "create sub-interfaces wan0 300004 dot1ad 30 inner-dot1q 4",
             "lcp create wan0.300004 host-if s30.4 vlan",
         ],
     ];

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use volley_dpdk::model::{DpdkInterface, VirtualDevice};
 use volley_linux::testbed::Daemon;
 use volley_model::reply::HardwareReply;
-use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request};
+use volley_model::{AdminState, InterfaceSpec, ModelError, Query, Reply, Request};
+use volley_object::Object;
 
 /// Packets to hold rings, vectors and the store.
 const BUFFERS: usize = 16_384;
@@ -47,7 +48,7 @@ pub fn vdev(text: impl Into<String>) -> DpdkInterface {
 pub fn create(name: &str, spec: DpdkInterface) -> Request {
     Request::InterfaceCreate(InterfaceSpec {
         name: name.into(),
-        kind: InterfaceKind::of(&spec).unwrap().named(name),
+        kind: spec.instance().unwrap().named(name),
         mac: None,
         mtu: None,
     })
@@ -57,7 +58,7 @@ pub fn create(name: &str, spec: DpdkInterface) -> Request {
 pub fn create_mtu(name: &str, spec: DpdkInterface, mtu: u32) -> Request {
     Request::InterfaceCreate(InterfaceSpec {
         name: name.into(),
-        kind: InterfaceKind::of(&spec).unwrap().named(name),
+        kind: spec.instance().unwrap().named(name),
         mac: None,
         mtu: Some(mtu),
     })

@@ -6,6 +6,7 @@ use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{Interfaces, Registry};
 use volley_model::*;
+use volley_pg::model::PgInterface;
 use volley_pg::{PacketGeneratorReply, Pg, ShowPacketGenerator, StreamRow, StreamSpec};
 
 /// Packets as they came to the node behind the source: interface and bytes.
@@ -75,12 +76,7 @@ pub fn bench(vector_size: usize, buffers: usize) -> Bench {
         pool,
     };
     for name in ["pg0", "pg1", "pg2"] {
-        let spec = InterfaceSpec {
-            name: name.into(),
-            kind: InterfaceKind::Pg,
-            mac: None,
-            mtu: None,
-        };
+        let spec = InterfaceSpec::of(&PgInterface { name: name.into() }).unwrap();
         bench.ask(Request::InterfaceCreate(spec)).unwrap();
         bench.state(name, AdminState::Up);
     }

@@ -15,7 +15,8 @@ use volley_graph::{
     PacketTrace, Settings, Source, Vector, WakeConditions, Worker, nexts,
 };
 use volley_iface::{IfCounts, Registry};
-use volley_model::{AdminState, InterfaceKind, InterfaceSpec, ModelError, Request};
+use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
+use volley_object::{Instance, Object};
 use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
 use volley_vhost::show::{ShowVhostUser, VhostUserRow};
 
@@ -149,7 +150,7 @@ impl Bench {
         done
     }
 
-    pub fn create(&mut self, name: &str, kind: InterfaceKind) -> Result<(), ModelError> {
+    pub fn create(&mut self, name: &str, kind: Instance) -> Result<(), ModelError> {
         let spec = InterfaceSpec {
             name: name.into(),
             kind: kind.named(name),
@@ -287,7 +288,7 @@ pub fn spec(socket: &Path, role: SocketRole) -> VirtioUser {
 }
 
 /// The back end at a socket.
-pub fn back_end(it: VirtioUser) -> InterfaceKind {
+pub fn back_end(it: VirtioUser) -> Instance {
     let back = VhostUser {
         name: it.name,
         socket: it.socket,
@@ -296,12 +297,12 @@ pub fn back_end(it: VirtioUser) -> InterfaceKind {
         packed: it.packed,
         event_idx: it.event_idx,
     };
-    InterfaceKind::of(&back).unwrap()
+    back.instance().unwrap()
 }
 
 /// The front end at a socket.
-pub fn front_end(it: VirtioUser) -> InterfaceKind {
-    InterfaceKind::of(&it).unwrap()
+pub fn front_end(it: VirtioUser) -> Instance {
+    it.instance().unwrap()
 }
 
 /// A frame of `len` bytes that depends on `seed`, with an IPv4 header's look for the flow hash.

@@ -3,6 +3,10 @@
 use volley_model::*;
 use volley_object::{Instance, Object};
 
+mod kinds;
+
+use kinds::{Pg, Sub};
+
 /// Table.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "table", once)]
@@ -89,31 +93,6 @@ struct Loop {
     /// Interface.
     #[object(key, part_of = "interface")]
     rx: String,
-}
-
-/// Interface.
-#[derive(Object)]
-#[object(class = "test_pg", interface = "test-pg")]
-#[object(set = "create packet-generator interface <name> {mac <+mac> | mtu <+mtu>}")]
-struct Pg {
-    /// Name.
-    #[object(key)]
-    name: String,
-}
-
-/// Interface that is a part of another one.
-#[derive(Object)]
-#[object(class = "test_sub", interface = "test-sub")]
-#[object(set = "create sub <parent> <name> inner <inner>")]
-struct Sub {
-    /// Name.
-    #[object(key)]
-    name: String,
-    /// Parent.
-    #[object(part_of = "interface")]
-    parent: String,
-    /// Second tag.
-    inner: u16,
 }
 
 /// `create pg NAME`, `delete NAME`, `up NAME`, `address NAME A/L`, `route PREFIX INTERFACE`, ...

@@ -497,7 +497,10 @@ fn what_workers_do_is_shown() {
     });
     assert_eq!(daemon.json("show version")["vector_size"], 16);
     let refused = daemon.refused("set vector-size 0");
-    assert!(refused.contains("must be 1 to 1024"), "{refused}");
+    assert!(
+        refused.contains("must be a number from 1 to 1024"),
+        "{refused}"
+    );
     daemon.ok("set vector-size 256");
     let added = daemon.ok("workers add core 0");
     assert_eq!(added.trim_end(), "worker 2");

@@ -26,12 +26,14 @@ pub struct PgCapture {
 
 impl PgCapture {
     fn check(&self) -> Result<(), FieldError> {
-        match self.file.is_some() || self.off {
-            true => Ok(()),
-            false => Err(FieldError {
-                field: "file",
-                why: "must be given, or off".into(),
-            }),
+        let wrong = |field, why: &str| {
+            let why = why.to_owned();
+            Err(FieldError { field, why })
+        };
+        match (&self.file, self.count) {
+            (None, _) if !self.off => wrong("file", "must be given, or off"),
+            (None, Some(_)) => wrong("count", "needs a file"),
+            _ => Ok(()),
         }
     }
 }

@@ -33,4 +33,6 @@ pub use state::{Changes, State};
 pub use transaction::{Executor, Progress, Transaction, TransactionError};
 
 #[cfg(test)]
+mod last_tests;
+#[cfg(test)]
 pub(crate) mod tests;

@@ -174,15 +174,15 @@ fn table(id: u32) -> Table {
     Table { id, family }
 }
 
-fn all(lines: &[&str]) -> Vec<Request> {
+pub(crate) fn all(lines: &[&str]) -> Vec<Request> {
     lines.iter().map(|l| request(l)).collect()
 }
 
 /// Handlers that keep what they were told, and refuse one request on demand.
 #[derive(Default)]
-struct Told {
+pub(crate) struct Told {
     done: std::cell::RefCell<Vec<String>>,
-    refuses: std::cell::RefCell<Option<String>>,
+    pub(crate) refuses: std::cell::RefCell<Option<String>>,
 }
 
 impl crate::Probe for Told {
@@ -208,7 +208,7 @@ impl crate::Executor for Told {
     }
 }
 
-fn said(told: &Told) -> Vec<String> {
+pub(crate) fn said(told: &Told) -> Vec<String> {
     std::mem::take(&mut told.done.borrow_mut())
 }
 

@@ -138,8 +138,8 @@ fn told<T: serde::Serialize>(value: &T) -> Work {
     Ok((StatusCode::OK, json))
 }
 
-async fn changed(api: &dyn Api, request: Request) -> Work {
-    let change: Change = api.change(vec![request]).await?;
+async fn changed(api: &dyn Api, requests: Vec<Request>) -> Work {
+    let change: Change = api.change(requests).await?;
     told(&change)
 }
 
@@ -169,17 +169,23 @@ async fn work(
     // Before the body is read: a client that may not change the object learns nothing of it.
     api.allow(Request::Unset(key.clone()).role())?;
     if method == Method::DELETE {
-        return changed(&*api, Request::Unset(key)).await;
+        return changed(&*api, vec![Request::Unset(key)]).await;
     }
     let before = match method == Method::PATCH {
         true => Some(now(&*api, &key).await?.ok_or_else(|| absent(&key))?),
         false => None,
     };
     let object = merged(&key, before.as_ref(), body)?;
-    if class.def().once && now(&*api, &key).await? == Some(object.clone()) {
-        return told(&Change::default());
+    if !class.def().once {
+        return changed(&*api, vec![Request::Set(object)]).await;
     }
-    changed(&*api, Request::Set(object)).await
+    // A command that creates the object would be refused; both together are the difference.
+    let requests = match now(&*api, &key).await? {
+        Some(before) if before == object => return told(&Change::default()),
+        Some(_) => vec![Request::Unset(key), Request::Set(object)],
+        None => vec![Request::Set(object)],
+    };
+    changed(&*api, requests).await
 }
 
 /// Answers a request for a resource.

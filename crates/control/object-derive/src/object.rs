@@ -18,6 +18,7 @@ struct OfClass {
     unset_any: Vec<LitStr>,
     change: Vec<LitStr>,
     last: bool,
+    upgrade: Option<ExprPath>,
     one_of: Option<LitStr>,
     example: Option<LitStr>,
     check: Option<ExprPath>,
@@ -131,6 +132,7 @@ fn class_definition(
     let example = class.example.iter();
     let check = class.check.iter();
     let references = class.references.iter();
+    let upgrade = class.upgrade.iter();
     let machine = class.machine;
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
@@ -141,6 +143,7 @@ fn class_definition(
         class.unset_any = ::std::vec![#(#unset_any),*];
         class.change = ::std::vec![#(#change),*];
         class.last = #last;
+        #(class.upgrade = ::core::option::Option::Some(#upgrade);)*
         #(class.one_of = #one_of;)*
         #(class.example = #example;)*
         class.recreate = #recreate;
@@ -276,20 +279,18 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
             });
         });
     }
-    if let Some(class) = &of.part_of {
-        steps.push(quote! {
-            field.reference = ::core::option::Option::Some(::volley_object::Reference::part_of(#class));
-        });
-    }
-    if let Some(class) = &of.needs {
-        steps.push(quote! {
-            field.reference = ::core::option::Option::Some(::volley_object::Reference::needs(#class));
-        });
-    }
-    if let Some(class) = &of.loses {
-        steps.push(quote! {
-            field.reference = ::core::option::Option::Some(::volley_object::Reference::loses(#class));
-        });
+    let references = [
+        (&of.part_of, quote! { part_of }),
+        (&of.needs, quote! { needs }),
+        (&of.loses, quote! { loses }),
+    ];
+    for (class, strength) in references {
+        steps.extend(class.as_ref().map(|class| {
+            quote! {
+                field.reference =
+                    ::core::option::Option::Some(::volley_object::Reference::#strength(#class));
+            }
+        }));
     }
     Ok(quote! {{
         #[allow(unused_mut)]
@@ -312,6 +313,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("unset_any") => of.unset_any.push(meta.value()?.parse()?),
                 Some("change") => of.change.push(meta.value()?.parse()?),
                 Some("last") => of.last = true,
+                Some("upgrade") => of.upgrade = Some(meta.value()?.parse()?),
                 Some("one_of") => of.one_of = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
@@ -326,7 +328,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 Some("interface") => of.interface = Some(meta.value()?.parse()?),
                 _ => {
-                    let known = "class, file, set, unset, unset_any, change, last, one_of, example, check, references, recreate, separate, once, \
+                    let known = "class, file, set, unset, unset_any, change, last, upgrade, one_of, example, check, references, recreate, separate, once, \
                          machine, after, ordered, interrupts, formerly or interface";
                     return Err(meta.error(known));
                 }

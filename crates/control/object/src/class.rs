@@ -6,6 +6,7 @@ use crate::pattern::Pattern;
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
 use schemars::{Schema, SchemaGenerator};
+use serde_json::Value as Json;
 use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -341,6 +342,9 @@ pub struct ClassDef {
     /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
     /// another name, `old=` for one that is left out: commits that they wrote have such requests.
     pub formerly: &'static str,
+    /// The request of today, in JSON, for one that earlier versions had about objects of the class: for what `formerly` cannot
+    /// say. It gets the name of the request and what was in it, and returns none for any other request.
+    pub upgrade: Option<fn(&str, &Json) -> Option<Json>>,
     /// The kind of interface that each object is, as the file names it; empty = objects are no interfaces. The only key is
     /// the name of the interface. An interface is created and deleted by separate requests, with the settings that it has
     /// from the beginning.
@@ -372,6 +376,7 @@ impl ClassDef {
             once: false,
             interrupts: "",
             formerly: "",
+            upgrade: None,
             interface: "",
         }
     }

@@ -221,6 +221,16 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
     Some(class.from_json(&fields.collect()))
 }
 
+/// The request of today, in JSON, for one that an earlier version wrote, by the class that knows it, see
+/// [`crate::ClassDef::upgrade`].
+pub fn upgraded(json: &[u8]) -> Option<Json> {
+    let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
+    let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
+    let all = classes();
+    let mut upgrades = all.iter().filter_map(|class| class.def().upgrade);
+    upgrades.find_map(|upgrade| upgrade(name, content))
+}
+
 fn had_name(class: &Class, name: &str) -> bool {
     class.def().formerly.split(' ').next() == Some(name)
 }

@@ -46,7 +46,7 @@ pub use class::{
     Strength,
 };
 pub use instance::{Instance, ObjectKey};
-pub use json::{formerly, interface_from_json, interface_schema, interface_to_json};
+pub use json::{formerly, interface_from_json, interface_schema, interface_to_json, upgraded};
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextError, TextKind, choice_from, choice_kind, choice_name,
     choice_value,

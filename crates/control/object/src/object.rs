@@ -30,6 +30,7 @@ use crate::{DefinitionError, FieldError};
 ///   differences of configurations show it.
 /// - `formerly = "icmp-set name=interface"`: the request that commits of earlier versions have for an object, and its fields
 ///   that had other names, see [`crate::ClassDef::formerly`].
+/// - `upgrade = path`: a function that makes requests of today from those of earlier versions, see [`crate::ClassDef::upgrade`].
 /// - `separate`: an object is more than a setting of the interface that it is a part of, see [`crate::ClassDef::separate`].
 /// - `ordered`: the order in which objects were created is kept, see [`crate::ClassDef::ordered`].
 /// - `once`: a command that creates an object that is there is refused.

@@ -51,8 +51,9 @@ fn stream() -> impl Strategy<Value = Request> {
         proptest::option::of(file),
         proptest::collection::vec(edit(), 0..3),
         proptest::option::of(name()),
+        any::<bool>(),
     )
-        .prop_map(|(name, n, size, pcap, edits, node)| {
+        .prop_map(|(name, n, size, pcap, edits, node, enabled)| {
             let template = "eth / ip4 dst 10.0.0.1 options 0x0101 / udp / payload 20";
             let stream = StreamSpec {
                 node,
@@ -63,6 +64,7 @@ fn stream() -> impl Strategy<Value = Request> {
                 max_frame: n.map(|_| 9),
                 seed: n,
                 worker: n.map(|_| 0),
+                enabled,
                 ..StreamSpec::new(&name, "pg0", template.parse().unwrap())
             };
             let template = stream.template.clone().filter(|_| pcap.is_none());

@@ -5,6 +5,7 @@ mod edit;
 mod fields;
 mod layer;
 mod template;
+mod upgrade;
 
 pub use data::ClassicPacket;
 pub use edit::{Edit, EditKind, EditTarget, FieldPath};
@@ -31,13 +32,14 @@ const EDIT_LIST: usize = 65_536;
 /// Parts of one mix of lengths.
 const IMIX_PARTS: usize = 16;
 
-/// Stream of packets that the packet generator makes from a template, from data in the classic form, or from a file.
+/// Stream of packets: the packet generator makes them from a template, from data in the classic form, or from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "stream", file = "[[stream]]", check = StreamSpec::check, once, last)]
+#[object(upgrade = upgrade::request)]
 #[object(
     set = "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | \
                 limit <limit> | rate <rate> | size <size> | maxframe <max_frame> | seed <seed> | worker <worker> | \
-                no-recycle | edit <edits> | template <template> | data <data> | pcap <pcap>}"
+                no-recycle | edit <edits> | template <template> | data <data> | pcap <pcap> | enable@enabled=on}"
 )]
 #[object(change = "packet-generator enable~-stream@enabled=on [<name>]")]
 #[object(change = "packet-generator disable~-stream@enabled=off [<name>]")]

@@ -12,8 +12,16 @@ use volley_object::{VerbClass, classes, instances};
 /// Names that can be taken for keywords, and others.
 const NAMES: [&str; 5] = ["pg0", "any", "ip6", "interface", "bridge-domain"];
 
-/// Commands, each with its spelling where that is another one, and with the verb in JSON.
-fn commands() -> Vec<(&'static str, &'static str, Json)> {
+/// A command, its spelling where that is another one, and the verb in JSON.
+type Command = (&'static str, &'static str, Json);
+
+/// Commands of all verbs.
+fn commands() -> Vec<Command> {
+    [of_router(), of_features()].concat()
+}
+
+/// Of counters, workers and traces.
+fn of_router() -> Vec<Command> {
     vec![
         (
             "clear run",
@@ -55,6 +63,12 @@ fn commands() -> Vec<(&'static str, &'static str, Json)> {
                 "verb": "trace-add", "node": "ip4-input", "count": 5, "filter": "udp.dport == 53 or not ip4",
             }),
         ),
+    ]
+}
+
+/// Of all others.
+fn of_features() -> Vec<Command> {
+    vec![
         (
             "clear path-batcher",
             "",

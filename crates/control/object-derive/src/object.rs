@@ -228,6 +228,17 @@ impl<'i> Owner<'i> {
     }
 }
 
+/// The step that gives a field the value that follows from the others.
+fn derived(owner: &Owner<'_>, ty: &Type, function: &ExprPath) -> TokenStream {
+    let Owner { ident, made_by } = owner;
+    quote! {
+        field.derived = ::core::option::Option::Some(|instance| {
+            let it = <#ident as #made_by>::of(instance)?;
+            ::volley_object::FieldType::to_slot(&{ let value: #ty = #function(&it); value })
+        });
+    }
+}
+
 pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
     let Some(name) = &field.ident else {
         return Err(Error::new_spanned(field, "a field needs a name"));
@@ -270,15 +281,11 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
     }
     let (request, secret) = (of.request, of.secret);
     steps.push(quote! { (field.request, field.secret) = (#request, #secret); });
-    if let Some(derived) = &of.derived {
-        let Owner { ident, made_by } = owner;
-        steps.push(quote! {
-            field.derived = ::core::option::Option::Some(|instance| {
-                let it = <#ident as #made_by>::of(instance)?;
-                ::volley_object::FieldType::to_slot(&{ let value: #ty = #derived(&it); value })
-            });
-        });
-    }
+    steps.extend(
+        of.derived
+            .as_ref()
+            .map(|function| derived(owner, ty, function)),
+    );
     let references = [
         (&of.part_of, quote! { part_of }),
         (&of.needs, quote! { needs }),

@@ -37,6 +37,7 @@ mod strategy;
 mod tests;
 mod value;
 mod verb;
+mod verb_class;
 #[cfg(test)]
 mod verb_tests;
 
@@ -60,7 +61,8 @@ pub use registry::{
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
 pub use value::{Value, quote};
-pub use verb::{Invocation, Verb, VerbClass, VerbDef};
+pub use verb::{Invocation, Verb};
+pub use verb_class::{VerbClass, VerbDef};
 pub use volley_object_derive::{Choice, Object, Query, Verb};
 
 /// One wrong value: which field, and what would be right. One sentence.

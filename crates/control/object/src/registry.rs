@@ -5,7 +5,7 @@
 
 use crate::class::{Class, ClassDef, FieldDef, Place, QueryClass, QueryDef, Reference, Strength};
 use crate::kind::Kind;
-use crate::verb::{VerbClass, VerbDef};
+use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, RwLock};
 

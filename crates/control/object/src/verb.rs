@@ -1,18 +1,17 @@
 //! Verbs (`clear ...`, `pcap trace ...`): each is defined once, as a struct with `#[derive(Verb)]` in the crate of its feature.
 
-use crate::class::{Class, ClassDef};
 use crate::instance::Instance;
 use crate::json::unknown;
 use crate::pattern::spell;
 use crate::registry::{Classes, classes, register_verb_once};
 use crate::value::Value;
+use crate::verb_class::{VerbClass, VerbDef};
 use crate::{DefinitionError, FieldError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
 
 /// A verb as a struct, by `#[derive(Verb)]`: something that the router does once, and that is no configuration: no file has it,
@@ -60,66 +59,14 @@ pub trait Verb: Sized {
     }
 }
 
-/// The definition of a verb.
+/// A verb and its parameters, all checked. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
 #[derive(Clone)]
-pub struct VerbDef {
-    /// Name, text, parameters, commands and example.
-    pub class: ClassDef,
-    /// A client needs the role `configure`.
-    pub configure: bool,
-    /// It has any number of owners, and each of them does its part.
-    pub for_all: bool,
-}
-
-impl VerbDef {
-    /// A verb without parameters and commands.
-    pub fn new(name: &'static str, doc: &'static str) -> VerbDef {
-        VerbDef {
-            class: ClassDef::new(name, doc),
-            configure: false,
-            for_all: false,
-        }
-    }
-}
-
-/// A registered verb. Cheap to clone; its invocations keep it alive when it is unregistered.
-#[derive(Clone)]
-pub struct VerbClass {
-    class: Class,
-    configure: bool,
-    for_all: bool,
+pub struct Invocation {
+    verb: VerbClass,
+    parameters: Instance,
 }
 
 impl VerbClass {
-    pub(crate) fn new(def: VerbDef) -> Result<VerbClass, DefinitionError> {
-        let class = Class::new(def.class, 0, BTreeSet::new()).map_err(DefinitionError::of_verb)?;
-        Ok(VerbClass {
-            class,
-            configure: def.configure,
-            for_all: def.for_all,
-        })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.class.name()
-    }
-
-    /// The class of its parameters: name, text, fields; its commands are those that set an object.
-    pub fn class(&self) -> &Class {
-        &self.class
-    }
-
-    /// Whether a client needs the role `configure`.
-    pub fn needs_configure(&self) -> bool {
-        self.configure
-    }
-
-    /// Whether it has any number of owners.
-    pub fn is_for_all(&self) -> bool {
-        self.for_all
-    }
-
     /// The verb with these values of its parameters, in order.
     pub fn invoke(&self, slots: Vec<Option<Value>>) -> Result<Invocation, FieldError> {
         Ok(Invocation {
@@ -127,19 +74,6 @@ impl VerbClass {
             parameters: self.class.instance(slots)?,
         })
     }
-}
-
-impl Debug for VerbClass {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A verb and its parameters, all checked. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
-#[derive(Clone)]
-pub struct Invocation {
-    verb: VerbClass,
-    parameters: Instance,
 }
 
 impl Invocation {

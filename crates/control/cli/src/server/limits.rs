@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Longest request line in bytes.
     pub line: usize,
-    /// Clients at once; further ones are told so and closed.
+    /// Clients at once; the server refuses further ones and closes their connections.
     pub clients: usize,
     /// Time to send the rest of a line that was begun.
     pub finish_line: Duration,

@@ -8,9 +8,9 @@
 //! ```
 //! Without the first line packets begin with IP (streams that enter at `ip4-input`).
 
-use super::TEMPLATE_BYTES;
 use super::edit::{Edit, EditKind, EditTarget, FieldPath};
 use super::layer::{FieldValue, Layer, LayerKind, Value};
+use super::limits::TEMPLATE_BYTES;
 use super::template::{Template, words};
 use std::fmt;
 use std::iter::Peekable;

@@ -3,8 +3,8 @@
 //! As text: `ip4.dst increment 10.0.0.0 10.0.255.255 step 256`, `udp.sport random 1024 65535`,
 //! `ip4[1].ttl list 1 2 3`, `offset 30 size 4 fixed 0x0a000001`, `ip6.dst file dst.txt`.
 
-use super::EDIT_LIST;
 use super::layer::{FieldDef, FieldKind, LayerKind, Value};
+use super::limits::EDIT_LIST;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -285,7 +285,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if digits.is_empty()
         || !digits.len().is_multiple_of(2)
-        || digits.len() > 2 * super::TEMPLATE_BYTES
+        || digits.len() > 2 * super::limits::TEMPLATE_BYTES
     {
         return None;
     }

@@ -4,33 +4,22 @@ mod data;
 mod edit;
 mod fields;
 mod layer;
+mod limits;
 mod template;
 mod upgrade;
 
 pub use data::ClassicPacket;
 pub use edit::{Edit, EditKind, EditTarget, FieldPath};
 pub use layer::{FieldDefault, Layer, LayerKind, Value};
+pub use limits::PACKET_SIZE;
 pub use template::Template;
 
+use limits::{EDITS, IMIX_PARTS};
 use std::fmt::{self, Display, Formatter};
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use volley_model::{ModelError, ObjectKind, check_name};
 use volley_object::{FieldError, Object, syntax_field};
-
-/// Length of a packet, in bytes without frame check sequence.
-pub const PACKET_SIZE: RangeInclusive<u32> = 14..=65_535;
-/// Layers of one template.
-const LAYERS: usize = 32;
-/// Bytes of payload or raw data written in one template.
-const TEMPLATE_BYTES: usize = 65_535;
-/// Edits of one stream.
-const EDITS: usize = 32;
-/// Values in the list of one edit.
-const EDIT_LIST: usize = 65_536;
-/// Parts of one mix of lengths.
-const IMIX_PARTS: usize = 16;
 
 /// Stream of packets: the packet generator makes them from a template, from data in the classic form, or from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]

@@ -4,7 +4,7 @@
 //! `payload` is its size. Fields left out take their default; lengths, checksums and types are computed.
 
 use super::layer::{FieldDef, FieldValue, Layer, LayerKind, Value};
-use super::{LAYERS, TEMPLATE_BYTES};
+use super::limits::{LAYERS, TEMPLATE_BYTES};
 use std::fmt;
 use std::str::FromStr;
 use volley_model::SyntaxError;

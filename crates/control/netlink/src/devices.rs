@@ -63,8 +63,10 @@ impl Display for Tagged<'_> {
             word(self.tag),
             self.vlan
         )?;
-        let inner = self.inner.iter();
-        inner.map(|vlan| write!(f, " inner-dot1q {vlan}")).collect()
+        match self.inner {
+            Some(inner) => write!(f, " inner-dot1q {inner}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -8,7 +8,6 @@ const LIMIT: usize = 3;
 
 /// Crates with larger circles, and the size of the largest one. A number here may only go down.
 const CEILINGS: &[(&str, usize)] = &[
-    ("crates/control/object", 4),
     ("crates/control/model", 10),
     ("crates/control/config", 10),
     ("crates/control/cli", 8),

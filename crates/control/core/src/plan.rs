@@ -100,6 +100,8 @@ struct Planner<'a> {
     places: &'a BTreeMap<Key, Option<u64>>,
     /// Objects that are removed and made again because they come behind others now.
     moved: BTreeSet<Key>,
+    /// Objects that change before others are removed, because they no longer need one that goes.
+    early: BTreeSet<Key>,
 }
 
 impl<'a> Planner<'a> {
@@ -114,9 +116,11 @@ impl<'a> Planner<'a> {
             again: BTreeSet::new(),
             places: &changes.places,
             moved: BTreeSet::new(),
+            early: BTreeSet::new(),
         };
         planner.find_moved(changes);
         planner.find_again(&changes.again);
+        planner.find_early();
         planner
     }
 
@@ -311,6 +315,41 @@ impl<'a> Planner<'a> {
         leaning.into_iter().for_each(|key| self.make_again(key));
     }
 
+    /// Finds the objects that stay and no longer need one that goes: they change first. One that also needs an object that
+    /// comes is removed and made again.
+    fn find_early(&mut self) {
+        let goes =
+            |it: &Self, key: &Key| matches!(it.touched.get(key), Some(Some(_))) && !it.now.has(key);
+        let mut gone = self.touched.keys().filter(|key| goes(self, key));
+        if gone.all(|key| matches!(key, Key::Route(_))) {
+            return;
+        }
+        let (mut early, mut again) = (BTreeSet::new(), Vec::new());
+        for (key, before) in &self.touched {
+            let (Some(before), Some(now)) = (before, self.now.get(key)) else {
+                continue;
+            };
+            if self.is_again(key) {
+                continue;
+            }
+            let (mut leaves, mut ready) = (false, true);
+            needs(key, before, &mut |needed| leaves |= goes(self, &needed));
+            needs(key, now, &mut |needed| {
+                ready &= self.before(&needed).is_some() && !self.is_again(&needed);
+            });
+            match (leaves, ready) {
+                (true, true) => _ = early.insert(key.clone()),
+                (true, false) => again.push(key.clone()),
+                (false, _) => {}
+            }
+        }
+        self.early = early;
+        if !again.is_empty() {
+            again.into_iter().for_each(|key| self.make_again(key));
+            self.find_leaning();
+        }
+    }
+
     /// What comes after a setting of an interface and does not stay while the setting changes: objects of classes that say so
     /// and refer to the interface.
     fn behind(&self, setting: &ObjectKey, classes: &Classes) -> Vec<Key> {
@@ -362,6 +401,8 @@ impl<'a> Planner<'a> {
         if self.now.has(key) && !self.is_again(key) {
             if let Some(kept) = self.left_of(key, before) {
                 steps.extend(Self::losing_step(before, &kept));
+            } else if self.early.contains(key) {
+                self.change(key, Some(before), steps);
             }
             return;
         }
@@ -426,8 +467,15 @@ impl<'a> Planner<'a> {
         old[at..].iter().filter_map(again).flatten().collect()
     }
 
-    /// The creation or change of an object, as far as it is there now.
+    /// The creation or change of an object, as far as it is there now and was not changed early.
     fn bring(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
+        let kept = was.and_then(|before| self.left_of(key, before));
+        if kept.is_some() || !self.early.contains(key) {
+            self.change(key, was, steps);
+        }
+    }
+
+    fn change(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
         let before = was.filter(|_| !self.is_again(key));
         let Some(now) = self.now.get(key) else {
             return;

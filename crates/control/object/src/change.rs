@@ -1,8 +1,9 @@
 //! Changes of some fields of objects that are there.
 
 use crate::FieldError;
+use crate::by_name::class_of;
 use crate::class::Class;
-use crate::instance::{Instance, ObjectKey, class_of};
+use crate::instance::{Instance, ObjectKey};
 use crate::json::of_map;
 use crate::pattern::spell;
 use crate::registry::classes;

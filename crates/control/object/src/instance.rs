@@ -1,6 +1,5 @@
 //! Objects of a class, and their keys.
 
-use crate::FieldError;
 use crate::class::{Class, Strength};
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
@@ -26,15 +25,6 @@ impl ObjectKey {
     pub(crate) fn new(class: Class, values: Vec<Value>) -> ObjectKey {
         let values = values.into();
         ObjectKey { class, values }
-    }
-
-    /// The key of an object of the class of this name, from the values of the key's fields in order.
-    pub fn of_values(
-        class: &str,
-        values: impl IntoIterator<Item = Value>,
-    ) -> Result<ObjectKey, FieldError> {
-        let class = class_of(class)?;
-        class.key(values.into_iter().collect())
     }
 
     /// The class.
@@ -106,18 +96,6 @@ impl ObjectKey {
         let values = self.values.clone();
         let class = class.clone();
         ObjectKey { class, values }
-    }
-
-    /// The command that removes the object of this key, of whichever class of the group.
-    pub fn unset_any_command(&self) -> String {
-        let classes = crate::registry::classes();
-        let group = classes.group_of(&self.class).chain([&self.class]);
-        let spelled = group.filter_map(|class| {
-            let mut patterns = class.unset_any_patterns().iter();
-            patterns.find_map(|p| self.of_class(class).spelled_by(p))
-        });
-        let spelled = spelled.into_iter().next();
-        spelled.unwrap_or_else(|| self.unset_command())
     }
 
     /// The key by a pattern that names nothing else; none when the pattern does.
@@ -194,14 +172,6 @@ impl crate::FieldDef {
     }
 }
 
-pub(crate) fn class_of(name: &str) -> Result<Class, FieldError> {
-    let classes = crate::registry::classes();
-    classes.get(name).cloned().ok_or_else(|| FieldError {
-        field: "class",
-        why: format!("must be registered: {name}"),
-    })
-}
-
 fn renamed(refers: Option<&str>, value: &Value, class: &str, from: &str, to: &str) -> Value {
     match value {
         Value::Text(text) if refers == Some(class) && &**text == from => Value::text(to),
@@ -225,28 +195,6 @@ impl Instance {
         class
             .instance(class.fields().iter().map(sample).collect())
             .ok()
-    }
-
-    /// An object of the class of this name, from some of its fields by name; the others get their defaults.
-    pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Instance, FieldError> {
-        let class = class_of(class)?;
-        let value = |name: &str| {
-            fields
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map(|it| it.1.clone())
-        };
-        class.instance(class.fields().iter().map(|f| value(f.name)).collect())
-    }
-
-    /// A setting of one value: of the class of this name, and of the object that it is a part of.
-    pub fn of_value(class: &str, owner: &str, value: Value) -> Result<Instance, FieldError> {
-        let classes = crate::registry::classes();
-        let names = |class: &Class| class.fields().iter().map(|f| f.name).collect::<Vec<_>>();
-        let fields = classes.get(class).map(names).unwrap_or_default();
-        let values = [Value::text(owner), value];
-        let fields: Vec<(&str, Value)> = fields.into_iter().zip(values).collect();
-        Instance::of_fields(class, &fields)
     }
 
     /// The class.

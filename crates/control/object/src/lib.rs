@@ -20,8 +20,10 @@
 // The derive macros name this crate by its name, here as elsewhere.
 extern crate self as volley_object;
 
+mod by_name;
 mod change;
 mod class;
+mod definition_error;
 mod instance;
 mod json;
 mod kind;
@@ -46,6 +48,7 @@ pub use class::{
     Check, Class, ClassDef, Derived, FieldDef, Place, QueryClass, QueryDef, Reference, References,
     Strength,
 };
+pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
 pub use json::{formerly, interface_from_json, interface_schema, interface_to_json, upgraded};
 pub use kind::{
@@ -55,8 +58,8 @@ pub use kind::{
 pub use object::Object;
 pub use query::{Answer, Body, Query};
 pub use registry::{
-    Classes, DefinitionError, classes, register, register_query, register_verb, unregister,
-    unregister_query, unregister_verb,
+    Classes, classes, register, register_query, register_verb, unregister, unregister_query,
+    unregister_verb,
 };
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};

@@ -4,45 +4,11 @@
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
 use crate::class::{Class, ClassDef, FieldDef, Place, QueryClass, QueryDef, Reference, Strength};
+use crate::definition_error::DefinitionError;
 use crate::kind::Kind;
 use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, RwLock};
-
-/// A definition that contradicts itself or another one. One sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} {class}: {why}")]
-pub struct DefinitionError {
-    /// What is defined: a class, a query or a verb.
-    pub kind: &'static str,
-    /// Its name.
-    pub class: String,
-    /// What is wrong.
-    pub why: String,
-}
-
-impl DefinitionError {
-    /// Of a class.
-    pub fn new(class: &str, why: impl Into<String>) -> Self {
-        DefinitionError {
-            kind: "class",
-            class: class.to_owned(),
-            why: why.into(),
-        }
-    }
-
-    /// The same of a query.
-    pub fn of_query(self) -> Self {
-        let kind = "query";
-        DefinitionError { kind, ..self }
-    }
-
-    /// The same of a verb.
-    pub fn of_verb(self) -> Self {
-        let kind = "verb";
-        DefinitionError { kind, ..self }
-    }
-}
 
 /// Classes of objects that are not defined here yet: their names may be referred to.
 const ELSEWHERE: [&str; 4] = ["interface", "node", "arc", "arc_feature"];

@@ -176,7 +176,7 @@ impl ArcFeature {
     }
 }
 
-/// Start one more worker; receive queues are shared out anew.
+/// Start one more worker; receive queues are distributed again.
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]
 #[verb(name = "worker-add", for_all, example = "workers add core 3")]
 #[verb(command = "workers add [core <core>]")]

@@ -101,6 +101,50 @@ fn cases() -> ProptestConfig {
     }
 }
 
+/// The state after these commands.
+fn state(commands: &[&str]) -> State {
+    let request = |line: &&str| match volley_cli::parse_line(line).map(|it| it.action) {
+        Ok(volley_cli::Action::Request(request)) => *request,
+        other => panic!("{line}: {other:?}"),
+    };
+    let requests: Vec<Request> = commands.iter().map(request).collect();
+    Core::state_of(&requests).unwrap()
+}
+
+#[test]
+fn what_no_longer_needs_an_object_changes_before_the_object_goes() {
+    let port = [
+        "create packet-generator interface pg0",
+        "set interface state pg0 up",
+        "set interface ip address pg0 10.0.0.2/24",
+    ];
+    let route = |more: &[&'static str]| [&port[..], more].concat();
+    let old = [
+        "ip table add 2",
+        "ip route add 20.0.112.0/24 via lookup-in-table 2",
+        "set interface ip6 table pg0 3",
+        "ip6 table add 3",
+    ];
+    let (old, none) = (state(&route(&old)), state(&port));
+    for new in [
+        &["ip route add 20.0.112.0/24 via 10.0.0.1 pg0"][..],
+        &[
+            "ip table add 7",
+            "ip route add 20.0.112.0/24 via lookup-in-table 7",
+        ],
+        &["ip6 table add 4", "set interface ip6 table pg0 4"],
+    ] {
+        let new = state(&route(new));
+        let (rig, fresh) = (Rig::new(), Rig::new());
+        for wanted in [&old, &new, &old, &none] {
+            rig.become_state(wanted).unwrap();
+        }
+        rig.become_state(&new).unwrap();
+        fresh.become_state(&new).unwrap();
+        assert_eq!(differences(&seen(&rig.stack), &seen(&fresh.stack)), [""; 0]);
+    }
+}
+
 proptest! {
     #![proptest_config(cases())]
 

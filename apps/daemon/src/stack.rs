@@ -123,6 +123,7 @@ impl Stack {
         settings: &EngineSettings,
         clock: Clock,
     ) -> Result<(Stack, Vec<Worker>), StackError> {
+        crate::objects::register()?;
         let (mut registry, fib) = foundation(settings, clock)?;
         let rights = Rights::default();
         rights.own(&mut registry.owners)?;

@@ -192,15 +192,14 @@ fn the_example_reads_in_dependency_order() {
             "ip route add 192.168.0.0/16 via drop",
             "ip route add ::/0 via 2001:db8:1::2",
             "ip route add 0.0.0.0/0 table 7 via lookup-in-table 0",
+            "set interface state pg0 up",
+            "set interface state pg1 up",
+            "set interface state pg2 down",
             "packet-generator new name s0 interface pg0 limit 1000000 rate 100000 \
              size imix 64:7,594:4,1518:1 seed 42 edit ip4.dst increment 10.0.0.0 10.0.255.255 \
              edit udp.sport random 1024 65535 template { eth src 02:00:00:00:00:99 \
              dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.0 / udp sport 1024 dport 53 / \
-             payload size 20 }",
-            "set interface state pg0 up",
-            "set interface state pg1 up",
-            "set interface state pg2 down",
-            "packet-generator enable s0",
+             payload size 20 } enable",
         ]
     );
 }

@@ -52,7 +52,7 @@ fn objects_come_behind_everything_else_and_go_first() {
     assert_eq!(made.last().unwrap(), "test sender s a");
     assert_eq!(made.len(), 4, "{made:?}");
     let refused = core.run(&all(&["delete a"]), &told).unwrap_err();
-    let in_use = "interface a is in use by test sender s: remove that first";
+    let in_use = "interface a is in use by route 10.0.0.0/8: remove that first";
     assert_eq!(refused.to_string(), in_use);
     let nothing = core.begin_state(&crate::State::default()).unwrap();
     core.finish(nothing, &told).unwrap();

@@ -39,6 +39,12 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Gives a log the levels it has without a configuration. A change of levels makes `tracing` ask again which call sites are on.
+fn configure(log: &Log) {
+    let _turn = turn();
+    log.0.configure(&LogLevels::default());
+}
+
 /// Logs at these levels.
 fn with(log: &Log, levels: &str, work: impl FnOnce()) {
     let _turn = turn();
@@ -157,7 +163,7 @@ fn records_are_selected() {
 #[test]
 fn a_flood_of_one_interface_leaves_room_for_another_and_is_counted() {
     let log = Log::alone();
-    log.0.configure(&LogLevels::default());
+    configure(&log);
     up(&log, "tap0", BURST + 500);
     up(&log, "tap1", 1);
     let records = log
@@ -274,7 +280,7 @@ fn a_destination_that_hangs_stops_nobody_and_losses_are_counted() {
     log.writer(Sink::Test(Box::new(Stuck(wait, kept.clone()))))
         .spawn()
         .unwrap();
-    log.0.configure(&LogLevels::default());
+    configure(&log);
     let began = Instant::now();
     // As many of each class as may come at once: not the limit, but the queue is what is tried.
     let classes = QUEUE as u32 / BURST + 10;
@@ -417,7 +423,7 @@ fn a_full_disk_stops_nobody_and_is_reported() {
 async fn readers_get_records_in_order_and_know_what_they_lost() {
     let log = Log::alone();
     let mut reader = log.reader();
-    log.0.configure(&LogLevels::default());
+    configure(&log);
     (0..3000).for_each(|n| up(&log, &n.to_string(), 1));
     let Heard::Lost(lost) = reader.next().await else {
         panic!("nothing is lost");
@@ -434,7 +440,7 @@ fn what_is_suppressed_takes_no_room_in_the_queue() {
     let (go, wait): (Sender<()>, _) = channel();
     let stuck = Sink::Test(Box::new(Stuck(wait, kept.clone())));
     log.writer(stuck).spawn().unwrap();
-    log.0.configure(&LogLevels::default());
+    configure(&log);
     up(&log, "tap0", QUEUE as u32 * 2);
     up(&log, "tap1", 1);
     assert_eq!(log.show(Select::default()).dropped, 0);

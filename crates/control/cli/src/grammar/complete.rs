@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(text, "  <node>  graph node such as pg-input\n");
         let text = help("show trace ", &Some2);
         assert!(text.contains("max") && text.contains("<enter>"), "{text}");
-        assert!(help("", &Some2).contains("  packet-generator  "));
+        assert!(help("", &Some2).contains("  show  "));
     }
 
     /// A word that fits a slot.

@@ -26,8 +26,8 @@ use volley_object::{FieldError, Object, syntax_field};
 #[object(class = "stream", file = "[[stream]]", check = StreamSpec::check, once, last)]
 #[object(upgrade = upgrade::request)]
 #[object(
-    set = "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | \
-                limit <limit> | rate <rate> | size <size> | maxframe <max_frame> | seed <seed> | worker <worker> | \
+    set = "packet-generator new {name <name> | (interface | source) <interface> | node <node> | \
+                limit <limit> | rate <rate> | size <size> | (maxframe | max-frame) <max_frame> | seed <seed> | worker <worker> | \
                 no-recycle | edit <edits> | template <template> | data <data> | pcap <pcap> | enable@enabled=on}"
 )]
 #[object(change = "packet-generator enable~-stream@enabled=on [<name>]")]

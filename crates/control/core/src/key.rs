@@ -222,16 +222,13 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     if let Some(owner) = key.owner() {
         tell(Key::Interface(owner.to_owned()));
     }
-    match (key, value) {
-        (Key::Interface(_), Value::Kind(kind)) => {
-            // The name of a part begins with the owner's, so its key is larger.
-            kind.references(&mut |class, value, strength| {
-                if strength == Strength::PartOf {
-                    tell_reference(class, value, None, tell);
-                }
-            });
-        }
-        _ => {}
+    if let (Key::Interface(_), Value::Kind(kind)) = (key, value) {
+        // The name of a part begins with the owner's, so its key is larger.
+        kind.references(&mut |class, value, strength| {
+            if strength == Strength::PartOf {
+                tell_reference(class, value, None, tell);
+            }
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Room on the disk: a full run builds the workspace some five times, and a machine that others share may have little left.
 //!
-//! Between stages a full run looks at the free space. Where less than [`RESERVE`] is left, it removes what finished stages
+//! Between stages a full run looks at the free space. Where less than `RESERVE` is left, it removes what finished stages
 //! built and no later stage reads. On a disk with room nothing is removed, so that the next run is a warm one.
 
 use crate::home::Home;

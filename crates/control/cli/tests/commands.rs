@@ -253,7 +253,8 @@ fn the_reference_has_every_command_and_its_examples_parse() {
         .lines()
         .filter_map(|l| l.split_once(" Example: `"))
         .collect();
-    assert!(examples.len() > 50);
+    // Those of the commands that no class, query or verb defines.
+    assert!(examples.len() > 30, "{} examples", examples.len());
     for (_, example) in examples {
         let example = example.trim_end_matches('`');
         assert!(

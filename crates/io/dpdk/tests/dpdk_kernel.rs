@@ -6,7 +6,6 @@ mod support;
 use std::time::Duration;
 use support::*;
 use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
-use volley_model::Instance;
 use volley_object::Object;
 use volley_tap::model::TapInterface;
 

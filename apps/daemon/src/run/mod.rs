@@ -25,7 +25,7 @@ pub use control::{Control, ControlError};
 pub use error::RunError;
 pub use seccomp::OfWorkers;
 
-use crate::stack::Stack;
+use crate::stack::{Stack, StackError};
 use backend::Daemon;
 use commits::Commits;
 use notify::Manager;
@@ -106,6 +106,8 @@ pub fn main(args: Args) -> Result<(), RunError> {
 pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError> {
     // Commits and captures have secrets in them: what this process creates belongs to its user alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // Files and commits are read by the classes.
+    crate::objects::register().map_err(StackError::from)?;
     let mut found = Found::look(&args)?;
     // Before the first thread, so that every thread has it.
     let (of_workers, unfiltered) = seccomp::start(found.engine.seccomp)?;

@@ -249,14 +249,14 @@ mod tests {
                  template {{ eth / ip4 dst 10.0.0.1 / udp / payload 20 }}"
             ));
         }
-        bench.line("packet-generator enable");
+        _ = bench.stack.pg.switch(None, true).unwrap();
         for round in 0..2_000 {
             match round {
                 20 | 60 => bench.line("workers add"),
                 40 => bench.line("workers del 0"),
                 80 => bench.line("workers del 1"),
                 90 => bench.line("packet-generator new name late interface pg0 worker 2 limit 1000 template { eth / payload 50 }"),
-                91 => bench.line("packet-generator enable late"),
+                91 => _ = bench.stack.pg.switch(Some("late"), true).unwrap(),
                 _ => {}
             }
             bench.round();

@@ -238,7 +238,7 @@ pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
         change(&stack, line, &mut step)?;
     }
     change(&stack, &args.stream(), &mut step)?;
-    change(&stack, "packet-generator enable stream", &mut step)?;
+    stack.pg.switch(None, true)?;
     let stop = AtomicBool::new(false);
     let (idle, quiet, (changing, swapping, rounds), done, took) = std::thread::scope(|scope| {
         let (stop, worker) = (&stop, &mut worker);
@@ -264,9 +264,8 @@ pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
             .map_err(|_| BenchError::Wrong("the worker's thread panicked".into()))?;
         Ok::<_, BenchError>((idle, quiet, watched, done?, took))
     })?;
-    let mut step = || _ = worker.step();
-    change(&stack, "packet-generator disable stream", &mut step)?;
-    (0..64).for_each(|_| step());
+    stack.pg.switch(None, false)?;
+    (0..64).for_each(|_| _ = worker.step());
     let report = Report {
         changes: args.changes,
         kinds: KINDS.len(),

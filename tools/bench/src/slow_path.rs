@@ -199,17 +199,24 @@ impl Bench {
         ]
     }
 
+    /// Starts or stops streams.
+    fn switch(&mut self, names: &[&str], on: bool) -> Result<(), BenchError> {
+        for name in names {
+            self.stack.pg.switch(Some(name), on)?;
+        }
+        while !self.stack.settled() {
+            self.worker.step();
+        }
+        Ok(())
+    }
+
     /// Streams for a time. What leaves while they are switched on and off is not counted.
     fn streams(&mut self, names: &[&str]) -> Result<Run, BenchError> {
-        for name in names {
-            self.set(&format!("packet-generator enable {name}"))?;
-        }
+        self.switch(names, true)?;
         let (before, nodes) = (self.counts(), self.stack.engine.borrow().runtime(0));
         let seconds = self.work();
         let (after, later) = (self.counts(), self.stack.engine.borrow().runtime(0));
-        for name in names {
-            self.set(&format!("packet-generator disable {name}"))?;
-        }
+        self.switch(names, false)?;
         let [transit, answers, flood] = [0, 1, 2].map(|n| after[n] - before[n]);
         let costs = costs(&nodes, &later);
         Ok(Run {

@@ -396,13 +396,7 @@ fn streams(stack: &Stack, lists: &[String; 2], rate: Option<f64>) -> Result<(), 
 
 /// Switch the streams on, do something, and switch them off: packets forwarded in a second meanwhile, and packets sent in all.
 fn forwarded(stack: &Stack, work: impl FnOnce()) -> Result<(f64, u64), BenchError> {
-    let each = |word: &str| {
-        ["ip4", "ip6"].iter().try_for_each(|name| {
-            let line = format!("packet-generator {word} {name}");
-            change(stack, &line, std::hint::spin_loop)
-        })
-    };
-    each("enable")?;
+    switch(stack, true)?;
     let (before, start) = (left(stack, "pg1"), Instant::now());
     work();
     // A busy machine may have kept the worker's thread from running all the while.
@@ -410,9 +404,18 @@ fn forwarded(stack: &Stack, work: impl FnOnce()) -> Result<(f64, u64), BenchErro
         wait(0.001);
     }
     let rate = (left(stack, "pg1") - before) as f64 / start.elapsed().as_secs_f64();
-    each("disable")?;
+    switch(stack, false)?;
     wait(0.1);
     Ok((rate, sent(stack)?.iter().sum()))
+}
+
+/// Starts or stops all streams.
+fn switch(stack: &Stack, on: bool) -> Result<(), BenchError> {
+    stack.pg.switch(None, on)?;
+    while !stack.settled() {
+        std::hint::spin_loop();
+    }
+    Ok(())
 }
 
 /// The other core is not idle later, so this one is not now.

@@ -152,7 +152,7 @@ fn once_through(
     for stream in &traffic.streams {
         lab.line(&stream.once())?;
     }
-    lab.line("packet-generator enable")?;
+    lab.switch(None, true)?;
     lab.step_until_idle()?;
     lab.stop_captures()?;
     lab.line("pcap trace off")?;
@@ -182,7 +182,7 @@ fn round_and_round(
     for stream in &traffic.streams {
         lab.line(&stream.endless())?;
     }
-    lab.line("packet-generator enable")?;
+    lab.switch(None, true)?;
     let outputs = lab.capture(scratch, "sample", Some(5_000))?;
     lab.run_for(Duration::from_secs_f64((seconds / 10.0).min(0.5)))?;
     lab.stop_captures()?;
@@ -226,9 +226,9 @@ fn measure(
     of: impl Fn(&Stream) -> bool,
     time: Duration,
 ) -> Result<Speed, DemoError> {
-    lab.line("packet-generator disable")?;
+    lab.switch(None, false)?;
     for stream in traffic.streams.iter().filter(|s| of(s)) {
-        lab.line(&format!("packet-generator enable {}", stream.name))?;
+        lab.switch(Some(stream.name), true)?;
     }
     // What the changes themselves let through is not measured.
     lab.clear()?;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_cli::{Action, View, parse_line, render};
-use volley_daemon::stack::Stack;
+use volley_daemon::stack::{Stack, StackError};
 use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_model::reply::{
     BuffersReply, DropsReply, ErrorRow, ErrorsReply, InterfaceRow, RuntimeReply,
@@ -186,6 +186,21 @@ impl Lab {
         Ok(())
     }
 
+    /// Starts a stream, or all (none), or stops them.
+    pub fn switch(&mut self, stream: Option<&str>, on: bool) -> Result<(), DemoError> {
+        let switched = self.stack.pg.switch(stream, on);
+        switched.map_err(StackError::from)?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Lets the worker take up what changed.
+    fn settle(&mut self) {
+        while !self.stack.settled() {
+            self.step();
+        }
+    }
+
     /// Carry out a command, and have the worker take it up.
     pub fn line(&mut self, line: &str) -> Result<(), DemoError> {
         let refused = |why: String| DemoError::Refused {
@@ -199,9 +214,7 @@ impl Lab {
                 .map_err(|e| refused(e.to_string()))?,
             _ => return Err(refused("it is no change".to_owned())),
         };
-        while !self.stack.settled() {
-            self.step();
-        }
+        self.settle();
         Ok(())
     }
 

@@ -107,7 +107,7 @@ impl Traffic {
 
     /// Delete all streams.
     pub fn delete(&self, lab: &mut Lab) -> Result<(), DemoError> {
-        lab.line("packet-generator disable")?;
+        lab.switch(None, false)?;
         self.streams
             .iter()
             .try_for_each(|s| lab.line(&format!("packet-generator delete {}", s.name)))

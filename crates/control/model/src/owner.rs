@@ -8,8 +8,8 @@ use crate::reply::Reply;
 use crate::request::Request;
 use std::collections::BTreeMap;
 use volley_object::{
-    Answer, Change, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object,
-    ObjectKey, Query as Define, Verb,
+    Answer, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object, ObjectKey,
+    Query as Define, Verb,
 };
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
@@ -24,8 +24,6 @@ pub struct Owners {
     all: BTreeMap<&'static str, Owner>,
     queries: BTreeMap<&'static str, Answerer>,
     verbs: BTreeMap<&'static str, Vec<Performer>>,
-    /// Objects of classes that have commands for changes, as they were carried out: a change names some fields only.
-    kept: BTreeMap<ObjectKey, Instance>,
 }
 
 impl Owners {
@@ -148,7 +146,6 @@ impl Owners {
     pub fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let (key, now) = match request {
             Request::Do(invocation) => return Some(self.invoke(invocation)),
-            Request::Change(change) => return Some(self.change(change)),
             Request::Set(object) => (object.key(), Some(object)),
             Request::Unset(key) => (key.clone(), None),
             _ => return None,
@@ -165,37 +162,7 @@ impl Owners {
             let why = "nothing in this daemon carries it out: load what defines it";
             return Err(ModelError::invalid(key.class().noun(), why));
         };
-        let done = owner(key, now)?;
-        if !key.class().change_patterns().is_empty() {
-            match now {
-                Some(object) => _ = self.kept.insert(key.clone(), object.clone()),
-                None => _ = self.kept.remove(key),
-            }
-        }
-        Ok(done)
-    }
-
-    /// Carries out a change of one object or of all objects of a class. A transaction has the objects themselves in its place.
-    fn change(&mut self, change: &Change) -> Result<Applied, ModelError> {
-        let only = change.key();
-        let chosen = |key: &ObjectKey| match &only {
-            Some(only) => only == key,
-            None => key.class() == change.class(),
-        };
-        let found = self.kept.iter().filter(|(key, _)| chosen(key));
-        let found: Vec<(ObjectKey, Instance)> = found
-            .map(|(key, object)| (key.clone(), object.clone()))
-            .collect();
-        if let (Some(key), true) = (only, found.is_empty()) {
-            return Err(ModelError::invalid(key, "it does not exist"));
-        }
-        let mut done = Applied::nothing();
-        for (key, object) in found {
-            let wrong = |error| ModelError::invalid(&key, error);
-            let object = change.of(&object).map_err(wrong)?;
-            done = done.and(self.carry_out(&key, Some(&object))?);
-        }
-        Ok(done)
+        owner(key, now)
     }
 }
 

@@ -108,7 +108,7 @@ impl<'a> Planner<'a> {
     fn new(now: &'a State, changes: &'a Changes) -> Self {
         let differs = |k: &Key, v: &Option<Value>| now.get(k) != v.as_ref();
         let touched = changes.before.iter().filter(|(k, v)| {
-            differs(k, v) || changes.again.contains(*k) || changes.told.contains(*k)
+            differs(k, v) || changes.again.contains(*k) || changes.repeated.contains(*k)
         });
         let mut planner = Planner {
             now,
@@ -329,18 +329,19 @@ impl<'a> Planner<'a> {
             let (Some(before), Some(now)) = (before, self.now.get(key)) else {
                 continue;
             };
-            if self.is_again(key) {
+            let mut leaves = false;
+            needs(key, before, &mut |needed| leaves |= goes(self, &needed));
+            // An object that loses interfaces changes on the way: see `left_of`.
+            if !leaves || self.is_again(key) || self.left_of(key, before).is_some() {
                 continue;
             }
-            let (mut leaves, mut ready) = (false, true);
-            needs(key, before, &mut |needed| leaves |= goes(self, &needed));
+            let mut ready = true;
             needs(key, now, &mut |needed| {
                 ready &= self.before(&needed).is_some() && !self.is_again(&needed);
             });
-            match (leaves, ready) {
-                (true, true) => _ = early.insert(key.clone()),
-                (true, false) => again.push(key.clone()),
-                (false, _) => {}
+            match ready {
+                true => _ = early.insert(key.clone()),
+                false => again.push(key.clone()),
             }
         }
         self.early = early;
@@ -469,8 +470,7 @@ impl<'a> Planner<'a> {
 
     /// The creation or change of an object, as far as it is there now and was not changed early.
     fn bring(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
-        let kept = was.and_then(|before| self.left_of(key, before));
-        if kept.is_some() || !self.early.contains(key) {
+        if !self.early.contains(key) {
             self.change(key, was, steps);
         }
     }

@@ -39,8 +39,8 @@ pub struct Changes {
     pub(crate) before: IndexMap<Key, Option<Value>>,
     /// Objects that were asked for again, as they are: they are made anew.
     pub(crate) again: BTreeSet<Key>,
-    /// Objects whose owners are told what they are, though nothing differs.
-    pub(crate) told: BTreeSet<Key>,
+    /// Objects that their owners carry out once more, although nothing differs.
+    pub(crate) repeated: BTreeSet<Key>,
     /// The places that touched objects with an order had.
     pub(crate) places: BTreeMap<Key, Option<u64>>,
 }

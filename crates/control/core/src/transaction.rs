@@ -353,7 +353,7 @@ fn in_order(after: &State, request: &Request, own: &Changes) -> Vec<Step> {
                     .map(|k| (k.clone(), after.get(k).cloned()))
                     .collect(),
                 again: own.again.clone(),
-                told: own.told.clone(),
+                repeated: own.repeated.clone(),
                 places: own
                     .places
                     .keys()
@@ -375,7 +375,7 @@ fn join(all: &mut Changes, own: Changes) {
         all.before.entry(key).or_insert(before);
     }
     all.again.extend(own.again);
-    all.told.extend(own.told);
+    all.repeated.extend(own.repeated);
     for (key, place) in own.places {
         all.places.entry(key).or_insert(place);
     }

@@ -59,7 +59,7 @@ impl Editor<'_> {
             let wrong = |error| ModelError::invalid(&key, error);
             let changed = change.of(object).map_err(wrong)?;
             if changed == **object {
-                self.changes.told.insert(key.clone());
+                self.changes.repeated.insert(key.clone());
             }
             self.put(key, Value::Object(Arc::new(changed)));
         }

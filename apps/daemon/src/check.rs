@@ -81,8 +81,7 @@ fn carry_out(config: &Config, scope: Scope, found: &mut Findings) -> Result<(), 
         let missing = requests.iter().filter_map(|r| dry.stack.ready(r).err());
         found.warnings.extend(missing.map(|e| e.to_string()));
     }
-    let is_last = |r: &Request| matches!(r, Request::Set(object) if object.class().def().last);
-    let (last, first): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_last);
+    let (last, first): (Vec<_>, Vec<_>) = requests.into_iter().partition(Request::is_of_last);
     let mut core = Core::default();
     let observations = observations.into_iter().map(|request| vec![request]);
     let groups = [first].into_iter().chain(observations).chain([last]);

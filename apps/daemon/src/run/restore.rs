@@ -164,9 +164,7 @@ impl Daemon {
                 error: Box::new(error),
             };
             // All of it or nothing, in order of dependence; what comes last begins when captures are there to see it.
-            let is_last =
-                |r: &Request| matches!(r, Request::Set(object) if object.class().def().last);
-            let (last, first) = requests.into_iter().partition(is_last);
+            let (last, first) = requests.into_iter().partition(Request::is_of_last);
             let (applied, _) = self.change(first, &client).await.map_err(refused)?;
             log_warnings(&applied.notes);
             for request in observations {

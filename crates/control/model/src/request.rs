@@ -77,6 +77,11 @@ impl Request {
         object.instance().map(Request::Set)
     }
 
+    /// Whether it makes or changes an object of a class that comes behind all other objects.
+    pub fn is_of_last(&self) -> bool {
+        matches!(self, Request::Set(object) if object.class().def().last)
+    }
+
     /// Creates or changes an object of the class of this name, by the names of its fields.
     pub fn set_fields(
         class: &str,

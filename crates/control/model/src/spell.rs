@@ -86,15 +86,6 @@ impl Display for Request {
                 f.write_str("ip route unload")?;
                 opt(f, "table", Some(*table).filter(|t| *t != 0))
             }
-            other => other.spell_traffic(f),
-        }
-    }
-}
-
-impl Request {
-    /// Streams, the log, objects and verbs; `Display` spells the others.
-    fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
             Request::LogLevel { module, level } => {
                 f.write_str("set log level ")?;
                 match level {
@@ -109,8 +100,6 @@ impl Request {
             Request::UnsetExact(object) => f.write_str(&object.unset_command()),
             Request::Change(change) => write!(f, "{change}"),
             Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
-            // Display has spelled all others.
-            _ => Ok(()),
         }
     }
 }

@@ -3,12 +3,12 @@
 use crate::node::ip6_hop_by_hop;
 use volley_wire::IpProto;
 
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
+const HOP_BY_HOP: u8 = IpProto::HOP_BY_HOP.0;
+const ROUTING: u8 = IpProto::ROUTING.0;
 const FRAGMENT: u8 = IpProto::FRAGMENT.0;
-const AUTHENTICATION: u8 = 51;
-const NOTHING: u8 = 59;
-const DESTINATION: u8 = 60;
+const AUTHENTICATION: u8 = IpProto::AH.0;
+const NOTHING: u8 = IpProto::NO_NEXT.0;
+const DESTINATION: u8 = IpProto::DEST_OPTS.0;
 
 /// What an IPv6 packet carries behind its extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,6 @@
 //! The object of this crate: a sub-interface.
 
+use volley_iface::VLAN;
 use volley_model::reply::{SubInterfaceRow, VlanTag};
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
@@ -27,18 +28,15 @@ pub struct SubInterface {
     #[object(request, derived = SubInterface::usual_id)]
     pub id: Option<u32>,
     /// VLAN of the outer tag, type 0x8100; without a tag, the number of the sub-interface.
-    #[object(range = 1u16..=4094, derived = SubInterface::usual_vlan)]
+    #[object(range = VLAN, derived = SubInterface::usual_vlan)]
     pub dot1q: Option<u16>,
     /// VLAN of the outer tag, type 0x88a8.
-    #[object(range = 1u16..=4094)]
+    #[object(range = VLAN)]
     pub dot1ad: Option<u16>,
     /// VLAN of a second tag, behind the outer one.
-    #[object(range = 1u16..=4094)]
+    #[object(range = VLAN)]
     pub inner_dot1q: Option<u16>,
 }
-
-/// The VLANs that a tag can have.
-const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 
 impl SubInterface {
     fn usual_name(&self) -> String {
@@ -52,7 +50,7 @@ impl SubInterface {
 
     fn usual_vlan(&self) -> Option<u16> {
         let id = u16::try_from(self.id?).ok();
-        id.filter(|id| self.dot1ad.is_none() && VLANS.contains(id))
+        id.filter(|id| self.dot1ad.is_none() && VLAN.contains(id))
     }
 
     fn check(&self) -> Result<(), FieldError> {

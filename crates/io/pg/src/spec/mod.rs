@@ -18,6 +18,7 @@ use limits::{EDITS, IMIX_PARTS};
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use volley_model::limits::VECTOR_SIZE;
 use volley_model::{ModelError, ObjectKind, check_name};
 use volley_object::{FieldError, Object, syntax_field};
 
@@ -64,7 +65,7 @@ pub struct StreamSpec {
     #[object(default = 0)]
     pub limit: u64,
     /// Most packets of a vector; the engine's vector size where it is not set.
-    #[object(range = 1u32..=1024)]
+    #[object(range = VECTOR_SIZE)]
     pub max_frame: Option<u32>,
     /// Where random values begin: the same seed gives the same packets. The engine's where it is not set.
     pub seed: Option<u64>,
@@ -113,11 +114,15 @@ impl StreamSpec {
         }
     }
 
+    /// The template, of either form; none for a stream of a file.
+    fn layers(&self) -> Option<&Template> {
+        let classic = self.data.as_ref().map(|data| &data.template);
+        self.template.as_ref().or(classic)
+    }
+
     /// What its packets are made from.
     pub(crate) fn source(&self) -> Result<Source<'_>, ModelError> {
-        let template = self.template.as_ref();
-        let template = template.or(self.data.as_ref().map(|data| &data.template));
-        match (template, &self.pcap) {
+        match (self.layers(), &self.pcap) {
             (Some(template), _) => Ok(Source::Template(template)),
             (None, Some(file)) => Ok(Source::File(file)),
             (None, None) => Err(ModelError::invalid(
@@ -163,8 +168,7 @@ impl StreamSpec {
         if edits > EDITS {
             return wrong("edits", format!("must be {EDITS} at most, not {edits}"));
         }
-        let template = self.template.as_ref();
-        let template = template.or(self.data.as_ref().map(|data| &data.template));
+        let template = self.layers();
         let mut outside = self.all_edits().filter_map(|edit| edit.outside(template?));
         outside.next().map_or(Ok(()), |why| wrong("edits", why))
     }

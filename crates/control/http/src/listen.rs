@@ -2,7 +2,7 @@
 
 use crate::control::{Api, Control};
 use crate::error::Problem;
-use crate::failure::HttpError;
+use crate::http_error::HttpError;
 use crate::limits::Limits;
 use crate::routes;
 use crate::sources::Sources;

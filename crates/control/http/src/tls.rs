@@ -1,7 +1,7 @@
 //! TCP: TLS with a certificate of the operator's. Handshakes take milliseconds of signatures each, and any
 //! client can begin one: a thread of their own makes them, so that they delay no request.
 
-use crate::failure::HttpError;
+use crate::http_error::HttpError;
 use crate::tokens::check_token;
 use std::io;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! A line of the file is `NAME ROLE TOKEN`. A line with a token alone has the file's name and the role `configure`. Empty
 //! lines and lines that begin with `#` are skipped.
 
-use crate::failure::HttpError;
+use crate::http_error::HttpError;
 use crate::tls::wrong;
 use std::path::Path;
 use volley_model::Role;

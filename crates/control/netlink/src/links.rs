@@ -5,8 +5,7 @@ use crate::devices::Devices;
 use crate::message::{Item, Link};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use volley_model::reply::VlanTag;
-use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow};
+use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow, VlanTag};
 use volley_model::{AdminState, IfAddress, Mac, Request};
 use volley_object::{FieldType, Instance, Value};
 

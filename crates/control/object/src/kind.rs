@@ -469,7 +469,7 @@ macro_rules! text_field {
     };
 }
 
-/// A type that is written as text with a syntax of its own, by `FromStr` and `Display`: the error of `FromStr` is a
+/// A type that `FromStr` reads from text and `Display` writes: the error of `FromStr` is a
 /// [`TextError`], or becomes one, and is a whole sentence. What follows the noun is as in [`text_field`].
 #[macro_export]
 macro_rules! syntax_field {

@@ -4,11 +4,11 @@ mod args;
 mod config;
 mod interface;
 mod log;
+mod monitor;
 mod object;
 mod ping;
 mod route;
 mod show;
-mod stream;
 
 use crate::grammar::{Id, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
@@ -169,7 +169,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::Verb(command) => object::invocation(command, args)?,
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
-        Id::Monitor => return stream::monitor(args).map(|m| Action::Monitor(Box::new(m))),
+        Id::Monitor => return monitor::monitor(args).map(|m| Action::Monitor(Box::new(m))),
         Id::History => return Ok(Action::Builtin(Builtin::History)),
         Id::Exec => {
             let (file, undo) = (args.text()?, args.has("undo"));

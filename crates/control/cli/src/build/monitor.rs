@@ -1,4 +1,4 @@
-//! Captures, traces.
+//! `monitor`: a capture to the terminal.
 
 use super::args::Args;
 use super::interface::stray;

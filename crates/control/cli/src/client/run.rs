@@ -88,7 +88,7 @@ pub(super) fn probed(
     }
 }
 
-/// Runs the lines of a file as one transaction: all of them or none. An error is told with file and line.
+/// Runs the lines of a file as one transaction: all of them or none. An error names file and line.
 pub fn all_or_none(
     connection: &mut Connection,
     file: &str,
@@ -114,7 +114,7 @@ pub fn all_or_none(
     .map_err(ClientError::Output)
 }
 
-/// Runs the lines of a file; the first error stops it and is told with file and line.
+/// Runs the lines of a file; the first error, which names file and line, stops it.
 pub fn batch(
     connection: &mut Connection,
     file: &str,

@@ -203,7 +203,7 @@ pub(super) fn converted(
     }
 }
 
-/// One word of a value of several words: `<value>` in a slot that is called after the field, or a word of its own.
+/// One word of a value of several words: `<value>` in a slot with the name of the field, or a keyword.
 fn part_of(field: &FieldDef, part: &str) -> Option<Pattern> {
     let name = field.dashed();
     Some(match part.strip_prefix('<') {

@@ -81,7 +81,7 @@ impl Pattern {
     }
 }
 
-/// What a word of a pattern's text that is no sign stands for.
+/// The pattern of a word in a pattern's text.
 type Leaf<'l> = &'l dyn Fn(&'static str) -> Option<Pattern>;
 
 /// Reads a pattern of the table; `None` = the pattern is wrong (a test reads them all).
@@ -95,7 +95,7 @@ pub(super) fn read(text: &'static str) -> Option<Pattern> {
     })
 }
 
-/// Reads a pattern whose words stand for something else.
+/// Reads a pattern, each word of which is read by `leaf`.
 pub(super) fn read_with(text: &'static str, leaf: Leaf<'_>) -> Option<Pattern> {
     let mut parts = split(text).into_iter().peekable();
     let pattern = one_of(&mut parts, leaf)?;

@@ -45,7 +45,7 @@ pub fn finish(arguments: &mut Arguments) -> Result<(), Error> {
     }
 }
 
-/// Builds and runs a tool of the folder `tools` with the words that are left. Returns its exit code.
+/// Builds and runs a tool of the folder `dev` with the words that are left. Returns its exit code.
 ///
 /// # Errors
 /// Cargo cannot be started.

@@ -5,9 +5,10 @@ use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::Program;
 
 /// Page, and the arguments of `volley` whose output it is.
-const PAGES: [(&str, &[&str]); 5] = [
+const PAGES: [(&str, &[&str]); 6] = [
     ("docs/generated/commands.md", &["doc", "commands"]),
     ("docs/generated/counters.md", &["doc", "counters"]),
+    ("docs/generated/packet-fields.md", &["doc", "fields"]),
     ("docs/generated/graph.dot", &["doc", "graph"]),
     ("docs/generated/openapi.json", &["doc", "openapi"]),
     ("docs/generated/volley-toml.md", &["doc", "file"]),

@@ -5,6 +5,7 @@ use volley_cli::{View, render};
 use volley_daemon::stack::{Stack, StackError};
 use volley_graph::Clock;
 use volley_model::{EngineSettings, Query};
+use volley_wire::field;
 
 /// Which page.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -19,6 +20,8 @@ pub enum Page {
     File,
     /// The description of the HTTP interface.
     Openapi,
+    /// Every field of every header that templates, filters and rules can name.
+    Fields,
 }
 
 /// The text of a page.
@@ -33,6 +36,7 @@ pub fn page(page: Page) -> Result<String, StackError> {
         Page::File => Ok(file()),
         Page::Openapi => Ok(format!("{:#}\n", volley_http::document())),
         Page::Counters => Ok(counters(&stack)),
+        Page::Fields => Ok(fields()),
         Page::Graph => {
             let reply = stack.query(&Query::Graph)?;
             Ok(render::text(&reply, View::Dot))
@@ -48,6 +52,39 @@ fn file() -> String {
         out += &format!("\n## `{}`\n\n| key | value |\n|---|---|\n", table.title());
         for key in table.keys {
             out += &format!("| `{}` | {} |\n", key.name, key.text.replace('|', "\\|"));
+        }
+    }
+    out
+}
+
+/// The table of fields, header by header.
+fn fields() -> String {
+    let mut out = String::from(
+        "# Packet fields\n\nMade by `cargo xtask docs --update` from the table in `crates/base/wire`. Templates and edits of the packet \
+         generator, filters of `trace`, `pcap trace` and `monitor`, and rules of the path batcher name fields as `HEADER.FIELD`. \
+         A place is the first bit, counted from the start of the header. Other names of a header or a field are in parentheses.\n",
+    );
+    let called = |name: &str, aliases: &[&str]| match aliases {
+        [] => format!("`{name}`"),
+        _ => format!("`{name}` (`{}`)", aliases.join("`, `")),
+    };
+    for header in field::HEADERS {
+        let title = called(header.name, header.aliases);
+        out += &format!(
+            "\n## {title}\n\n{}.\n\n| field | bit | bits | meaning |\n|---|---|---|---|\n",
+            header.text
+        );
+        for it in header.fields {
+            let bits = match it.has_place() {
+                true => it.bits.to_string(),
+                false => "any".to_owned(),
+            };
+            out += &format!(
+                "| {} | {} | {bits} | {} |\n",
+                called(it.name, it.aliases),
+                it.bit,
+                it.text
+            );
         }
     }
     out

@@ -34,7 +34,7 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "once",
-        "EtherTypes and IP headers are written in base/wire alone",
+        "EtherTypes, IP headers and tables of packet fields are written in base/wire alone",
         Work::Look(|home| look(home, |house| house.once())),
     ),
     item(

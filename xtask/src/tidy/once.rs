@@ -1,4 +1,4 @@
-//! Header layouts and EtherTypes are written once, in `crates/base/wire`: other code takes them from there.
+//! Header layouts, EtherTypes and tables of packet fields are written once, in `crates/base/wire`: other code takes them from there.
 
 use super::Finding;
 use super::source::Source;
@@ -15,7 +15,14 @@ const TYPES: [&str; 6] = ["0x0800", "0x86dd", "0x0806", "0x8100", "0x88a8", "0x9
 /// The first byte of an IPv4 header without options, with one word of options, and of an IPv6 header.
 const FIRST_BYTES: [&str; 3] = ["0x45", "0x46", "0x60"];
 
-/// Every EtherType written as a number, and every list of bytes that begins like an IP header.
+/// Names of fields that a table of packet fields has.
+const FIELDS: [&str; 12] = [
+    "dscp", "ttl", "hops", "proto", "protocol", "sport", "dport", "flags", "src", "dst", "type",
+    "label",
+];
+
+/// Every EtherType written as a number, every list of bytes that begins like an IP header, and every row of a table of fields:
+/// a name, a first bit and a number of bits.
 pub fn layouts(source: &Source) -> Vec<Finding> {
     let apart = APART.iter().any(|dir| source.path.starts_with(dir));
     let test = source.is_test() || source.path.contains("/testing/");
@@ -34,9 +41,28 @@ pub fn layouts(source: &Source) -> Vec<Finding> {
         } else if begins_list && FIRST_BYTES.contains(&word.as_str()) {
             let text = "an IP header is written byte by byte: make it with `volley_wire`";
             findings.push(source.finding(token.line, text));
+        } else if is_row(&[
+            text(at),
+            text(at + 1),
+            text(at + 2),
+            text(at + 3),
+            text(at + 4),
+        ]) {
+            let text = format!("{word} has a place of its own: take it from `volley_wire::field`");
+            findings.push(source.finding(token.line, text));
         }
     }
     findings
+}
+
+/// Whether tokens are the name of a field, its first bit and its number of bits.
+fn is_row(tokens: &[&str; 5]) -> bool {
+    let is_number = |text: &str| text.parse::<u16>().is_ok();
+    let [name, ",", bit, ",", bits] = *tokens else {
+        return false;
+    };
+    let known = FIELDS.iter().any(|field| name.trim_matches('"') == *field);
+    name.starts_with('"') && known && is_number(bit) && is_number(bits)
 }
 
 #[cfg(test)]
@@ -51,6 +77,9 @@ mod tests {
         assert_eq!(count("crates/base/wire/src/a.rs", bad), 0);
         assert_eq!(count("crates/net/x/tests/a.rs", bad), 0);
         assert_eq!(count("tools/reference/src/a.rs", bad), 0);
+        let row = r#"const F: [(&str, u16, u8); 2] = [("ttl", 64, 8), ("color", 8, 8)];"#;
+        assert_eq!(count("crates/net/x/src/a.rs", row), 1);
+        assert_eq!(count("crates/base/wire/src/field.rs", row), 0);
         let fine = "fn f(w: u32) -> bool { w >> 24 ^ 0x45 == 0 && [0x45] != [0x60] }";
         assert_eq!(count("crates/net/x/src/a.rs", fine), 0);
     }

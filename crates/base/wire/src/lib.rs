@@ -15,6 +15,7 @@
 //! | [`udp`], [`tcp`] | transport headers | RFC 768, 9293 |
 //! | [`checksum`] | Internet checksum, whole and incremental | RFC 1071, 1624 |
 //! | [`addr`], [`prefix`], [`ethertype`] | MAC addresses, protocol numbers, prefixes and ranges, with their text | |
+//! | [`field`] | fields of headers by name: their place, width and kind | |
 //! | [`dissect`] | a packet's headers as text for people | |
 //! | [`build`] | packets put together for tests and templates | |
 #![no_std]
@@ -32,6 +33,7 @@ pub mod dissect;
 mod error;
 pub mod eth;
 pub mod ethertype;
+pub mod field;
 mod header;
 pub mod icmp4;
 pub mod icmp6;

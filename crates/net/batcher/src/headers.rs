@@ -1,10 +1,10 @@
 //! The header types that the parser begins with: facts of their standards, as a table.
 //!
-//! A type says how long its header is, where the field is that says what follows, and which fields rules may name. The
-//! operator's own types ([`PathHeader`]) are rows of the same table.
+//! A type says how long its header is and where the field is that says what follows. The fields that rules may name are those
+//! of [`volley_wire::field`]. The operator's own types ([`PathHeader`]) are rows of the same table.
 
 use crate::model::PathHeader;
-use volley_wire::ethertype;
+use volley_wire::{ethertype, field};
 
 /// How much longer a header is than its fixed part.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,12 +41,36 @@ pub(crate) struct HeaderType {
     pub(crate) next: Option<NextField>,
     /// Value, header, whether a packet within the packet begins.
     pub(crate) links: Vec<(u32, String, bool)>,
-    /// Name, first bit, bits.
-    pub(crate) fields: Vec<(String, u16, u8)>,
+    /// Fields of one whom an operator described: name, first bit, bits.
+    pub(crate) own: Vec<(String, u16, u8)>,
+    /// Fields of one that is built in.
+    pub(crate) table: Option<&'static field::HeaderFields>,
+}
+
+impl HeaderType {
+    /// Whether rules may call it so.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.table.is_some_and(|table| table.is_called(name))
+    }
+
+    /// The field of this name: name, first bit, bits.
+    pub(crate) fn field(&self, name: &str) -> Option<(String, u16, u8)> {
+        let own = self.own.iter().find(|field| field.0 == name).cloned();
+        let known = || self.table?.field(name).filter(|field| field.has_place());
+        own.or_else(|| known().map(|field| (field.name.to_owned(), field.bit, field.bits)))
+    }
+
+    /// The names of its fields.
+    pub(crate) fn field_names(&self) -> Vec<String> {
+        let own = self.own.iter().map(|field| field.0.clone());
+        let table = self.table.into_iter().flat_map(|table| table.fields);
+        let table = table.filter(|field| field.has_place());
+        own.chain(table.map(|field| field.name.to_owned()))
+            .collect()
+    }
 }
 
 type Links = &'static [(u32, &'static str)];
-type Fields = &'static [(&'static str, u16, u8)];
 
 struct Row {
     name: &'static str,
@@ -57,7 +81,6 @@ struct Row {
     next: Option<(u8, u8, u32)>,
     links: Links,
     inner: Links,
-    fields: Fields,
 }
 
 const ROW: Row = Row {
@@ -69,7 +92,6 @@ const ROW: Row = Row {
     next: None,
     links: &[],
     inner: &[],
-    fields: &[],
 };
 
 const TYPES: Links = &[
@@ -104,7 +126,6 @@ const TUNNELLED: Links = &[
     (ethertype::IP6 as u32, "ip6"),
 ];
 const VERSIONS: Links = &[(0x40, "ip4"), (0x60, "ip6")];
-const PORTS: Fields = &[("src", 0, 16), ("dst", 16, 16)];
 /// IPv6 extension headers: a length in units of 8 bytes behind the first 8 (RFC 8200, 4).
 const EXTENSION: Row = Row {
     length: 8,
@@ -126,7 +147,6 @@ const ROWS: [Row; 24] = [
         length: 14,
         next: Some((12, 2, 0xffff)),
         links: TYPES,
-        fields: &[("dst", 0, 48), ("src", 48, 48), ("type", 96, 16)],
         ..ROW
     },
     Row {
@@ -134,13 +154,11 @@ const ROWS: [Row; 24] = [
         length: 4,
         next: Some((2, 2, 0xffff)),
         links: TYPES,
-        fields: &[("priority", 0, 3), ("id", 4, 12), ("type", 16, 16)],
         ..ROW
     },
     Row {
         name: "arp",
         length: 28,
-        fields: &[("op", 48, 16), ("src", 112, 32), ("dst", 192, 32)],
         ..ROW
     },
     // RFC 3032: the label stack ends where bit S is set; what follows is told by its first four bits.
@@ -149,7 +167,6 @@ const ROWS: [Row; 24] = [
         length: 4,
         next: Some((2, 1, 0x01)),
         links: &[(0, "mpls"), (1, "mpls-payload")],
-        fields: &[("label", 0, 20), ("class", 20, 3), ("ttl", 24, 8)],
         ..ROW
     },
     Row {
@@ -164,7 +181,6 @@ const ROWS: [Row; 24] = [
         length: 8,
         next: Some((6, 2, 0xffff)),
         links: &[(0x0021, "ip4"), (0x0057, "ip6")],
-        fields: &[("session", 16, 16)],
         ..ROW
     },
     // RFC 791; behind the first fragment there is no layer 4.
@@ -180,15 +196,6 @@ const ROWS: [Row; 24] = [
         next: Some((9, 1, 0xff)),
         links: PROTOCOLS,
         inner: IP_IN_IP,
-        fields: &[
-            ("tos", 8, 8),
-            ("dscp", 8, 6),
-            ("len", 16, 16),
-            ("ttl", 64, 8),
-            ("protocol", 72, 8),
-            ("src", 96, 32),
-            ("dst", 128, 32),
-        ],
         ..ROW
     },
     Row {
@@ -197,16 +204,6 @@ const ROWS: [Row; 24] = [
         next: Some((6, 1, 0xff)),
         links: PROTOCOLS,
         inner: IP_IN_IP,
-        fields: &[
-            ("class", 4, 8),
-            ("dscp", 4, 6),
-            ("flow", 12, 20),
-            ("len", 32, 16),
-            ("next", 48, 8),
-            ("hops", 56, 8),
-            ("src", 64, 128),
-            ("dst", 192, 128),
-        ],
         ..ROW
     },
     Row {
@@ -243,13 +240,11 @@ const ROWS: [Row; 24] = [
         next: Some((0, 1, 0xff)),
         links: PROTOCOLS,
         inner: IP_IN_IP,
-        fields: &[("spi", 32, 32)],
         ..ROW
     },
     Row {
         name: "esp",
         length: 8,
-        fields: &[("spi", 0, 32)],
         ..ROW
     },
     Row {
@@ -260,7 +255,6 @@ const ROWS: [Row; 24] = [
             scale: 4,
         },
         least: 20,
-        fields: &[("src", 0, 16), ("dst", 16, 16), ("flags", 104, 8)],
         ..ROW
     },
     Row {
@@ -268,25 +262,21 @@ const ROWS: [Row; 24] = [
         length: 8,
         next: Some((2, 2, 0xffff)),
         links: &[(2152, "gtpu"), (4789, "vxlan"), (6081, "geneve")],
-        fields: PORTS,
         ..ROW
     },
     Row {
         name: "sctp",
         length: 12,
-        fields: PORTS,
         ..ROW
     },
     Row {
         name: "icmp",
         length: 4,
-        fields: &[("type", 0, 8), ("code", 8, 8)],
         ..ROW
     },
     Row {
         name: "icmp6",
         length: 4,
-        fields: &[("type", 0, 8), ("code", 8, 8)],
         ..ROW
     },
     // RFC 2784, RFC 2890: checksum, key and sequence number are there when their bits are set.
@@ -300,7 +290,6 @@ const ROWS: [Row; 24] = [
         },
         next: Some((2, 2, 0xffff)),
         inner: TUNNELLED,
-        fields: &[("type", 16, 16)],
         ..ROW
     },
     // RFC 7348.
@@ -309,7 +298,6 @@ const ROWS: [Row; 24] = [
         length: 8,
         next: Some((0, 1, 0)),
         inner: &[(0, "ethernet")],
-        fields: &[("vni", 32, 24)],
         ..ROW
     },
     // RFC 8926.
@@ -323,7 +311,6 @@ const ROWS: [Row; 24] = [
         },
         next: Some((2, 2, 0xffff)),
         inner: TUNNELLED,
-        fields: &[("vni", 32, 24)],
         ..ROW
     },
     // TS 29.281: four bytes more when any of E, S and PN is set; what a G-PDU (255) carries follows.
@@ -337,7 +324,6 @@ const ROWS: [Row; 24] = [
         },
         next: Some((1, 1, 0xff)),
         links: &[(255, "gtpu-payload")],
-        fields: &[("type", 8, 8), ("teid", 32, 32)],
         ..ROW
     },
     Row {
@@ -366,11 +352,8 @@ fn from_row(row: &Row) -> HeaderType {
             .next
             .map(|(at, bytes, mask)| NextField { at, bytes, mask }),
         links: outer.chain(row.inner.iter().map(link(true))).collect(),
-        fields: row
-            .fields
-            .iter()
-            .map(|(n, b, w)| ((*n).to_owned(), *b, *w))
-            .collect(),
+        own: Vec::new(),
+        table: field::header(row.name),
     }
 }
 
@@ -398,10 +381,11 @@ pub(crate) fn own(header: &PathHeader) -> HeaderType {
         links: links
             .map(|l| (l.value as u32, l.header.clone(), l.inner))
             .collect(),
-        fields: header
+        own: header
             .fields
             .iter()
             .map(|f| (f.name.clone(), f.bit as u16, f.bits as u8))
             .collect(),
+        table: None,
     }
 }

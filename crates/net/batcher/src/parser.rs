@@ -100,6 +100,12 @@ pub(crate) struct Program {
     pub(crate) whole: bool,
 }
 
+/// The place of a header type: by its name, else by another name that it has.
+fn place(types: &[HeaderType], name: &str) -> Option<usize> {
+    let exact = types.iter().position(|it| it.name == name);
+    exact.or_else(|| types.iter().position(|it| it.is_called(name)))
+}
+
 impl Program {
     /// The built-in types and the operator's. Links to headers that do not exist are without effect: see
     /// [`Program::missing`].
@@ -108,19 +114,19 @@ impl Program {
         sources.extend(own_headers.iter().map(own));
         for header in own_headers {
             for after in &header.after {
-                if let Some(parent) = sources.iter_mut().find(|t| t.name == after.header) {
+                if let Some(at) = place(&sources, &after.header) {
+                    let parent = &mut sources[at];
                     parent.links.retain(|l| u64::from(l.0) != after.value);
                     let link = (after.value as u32, header.name.clone(), after.inner);
                     parent.links.push(link);
                 }
             }
         }
-        let place = |name: &str| sources.iter().position(|t| t.name == name);
         let types: Vec<Type> = sources
             .iter()
             .map(|t| {
                 let known = |(v, name, inner): &(u32, String, bool)| {
-                    place(name).map(|at| (*v, at as u8, *inner))
+                    place(&sources, name).map(|at| (*v, at as u8, *inner))
                 };
                 let mut links: Vec<_> = t.links.iter().filter_map(known).collect();
                 links.sort_by_key(|l| l.0);
@@ -151,14 +157,13 @@ impl Program {
     /// Headers that a type is linked with and that do not exist.
     pub(crate) fn missing(&self, header: &PathHeader) -> Vec<String> {
         let links = header.next.iter().chain(&header.after);
-        let unknown = links.filter(|l| !self.types.iter().any(|t| t.name == l.header));
+        let unknown = links.filter(|l| place(&self.sources, &l.header).is_none());
         unknown.map(|l| l.header.clone()).collect()
     }
 
     /// The number of a type, as paths have it.
     pub(crate) fn number(&self, name: &str) -> Option<u8> {
-        let at = self.types.iter().position(|t| t.name == name)?;
-        Some(at as u8 + 1)
+        place(&self.sources, name).map(|at| at as u8 + 1)
     }
 
     /// A path in words.
@@ -181,15 +186,14 @@ impl Program {
         let (header, level) = header.split_once('@').unwrap_or((header, "1"));
         let level = level.parse::<usize>().unwrap_or(1).clamp(1, LEVELS) - 1;
         let known = || self.types.iter().map(|t| t.name.clone()).collect();
-        let at = self.types.iter().position(|t| t.name == header);
+        let at = place(&self.sources, header);
         let at = at.ok_or_else(|| WantError::NoHeader(known()))?;
         let found = match field {
             None => None,
             Some(field) => {
-                let of = &self.sources[at].fields;
-                let found = of.iter().find(|f| f.0 == field).cloned();
-                let all = || of.iter().map(|f| f.0.clone()).collect();
-                Some(found.ok_or_else(|| WantError::NoField(all()))?)
+                let of = &self.sources[at];
+                let unknown = || WantError::NoField(of.field_names());
+                Some(of.field(field).ok_or_else(unknown)?)
             }
         };
         if self.wants[level][at].bit == 0 {

@@ -87,7 +87,7 @@ impl Built {
         let mut same = self.layers.iter().filter(|l| l.kind == path.layer);
         let layer = same.nth(path.nth.into())?;
         Some(bits::Place {
-            at_bit: layer.at * 8 + usize::from(path.field.at_bit),
+            at_bit: layer.at * 8 + usize::from(path.field.bit),
             bits: path.field.bits.into(),
         })
     }
@@ -130,13 +130,13 @@ fn resize(built: &mut Built, last: Option<&Layer>, size: Option<usize>) {
 /// A header with its options; fields that are computed are still zero.
 fn header(layer: &Layer) -> Vec<u8> {
     let mut bytes = vec![0; layer.kind.header_len()];
-    for field in layer.kind.fields().iter().filter(|f| f.is_editable()) {
-        let value = match (layer.value(field.name), field.default) {
+    for field in layer.kind.places() {
+        let value = match (layer.value(field.name), layer.kind.default_of(field)) {
             (Some(value), _) => value.to_u128(),
             (None, FieldDefault::Is(number)) => number.into(),
             (None, FieldDefault::Auto) => continue,
         };
-        let (at, width) = (field.at_bit.into(), field.bits.into());
+        let (at, width) = (field.bit.into(), field.bits.into());
         bits::set(&mut bytes, at, width, value);
     }
     if let Some(Value::Bytes(options)) = layer.value("options") {
@@ -199,13 +199,12 @@ fn complete(built: &mut Built, layers: &[Layer], nth: usize) {
     let total = built.bytes.len();
     let open = layer
         .kind
-        .fields()
-        .iter()
-        .filter(|f| f.is_editable() && f.default == FieldDefault::Auto)
+        .places()
+        .filter(|f| layer.kind.default_of(f) == FieldDefault::Auto)
         .filter(|f| layer.value(f.name).is_none());
     for field in open {
         let words = (header / 4) as u128;
-        let place = at + usize::from(field.at_bit) / 8;
+        let place = at + usize::from(field.bit) / 8;
         let value = match (layer.kind, field.name) {
             (_, "checksum") => {
                 let sum = checksum(built, nth, place);
@@ -224,7 +223,7 @@ fn complete(built: &mut Built, layers: &[Layer], nth: usize) {
                 (total - less).min(0xffff) as u128
             }
         };
-        let bit = at * 8 + usize::from(field.at_bit);
+        let bit = at * 8 + usize::from(field.bit);
         bits::set(&mut built.bytes, bit, field.bits.into(), value);
     }
 }

@@ -3,13 +3,14 @@
 //! As text: `ip4.dst increment 10.0.0.0 10.0.255.255 step 256`, `udp.sport random 1024 65535`,
 //! `ip4[1].ttl list 1 2 3`, `offset 30 size 4 fixed 0x0a000001`, `ip6.dst file dst.txt`.
 
-use super::layer::{FieldDef, FieldKind, LayerKind, Value};
+use super::layer::{LayerKind, Value};
 use super::limits::EDIT_LIST;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use volley_model::SyntaxError;
 use volley_object::{quote, syntax_field};
+use volley_wire::field::{Field, FieldKind};
 
 /// One edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl EditTarget {
     pub fn kind(&self) -> FieldKind {
         match self {
             EditTarget::Field(path) => path.field.kind,
-            EditTarget::Bytes { .. } => FieldKind::Uint,
+            EditTarget::Bytes { .. } => FieldKind::Number,
         }
     }
 
@@ -81,7 +82,7 @@ pub struct FieldPath {
     /// Which of the layers of this kind, from 0.
     pub nth: u8,
     /// Field of that layer.
-    pub field: &'static FieldDef,
+    pub field: &'static Field,
 }
 
 impl fmt::Display for FieldPath {
@@ -108,18 +109,17 @@ impl FromStr for FieldPath {
             None => (layer, 0),
         };
         let kind = LayerKind::by_name(layer).ok_or_else(|| {
-            let all = LayerKind::ALL.map(|(n, _)| n).join(", ");
+            let all = LayerKind::names();
             format!("'{layer}' is not a layer: there are {all}")
         })?;
         let unknown = || {
-            let editable = kind.fields().iter().filter(|f| f.is_editable());
-            let all: Vec<_> = editable.map(|f| f.name).collect();
+            let all: Vec<_> = kind.places().map(|f| f.name).collect();
             format!(
                 "'{field}' is not a field of {kind} that can change: there are {}",
                 all.join(", ")
             )
         };
-        let field = kind.field(field).filter(|f| f.is_editable());
+        let field = kind.field(field).filter(|f| f.has_place());
         Ok(FieldPath {
             layer: kind,
             nth,
@@ -338,7 +338,7 @@ impl<'a> Words<'a, '_> {
     fn number(&mut self, what: &str, max: u64) -> Result<u64, SyntaxError> {
         let (column, word) = self.next(what)?;
         let value =
-            Value::of_kind(FieldKind::Uint, word).map_err(|e| SyntaxError::new(column, e))?;
+            Value::of_kind(FieldKind::Number, word).map_err(|e| SyntaxError::new(column, e))?;
         match value {
             Value::Uint(n) if (1..=max).contains(&n) || (n == 0 && what.contains("offset")) => {
                 Ok(n)

@@ -1,13 +1,16 @@
-//! Layers of a packet template: which there are, which fields they have, and where those lie in the header.
+//! Layers of a packet template: which there are, which fields they have, and what a field is that the template leaves out.
 //!
-//! The field table is the only place that knows field names: template text, edits, completion and the packet builder
-//! read it. A field's place is a bit offset from the start of its header, most significant bit first.
+//! The fields of headers are those of [`volley_wire::field`]: template text, edits and the packet builder read that table.
 
-use super::fields::*;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use volley_model::Mac;
+use volley_wire::ethertype;
+use volley_wire::field::{self, Field, FieldKind, HeaderFields};
+use volley_wire::icmp4::Icmp4Type;
+use volley_wire::icmp6::Icmp6Type;
+use volley_wire::tcp;
 
 /// Kinds of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,21 +47,6 @@ pub enum LayerKind {
     Payload,
 }
 
-/// What a field holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldKind {
-    /// A number of at most `bits` bits.
-    Uint,
-    /// A MAC address.
-    Mac,
-    /// An IPv4 address.
-    Ip4,
-    /// An IPv6 address.
-    Ip6,
-    /// Any number of bytes, in hex, behind the fixed header.
-    Bytes,
-}
-
 /// What a field is when the template does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldDefault {
@@ -68,97 +56,148 @@ pub enum FieldDefault {
     Auto,
 }
 
-/// One field of a layer.
-#[derive(Debug, PartialEq, Eq)]
-pub struct FieldDef {
-    /// Name in templates and edits.
-    pub name: &'static str,
-    /// Offset in the header, in bits.
-    pub at_bit: u16,
-    /// Width in bits; 0 for [`FieldKind::Bytes`] and for properties that are no field (payload's).
-    pub bits: u8,
-    /// What it holds.
-    pub kind: FieldKind,
-    /// Without a value in the template.
-    pub default: FieldDefault,
-    /// One line for `?`.
-    pub text: &'static str,
-}
+/// The bytes behind the last header, which no standard gives fields.
+static PAYLOAD: HeaderFields = HeaderFields {
+    name: "payload",
+    aliases: &[],
+    text: "bytes",
+    len: 0,
+    fields: &[
+        property("size", FieldKind::Number, "number of bytes"),
+        property(
+            "fill",
+            FieldKind::Number,
+            "value of each byte; else 0, 1, 2, ...",
+        ),
+        property("hex", FieldKind::Bytes, "the bytes themselves"),
+    ],
+};
 
-impl FieldDef {
-    /// True when an edit can address it: a field with a place in the header.
-    pub fn is_editable(&self) -> bool {
-        self.bits > 0
+/// A property of the payload: no field with a place.
+const fn property(name: &'static str, kind: FieldKind, text: &'static str) -> Field {
+    Field {
+        name,
+        aliases: &[],
+        bit: 0,
+        bits: 0,
+        kind,
+        overlaps: false,
+        text,
     }
 }
+
+/// Fields that are computed: lengths, checksums, and what says which header follows.
+const COMPUTED: [&str; 10] = [
+    "bottom", "ihl", "offset", "length", "checksum", "proto", "next", "options", "fill", "hex",
+];
+
+/// Fields that are neither computed nor 0.
+const USUAL: &[(LayerKind, &str, u64)] = &[
+    (LayerKind::Arp, "htype", 1),
+    (LayerKind::Arp, "ptype", ethertype::IP4 as u64),
+    (LayerKind::Arp, "hlen", 6),
+    (LayerKind::Arp, "plen", 4),
+    (LayerKind::Arp, "op", 1),
+    (LayerKind::Mpls, "ttl", 64),
+    (LayerKind::Ip4, "version", 4),
+    (LayerKind::Ip4, "ttl", 64),
+    (LayerKind::Ip6, "version", 6),
+    (LayerKind::Ip6, "hops", 64),
+    (LayerKind::Icmp, "type", Icmp4Type::ECHO_REQUEST.0 as u64),
+    (LayerKind::Icmp6, "type", Icmp6Type::ECHO_REQUEST.0 as u64),
+    (LayerKind::Udp, "sport", 1),
+    (LayerKind::Udp, "dport", 1),
+    (LayerKind::Tcp, "sport", 1),
+    (LayerKind::Tcp, "dport", 1),
+    (LayerKind::Tcp, "flags", tcp::flag::ACK as u64),
+    (LayerKind::Tcp, "window", 65_535),
+];
 
 impl LayerKind {
-    /// Every kind with its name.
-    pub const ALL: [(&'static str, LayerKind); 15] = [
-        ("eth", LayerKind::Eth),
-        ("vlan", LayerKind::Vlan),
-        ("qinq", LayerKind::Qinq),
-        ("arp", LayerKind::Arp),
-        ("mpls", LayerKind::Mpls),
-        ("ip4", LayerKind::Ip4),
-        ("ip6", LayerKind::Ip6),
-        ("ip6-hbh", LayerKind::Ip6Hbh),
-        ("ip6-dst", LayerKind::Ip6Dst),
-        ("ip6-frag", LayerKind::Ip6Frag),
-        ("icmp", LayerKind::Icmp),
-        ("icmp6", LayerKind::Icmp6),
-        ("udp", LayerKind::Udp),
-        ("tcp", LayerKind::Tcp),
-        ("payload", LayerKind::Payload),
+    /// Every kind.
+    pub const ALL: [LayerKind; 15] = [
+        LayerKind::Eth,
+        LayerKind::Vlan,
+        LayerKind::Qinq,
+        LayerKind::Arp,
+        LayerKind::Mpls,
+        LayerKind::Ip4,
+        LayerKind::Ip6,
+        LayerKind::Ip6Hbh,
+        LayerKind::Ip6Dst,
+        LayerKind::Ip6Frag,
+        LayerKind::Icmp,
+        LayerKind::Icmp6,
+        LayerKind::Udp,
+        LayerKind::Tcp,
+        LayerKind::Payload,
     ];
 
-    /// Name in templates and edits.
-    pub fn name(self) -> &'static str {
-        LayerKind::ALL[self as usize].0
-    }
-
-    /// The kind of this name.
-    pub fn by_name(name: &str) -> Option<LayerKind> {
-        let found = LayerKind::ALL.iter().find(|(n, _)| *n == name);
-        found.map(|(_, kind)| *kind)
-    }
-
-    /// Its fields.
-    pub fn fields(self) -> &'static [FieldDef] {
+    /// Its header in the table of fields.
+    pub fn header(self) -> &'static HeaderFields {
         match self {
-            LayerKind::Eth => &ETH,
-            LayerKind::Vlan | LayerKind::Qinq => &VLAN,
-            LayerKind::Arp => &ARP,
-            LayerKind::Mpls => &MPLS,
-            LayerKind::Ip4 => &IP4,
-            LayerKind::Ip6 => &IP6,
-            LayerKind::Ip6Hbh | LayerKind::Ip6Dst => &IP6_OPTIONS,
-            LayerKind::Ip6Frag => &IP6_FRAG,
-            LayerKind::Icmp => &ICMP,
-            LayerKind::Icmp6 => &ICMP6,
-            LayerKind::Udp => &UDP,
-            LayerKind::Tcp => &TCP,
+            LayerKind::Eth => &field::ETH,
+            LayerKind::Vlan => &field::VLAN,
+            LayerKind::Qinq => &field::QINQ,
+            LayerKind::Arp => &field::ARP,
+            LayerKind::Mpls => &field::MPLS,
+            LayerKind::Ip4 => &field::IP4,
+            LayerKind::Ip6 => &field::IP6,
+            LayerKind::Ip6Hbh => &field::IP6_HBH,
+            LayerKind::Ip6Dst => &field::IP6_DST,
+            LayerKind::Ip6Frag => &field::IP6_FRAG,
+            LayerKind::Icmp => &field::ICMP,
+            LayerKind::Icmp6 => &field::ICMP6,
+            LayerKind::Udp => &field::UDP,
+            LayerKind::Tcp => &field::TCP,
             LayerKind::Payload => &PAYLOAD,
         }
     }
 
+    /// Name in templates and edits.
+    pub fn name(self) -> &'static str {
+        self.header().name
+    }
+
+    /// The names of all kinds, for people.
+    pub fn names() -> String {
+        LayerKind::ALL.map(LayerKind::name).join(", ")
+    }
+
+    /// The kind of this name.
+    pub fn by_name(name: &str) -> Option<LayerKind> {
+        let mut all = LayerKind::ALL.into_iter();
+        all.find(|kind| kind.header().is_called(name))
+    }
+
+    /// Its fields, without those that cover others.
+    pub fn fields(self) -> impl Iterator<Item = &'static Field> {
+        self.header().fields.iter().filter(|field| !field.overlaps)
+    }
+
+    /// Its fields that have a place in the header: edits can change these.
+    pub fn places(self) -> impl Iterator<Item = &'static Field> {
+        self.fields().filter(|field| field.has_place())
+    }
+
     /// The field of this name.
-    pub fn field(self, name: &str) -> Option<&'static FieldDef> {
-        self.fields().iter().find(|f| f.name == name)
+    pub fn field(self, name: &str) -> Option<&'static Field> {
+        self.fields().find(|field| field.is_called(name))
+    }
+
+    /// What a field is that the template leaves out.
+    pub fn default_of(self, field: &Field) -> FieldDefault {
+        let tagged = matches!(self, LayerKind::Eth | LayerKind::Vlan | LayerKind::Qinq);
+        if COMPUTED.contains(&field.name) || tagged && field.name == "type" {
+            return FieldDefault::Auto;
+        }
+        let usual = USUAL.iter().find(|it| (it.0, it.1) == (self, field.name));
+        FieldDefault::Is(usual.map_or(0, |it| it.2))
     }
 
     /// Bytes of the fixed header (without options; 0 for the payload).
     pub fn header_len(self) -> usize {
-        match self {
-            LayerKind::Eth => 14,
-            LayerKind::Vlan | LayerKind::Qinq | LayerKind::Mpls => 4,
-            LayerKind::Ip6Hbh | LayerKind::Ip6Dst => 2,
-            LayerKind::Arp => 28,
-            LayerKind::Ip4 | LayerKind::Tcp => 20,
-            LayerKind::Ip6 => 40,
-            LayerKind::Ip6Frag | LayerKind::Icmp | LayerKind::Icmp6 | LayerKind::Udp => 8,
-            LayerKind::Payload => 0,
-        }
+        self.header().len.into()
     }
 }
 
@@ -189,7 +228,7 @@ impl Layer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldValue {
     /// Which field of its layer.
-    pub field: &'static FieldDef,
+    pub field: &'static Field,
     /// Its value, of the field's kind and width.
     pub value: Value,
 }
@@ -211,7 +250,7 @@ pub enum Value {
 
 impl Value {
     /// Reads a value for a field; the error says what would be right.
-    pub fn parse(field: &FieldDef, text: &str) -> Result<Value, String> {
+    pub fn parse(field: &Field, text: &str) -> Result<Value, String> {
         let value = Value::of_kind(field.kind, text)?;
         match value {
             Value::Uint(n) if !fits(n, field.bits) => Err(format!(
@@ -225,7 +264,7 @@ impl Value {
     /// Reads a value of a kind.
     pub fn of_kind(kind: FieldKind, text: &str) -> Result<Value, String> {
         match kind {
-            FieldKind::Uint => number(text)
+            FieldKind::Number => number(text)
                 .map(Value::Uint)
                 .ok_or_else(|| format!("'{text}' is not a number: write one such as 64 or 0x40")),
             FieldKind::Mac => text.parse().map(Value::Mac).map_err(|e| format!("{e}")),
@@ -244,7 +283,7 @@ impl Value {
     /// Kind of field it fits.
     pub fn kind(&self) -> FieldKind {
         match self {
-            Value::Uint(_) => FieldKind::Uint,
+            Value::Uint(_) => FieldKind::Number,
             Value::Mac(_) => FieldKind::Mac,
             Value::Ip4(_) => FieldKind::Ip4,
             Value::Ip6(_) => FieldKind::Ip6,
@@ -318,7 +357,7 @@ impl FromStr for Value {
             FieldKind::Mac,
             FieldKind::Ip4,
             FieldKind::Ip6,
-            FieldKind::Uint,
+            FieldKind::Number,
             FieldKind::Bytes,
         ];
         let mut read = kinds
@@ -334,23 +373,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_listed_in_their_order() {
-        for (i, (name, kind)) in LayerKind::ALL.iter().enumerate() {
-            assert_eq!(*kind as usize, i);
-            assert_eq!(LayerKind::by_name(name), Some(*kind));
+    fn kinds_have_their_names_and_known_defaults() {
+        for kind in LayerKind::ALL {
+            assert_eq!(LayerKind::by_name(kind.name()), Some(kind));
         }
-    }
-
-    #[test]
-    fn fields_lie_inside_their_header_without_overlap() {
-        for (name, kind) in LayerKind::ALL {
-            let mut end = 0;
-            for field in kind.fields().iter().filter(|f| f.is_editable()) {
-                assert!(field.at_bit >= end, "{name}.{} overlaps", field.name);
-                end = field.at_bit + u16::from(field.bits);
-            }
-            assert!(usize::from(end) <= 8 * kind.header_len(), "{name}");
+        for (kind, name, _) in USUAL {
+            assert!(kind.field(name).is_some(), "{kind}.{name}");
         }
+        for name in COMPUTED {
+            assert!(
+                LayerKind::ALL.iter().any(|kind| kind.field(name).is_some()),
+                "{name}"
+            );
+        }
+        assert!(
+            LayerKind::Ip4.field("tos").is_none(),
+            "DSCP and ECN are given apart"
+        );
     }
 
     #[test]

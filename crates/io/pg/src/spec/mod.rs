@@ -2,7 +2,6 @@
 
 mod data;
 mod edit;
-mod fields;
 mod layer;
 mod limits;
 mod template;

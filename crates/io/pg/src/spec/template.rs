@@ -3,12 +3,13 @@
 //! Layers from the outside in, with ` / ` between them; fields as `name value` pairs in any order. A bare number behind
 //! `payload` is its size. Fields left out take their default; lengths, checksums and types are computed.
 
-use super::layer::{FieldDef, FieldValue, Layer, LayerKind, Value};
+use super::layer::{FieldValue, Layer, LayerKind, Value};
 use super::limits::{LAYERS, TEMPLATE_BYTES};
 use std::fmt;
 use std::str::FromStr;
 use volley_model::SyntaxError;
 use volley_object::syntax_field;
+use volley_wire::field::Field;
 
 /// The layers of a packet, outermost first; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,17 +52,16 @@ impl FromStr for Template {
 }
 
 fn kind(column: usize, word: &str) -> Result<LayerKind, SyntaxError> {
-    let names = || LayerKind::ALL.map(|(n, _)| n).join(", ");
     let unknown = || {
         SyntaxError::new(
             column,
-            format!("'{word}' is not a layer: there are {}", names()),
+            format!("'{word}' is not a layer: there are {}", LayerKind::names()),
         )
     };
     LayerKind::by_name(word).ok_or_else(unknown)
 }
 
-type Pair = (&'static FieldDef, Value);
+type Pair = (&'static Field, Value);
 
 fn pair<'a>(
     kind: LayerKind,
@@ -74,7 +74,7 @@ fn pair<'a>(
         return value(size, column, word).map(|v| (size, v));
     }
     let names = || {
-        let all: Vec<_> = kind.fields().iter().map(|f| f.name).collect();
+        let all: Vec<_> = kind.fields().map(|f| f.name).collect();
         all.join(", ")
     };
     let unknown = || {
@@ -93,7 +93,7 @@ fn pair<'a>(
     value(field, column, word).map(|v| (field, v))
 }
 
-fn value(field: &'static FieldDef, column: usize, word: &str) -> Result<Value, SyntaxError> {
+fn value(field: &'static Field, column: usize, word: &str) -> Result<Value, SyntaxError> {
     let value = Value::parse(field, word).map_err(|e| SyntaxError::new(column, e))?;
     match (field.name, &value) {
         ("size", Value::Uint(n)) if *n > TEMPLATE_BYTES as u64 => {
@@ -110,7 +110,7 @@ fn value(field: &'static FieldDef, column: usize, word: &str) -> Result<Value, S
 fn add(
     layer: &mut Layer,
     column: usize,
-    field: &'static FieldDef,
+    field: &'static Field,
     value: Value,
 ) -> Result<(), SyntaxError> {
     if layer.value(field.name).is_some() {

@@ -64,6 +64,48 @@ fn headers_are_walked_into_tunnels() {
 }
 
 #[test]
+fn headers_and_fields_have_the_names_of_the_table() {
+    let packet = over_ethernet(0x0800, &ip4(17, [10, 0, 0, 1], &udp(53, &[])));
+    let mut program = Program::new(&[]);
+    let wants = [
+        "udp.dst",
+        "udp.dport",
+        "eth.type",
+        "ethernet.type",
+        "ip4.ihl",
+        "ip4.proto",
+    ];
+    let wants = wants.map(|name| program.want(name).unwrap());
+    assert_eq!(
+        (wants[0], wants[2]),
+        (wants[1], wants[3]),
+        "one slot for a field with two names"
+    );
+    program.finish();
+    let got = features(&program, &packet, false);
+    let values = wants.map(|want| got.values[want.field.unwrap().0 as usize]);
+    assert_eq!(values, [53, 53, 0x0800, 0x0800, 5, 17]);
+    assert_eq!(program.number("eth"), program.number("ethernet"));
+    assert!(
+        matches!(program.want("udp.options"), Err(WantError::NoField(known)) if known[0] == "sport")
+    );
+    // A header that an operator describes is found by its own name, even where a built-in one has it as another name.
+    let own = PathHeader {
+        name: "eth".into(),
+        length: 4,
+        length_at: None,
+        length_mask: None,
+        length_scale: None,
+        next_at: None,
+        next: Vec::new(),
+        after: Vec::new(),
+        fields: vec!["color 8 8".parse().unwrap()],
+        next_bytes: None,
+    };
+    assert!(Program::new(&[own]).want("eth.color").is_ok());
+}
+
+#[test]
 fn the_walk_ends_when_nothing_wanted_can_come() {
     let mut program = Program::new(&[]);
     let (four, six) = (program.want("ip4").unwrap(), program.want("ip6").unwrap());

@@ -1,117 +1,92 @@
-//! What a filter can ask of a packet.
+//! What a filter can test of a packet: fields of the table of `volley_wire`, and a few of the packet as a whole.
 
-use std::ops::Range;
-use volley_wire::ethertype;
+use volley_wire::field::{self, ETH, FieldKind, HeaderFields, SCTP, TCP, UDP, VLAN};
+use volley_wire::ip4::Ip4Header;
+use volley_wire::ip6::Ip6Header;
+use volley_wire::ip6_ext::Extensions;
+use volley_wire::{EtherType, Header, IpProto, ethertype};
 
-/// A field of a packet, or the presence of a header.
+/// Something to test of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
+    /// Length of the packet.
     Len,
-    Eth,
-    EthDst,
-    EthSrc,
-    EthType,
-    Vlan,
-    Arp,
-    ArpOp,
-    ArpSpa,
-    ArpTpa,
-    Ip4,
-    Ip4Tos,
-    Ip4Length,
-    Ip4Id,
-    Ip4Frag,
-    Ip4Ttl,
-    Ip4Proto,
-    Ip4Src,
-    Ip4Dst,
-    Ip6,
-    Ip6Flow,
-    Ip6Length,
-    Ip6Next,
-    Ip6Hops,
-    Ip6Src,
-    Ip6Dst,
+    /// EtherType behind all VLAN tags.
+    EtherType,
+    /// Protocol of the transport layer.
     Proto,
+    /// Source port of UDP, TCP or SCTP.
     Sport,
+    /// Destination port of UDP, TCP or SCTP.
     Dport,
-    Udp,
-    UdpSport,
-    UdpDport,
-    UdpLength,
-    Tcp,
-    TcpSport,
-    TcpDport,
-    TcpFlags,
-    Icmp,
-    IcmpType,
-    IcmpCode,
-    Icmp6,
-    Icmp6Type,
-    Icmp6Code,
+    /// The packet has a header.
+    Header(&'static HeaderFields),
+    /// Field of a header.
+    Of(&'static HeaderFields, &'static field::Field),
 }
 
-/// What a field's values look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Nothing to compare: it is there or not.
-    Header,
-    Number,
-    Mac,
-    Ip4,
-    Ip6,
+/// Headers that no filter tests: a second kind of tag (`vlan` is the first tag of any kind), and what tunnels carry.
+const LEFT_OUT: [&str; 5] = ["qinq", "pppoe", "vxlan", "geneve", "gtpu"];
+
+/// The headers that filters test.
+fn headers() -> impl Iterator<Item = &'static HeaderFields> {
+    let all = field::HEADERS.into_iter();
+    all.filter(|header| !LEFT_OUT.contains(&header.name))
 }
 
-use Field as F;
-use Kind as K;
+impl Field {
+    /// The field of this name, such as `ip4.dst`.
+    pub(crate) fn by_name(name: &str) -> Option<Field> {
+        if name == "len" {
+            return Some(Field::Len);
+        }
+        let (header, field) = match name.split_once('.') {
+            Some((header, field)) => (header, Some(field)),
+            None => (name, None),
+        };
+        let header = headers().find(|it| it.is_called(header))?;
+        match field {
+            None => Some(Field::Header(header)),
+            Some("type") if header == &ETH => Some(Field::EtherType),
+            Some(field) => {
+                let field = header.field(field).filter(|field| field.has_place())?;
+                Some(Field::Of(header, field))
+            }
+        }
+    }
 
-/// Every name a filter knows. Aliases share a field.
-pub(crate) const NAMES: &[(&str, Field, Kind)] = &[
-    ("len", F::Len, K::Number),
-    ("eth", F::Eth, K::Header),
-    ("eth.dst", F::EthDst, K::Mac),
-    ("eth.src", F::EthSrc, K::Mac),
-    ("eth.type", F::EthType, K::Number),
-    ("ether.dst", F::EthDst, K::Mac),
-    ("ether.src", F::EthSrc, K::Mac),
-    ("ether.type", F::EthType, K::Number),
-    ("vlan", F::Vlan, K::Header),
-    ("vlan.id", F::Vlan, K::Number),
-    ("arp", F::Arp, K::Header),
-    ("arp.op", F::ArpOp, K::Number),
-    ("arp.spa", F::ArpSpa, K::Ip4),
-    ("arp.tpa", F::ArpTpa, K::Ip4),
-    ("ip4", F::Ip4, K::Header),
-    ("ip4.tos", F::Ip4Tos, K::Number),
-    ("ip4.length", F::Ip4Length, K::Number),
-    ("ip4.id", F::Ip4Id, K::Number),
-    ("ip4.frag", F::Ip4Frag, K::Number),
-    ("ip4.ttl", F::Ip4Ttl, K::Number),
-    ("ip4.proto", F::Ip4Proto, K::Number),
-    ("ip4.src", F::Ip4Src, K::Ip4),
-    ("ip4.dst", F::Ip4Dst, K::Ip4),
-    ("ip6", F::Ip6, K::Header),
-    ("ip6.flow", F::Ip6Flow, K::Number),
-    ("ip6.length", F::Ip6Length, K::Number),
-    ("ip6.next", F::Ip6Next, K::Number),
-    ("ip6.hops", F::Ip6Hops, K::Number),
-    ("ip6.src", F::Ip6Src, K::Ip6),
-    ("ip6.dst", F::Ip6Dst, K::Ip6),
-    ("udp", F::Udp, K::Header),
-    ("udp.sport", F::UdpSport, K::Number),
-    ("udp.dport", F::UdpDport, K::Number),
-    ("udp.length", F::UdpLength, K::Number),
-    ("tcp", F::Tcp, K::Header),
-    ("tcp.sport", F::TcpSport, K::Number),
-    ("tcp.dport", F::TcpDport, K::Number),
-    ("tcp.flags", F::TcpFlags, K::Number),
-    ("icmp", F::Icmp, K::Header),
-    ("icmp.type", F::IcmpType, K::Number),
-    ("icmp.code", F::IcmpCode, K::Number),
-    ("icmp6", F::Icmp6, K::Header),
-    ("icmp6.type", F::Icmp6Type, K::Number),
-    ("icmp6.code", F::Icmp6Code, K::Number),
-];
+    /// Names to offer for one that is unknown: the fields of its header where it has one, else the headers.
+    pub(crate) fn names_like(name: &str) -> Vec<String> {
+        let of = name.split_once('.').map_or(name, |(header, _)| header);
+        match headers().find(|header| header.is_called(of)) {
+            Some(header) => {
+                let fields = header.fields.iter().filter(|field| field.has_place());
+                let fields = fields.map(|field| format!("{}.{}", header.name, field.name));
+                [header.name.to_owned()].into_iter().chain(fields).collect()
+            }
+            None => ["len"]
+                .into_iter()
+                .chain(headers().map(|it| it.name))
+                .map(str::to_owned)
+                .collect(),
+        }
+    }
+
+    /// What its values look like; none for a header, which is there or not.
+    pub(crate) fn kind(self) -> Option<FieldKind> {
+        match self {
+            Field::Header(_) => None,
+            Field::Of(_, field) => Some(field.kind),
+            _ => Some(FieldKind::Number),
+        }
+    }
+}
+
+/// A header of a packet, and where it begins; nowhere in later fragments.
+type Place = (&'static HeaderFields, Option<usize>);
+
+/// Most headers that are looked at: Ethernet, a tag, IP, extension headers, transport.
+const MOST: usize = 12;
 
 /// Where the headers of a packet are.
 pub(crate) struct Packet<'a> {
@@ -119,10 +94,10 @@ pub(crate) struct Packet<'a> {
     len: usize,
     /// Behind the tags, if any.
     ether_type: Option<u16>,
-    tag: Option<u16>,
-    l3: usize,
-    /// Protocol of the transport layer and where it begins (nowhere in later fragments).
-    l4: Option<(u8, Option<usize>)>,
+    /// Protocol of the transport layer.
+    proto: Option<IpProto>,
+    places: [Option<Place>; MOST],
+    count: usize,
 }
 
 impl<'a> Packet<'a> {
@@ -131,50 +106,75 @@ impl<'a> Packet<'a> {
             bytes,
             len,
             ether_type: None,
-            tag: None,
-            l3: 14,
-            l4: None,
+            proto: None,
+            places: [None; MOST],
+            count: 0,
         };
         packet.ether_type = packet.half(12);
-        while packet.ether_type.is_some_and(ethertype::is_tag) && packet.l3 <= 22 {
-            packet.tag = packet.tag.or(packet.half(packet.l3).map(|tci| tci & 0xfff));
-            packet.ether_type = packet.half(packet.l3 + 2);
-            packet.l3 += 4;
+        if packet.ether_type.is_none() {
+            return packet;
         }
-        packet.l4 = match packet.ether_type {
-            Some(ethertype::IP4) => packet.l4_of_ip4(),
-            Some(ethertype::IP6) => packet.l4_of_ip6(),
-            _ => None,
-        };
+        packet.push(&ETH, Some(0));
+        let mut l3 = usize::from(ETH.len);
+        while packet.ether_type.is_some_and(ethertype::is_tag) && l3 <= 22 {
+            if l3 == usize::from(ETH.len) && packet.half(l3).is_some() {
+                packet.push(&VLAN, Some(l3));
+            }
+            packet.ether_type = packet.half(l3 + 2);
+            l3 += usize::from(VLAN.len);
+        }
+        let kind = packet.ether_type.map(EtherType::new);
+        if let Some(header) = kind.and_then(field::of_ether_type)
+            && bytes.len() > l3
+        {
+            packet.push(header, Some(l3));
+            match kind {
+                Some(EtherType::IP4) => packet.behind_ip4(l3),
+                Some(EtherType::IP6) => packet.behind_ip6(l3),
+                _ => {}
+            }
+        }
         packet
     }
 
-    fn l4_of_ip4(&self) -> Option<(u8, Option<usize>)> {
-        let ihl = usize::from(self.byte(self.l3)? & 0xf) * 4;
-        let later = self.half(self.l3 + 6)? & 0x1fff != 0;
-        let proto = self.byte(self.l3 + 9)?;
-        Some((proto, (!later && ihl >= 20).then_some(self.l3 + ihl)))
-    }
-
-    fn l4_of_ip6(&self) -> Option<(u8, Option<usize>)> {
-        let (mut next, mut at) = (self.byte(self.l3 + 6)?, self.l3 + 40);
-        for _ in 0..8 {
-            let len = match next {
-                0 | 43 | 60 => (usize::from(self.byte(at + 1)?) + 1) * 8,
-                44 if self.half(at + 2)? & 0xfff8 != 0 => {
-                    return Some((self.byte(at)?, None));
-                }
-                44 => 8,
-                _ => return Some((next, Some(at))),
-            };
-            next = self.byte(at)?;
-            at += len;
+    fn push(&mut self, header: &'static HeaderFields, at: Option<usize>) {
+        if let Some(place) = self.places.get_mut(self.count) {
+            *place = Some((header, at));
+            self.count += 1;
         }
-        Some((next, None))
     }
 
-    fn byte(&self, at: usize) -> Option<u8> {
-        self.bytes.get(at).copied()
+    fn behind_ip4(&mut self, at: usize) {
+        let Some(Ok((header, _))) = self.bytes.get(at..).map(Ip4Header::split) else {
+            return;
+        };
+        let len = header.header_len();
+        let has = header.fragment_offset() == 0 && len >= Ip4Header::LEN;
+        self.transport(header.protocol, has.then_some(at + len));
+    }
+
+    fn behind_ip6(&mut self, at: usize) {
+        let Some(Ok((header, payload))) = self.bytes.get(at..).map(Ip6Header::split) else {
+            return;
+        };
+        let behind = at + Ip6Header::LEN;
+        let walk = Extensions::new(header.next_header, payload);
+        for ext in walk.clone().map_while(Result::ok) {
+            if let Some(header) = field::of_protocol(ext.kind) {
+                self.push(header, Some(behind + ext.offset));
+            }
+        }
+        if let Ok(upper) = walk.upper() {
+            let has = upper.has_transport_header();
+            self.transport(upper.proto, has.then_some(behind + upper.offset));
+        }
+    }
+
+    fn transport(&mut self, proto: IpProto, at: Option<usize>) {
+        self.proto = Some(proto);
+        if let Some(header) = field::of_protocol(proto) {
+            self.push(header, at);
+        }
     }
 
     fn half(&self, at: usize) -> Option<u16> {
@@ -182,84 +182,36 @@ impl<'a> Packet<'a> {
         Some(u16::from_be_bytes([a, b]))
     }
 
-    fn number(&self, range: Range<usize>) -> Option<u128> {
-        let bytes = self.bytes.get(range)?;
-        Some(bytes.iter().fold(0, |n, b| n << 8 | u128::from(*b)))
+    fn place(&self, header: &HeaderFields) -> Option<Option<usize>> {
+        let mut places = self.places.iter().flatten();
+        let found = places.find(|(of, _)| std::ptr::eq(*of, header));
+        found.map(|(_, at)| *at)
     }
 
-    /// A field `len` bytes long at `at` of the network header, where that is of type `ether_type`.
-    fn l3(&self, ether_type: u16, at: usize, len: usize) -> Option<u128> {
-        let at = self.l3 + at;
-        (self.ether_type == Some(ether_type))
-            .then(|| self.number(at..at + len))
-            .flatten()
+    fn read(&self, header: &HeaderFields, field: &field::Field) -> Option<u128> {
+        let at = self.place(header)??;
+        field.read(self.bytes.get(at..)?)
     }
 
-    /// The same of the transport header, where that is of protocol `proto`.
-    fn l4(&self, proto: u8, at: usize, len: usize) -> Option<u128> {
-        let (_, start) = self.l4.filter(|(p, _)| *p == proto)?;
-        let at = start? + at;
-        self.number(at..at + len)
-    }
-
-    /// The presence of a transport header of protocol `proto`, also where it lies in an earlier fragment.
-    fn carries(&self, proto: u8) -> Option<u128> {
-        self.l4.filter(|(p, _)| *p == proto).map(|_| 1)
+    /// A port, by the name that all transport protocols have for it.
+    fn port(&self, name: &str) -> Option<u128> {
+        let mut found = [&UDP, &TCP, &SCTP].into_iter().filter_map(|header| {
+            let field = header.field(name)?;
+            self.read(header, field)
+        });
+        found.next()
     }
 
     pub(crate) fn get(&self, field: Field) -> Option<u128> {
         match field {
-            F::Len => Some(self.len as u128),
-            F::Eth => self.ether_type.map(|_| 1),
-            F::EthDst => self.number(0..6),
-            F::EthSrc => self.number(6..12),
-            F::EthType => self.ether_type.map(u128::from),
-            F::Vlan => self.tag.map(u128::from),
-            F::Arp | F::ArpOp => self.l3(ethertype::ARP, 6, 2),
-            F::ArpSpa => self.l3(ethertype::ARP, 14, 4),
-            F::ArpTpa => self.l3(ethertype::ARP, 24, 4),
-            F::Udp => self.carries(17),
-            F::Tcp => self.carries(6),
-            F::Icmp => self.carries(1),
-            F::Icmp6 => self.carries(58),
-            F::Proto => self.l4.map(|(proto, _)| u128::from(proto)),
-            F::Sport => self.l4(17, 0, 2).or_else(|| self.l4(6, 0, 2)),
-            F::Dport => self.l4(17, 2, 2).or_else(|| self.l4(6, 2, 2)),
-            F::UdpSport => self.l4(17, 0, 2),
-            F::UdpDport => self.l4(17, 2, 2),
-            F::UdpLength => self.l4(17, 4, 2),
-            F::TcpSport => self.l4(6, 0, 2),
-            F::TcpDport => self.l4(6, 2, 2),
-            F::TcpFlags => self.l4(6, 13, 1),
-            F::IcmpType => self.l4(1, 0, 1),
-            F::IcmpCode => self.l4(1, 1, 1),
-            F::Icmp6Type => self.l4(58, 0, 1),
-            F::Icmp6Code => self.l4(58, 1, 1),
-            _ => self.get_ip(field),
-        }
-    }
-
-    fn get_ip(&self, field: Field) -> Option<u128> {
-        let ip4 = |at, len| self.l3(ethertype::IP4, at, len);
-        let ip6 = |at, len| self.l3(ethertype::IP6, at, len);
-        match field {
-            F::Ip4 => ip4(0, 1),
-            F::Ip4Tos => ip4(1, 1),
-            F::Ip4Length => ip4(2, 2),
-            F::Ip4Id => ip4(4, 2),
-            F::Ip4Frag => ip4(6, 2).map(|word| word & 0x1fff),
-            F::Ip4Ttl => ip4(8, 1),
-            F::Ip4Proto => ip4(9, 1),
-            F::Ip4Src => ip4(12, 4),
-            F::Ip4Dst => ip4(16, 4),
-            F::Ip6 => ip6(0, 1),
-            F::Ip6Flow => ip6(0, 4).map(|word| word & 0xf_ffff),
-            F::Ip6Length => ip6(4, 2),
-            F::Ip6Next => ip6(6, 1),
-            F::Ip6Hops => ip6(7, 1),
-            F::Ip6Src => ip6(8, 16),
-            F::Ip6Dst => ip6(24, 16),
-            _ => None,
+            Field::Len => Some(self.len as u128),
+            Field::EtherType => self.ether_type.map(u128::from),
+            Field::Proto => self.proto.map(|proto| u128::from(proto.0)),
+            Field::Sport => self.port("sport"),
+            Field::Dport => self.port("dport"),
+            // A later fragment has the header as well, though not here.
+            Field::Header(header) => self.place(header).map(|_| 1),
+            Field::Of(header, field) => self.read(header, field),
         }
     }
 }

@@ -5,10 +5,11 @@
 //! test         FIELD OP VALUE     OP: == != < <= > >=; addresses take a prefix, and only == and !=
 //!              FIELD              the packet has it
 //!              host A, net P      source or destination of IPv4, IPv6 or ARP
-//!              port N             source or destination port of UDP or TCP
-//!              proto N            IP protocol, by number or as udp, tcp, icmp, icmp6
-//!              eth arp ip4 ip6 vlan udp tcp icmp icmp6
+//!              port N             source or destination port of UDP, TCP or SCTP
+//!              proto N            IP protocol, by number or by the name of its header, such as udp or gre
+//!              HEADER             the packet has this header, such as arp or ip6-frag
 //! ```
+//! Headers and fields are those of `volley_wire::field`; `vlan` is the first tag, `eth.type` the type behind all tags.
 //! A test of a field that the packet does not have is false, `!=` too. A packet is read from its Ethernet header.
 //!
 //! True on exit of [`Filter::compile`]: the program is at most as long as the text, and needs at most [`DEPTH`] open

@@ -1,9 +1,11 @@
 //! Filters as text: words with columns, then a descent over `or`, `and`, `not` and tests that emits the program.
 
-use super::fields::{Field, Kind, NAMES};
+use super::fields::Field;
 use super::{Compare, DEPTH, Op};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use volley_model::{Mac, SyntaxError};
+use volley_wire::IpProto;
+use volley_wire::field::{self, ARP, FieldKind, HeaderFields, IP4, IP6};
 
 type Word<'a> = (usize, &'a str);
 type Parsed<T> = Result<T, SyntaxError>;
@@ -161,13 +163,24 @@ impl<'a> Parser<'a> {
             return Err(SyntaxError::new(column, message));
         }
         let v6 = word.contains(':');
-        let (value, mask) = address(column, word, if v6 { Kind::Ip6 } else { Kind::Ip4 })?;
-        let fields: &[Field] = match v6 {
-            true => &[Field::Ip6Src, Field::Ip6Dst],
-            false => &[Field::Ip4Src, Field::Ip4Dst, Field::ArpSpa, Field::ArpTpa],
+        let (value, mask) = address(
+            column,
+            word,
+            if v6 { FieldKind::Ip6 } else { FieldKind::Ip4 },
+        )?;
+        let ends: &[(&'static HeaderFields, [&str; 2])] = match v6 {
+            true => &[(&IP6, ["src", "dst"])],
+            false => &[(&IP4, ["src", "dst"]), (&ARP, ["spa", "tpa"])],
         };
-        for (nth, field) in fields.iter().enumerate() {
-            self.is(*field, mask, value);
+        let ends = ends
+            .iter()
+            .flat_map(|(header, names)| names.map(|name| (*header, name)));
+        let of =
+            |(header, name): (&'static HeaderFields, &str)| -> Option<(_, &'static field::Field)> {
+                Some((header, header.field(name)?))
+            };
+        for (nth, (header, field)) in ends.filter_map(of).enumerate() {
+            self.is(Field::Of(header, field), mask, value);
             if nth > 0 {
                 self.program.push(Op::Or);
             }
@@ -192,9 +205,12 @@ impl<'a> Parser<'a> {
 
     fn proto(&mut self) -> Parsed<()> {
         let (column, word) = self.next("an IP protocol such as udp or 47")?;
-        let names = [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmp6", 58)];
-        let proto = match names.iter().find(|(name, _)| *name == word) {
-            Some((_, proto)) => *proto,
+        let named = IpProto::NAMED.iter().find(|proto| {
+            let header = field::of_protocol(**proto);
+            header.is_some_and(|header| header.is_called(word))
+        });
+        let proto = match named {
+            Some(proto) => proto.0.into(),
             None => number(column, word)?,
         };
         self.is(Field::Proto, u128::MAX, proto);
@@ -203,32 +219,26 @@ impl<'a> Parser<'a> {
 
     fn field(&mut self, column: usize, word: &str) -> Parsed<()> {
         let unknown = || {
-            let group = word.split('.').next().unwrap_or("");
-            let near = NAMES.iter().map(|n| n.0).filter(|n| {
-                let same = n.split('.').next() == Some(group);
-                same || !NAMES.iter().any(|m| m.0.split('.').next() == Some(group))
-                    && !n.contains('.')
-            });
-            let near: Vec<_> = near.collect();
-            let message = format!("'{word}' is nothing to test: there are {}", near.join(", "));
+            let near = Field::names_like(word).join(", ");
+            let message = format!("'{word}' is nothing to test: there are {near}");
             SyntaxError::new(column, message)
         };
-        let found = NAMES.iter().find(|(name, ..)| *name == word);
-        let &(name, field, kind) = found.ok_or_else(unknown)?;
+        let field = Field::by_name(word).ok_or_else(unknown)?;
+        let name = word;
         let Some((at, compare)) = self.compare() else {
             self.program.push(Op::Has(field));
             return Ok(());
         };
-        let (mask, value) = match kind {
-            Kind::Header => {
+        let (mask, value) = match field.kind() {
+            None => {
                 let message = format!("{name} is a header and has no value: write '{name}' alone");
                 return Err(SyntaxError::new(at, message));
             }
-            Kind::Number => {
+            Some(FieldKind::Number | FieldKind::Bytes) => {
                 let (column, word) = self.next(&format!("a number for {name}"))?;
                 (u128::MAX, number(column, word)?)
             }
-            Kind::Mac | Kind::Ip4 | Kind::Ip6 => {
+            Some(kind) => {
                 if !matches!(compare, Compare::Equal | Compare::NotEqual) {
                     let message = format!("{name} is an address: compare it with == or !=");
                     return Err(SyntaxError::new(at, message));
@@ -276,8 +286,8 @@ fn number(column: usize, word: &str) -> Parsed<u128> {
 }
 
 /// An address or prefix as value and mask.
-fn address(column: usize, word: &str, kind: Kind) -> Parsed<(u128, u128)> {
-    if kind == Kind::Mac {
+fn address(column: usize, word: &str, kind: FieldKind) -> Parsed<(u128, u128)> {
+    if kind == FieldKind::Mac {
         let mac: Mac = word
             .parse()
             .map_err(|e| SyntaxError::new(column, format!("{e}")))?;
@@ -288,9 +298,9 @@ fn address(column: usize, word: &str, kind: Kind) -> Parsed<(u128, u128)> {
         Some((addr, len)) => (addr, Some(len)),
         None => (word, None),
     };
-    let bits = if kind == Kind::Ip4 { 32 } else { 128 };
+    let bits = if kind == FieldKind::Ip4 { 32 } else { 128 };
     let addr: Option<IpAddr> = match kind {
-        Kind::Ip4 => addr.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+        FieldKind::Ip4 => addr.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
         _ => addr.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
     };
     let len = len.map_or(Some(bits), |l| l.parse::<u32>().ok().filter(|l| *l <= bits));

@@ -76,6 +76,45 @@ fn tags_and_extension_headers_are_passed_over() {
 }
 
 #[test]
+fn every_field_of_the_table_can_be_tested() {
+    let first = Packet::eth(MacAddr::local(2), MacAddr::local(1))
+        .vlan(7)
+        .ip6(
+            "2001:db8::1".parse().unwrap(),
+            "2001:db8::2".parse().unwrap(),
+        )
+        .hop_by_hop(&[])
+        .fragment6(0, true, 0xabcd)
+        .tcp(443, 50000, tcp::flag::SYN)
+        .build();
+    for text in [
+        "vlan.type == 0x86dd and vlan.pcp == 0",
+        "ip6-hbh and ip6-hop.next == 44",
+        "ip6-frag.id == 0xabcd and ip6-frag.mf == 1 and ip6-frag.frag == 0",
+        "tcp.offset == 5 and tcp.src == 443 and tcp.dport == 50000",
+        "ip6.tc == 0 and ip6.dscp == 0 and ip6.version == 6",
+        "proto tcp and not ah and not ip6-dst and not mpls",
+    ] {
+        assert!(hits(text, &first), "{text}");
+    }
+    let later = Packet::eth(MacAddr::local(2), MacAddr::local(1))
+        .ip6(
+            "2001:db8::1".parse().unwrap(),
+            "2001:db8::2".parse().unwrap(),
+        )
+        .fragment6(8, false, 0xabcd)
+        .tcp(443, 50000, tcp::flag::SYN)
+        .build();
+    assert!(hits(
+        "tcp and ip6-frag.frag == 1 and not port 443 and not tcp.sport >= 0",
+        &later
+    ));
+    for text in ["ip4.options", "eth.nothing", "vxlan.vni"] {
+        assert!(Filter::compile(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn and_binds_tighter_than_or_and_not_tightest() {
     let t = "ip4";
     let f = "ip6";

@@ -70,6 +70,46 @@ fn a_resource_is_the_object_of_the_command_line() {
     assert_eq!(http.get("/v1/urpf").as_array().map(Vec::len), Some(0));
 }
 
+#[test]
+fn an_interface_is_a_resource_of_its_kind() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    let count = |http: &mut Http| http.get("/v1/pg").as_array().map(Vec::len);
+    assert_eq!(count(&mut http), Some(2));
+    assert_eq!(http.get("/v1/pg/pg0")["name"], "pg0");
+    let (status, answer) = call(&mut http, "PUT", "/v1/pg/pg2", &json!({}));
+    assert_eq!((status, &answer["changed"]), (200, &json!(1)), "{answer}");
+    daemon.ok("set interface state pg2 up");
+    // The same again changes nothing, and traffic does not stop.
+    let (status, answer) = call(&mut http, "PUT", "/v1/pg/pg2", &json!({}));
+    assert_eq!((status, &answer["changed"]), (200, &json!(0)), "{answer}");
+    assert!(daemon.ok("show interfaces").contains("pg2"));
+
+    daemon.ok("create sub-interfaces pg0 7");
+    let now = http.get("/v1/sub_interface");
+    assert_eq!(now[0]["name"], "pg0.7", "{now}");
+    // An interface of another kind is not this resource.
+    let (status, _) = call(&mut http, "DELETE", "/v1/pg/pg0.7", &Value::Null);
+    assert_eq!(status, 404);
+    assert_eq!(
+        http.get("/v1/sub_interface").as_array().map(Vec::len),
+        Some(1)
+    );
+    let (status, _) = call(&mut http, "DELETE", "/v1/pg/pg0", &Value::Null);
+    assert_eq!(status, 200);
+    assert_eq!(http.get("/v1/sub_interface"), json!([]));
+    assert_eq!(count(&mut http), Some(2));
+
+    let file = daemon.folder.file("out.pcap");
+    let path = json!({"tx": file.to_str()});
+    let other = json!({"tx": daemon.folder.file("other.pcap").to_str()});
+    let (status, answer) = call(&mut http, "PUT", "/v1/pcap/cap0", &path);
+    assert_eq!(status, 200, "{answer}");
+    let (status, answer) = call(&mut http, "PUT", "/v1/pcap/cap0", &other);
+    let message = answer["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("DELETE it first"), "{status} {answer}");
+}
+
 /// Method, path, body, and the status and a part of the sentence of the refusal.
 type Fault = (&'static str, &'static str, Value, u16, &'static str);
 

@@ -95,7 +95,7 @@ impl State {
     /// The objects of a registered class, in their order where they have one.
     pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
         let all = self.objects.iter().filter_map(|(key, value)| match value {
-            Value::Object(object) => Some((key, object.as_ref())),
+            Value::Object(object) | Value::Kind(object) => Some((key, object.as_ref())),
             _ => None,
         });
         let all = all.filter(|(_, object)| object.class().name() == class);

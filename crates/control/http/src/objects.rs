@@ -10,7 +10,7 @@ use axum::http::{Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
-use volley_model::{Client, ModelError, ObjectKind, Request};
+use volley_model::{Client, InterfaceSpec, ModelError, ObjectKind, Request};
 use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes};
 
 /// The class and the words of the key in a path.
@@ -24,8 +24,7 @@ fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
     });
     let name = words.next().transpose()?.unwrap_or_default();
     let classes = classes();
-    let found = classes.get(&name).filter(|class| !class.is_interface());
-    let Some(class) = found.cloned() else {
+    let Some(class) = classes.get(&name).cloned() else {
         let shown: String = name.chars().take(64).collect();
         let shown = shown.escape_debug();
         let message = format!("there is no path /v1/{shown}; GET /v1/openapi.json lists them");
@@ -131,6 +130,24 @@ fn merged(
     class.from_json(&body).map_err(Problem::malformed)
 }
 
+/// The request that creates or changes an object.
+fn set(object: Instance) -> Request {
+    match object.class().is_interface() {
+        true => Request::InterfaceCreate(InterfaceSpec::of_object(object)),
+        false => Request::Set(object),
+    }
+}
+
+/// The request that removes an object.
+fn unset(key: &ObjectKey) -> Request {
+    match (key.class().is_interface(), key.values().first()) {
+        (true, Some(name)) => Request::InterfaceDelete {
+            name: name.to_string(),
+        },
+        _ => Request::Unset(key.clone()),
+    }
+}
+
 type Work = Result<(StatusCode, Json), Problem>;
 
 fn told<T: serde::Serialize>(value: &T) -> Work {
@@ -167,25 +184,41 @@ async fn work(
         return told(&found.ok_or_else(|| absent(&key))?);
     }
     // Before the body is read: a client that may not change the object learns nothing of it.
-    api.allow(Request::Unset(key.clone()).role())?;
-    if method == Method::DELETE {
-        return changed(&*api, vec![Request::Unset(key)]).await;
-    }
-    let before = match method == Method::PATCH {
-        true => Some(now(&*api, &key).await?.ok_or_else(|| absent(&key))?),
+    api.allow(unset(&key).role())?;
+    let is_interface = class.is_interface();
+    let before = match is_interface || class.def().once || method == Method::PATCH {
+        true => now(&*api, &key).await?,
         false => None,
     };
-    let object = merged(&key, before.as_ref(), body)?;
-    if !class.def().once {
-        return changed(&*api, vec![Request::Set(object)]).await;
+    if method == Method::DELETE {
+        // Another class may have an interface of this name.
+        let missing = is_interface && before.is_none();
+        return match missing {
+            true => Err(absent(&key)),
+            false => changed(&*api, vec![unset(&key)]).await,
+        };
     }
-    // A command that creates the object would be refused; both together are the difference.
-    let requests = match now(&*api, &key).await? {
-        Some(before) if before == object => return told(&Change::default()),
-        Some(_) => vec![Request::Unset(key), Request::Set(object)],
-        None => vec![Request::Set(object)],
+    let kept = match method == Method::PATCH {
+        true => Some(before.as_ref().ok_or_else(|| absent(&key))?),
+        false => None,
+    };
+    let object = merged(&key, kept, body)?;
+    // A command that creates the object would be refused; the difference is what the client wants.
+    let requests = match before {
+        Some(before) if before == object.kept() => return told(&Change::default()),
+        Some(_) if is_interface => return Err(has_other_values(&key)),
+        Some(_) if class.def().once => vec![unset(&key), set(object)],
+        _ => vec![set(object)],
     };
     changed(&*api, requests).await
+}
+
+/// An interface of other values is never deleted unasked: its traffic would stop.
+fn has_other_values(key: &ObjectKey) -> Problem {
+    let what = format!("{} {}", key.class().noun(), key.name());
+    let why =
+        "it is there with other values, and an interface is created with them: DELETE it first";
+    ModelError::invalid(what, why).into()
 }
 
 /// Answers a request for a resource.
@@ -214,7 +247,7 @@ pub(crate) async fn answer(
 pub(crate) fn paths(change: &Json, answer: impl Fn(&str, &str, Json) -> Json) -> Map<String, Json> {
     const JSON: &str = "application/json";
     let mut paths = Map::new();
-    for class in classes().iter().filter(|class| !class.is_interface()) {
+    for class in classes().iter() {
         let (name, doc) = (class.name(), class.doc());
         let object = class.schema(false, true);
         let mut bare = class.schema(false, false);

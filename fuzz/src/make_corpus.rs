@@ -49,7 +49,7 @@ const BODIES: [&str; 6] = [
     r#"[{"route-add":{"prefix":"10.0.0.0/8","paths":[{"target":{"via":{"addr":"192.0.2.9","interface":"pg0"}}}]}}]"#,
     "commit\n{\"source\":{\"text\":\"[engine]\"},\"confirm_s\":5}",
     "confirm\n{}",
-    "fib\nfamily=ip4&table=7&select.match=192.0.2.1",
+    "fib\nfamily=ip4&table=7&address=192.0.2.1",
 ];
 
 fn put(corpus: &Path, target: &str, name: &str, bytes: &[u8]) -> Result<()> {

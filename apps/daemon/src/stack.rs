@@ -443,10 +443,6 @@ impl Handler for FibHandler {
         self.0.borrow_mut().apply(request)
     }
 
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        self.0.borrow_mut().query(query)
-    }
-
     fn amend(&mut self, query: &Query, reply: &mut Reply) {
         self.0.borrow_mut().amend(query, reply);
     }
@@ -482,16 +478,16 @@ mod tests {
             stack.apply(&request).unwrap();
         }
         let connected = || {
-            let fib = Query::Fib {
+            let asked = volley_fib::ShowFib {
                 family: volley_model::Family::V4,
                 table: None,
-                select: volley_model::FibSelect::Match("192.0.2.77".parse().unwrap()),
+                prefix: None,
+                address: Some("192.0.2.77".parse().unwrap()),
+                summary: false,
                 limit: None,
             };
-            let view = volley_cli::View::Table;
-            let answer = stack.query(&fib);
-            answer
-                .is_ok_and(|reply| volley_cli::render::text(&reply, view).contains("192.0.2.0/24"))
+            let answer = stack.ask(&asked);
+            answer.is_ok_and(|fib| fib.tables[0].routes[0].prefix.to_string() == "192.0.2.0/24")
         };
         assert!(connected());
         let index = stack.interfaces.borrow().index("pg0").unwrap();

@@ -39,7 +39,7 @@ pub fn page(page: Page) -> Result<String, StackError> {
         Page::Fields => Ok(fields()),
         Page::Graph => {
             let reply = stack.query(&Query::Graph)?;
-            Ok(render::text(&reply, View::Dot))
+            Ok(render::text(&reply, View::Named("dot")))
         }
     }
 }

@@ -212,10 +212,7 @@ fn client(daemon: &Daemon, seed: u64, until: Instant) -> Done {
                 done.change(&mut http, read.unwrap_or(wanted), &text);
             }
             2 => assert!(http.get("/v1/show/interfaces").is_object()),
-            3 => assert!(
-                http.get("/v1/show/fib?family=ip4&select=summary")
-                    .is_object()
-            ),
+            3 => assert!(http.get("/v1/show/fib?family=ip4&summary=on").is_object()),
             4 => assert_eq!(http.call("GET", "/metrics", b"").0, 200),
             5 => {
                 // Goes away in the middle of it: it is not accepted, because it is never whole.

@@ -51,7 +51,7 @@ fn transaction(http: &mut Http, requests: &[Value]) -> Value {
 
 /// The next hop of the route that forwards an address.
 fn forwards(http: &mut Http, to: Ipv4Addr) -> String {
-    let shown = http.get(&format!("/v1/show/fib?family=ip4&select.match={to}"));
+    let shown = http.get(&format!("/v1/show/fib?family=ip4&address={to}"));
     let route = &shown["tables"][0]["routes"][0];
     let text = route["buckets"][0]["text"].as_str().unwrap_or_default();
     format!("{} {text}", route["prefix"].as_str().unwrap_or_default())
@@ -71,7 +71,7 @@ fn agree(http: &mut Http, all: &BTreeMap<Ipv4Addr, Ipv4Addr>) {
 }
 
 fn count(http: &mut Http) -> u64 {
-    let shown = http.get("/v1/show/fib?family=ip4&select=summary");
+    let shown = http.get("/v1/show/fib?family=ip4&summary=on");
     shown["tables"][0]["prefixes"].as_u64().unwrap()
 }
 

@@ -51,7 +51,7 @@ class ClientTest(unittest.TestCase):
         self.assertRegex(self.volley.show("version")["version"], r"^\d+\.\d+")
         (pg0,) = self.volley.show("interfaces", name="pg0")["interfaces"]
         self.assertEqual(pg0["addresses"], ["192.0.2.1/24"])
-        fib = self.volley.show("fib", family="ip4", **{"select.match": "192.0.2.9"})
+        fib = self.volley.show("fib", family="ip4", address="192.0.2.9")
         self.assertEqual(fib["tables"][0]["routes"][0]["prefix"], "192.0.2.0/24")
         with self.assertRaises(Refused) as caught:
             self.volley.show("interfaces", nome="pg0")

@@ -137,7 +137,7 @@ class Client:
         return json.loads(self.call(method, path, body))
 
     def show(self, question: str, /, **parameters: Any) -> Dict[str, Any]:
-        """The answer to a question: `show("fib", family="ip4", **{"select.match": "192.0.2.1"})`."""
+        """The answer to a question: `show("fib", family="ip4", address="192.0.2.1")`."""
         given = {k: v for k, v in parameters.items() if v is not None}
         query = "?" + urllib.parse.urlencode(given) if given else ""
         return self._json("GET", f"/v1/show/{urllib.parse.quote(question, safe='')}{query}")

@@ -4,13 +4,14 @@ use super::backend::Daemon;
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
+use volley_fib::ShowTables;
 use volley_graph::{Activation, ProcessInfo};
-use volley_model::reply::LcpRow;
+use volley_model::reply::{InterfaceRow, LcpRow};
 use volley_model::{
-    Applied, Client, Family, IfAddress, ModelError, Query, Reply, Request, RouteBatch, RouteSet,
-    RouteSource, Via,
+    Applied, Client, Family, IfAddress, Mac, ModelError, Query, Reply, Request, RouteBatch,
+    RouteSet, RouteSource, Via,
 };
-use volley_netlink::{Backend, Pending};
+use volley_netlink::{Backend, Neighbor, Pending};
 
 const INFO: ProcessInfo = ProcessInfo {
     name: "linux-cp",
@@ -35,8 +36,28 @@ impl Backend for Daemon {
         })
     }
 
-    fn query(&self, query: &Query) -> Result<Reply, ModelError> {
-        self.stack.query(query)
+    fn tables(&self) -> Vec<(Family, u32)> {
+        let asked = ShowTables { family: None };
+        let tables = self.stack.fib.borrow().tables(&asked).tables;
+        tables.iter().map(|it| (it.family, it.table)).collect()
+    }
+
+    fn interfaces(&self) -> Vec<InterfaceRow> {
+        match self.stack.query(&Query::Interfaces { name: None }) {
+            Ok(Reply::Interfaces(reply)) => reply.interfaces,
+            _ => Vec::new(),
+        }
+    }
+
+    fn neighbors(&self) -> Vec<Neighbor> {
+        let all = self.stack.fib.borrow().neighbors_of(None, None);
+        let fixed = all.into_iter().flatten().filter(|(.., it)| !it.learned);
+        let neighbor = |(interface, address, it): (_, _, volley_fib::Neighbor)| Neighbor {
+            interface,
+            address,
+            mac: Mac(it.mac),
+        };
+        fixed.map(neighbor).collect()
     }
 
     fn pairs(&self) -> Vec<LcpRow> {

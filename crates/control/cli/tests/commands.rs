@@ -71,7 +71,7 @@ fn show_commands_and_pipes() {
     for line in ["show interfaces", "show interface", "show int"] {
         assert_eq!(query(line), (Query::Interfaces { name: None }, View::Table));
     }
-    assert_eq!(query("show int addr").1, View::Addresses);
+    assert_eq!(query("show int addr").1, View::Named("address"));
     assert_eq!(
         query("show int pg0").0,
         Query::Interfaces {
@@ -88,7 +88,7 @@ fn show_commands_and_pipes() {
     assert_eq!(query("show run verbose"), (Query::Runtime, View::Verbose));
     assert_eq!(query("sh err").0, Query::Errors);
     assert_eq!(query("show trace max 5").0, Query::Trace { max: Some(5) });
-    assert_eq!(query("show graph dot"), (Query::Graph, View::Dot));
+    assert_eq!(query("show graph dot"), (Query::Graph, View::Named("dot")));
     assert_eq!(
         query("show node ip4-input").0,
         Query::Node {
@@ -98,39 +98,7 @@ fn show_commands_and_pipes() {
 }
 
 #[test]
-fn show_fib_and_pipes() {
-    let fib = |family, table, select, limit| Query::Fib {
-        family,
-        table,
-        select,
-        limit: Some(limit),
-    };
-    assert_eq!(
-        query("sh ip fib").0,
-        fib(Family::V4, None, FibSelect::All, 1000)
-    );
-    assert_eq!(
-        query("sh ip6 fib table 7 limit 5").0,
-        fib(Family::V6, Some(7), FibSelect::All, 5)
-    );
-    assert_eq!(
-        query("sh ip fib 10.0.0.1").0,
-        fib(
-            Family::V4,
-            None,
-            FibSelect::Match("10.0.0.1".parse().unwrap()),
-            1000
-        )
-    );
-    assert_eq!(
-        query("sh ip fib ::/0").0,
-        fib(
-            Family::V6,
-            None,
-            FibSelect::Exact("::/0".parse().unwrap()),
-            1000
-        )
-    );
+fn pipes() {
     let piped = parse_line("show errors | grep drop | count").unwrap();
     assert_eq!(piped.pipes, [Pipe::Grep("drop".into()), Pipe::Count]);
     assert_eq!(parse_line("show run json").unwrap().pipes, [Pipe::Json]);

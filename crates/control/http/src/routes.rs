@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
-use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, Request};
+use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Reply, Request};
 
 /// The path of metrics.
 const METRICS: &str = "/metrics";
@@ -101,17 +101,17 @@ async fn log(
 
 async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<String>) -> Answer {
     let query = shows::read_query(name, parameters.as_deref().unwrap_or_default())?;
-    let may_be_large = matches!(
-        query,
-        Query::Fib { .. } | Query::Trace { .. } | Query::Log { .. }
-    );
     let asked = hands.control.ask_for(client, move |api| {
         Box::pin(async move { api.query(query).await })
     });
     let reply = asked.await??;
+    let is_large = match &reply {
+        Reply::Registered(answer) => answer.is_large(),
+        other => matches!(other, Reply::Trace(_) | Reply::Log(_)),
+    };
     // Without the name around it, which stands in the path.
     let inner = move || volley_cli::render::json(&reply).to_string();
-    let text = match may_be_large {
+    let text = match is_large {
         true => elsewhere(inner).await?,
         false => inner(),
     };

@@ -200,7 +200,6 @@ fn typed(field: &str, schema: &Value, text: String) -> Result<Value, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_model::{Family, FibSelect};
 
     #[test]
     fn questions_are_read_from_paths() {
@@ -209,14 +208,6 @@ mod tests {
             name: Some("pg0".into()),
         };
         assert_eq!(read_query("interfaces", "name=pg0"), Ok(one));
-        let fib = Query::Fib {
-            family: Family::V4,
-            table: Some(7),
-            select: FibSelect::Match("192.0.2.1".parse().unwrap()),
-            limit: None,
-        };
-        let read = read_query("fib", "family=ip4&table=7&select.match=192.0.2.1");
-        assert_eq!(read, Ok(fib));
         let ping = volley_model::PingQuery {
             count: 2,
             ..volley_model::PingQuery::new("192.0.2.1".parse().unwrap())
@@ -224,10 +215,8 @@ mod tests {
         let read = read_query("ping", "destination=192.0.2.1&count=2");
         assert_eq!(read, Ok(Query::Ping(ping)));
         for (name, parameters) in [
-            ("fib", ""),
-            ("fib", "family=ip5"),
-            ("fib", "family=ip4&table=x"),
-            ("fib", "family=ip4&family=ip6"),
+            ("trace", "max=x"),
+            ("trace", "max=1&max=2"),
             ("interfaces", "nome=pg0"),
             ("version", "a=b"),
             ("nothing", ""),

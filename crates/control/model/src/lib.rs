@@ -59,7 +59,7 @@ pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};
 pub use ping::{ArpingQuery, PingQuery, TracerouteQuery};
-pub use query::{FibSelect, Query};
+pub use query::Query;
 pub use reply::Reply;
 pub use request::Request;
 pub use rights::Role;

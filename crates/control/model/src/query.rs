@@ -1,12 +1,10 @@
 //! Every question (`show ...`) as one typed value.
 
-use crate::addr::{Family, Prefix};
 use crate::error::ModelError;
 use crate::log::LogLevel;
 use crate::ping::{ArpingQuery, PingQuery, TracerouteQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use volley_object::{Instance, Query as Define};
 
 /// One question. Each variant is answered by the [`crate::Reply`] of the same name.
@@ -52,35 +50,6 @@ pub enum Query {
     },
     /// All nodes and edges.
     Graph,
-    /// Routes.
-    Fib {
-        /// IP version.
-        family: Family,
-        /// Only this table; none = all.
-        #[serde(default)]
-        table: Option<u32>,
-        /// Which routes.
-        #[serde(default)]
-        select: FibSelect,
-        /// At most this many routes in the answer; none = all.
-        #[serde(default)]
-        limit: Option<u64>,
-    },
-    /// Neighbours.
-    Neighbors {
-        /// Only this IP version.
-        #[serde(default)]
-        family: Option<Family>,
-        /// Only this interface.
-        #[serde(default)]
-        interface: Option<String>,
-    },
-    /// IP tables.
-    Tables {
-        /// Only this IP version.
-        #[serde(default)]
-        family: Option<Family>,
-    },
     /// Sends echo requests and waits for their answers.
     Ping(PingQuery),
     /// The same with growing hops.
@@ -129,19 +98,4 @@ impl Query {
             .map(Query::Registered)
             .map_err(|error| ModelError::invalid(Q::NAME, error))
     }
-}
-
-/// Which routes a [`Query::Fib`] is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FibSelect {
-    /// All.
-    #[default]
-    All,
-    /// Counts by length only: `routes` of the answer is empty.
-    Summary,
-    /// The route of exactly this prefix.
-    Exact(Prefix),
-    /// The route that forwards this address.
-    Match(IpAddr),
 }

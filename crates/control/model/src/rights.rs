@@ -68,17 +68,20 @@ impl Query {
             | Query::Trace { .. }
             | Query::Node { .. }
             | Query::Graph
-            | Query::Fib { .. }
-            | Query::Neighbors { .. }
-            | Query::Tables { .. }
             | Query::Buffers
             | Query::Features { .. }
             | Query::Workers
             | Query::Pauses
             | Query::Process
-            | Query::Log { .. }
-            // A registered query looks and changes nothing.
-            | Query::Registered(_) => Role::Read,
+            | Query::Log { .. } => Role::Read,
+            Query::Registered(asked) => {
+                let all = volley_object::classes();
+                let query = all.query(asked.class().name());
+                match query.is_some_and(|query| query.def().operate) {
+                    true => Role::Operate,
+                    false => Role::Read,
+                }
+            }
         }
     }
 }

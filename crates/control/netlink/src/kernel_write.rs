@@ -4,7 +4,7 @@ use crate::Backend;
 use crate::error::LcpSyncError;
 use crate::own::{Own, Step};
 use crate::routes::Spot;
-use crate::sync::{LcpSync, RETRY, Session, breathe, tables};
+use crate::sync::{LcpSync, RETRY, Session, breathe};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ impl KernelWriter {
         }
         (self.version, self.stale) = (version, false);
         self.own.forget();
-        for (family, table) in tables(volley) {
+        for (family, table) in volley.tables() {
             let routes = volley.own_routes(family, table);
             self.own.want(table, &routes.unwrap_or_default());
         }

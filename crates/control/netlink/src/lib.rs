@@ -25,22 +25,38 @@ pub use error::LcpSyncError;
 pub use sync::LcpSync;
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use volley_model::reply::LcpRow;
+use volley_model::reply::{InterfaceRow, LcpRow};
 use volley_model::{
-    Applied, Family, IfAddress, ModelError, Prefix, Query, Reply, Request, RouteBatch, RouteSet,
+    Applied, Family, IfAddress, Mac, ModelError, Prefix, Request, RouteBatch, RouteSet,
 };
 
 /// Something that takes a while.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
 
+/// A neighbour that is configured in Volley.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbor {
+    /// Its interface.
+    pub interface: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its MAC address.
+    pub mac: Mac,
+}
+
 /// Volley, as the mirror sees it.
 pub trait Backend {
     /// Changes of the running configuration: all of them or none.
     fn change(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
-    /// A question.
-    fn query(&self, query: &Query) -> Result<Reply, ModelError>;
+    /// Tables of both IP versions.
+    fn tables(&self) -> Vec<(Family, u32)>;
+    /// Interfaces.
+    fn interfaces(&self) -> Vec<InterfaceRow>;
+    /// Neighbours that are configured.
+    fn neighbors(&self) -> Vec<Neighbor>;
     /// Interfaces with a twin.
     fn pairs(&self) -> Vec<LcpRow>;
     /// A batch of routes, into the forwarding table.

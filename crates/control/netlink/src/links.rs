@@ -1,11 +1,12 @@
 //! Links, addresses and configured neighbours, both ways: what the two sides last had alike tells which of them has changed
 //! since, and that side goes before. No socket here: what is to be done comes out as requests and orders.
 
+use crate::Neighbor;
 use crate::devices::Devices;
 use crate::message::{Item, Link};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow, VlanTag};
+use volley_model::reply::{InterfaceRow, LcpRow, VlanTag};
 use volley_model::{AdminState, IfAddress, Mac, Request};
 use volley_object::{FieldType, Instance, Value};
 
@@ -227,14 +228,12 @@ impl KernelState {
         &'a self,
         pair: &LcpRow,
         rows: &'a [InterfaceRow],
-        neighbors: &[NeighborRow],
+        neighbors: &[Neighbor],
     ) -> Option<SyncView<'a>> {
         static NONE: (BTreeSet<IfAddress>, BTreeMap<IpAddr, Mac>) =
             (BTreeSet::new(), BTreeMap::new());
         let index = self.index(&pair.host)?;
-        let ours = neighbors
-            .iter()
-            .filter(|n| n.fixed && n.interface == pair.interface);
+        let ours = neighbors.iter().filter(|n| n.interface == pair.interface);
         Some(SyncView {
             row: rows.iter().find(|r| r.name == pair.interface)?,
             link: self.links.get(&index)?,
@@ -242,7 +241,7 @@ impl KernelState {
             made: self.automatic.get(&index).unwrap_or(&NONE.0),
             neighbors: (
                 self.neighbors.get(&index).unwrap_or(&NONE.1),
-                ours.filter_map(|n| Some((n.address, n.mac?))).collect(),
+                ours.map(|n| (n.address, n.mac)).collect(),
             ),
         })
     }
@@ -252,7 +251,7 @@ impl KernelState {
         &mut self,
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
-        neighbors: &[NeighborRow],
+        neighbors: &[Neighbor],
     ) -> SyncPlan {
         let mut todo = SyncPlan::default();
         let mut agreed = std::mem::take(&mut self.agreed);
@@ -286,7 +285,7 @@ impl KernelState {
         &self,
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
-        neighbors: &[NeighborRow],
+        neighbors: &[Neighbor],
     ) -> (u64, Vec<[String; 4]>) {
         let (mut compared, mut found) = self.odd_devices(pairs, rows);
         for pair in pairs {

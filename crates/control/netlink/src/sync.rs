@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep};
 use volley_model::reply::{LcpAuditReply, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
-use volley_model::{Applied, Family, ModelError, Query, Reply, RouteBatch, RouteSource};
+use volley_model::{Applied, Family, ModelError, RouteBatch, RouteSource};
 
 /// How long the mirror may keep the control thread to itself at a time.
 const SLICE: Duration = Duration::from_millis(3);
@@ -237,7 +237,7 @@ impl LcpSync {
     async fn clear(&self, volley: &dyn Backend) {
         *self.status.borrow_mut() = LcpSyncStatus::default();
         self.tables.borrow_mut().clear();
-        for (family, table) in tables(volley) {
+        for (family, table) in volley.tables() {
             let all = volley.route_set(family, table).unwrap_or_default();
             for part in all.routes.chunks(BATCH) {
                 let mut batch = Batch::new(family, table);
@@ -368,12 +368,12 @@ impl LcpSync {
         let hosts = hosts.filter_map(|p| Some((p.host.clone(), now.twins.index(&p.host)?)));
         *self.indexes.borrow_mut() = hosts.collect();
         now.routes.set_links(links);
-        let known: HashSet<(Family, u32)> = tables(volley).into_iter().collect();
+        let known: HashSet<(Family, u32)> = volley.tables().into_iter().collect();
         now.telling.stale |= now.routes.tables().collect::<HashSet<_>>() != known;
         now.routes.set_tables(known.clone());
         let ways = own::ways(&now.twins, &now.pairs);
         now.telling.stale |= now.telling.own.set_ways(ways);
-        let (rows, neighbors) = seen(volley);
+        let (rows, neighbors) = (volley.interfaces(), volley.neighbors());
         let mut todo = now.twins.plan(&now.pairs, &rows, &neighbors);
         now.twins.plan_devices(&now.pairs, &rows, &known, &mut todo);
         let SyncPlan {
@@ -493,7 +493,7 @@ impl LcpSync {
         now.routes.swept();
         now.telling.own.there().swept();
         let mut found = Findings::default();
-        let (rows, neighbors) = seen(volley);
+        let (rows, neighbors) = (volley.interfaces(), volley.neighbors());
         let (compared, others) = now.twins.differences(&now.pairs, &rows, &neighbors);
         found.other(compared, others);
         audit::routes(volley, &now.routes, &mut found).await?;
@@ -681,33 +681,4 @@ fn filled(batch: Batch, paths: impl Fn(u32) -> Vec<volley_model::Path>) -> Route
         put,
         gone: batch.gone,
     }
-}
-
-pub(crate) fn tables(volley: &dyn Backend) -> Vec<(Family, u32)> {
-    match volley.query(&Query::Tables { family: None }) {
-        Ok(Reply::Tables(reply)) => reply.tables.iter().map(|t| (t.family, t.table)).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Interfaces and neighbours as Volley has them.
-fn seen(
-    volley: &dyn Backend,
-) -> (
-    Vec<volley_model::reply::InterfaceRow>,
-    Vec<volley_model::reply::NeighborRow>,
-) {
-    let rows = match volley.query(&Query::Interfaces { name: None }) {
-        Ok(Reply::Interfaces(reply)) => reply.interfaces,
-        _ => Vec::new(),
-    };
-    let all = Query::Neighbors {
-        family: None,
-        interface: None,
-    };
-    let neighbors = match volley.query(&all) {
-        Ok(Reply::Neighbors(reply)) => reply.neighbors,
-        _ => Vec::new(),
-    };
-    (rows, neighbors)
 }

@@ -52,6 +52,7 @@ struct OfField {
     request: bool,
     secret: bool,
     scaled: bool,
+    typed: Option<Expr>,
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -256,6 +257,11 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
             field.default = ::volley_object::FieldType::to_slot(&{ let it: #ty = #default; it });
         });
     }
+    if let Some(value) = &of.typed {
+        steps.push(quote! {
+            field.typed = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
+        });
+    }
     if let Some(value) = &of.built_in {
         steps.push(quote! {
             field.built_in = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
@@ -372,9 +378,10 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("request") => of.request = true,
                 Some("secret") => of.secret = true,
                 Some("scaled") => of.scaled = true,
+                Some("typed") => of.typed = Some(meta.value()?.parse()?),
                 _ => {
                     let known = "key, part_of, needs, loses, least, default, built_in, each, range, unit, example, derived, \
-                         request, secret or scaled";
+                         request, secret, scaled or typed";
                     return Err(meta.error(known));
                 }
             }

@@ -4,7 +4,9 @@ use crate::doc::doc;
 use crate::object::{Owner, definition};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Fields, LitStr, Result, Type};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result, Type,
+};
 
 /// What `#[query(...)]` says of the struct.
 #[derive(Default)]
@@ -16,6 +18,18 @@ struct OfQuery {
     text: Option<Expr>,
     detail: Option<Expr>,
     figures: Option<Expr>,
+    check: Option<ExprPath>,
+    detail_by: Vec<LitStr>,
+    views: Vec<Further>,
+    operate: bool,
+    large: bool,
+}
+
+/// `view(word = function, "text")`.
+struct Further {
+    word: String,
+    shown: Expr,
+    doc: LitStr,
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -39,6 +53,16 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     }
     let detail = of.detail.as_ref().unwrap_or(shown);
     let (show, example, figures) = (&of.show, of.example.iter(), of.figures.iter());
+    let OfQuery {
+        detail_by,
+        operate,
+        large,
+        ..
+    } = &of;
+    let check = of.check.iter();
+    let words: Vec<&str> = of.views.iter().map(|view| &view.word[..]).collect();
+    let docs = of.views.iter().map(|view| &view.doc);
+    let further = of.views.iter().map(|view| &view.shown);
     Ok(quote! {
         impl ::volley_object::Query for #ident {
             const NAME: &'static str = #name;
@@ -48,6 +72,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 query.class.fields = ::std::vec![#(#definitions),*];
                 query.class.set = ::std::vec![#(#show),*];
                 #(query.class.example = #example;)*
+                #(query.class.check = ::core::option::Option::Some(|asked| {
+                    match <#ident as ::volley_object::Query>::of(asked) {
+                        ::core::option::Option::Some(it) => #check(&it),
+                        ::core::option::Option::None => ::core::result::Result::Ok(()),
+                    }
+                });)*
+                query.views = ::std::vec![#(::volley_object::ViewDef { word: #words, doc: #docs }),*];
+                query.detail_by = ::std::vec![#(#detail_by),*];
+                (query.operate, query.large) = (#operate, #large);
                 #(query.with_figures(|reply, page| {
                     if let ::core::option::Option::Some(reply) = reply.downcast_ref::<#reply>() {
                         #figures(reply, page);
@@ -64,10 +97,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
                 ::std::vec![#(#writes),*]
             }
-            fn text(reply: &#reply, detail: bool) -> ::std::string::String {
-                match detail {
-                    true => #detail(reply),
-                    false => #shown(reply),
+            fn text(reply: &#reply, view: ::volley_object::View) -> ::std::string::String {
+                match view {
+                    #(::volley_object::View::Named(#words) => #further(reply),)*
+                    ::volley_object::View::Verbose => #detail(reply),
+                    _ => #shown(reply),
                 }
             }
         }
@@ -100,8 +134,25 @@ fn of_query(attributes: &[Attribute]) -> Result<OfQuery> {
                 Some("text") => of.text = Some(meta.value()?.parse()?),
                 Some("detail") => of.detail = Some(meta.value()?.parse()?),
                 Some("figures") => of.figures = Some(meta.value()?.parse()?),
+                Some("check") => of.check = Some(meta.value()?.parse()?),
+                Some("detail_by") => of.detail_by.push(meta.value()?.parse()?),
+                Some("operate") => of.operate = true,
+                Some("large") => of.large = true,
+                Some("view") => {
+                    let inside;
+                    syn::parenthesized!(inside in meta.input);
+                    let word: Ident = inside.parse()?;
+                    inside.parse::<syn::Token![=]>()?;
+                    let shown = inside.parse()?;
+                    inside.parse::<syn::Token![,]>()?;
+                    of.views.push(Further {
+                        word: word.to_string().replace('_', "-"),
+                        shown,
+                        doc: inside.parse()?,
+                    });
+                }
                 _ => {
-                    let known = "name, show, example, reply, text, detail or figures";
+                    let known = "name, show, example, reply, text, detail, detail_by, view, check, operate, large or figures";
                     return Err(meta.error(known));
                 }
             }

@@ -1,19 +1,15 @@
-//! Definitions of classes and queries.
+//! Definitions of classes.
 
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::{FieldType, Kind};
 use crate::pattern::Pattern;
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
-use schemars::{Schema, SchemaGenerator};
 use serde_json::Value as Json;
-use std::any::Any;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::fmt::{self, Debug, Formatter};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use volley_show::Page;
 
 /// How firmly one object refers to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +87,8 @@ pub struct FieldDef {
     pub request: bool,
     /// Not shown to people.
     pub secret: bool,
+    /// Of a parameter of a query: its value in a command that does not name it.
+    pub typed: Option<Value>,
 }
 
 /// The value of a field that follows from the others.
@@ -116,6 +114,7 @@ impl FieldDef {
             derived: None,
             request: false,
             secret: false,
+            typed: None,
         }
     }
 
@@ -208,7 +207,7 @@ impl FieldDef {
             format!(" {}", self.unit)
         };
         let takes = self.takes();
-        match &self.default {
+        match self.default.as_ref().or(self.typed.as_ref()) {
             Some(default) if default.elements().is_empty() || default.as_text() == Some("") => {
                 format!("{doc}: {takes}")
             }
@@ -720,66 +719,5 @@ impl Ord for Class {
 impl Hash for Class {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name().hash(state);
-    }
-}
-
-pub(crate) type Text = fn(&dyn Any, bool) -> String;
-pub(crate) type Figures = fn(&dyn Any, &mut Page);
-
-/// The definition of a query.
-#[derive(Clone)]
-pub struct QueryDef {
-    /// Name, text, parameters, commands and example.
-    pub class: ClassDef,
-    pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
-    pub(crate) text: Text,
-    pub(crate) figures: Option<Figures>,
-}
-
-/// A registered query. Cheap to clone; its replies keep it alive when it is unregistered.
-#[derive(Clone)]
-pub struct QueryClass {
-    class: Class,
-    pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
-    pub(crate) text: Text,
-    pub(crate) figures: Option<Figures>,
-}
-
-impl QueryClass {
-    pub(crate) fn new(def: QueryDef) -> Result<QueryClass, DefinitionError> {
-        let class = Class::new(def.class, 0, BTreeSet::new()).map_err(DefinitionError::of_query)?;
-        Ok(QueryClass {
-            class,
-            schema: def.schema,
-            text: def.text,
-            figures: def.figures,
-        })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.class.name()
-    }
-
-    /// The class of its parameters: name, text, fields; its commands are those that set an object.
-    pub fn class(&self) -> &Class {
-        &self.class
-    }
-
-    /// The JSON Schema of the reply.
-    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.schema)(generator)
-    }
-
-    /// The query without parameters, when the page of metrics has figures of its reply.
-    pub fn for_figures(&self) -> Option<Instance> {
-        self.figures?;
-        self.class.instance(Vec::new()).ok()
-    }
-}
-
-impl Debug for QueryClass {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

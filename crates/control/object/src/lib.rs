@@ -6,7 +6,7 @@
 //! | `value`, `kind` | values of fields, and the kinds of values: range, choices, how a value is read and written |
 //! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
-//! | `query` | queries, each defined once as well, and their replies |
+//! | `query`, `query_class` | queries, each defined once as well, and their replies |
 //! | `change` | new values for some fields of objects that are there |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
 //! | `verb` | verbs, each defined once as well, and a verb with its parameters |
@@ -30,6 +30,7 @@ mod kind;
 mod object;
 pub mod pattern;
 mod query;
+mod query_class;
 #[cfg(test)]
 mod query_tests;
 mod registry;
@@ -45,8 +46,7 @@ mod verb_tests;
 
 pub use change::Change;
 pub use class::{
-    Check, Class, ClassDef, Derived, FieldDef, Place, QueryClass, QueryDef, Reference, References,
-    Strength,
+    Check, Class, ClassDef, Derived, FieldDef, Place, Reference, References, Strength,
 };
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
@@ -56,7 +56,8 @@ pub use kind::{
     choice_value,
 };
 pub use object::Object;
-pub use query::{Answer, Body, Query};
+pub use query::{Answer, Body, Query, View};
+pub use query_class::{QueryClass, QueryDef, ViewDef};
 pub use registry::{
     Classes, classes, register, register_query, register_verb, unregister, unregister_query,
     unregister_verb,

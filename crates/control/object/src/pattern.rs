@@ -184,6 +184,18 @@ impl Pattern {
         }
     }
 
+    /// Whether it has this word, which gives no field a value.
+    pub(crate) fn has_plain(&self, text: &str) -> bool {
+        match self {
+            Pattern::Word(word) => word.text == text && word.gives.is_none(),
+            Pattern::Field(_) | Pattern::Setting(_) => false,
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().any(|p| p.has_plain(text))
+            }
+            Pattern::Optional(inner) => inner.has_plain(text),
+        }
+    }
+
     /// The words that every command of the pattern has.
     pub(crate) fn fixed_words(&self) -> impl Iterator<Item = &str> {
         let all = match self {

@@ -1,7 +1,8 @@
 //! Queries (`show ...`): each is defined once, as a struct with `#[derive(Query)]` in the crate of its feature.
 
-use crate::class::{ClassDef, Figures, QueryClass, QueryDef};
+use crate::class::ClassDef;
 use crate::instance::Instance;
+use crate::query_class::{Figures, QueryClass, QueryDef};
 use crate::registry::{classes, register_query_once};
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
@@ -22,10 +23,17 @@ use volley_show::Page;
 /// - `example = "show bridge-domain 10"`: a whole command for the reference page.
 /// - `reply = BridgeDomains`: the type of the reply.
 /// - `text = path`: a function `fn(&Reply) -> String` that makes the text of a reply; `detail = path`: the detailed one.
+/// - `detail_by = "name"`: a command that gives this parameter a value shows the detailed text; any number of them.
+/// - `view(dot = path, "For graphviz.")`: a further text, which the word `dot` of a command selects, and the operator's text of
+///   the commands that always have the word; any number of them.
+/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
+/// - `operate`: a client needs the role `operate` in place of `read`.
+/// - `large`: the reply may be large: its JSON is made beside the control thread.
 /// - `figures = path`: a function `fn(&Reply, &mut Page)` that adds the figures of a reply to the page of metrics. The
 ///   query is made without parameters then.
 ///
-/// Attributes of a field are those of [`crate::Object`], except those of keys.
+/// Attributes of a field are those of [`crate::Object`], except those of keys, and `typed = value`: the value in a command that
+/// does not name the parameter; without a command, such as by HTTP, the parameter has none.
 pub trait Query: Sized {
     /// Name of the query.
     const NAME: &'static str;
@@ -42,8 +50,8 @@ pub trait Query: Sized {
     /// The values of all parameters in order.
     fn slots(&self) -> Vec<Option<Value>>;
 
-    /// The text of a reply.
-    fn text(reply: &Self::Reply, detail: bool) -> String;
+    /// A text of a reply.
+    fn text(reply: &Self::Reply, view: View) -> String;
 
     /// The query as it is registered; registers it when it is not.
     fn query() -> Result<QueryClass, DefinitionError> {
@@ -63,6 +71,18 @@ pub trait Query: Sized {
     }
 }
 
+/// Which text of a reply is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum View {
+    /// The text.
+    #[default]
+    Table,
+    /// The detailed text.
+    Verbose,
+    /// The text that this word of the command selects.
+    Named(&'static str),
+}
+
 /// What a type needs that is the reply to a query.
 pub trait Body: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static {}
 
@@ -73,9 +93,13 @@ impl QueryDef {
     pub fn new<Q: Query>(doc: &'static str) -> QueryDef {
         QueryDef {
             class: ClassDef::new(Q::NAME, doc),
+            views: Vec::new(),
+            detail_by: Vec::new(),
+            operate: false,
+            large: false,
             schema: |generator| generator.subschema_for::<Q::Reply>(),
-            text: |reply, detail| match reply.downcast_ref() {
-                Some(reply) => Q::text(reply, detail),
+            text: |reply, view| match reply.downcast_ref() {
+                Some(reply) => Q::text(reply, view),
                 None => String::new(),
             },
             figures: None,
@@ -135,6 +159,11 @@ impl Answer {
         self.query.name()
     }
 
+    /// Whether the reply may be large.
+    pub fn is_large(&self) -> bool {
+        self.query.def().large
+    }
+
     /// The reply as its type; none when it is of another type.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.body.any().downcast_ref()
@@ -146,13 +175,13 @@ impl Answer {
     }
 
     /// The reply as text.
-    pub fn text(&self, detail: bool) -> String {
-        (self.query.text)(self.body.any(), detail)
+    pub fn text(&self, view: View) -> String {
+        self.query.text(self.body.any(), view)
     }
 
     /// Adds the figures of the reply to the page of metrics.
     pub fn figures(&self, page: &mut Page) {
-        if let Some(figures) = self.query.figures {
+        if let Some(figures) = self.query.figures() {
             figures(self.body.any(), page);
         }
     }

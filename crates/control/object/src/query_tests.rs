@@ -1,6 +1,8 @@
 //! Queries: definition, parameters, reply, figures, and what is refused.
 
-use crate::{Answer, Instance, Query, QueryDef, Value, classes, register_query, unregister_query};
+use crate::{
+    Answer, Instance, Query, QueryDef, Value, View, classes, register_query, unregister_query,
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use volley_show::{GAUGE, Page, table};
@@ -15,8 +17,10 @@ struct Gongs {
 /// Gongs of a tower, and how often they rang.
 #[derive(Clone, Debug, PartialEq, Query)]
 #[query(name = "test-gongs", example = "show test-gongs tower 3 detail")]
-#[query(show = "show test-gongs [tower <tower>] [detail]")]
-#[query(reply = Gongs, text = brief, detail = whole, figures = figures)]
+#[query(show = "show test-gongs [tower <tower>] [interface <interface>] [detail | sum]")]
+#[query(show = "show test-sum")]
+#[query(reply = Gongs, text = brief, detail = whole, detail_by = "interface", figures = figures)]
+#[query(view(sum = sum, "How often all gongs rang."), view(test_sum = sum, "The sum alone."))]
 struct ShowGongs {
     /// Number of the tower.
     #[query(range = 1u32..=9)]
@@ -33,6 +37,10 @@ fn brief(gongs: &Gongs) -> String {
 fn whole(gongs: &Gongs) -> String {
     let rows: Vec<_> = gongs.rang.iter().map(|n| vec![n.to_string()]).collect();
     table(&[">Rang"], &rows)
+}
+
+fn sum(gongs: &Gongs) -> String {
+    format!("{}\n", gongs.rang.iter().sum::<u64>())
 }
 
 fn figures(gongs: &Gongs, page: &mut Page) {
@@ -59,7 +67,7 @@ fn parameters_become_a_query_and_return() {
     let error = wrong.asked().unwrap_err().to_string();
     assert_eq!(error, "tower must be a number from 1 to 9, not '10'");
     let class = ShowGongs::query().unwrap();
-    assert_eq!(class.class().set_patterns().len(), 1);
+    assert_eq!(class.class().set_patterns().len(), 2);
     assert_eq!(
         class.class().doc(),
         "Gongs of a tower, and how often they rang."
@@ -71,8 +79,9 @@ fn parameters_become_a_query_and_return() {
 #[test]
 fn a_reply_is_text_json_and_figures() {
     let answer = Answer::new::<ShowGongs>(gongs()).unwrap();
-    assert_eq!(answer.text(false), "2 gongs\n");
-    assert_eq!(answer.text(true), "Rang\n   2\n  70\n");
+    assert_eq!(answer.text(View::Table), "2 gongs\n");
+    assert_eq!(answer.text(View::Verbose), "Rang\n   2\n  70\n");
+    assert_eq!(answer.text(View::Named("sum")), "72\n");
     assert_eq!(answer.json(), serde_json::json!({ "rang": [2, 70] }));
     assert_eq!(answer.get::<Gongs>(), Some(&gongs()));
     assert_eq!(answer.get::<String>(), None);
@@ -85,6 +94,24 @@ fn a_reply_is_text_json_and_figures() {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     ShowGongs::query().unwrap().schema(&mut generator);
     assert!(generator.definitions().contains_key("Gongs"));
+}
+
+#[test]
+fn words_and_parameters_select_a_text() {
+    let query = ShowGongs::query().unwrap();
+    let view = |word: &str, given: [bool; 2]| {
+        let given = given.map(|given| given.then_some(Value::Number(1)));
+        query.view(|it| it == word, &given)
+    };
+    assert_eq!(view("", [true, false]), View::Table);
+    assert_eq!(view("detail", [false, false]), View::Verbose);
+    assert_eq!(view("", [false, true]), View::Verbose);
+    assert_eq!(view("sum", [false, true]), View::Named("sum"));
+    let [all, sum] = query.class().set_patterns() else {
+        panic!("two commands");
+    };
+    assert_eq!(query.doc_of(all), query.class().doc());
+    assert_eq!(query.doc_of(sum), "The sum alone.");
 }
 
 /// A definition that differs from that of the gongs.
@@ -110,6 +137,14 @@ fn definitions_that_contradict_themselves_are_refused() {
         (
             Box::new(|def: &mut QueryDef| def.class.fields[0].key = true),
             "query test-other-gongs: a parameter is no key",
+        ),
+        (
+            Box::new(|def: &mut QueryDef| def.detail_by = vec!["nothing"]),
+            "query test-other-gongs: there is no parameter 'nothing'",
+        ),
+        (
+            Box::new(|def: &mut QueryDef| def.views[0].word = "nothing"),
+            "query test-other-gongs: no command has the word 'nothing'",
         ),
         (
             Box::new(|def: &mut QueryDef| def.class.set = vec!["show <nothing>"]),

@@ -3,9 +3,10 @@
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
-use crate::class::{Class, ClassDef, FieldDef, Place, QueryClass, QueryDef, Reference, Strength};
+use crate::class::{Class, ClassDef, FieldDef, Place, Reference, Strength};
 use crate::definition_error::DefinitionError;
 use crate::kind::Kind;
+use crate::query_class::{QueryClass, QueryDef};
 use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, RwLock};

@@ -16,6 +16,7 @@ mod error;
 mod family;
 pub mod load;
 mod model;
+mod show;
 mod source;
 
 pub use error::FibError;
@@ -23,5 +24,9 @@ pub use family::{Af, Family, Prefix, V4, V6};
 pub use model::{
     Address, DirectedBroadcast, InterfaceTable, IpTable, Multipath, StaticNeighbor, Unnumbered,
     classes, own,
+};
+pub use show::{
+    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, ShowFib,
+    ShowTables, TableRow, TablesReply,
 };
 pub use source::*;

@@ -1,12 +1,13 @@
 //! Objects of the FIB: settings of the router and of interfaces.
 
 use crate::family::Af;
+use crate::show::{ShowFib, ShowTables};
 use crate::source::Fib;
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use volley_model::{Applied, IfAddress, Mac, Owners, key_value};
-use volley_object::{Class, DefinitionError, FieldError, FieldType, Object};
+use volley_object::{Class, DefinitionError, FieldError, FieldType, Object, Query};
 
 /// Sharing of a route's flows among its paths (multipath).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Object)]
@@ -210,6 +211,8 @@ impl Unnumbered {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowFib::query()?;
+    ShowTables::query()?;
     Ok(vec![
         Multipath::class()?,
         DirectedBroadcast::class()?,
@@ -221,8 +224,12 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ])
 }
 
-/// Makes the FIB the owner of its classes.
+/// Makes the FIB the owner of its classes and queries.
 pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), DefinitionError> {
+    let shared = fib.clone();
+    owners.answer(move |asked: ShowFib| shared.borrow().routes_shown(&asked))?;
+    let shared = fib.clone();
+    owners.answer(move |asked: ShowTables| Ok(shared.borrow().tables(&asked)))?;
     let shared = fib.clone();
     owners.own(move |_, now: Option<Multipath>| {
         let now = now.unwrap_or_default();

@@ -1,34 +1,31 @@
-//! Requests and questions about neighbours: the FIB answers first, what was learned is added here.
+//! Requests and queries about neighbours: those that the FIB has, and what was learned of them.
 
 use crate::control::Control;
 use crate::entry::SECOND;
 use crate::model::NeighborClear;
-use crate::show::{InterfaceProtocolReply, InterfaceProtocolRow};
+use crate::show::{
+    InterfaceProtocolReply, InterfaceProtocolRow, NeighborEvent, NeighborRow, NeighborsReply,
+    ShowNeighbors,
+};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use volley_model::reply::{NamedValue, NeighborEvent, NeighborRow, NeighborsReply};
+use volley_model::reply::{NamedValue, NeighborState};
 use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
 
 impl Handler for NeighborHandler {
-    fn amend(&mut self, query: &Query, reply: &mut Reply) {
+    fn amend(&mut self, _: &Query, reply: &mut Reply) {
         let control = self.0.borrow();
-        match (query, reply) {
-            (Query::Neighbors { family, interface }, Reply::Neighbors(rows)) => {
-                control.amend(*family, interface.as_deref(), rows);
+        if let Reply::Interfaces(all) = reply {
+            for row in &mut all.interfaces {
+                let same = control.same_macs.get(&row.index);
+                row.more.extend(same.map(|same| NamedValue {
+                    name: "own-mac".to_owned(),
+                    value: same.heard,
+                }));
             }
-            (_, Reply::Interfaces(all)) => {
-                for row in &mut all.interfaces {
-                    let same = control.same_macs.get(&row.index);
-                    row.more.extend(same.map(|same| NamedValue {
-                        name: "own-mac".to_owned(),
-                        value: same.heard,
-                    }));
-                }
-            }
-            _ => {}
         }
     }
 }
@@ -36,6 +33,27 @@ impl Handler for NeighborHandler {
 impl NeighborHandler {
     fn index(&self, name: &str) -> Result<u32, ModelError> {
         self.0.borrow().interface_index(name)
+    }
+
+    pub fn neighbors(&self, asked: &ShowNeighbors) -> Result<NeighborsReply, ModelError> {
+        let control = self.0.borrow();
+        let interface = asked.interface.as_deref();
+        let known = control.fib.borrow().neighbors_of(asked.family, interface)?;
+        let row = |(interface, address, neighbor): (_, _, volley_fib::Neighbor)| NeighborRow {
+            interface,
+            address,
+            mac: Some(Mac(neighbor.mac)),
+            fixed: !neighbor.learned,
+            state: NeighborState::Static,
+            held: 0,
+            age_s: 0,
+        };
+        let mut reply = NeighborsReply {
+            neighbors: known.into_iter().map(row).collect(),
+            events: Vec::new(),
+        };
+        control.amend(asked.family, interface, &mut reply);
+        Ok(reply)
     }
 
     pub fn show(&self, interface: Option<&str>) -> Result<InterfaceProtocolReply, ModelError> {

@@ -41,7 +41,8 @@ pub use model::{
 };
 pub use show::{
     AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
-    InterfaceProtocolReply, InterfaceProtocolRow, OnLinkRow, RouterRow, ShowDiscovery,
+    InterfaceProtocolReply, InterfaceProtocolRow, NeighborEvent, NeighborRow, NeighborsReply,
+    OnLinkRow, RouterRow, ShowDiscovery, ShowNeighbors,
 };
 pub use table::Counts;
 pub use trace::{ArpTrace, NdTrace};
@@ -179,6 +180,8 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     )));
     let shown = NeighborHandler(control.clone());
     registry.answer(move |query: ShowDiscovery| shown.show(query.interface.as_deref()));
+    let shown = NeighborHandler(control.clone());
+    registry.answer(move |query: ShowNeighbors| shown.neighbors(&query));
     let cleared = NeighborHandler(control.clone());
     registry.perform(move |clear: NeighborClear| cleared.clear(&clear));
     let handler = NeighborHandler(control.clone());

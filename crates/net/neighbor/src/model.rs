@@ -1,6 +1,6 @@
 //! Objects of neighbour discovery: settings of interfaces.
 
-use crate::show::ShowDiscovery;
+use crate::show::{ShowDiscovery, ShowNeighbors};
 use std::net::{IpAddr, Ipv6Addr};
 use volley_model::{Family, Prefix};
 use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, Verb};
@@ -315,6 +315,7 @@ pub struct NeighborClear {
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowDiscovery::query()?;
+    ShowNeighbors::query()?;
     NeighborClear::verb()?;
     Ok(vec![
         Dad::class()?,

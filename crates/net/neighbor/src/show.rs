@@ -1,11 +1,64 @@
-//! `show ip6 nd`: the query, its reply, and its text.
+//! `show ip neighbors` and `show ip6 nd`: the queries, their replies, and their text.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use std::net::Ipv6Addr;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv6Addr};
 use volley_model::reply::NeighborState;
-use volley_model::{IfAddress, Prefix};
+use volley_model::{Family, IfAddress, Mac, Prefix};
 use volley_object::{Instance, Query};
+use volley_show::{or_dash, table};
+
+/// Neighbours.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "neighbors", example = "show ip neighbors")]
+#[query(show = "show ((ip@family=ip4 | ip6@family=ip6) neighbor~s | arp@family=ip4) [<interface>]")]
+#[query(reply = NeighborsReply, text = neighbors)]
+pub struct ShowNeighbors {
+    /// Only of this IP version.
+    pub family: Option<Family>,
+    /// Only of this interface.
+    #[query(needs = "interface")]
+    pub interface: Option<String>,
+}
+
+/// Neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct NeighborsReply {
+    /// In order of interface and address.
+    pub neighbors: Vec<NeighborRow>,
+    /// What happened to neighbours of both families since the start, where it did.
+    pub events: Vec<NeighborEvent>,
+}
+
+/// How often something happened to neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NeighborEvent {
+    /// Its name.
+    pub event: String,
+    /// How often.
+    pub count: u64,
+    /// What it means.
+    pub text: String,
+}
+
+/// One neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NeighborRow {
+    /// Interface.
+    pub interface: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its MAC address; none = not known yet.
+    pub mac: Option<Mac>,
+    /// Configured, not learned.
+    pub fixed: bool,
+    /// How sure it is.
+    pub state: NeighborState,
+    /// Packets that wait for its MAC address.
+    pub held: u32,
+    /// Seconds since it was made or confirmed.
+    pub age_s: u64,
+}
 
 /// How interfaces deal with their neighbours: addresses and their states, for whom they answer, router advertisements.
 #[derive(Clone, Debug, PartialEq, Query)]
@@ -326,4 +379,37 @@ fn advert(row: &AdvertRow) -> String {
         );
     }
     out
+}
+
+fn neighbors(reply: &NeighborsReply) -> String {
+    let happened = reply.events.iter();
+    let happened: String = happened
+        .map(|e| format!("{:>10} {}: {}\n", e.count, e.event, e.text))
+        .collect();
+    if reply.neighbors.is_empty() {
+        return format!("no neighbors\n{happened}");
+    }
+    let row = |n: &NeighborRow| {
+        let flag = if n.fixed { "S" } else { "D" };
+        vec![
+            n.age_s.to_string(),
+            n.address.to_string(),
+            flag.to_string(),
+            or_dash(n.mac),
+            n.interface.clone(),
+            n.state.name().to_string(),
+            n.held.to_string(),
+        ]
+    };
+    let rows: Vec<_> = reply.neighbors.iter().map(row).collect();
+    let heads = [
+        ">Age",
+        "IP",
+        "Flags",
+        "Ethernet",
+        "Interface",
+        "State",
+        ">Held",
+    ];
+    table(&heads, &rows) + &happened
 }

@@ -289,14 +289,13 @@ fn a_hundred_thousand_routes_are_one_transaction() {
 }
 
 fn seen_summary(rig: &Rig) -> String {
-    let fib = volley_model::Query::Fib {
+    let asked = volley_fib::ShowFib {
         family: volley_model::Family::V4,
         table: None,
-        select: volley_model::FibSelect::Summary,
+        prefix: None,
+        address: None,
+        summary: true,
         limit: None,
     };
-    match rig.stack.query(&fib).unwrap() {
-        volley_model::Reply::Fib(fib) => format!("{:?}", fib.tables[0].lengths),
-        _ => String::new(),
-    }
+    format!("{:?}", rig.stack.ask(&asked).unwrap().tables[0].lengths)
 }

@@ -2,7 +2,7 @@
 
 use crate::stack::Stack;
 use serde_json::Value;
-use volley_model::{Family, FibSelect, Query};
+use volley_model::Query;
 
 /// Keys that are numbers of slots, counters or clocks, and no configuration.
 const NUMBERS: [&str; 13] = [
@@ -82,23 +82,10 @@ fn registered() -> Vec<Query> {
 
 /// Every answer that is about configuration, as text that differs where the routers do.
 pub fn seen(stack: &Stack) -> String {
-    let fib = |family| Query::Fib {
-        family,
-        table: None,
-        select: FibSelect::All,
-        limit: None,
-    };
     let queries = [
         Query::Interfaces { name: None },
         Query::Hardware { name: None },
         Query::RxPlacement { interface: None },
-        Query::Tables { family: None },
-        fib(Family::V4),
-        fib(Family::V6),
-        Query::Neighbors {
-            family: None,
-            interface: None,
-        },
         Query::Features { interface: None },
     ];
     let mut out = String::new();

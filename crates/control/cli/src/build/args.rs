@@ -7,7 +7,7 @@ use crate::grammar::Piece;
 use crate::token::Token;
 use std::fmt::Display;
 use std::str::FromStr;
-use volley_model::{Family, SyntaxError};
+use volley_model::SyntaxError;
 
 pub(crate) struct Args<'a> {
     pieces: &'a [Piece],
@@ -169,14 +169,5 @@ impl<'a> Args<'a> {
         let rest = &self.pieces[self.at..];
         self.at = self.pieces.len();
         rest
-    }
-
-    /// The family that the word `ip` or `ip6` among the next words says; IPv4 without.
-    pub(crate) fn family(&mut self) -> Family {
-        let six = self
-            .pieces
-            .iter()
-            .any(|p| matches!(p, Piece::Word("ip6", _)));
-        if six { Family::V6 } else { Family::V4 }
     }
 }

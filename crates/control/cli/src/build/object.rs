@@ -3,7 +3,6 @@
 use super::Action;
 use super::args::Args;
 use crate::grammar::{Effect, ObjectCommand, Piece, QueryCommand, VerbCommand};
-use crate::render::View;
 use crate::token::{Form, Token};
 use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
 use volley_object::pattern::Pattern;
@@ -51,16 +50,14 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
 pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
     let all = classes();
     let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.query));
-    let (class, pattern) = command.pattern(&all).ok_or_else(gone)?;
-    // Words that choose the text and give no parameter a value.
-    let detail = ["detail", "verbose"].iter().any(|word| args.has(word));
+    let (query, pattern) = command.pattern(&all).ok_or_else(gone)?;
+    let class = query.class();
     let read = read(class, Some(pattern), args.all())?;
-    let asked = class.instance(read.slots.clone());
+    let view = query.view(|word| args.has(word), &read.slots);
+    let typed = class.fields().iter().map(|field| field.typed.clone());
+    let slots = read.slots.iter().cloned().zip(typed);
+    let asked = class.instance(slots.map(|(given, typed)| given.or(typed)).collect());
     let asked = asked.map_err(|error| read.placed(class, error, args.column()))?;
-    let view = match detail {
-        true => View::Verbose,
-        false => View::Table,
-    };
     Ok(Action::Query(Query::Registered(asked), view))
 }
 

@@ -106,10 +106,6 @@ commands! {
     ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
     ShowNode: "show node <node>", "One node: edges, clocks, counters.", "show node ip4-lookup";
     ShowGraph: "show graph [dot | text]", "All nodes and edges, as text or for graphviz.", "show graph dot";
-    ShowFib: "show (ip | ip6) (fib | route) {table <table> | limit <n> | summary | detail | <prefix> | <address>}",
-        "Routes: all, one a line (1000 unless a limit is given); in detail those of one prefix, or the one that forwards an address.", "show ip fib 10.0.0.1";
-    ShowNeighbors: "show ((ip | ip6) neighbor~s | arp) [<interface>]", "Neighbours.", "show ip neighbors";
-    ShowTables: "show [ip | ip6] table~s", "IP tables.", "show tables";
     ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
 

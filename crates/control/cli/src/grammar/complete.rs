@@ -194,7 +194,13 @@ fn given(way: &Walk, word: &str) -> Option<String> {
             let class = classes.get(object.class)?;
             (class, object.pattern(class)?)
         }
-        Id::Query(query) => query.pattern(&classes)?,
+        Id::Query(query) => {
+            let (query, pattern) = query.pattern(&classes)?;
+            if let Some(view) = query.def().views.iter().find(|view| view.word == word) {
+                return Some(view.doc.to_owned());
+            }
+            (query.class(), pattern)
+        }
         Id::Verb(verb) => {
             let (verb, pattern) = verb.pattern(&classes)?;
             (verb.class(), pattern)

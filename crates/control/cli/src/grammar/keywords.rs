@@ -169,8 +169,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         "show interface",
         &[("detail", "All counters, and rates of 1, 10 and 60 seconds.")],
     ),
-    ("show ip", SHOW_IP),
-    ("show ip6", SHOW_IP),
     (
         "show log",
         &[
@@ -295,13 +293,6 @@ const ROUTE: &[(&str, &str)] = &[
         "weight",
         "Share of the traffic among paths of the same preference.",
     ),
-];
-
-const SHOW_IP: &[(&str, &str)] = &[
-    ("detail", "Paths, load balances and buckets."),
-    ("limit", "Show this many routes at most."),
-    ("summary", "Numbers of routes by prefix length."),
-    ("table", "Only this IP table."),
 ];
 
 /// Where a keyword has its meaning.

@@ -3,7 +3,7 @@
 use super::commands::{CommandDef, Id};
 use super::objects::{Effect, converted, interned};
 use super::pattern::Pattern;
-use volley_object::{Class, Classes, VerbClass};
+use volley_object::{Class, Classes, QueryClass, VerbClass};
 
 /// A command of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,13 +13,13 @@ pub(crate) struct QueryCommand {
 }
 
 impl QueryCommand {
-    /// The parameters of the query, and the pattern of the command.
+    /// The query, and the pattern of the command.
     pub(crate) fn pattern(
         self,
         all: &Classes,
-    ) -> Option<(&Class, &volley_object::pattern::Pattern)> {
-        let class = all.query(self.query)?.class();
-        Some((class, class.set_patterns().get(self.at)?))
+    ) -> Option<(&QueryClass, &volley_object::pattern::Pattern)> {
+        let query = all.query(self.query)?;
+        Some((query, query.class().set_patterns().get(self.at)?))
     }
 }
 
@@ -45,11 +45,11 @@ impl VerbCommand {
 pub(super) fn commands(all: &Classes) -> Vec<(CommandDef, Pattern)> {
     let queries = all.queries().flat_map(|query| {
         let id = |query, at| Id::Query(QueryCommand { query, at });
-        of_class(query.class(), all, id)
+        of_class(query.class(), all, id, &|pattern| query.doc_of(pattern))
     });
     let verbs = all.verbs().flat_map(|verb| {
         let id = |verb, at| Id::Verb(VerbCommand { verb, at });
-        of_class(verb.class(), all, id)
+        of_class(verb.class(), all, id, &|_| verb.class().doc())
     });
     queries.chain(verbs).collect()
 }
@@ -59,13 +59,14 @@ fn of_class(
     class: &Class,
     all: &Classes,
     id: fn(&'static str, usize) -> Id,
+    doc: &dyn Fn(&volley_object::pattern::Pattern) -> &'static str,
 ) -> Vec<(CommandDef, Pattern)> {
     let patterns = class.set_patterns().iter().enumerate();
     let command = |(at, pattern): (usize, &volley_object::pattern::Pattern)| {
         let definition = CommandDef {
             id: id(interned(class.name()), at),
             pattern: interned(&pattern.show(class.fields())),
-            text: interned(class.doc()),
+            text: interned(doc(pattern)),
             example: interned(class.def().example),
         };
         (

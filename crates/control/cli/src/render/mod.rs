@@ -1,7 +1,6 @@
 //! Answers as text: tables for people, or JSON.
 
 mod config;
-mod fib;
 mod graph;
 mod interfaces;
 mod log;
@@ -13,29 +12,14 @@ mod workers;
 pub(crate) use config::text as config;
 pub use ping::{arping_failure, arping_head, arping_line, arping_summary};
 use volley_model::{Applied, Reply};
-
-/// How an answer is shown as text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum View {
-    /// The usual table.
-    #[default]
-    Table,
-    /// Addresses of interfaces.
-    Addresses,
-    /// Nodes that never ran, too; details.
-    Verbose,
-    /// A graph for graphviz.
-    Dot,
-    /// How much workers have to do.
-    Load,
-}
+pub use volley_object::View;
 
 /// An answer as text; ends with a newline unless empty.
 pub fn text(reply: &Reply, view: View) -> String {
     match (reply, view) {
-        (Reply::Registered(answer), view) => answer.text(view == View::Verbose),
+        (Reply::Registered(answer), view) => answer.text(view),
         (Reply::Version(r), _) => system::version(r),
-        (Reply::Interfaces(r), View::Addresses) => interfaces::addresses(r),
+        (Reply::Interfaces(r), View::Named("address")) => interfaces::addresses(r),
         (Reply::Interfaces(r), View::Verbose) => interfaces::interfaces(r),
         (Reply::Interfaces(r), _) => interfaces::brief(r),
         (Reply::Hardware(r), _) => interfaces::hardware(r),
@@ -44,18 +28,15 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Drops(r), _) => runtime::drops(r),
         (Reply::Trace(r), _) => runtime::trace(r),
         (Reply::Node(r), _) => graph::node(r),
-        (Reply::Graph(r), View::Dot) => graph::dot(r),
+        (Reply::Graph(r), View::Named("dot")) => graph::dot(r),
         (Reply::Graph(r), _) => graph::graph(r),
-        (Reply::Fib(r), view) => fib::fib(r, view == View::Verbose),
-        (Reply::Neighbors(r), _) => fib::neighbors(r),
         (Reply::Ping(r), _) => ping::ping(r),
         (Reply::Traceroute(r), _) => ping::traceroute(r),
         (Reply::Arping(r), _) => ping::arping(r),
-        (Reply::Tables(r), _) => fib::tables(r),
         (Reply::Buffers(r), _) => system::buffers(r),
         (Reply::Features(r), _) => graph::features(r),
         (Reply::RxPlacement(r), _) => interfaces::placement(r),
-        (Reply::Workers(r), View::Load) => workers::load(r),
+        (Reply::Workers(r), View::Named("load")) => workers::load(r),
         (Reply::Workers(r), _) => workers::workers(r),
         (Reply::Log(r), _) => log::log(r),
         (Reply::Pauses(r), _) => workers::pauses(r),
@@ -196,7 +177,10 @@ Count  Node      Severity  Reason
             kind: "internal".into(),
             next: vec![edge],
         };
-        let out = text(&Reply::Graph(GraphReply { nodes: vec![node] }), View::Dot);
+        let out = text(
+            &Reply::Graph(GraphReply { nodes: vec![node] }),
+            View::Named("dot"),
+        );
         assert!(
             out.contains("  \"ip4-input\" -> \"ip4-lookup\";\n"),
             "{out}"
@@ -236,7 +220,7 @@ Count  Node      Severity  Reason
         assert_eq!(words[2], ["rx", "bytes", "300"]);
         assert_eq!(words[3], ["pg1", "1", "down", "9000"]);
         assert_eq!(
-            text(&reply, View::Addresses),
+            text(&reply, View::Named("address")),
             "pg0 (dn):\n  L3 192.0.2.1/24\npg1 (dn):\n  L3 192.0.2.1/24\n"
         );
     }

@@ -7,10 +7,10 @@ pub use latency::{BOUNDS, Histogram, Latencies};
 use std::collections::BTreeMap;
 use volley_cli::server::Backend;
 use volley_model::reply::{
-    ArenaRow, DropRow, ErrorRow, HolderRow, InterfaceRow, NodeRuntime, Severity, TableRow,
-    VersionReply, WorkerRuntime,
+    ArenaRow, DropRow, ErrorRow, HolderRow, InterfaceRow, NodeRuntime, Severity, VersionReply,
+    WorkerRuntime,
 };
-use volley_model::{AdminState, Family, ModelError, Query, Reply};
+use volley_model::{AdminState, ModelError, Query, Reply};
 use volley_object::Answer;
 use volley_show::{COUNTER, GAUGE, Page};
 
@@ -31,8 +31,6 @@ pub struct Figures {
     pub arenas: Vec<ArenaRow>,
     /// Of those that keep buffers outside the graph.
     pub holders: Vec<HolderRow>,
-    /// Of IP tables.
-    pub tables: Vec<TableRow>,
     /// Of queries that crates of features define.
     pub registered: Vec<Answer>,
 }
@@ -48,7 +46,6 @@ impl Figures {
             Query::Errors,
             Query::Drops,
             Query::Buffers,
-            Query::Tables { family: None },
         ] {
             match backend.query(query).await? {
                 Reply::Version(reply) => figures.version = reply,
@@ -60,7 +57,6 @@ impl Figures {
                     figures.arenas = reply.arenas;
                     figures.holders = reply.holders;
                 }
-                Reply::Tables(reply) => figures.tables = reply.tables,
                 _ => {}
             }
         }
@@ -88,7 +84,6 @@ pub fn text(figures: &Figures, latencies: &Latencies) -> String {
     events(&mut page, figures);
     buffers(&mut page, &figures.arenas);
     holders(&mut page, &figures.holders);
-    tables(&mut page, &figures.tables);
     let all = figures.registered.iter();
     all.for_each(|answer| answer.figures(&mut page));
     control(&mut page, latencies);
@@ -332,30 +327,6 @@ fn buffers(page: &mut Page, rows: &[ArenaRow]) {
             );
         },
     );
-}
-
-fn tables(page: &mut Page, rows: &[TableRow]) {
-    type Read = fn(&TableRow) -> u64;
-    let figures: [(&str, &str, Read); 2] = [
-        ("volley_table_prefixes", "Prefixes in an IP table.", |t| {
-            t.prefixes
-        }),
-        (
-            "volley_table_bytes",
-            "Bytes of its lookup structure.",
-            |t| t.bytes,
-        ),
-    ];
-    for (name, help, read) in figures {
-        page.rows((name, GAUGE, help), rows, |put, row| {
-            let family = match row.family {
-                Family::V4 => "ip4",
-                Family::V6 => "ip6",
-            };
-            let table = row.table.to_string();
-            put(&[("family", family), ("table", &table)], read(row) as f64);
-        });
-    }
 }
 
 fn control(page: &mut Page, latencies: &Latencies) {

@@ -2,20 +2,16 @@
 //!
 //! Units are in the field's text. Counters count since start or since the last `clear`.
 
-mod fib;
 mod graph;
 mod interfaces;
 mod lcp;
 mod log;
+mod neighbor;
 mod ping;
 mod runtime;
 mod system;
 mod workers;
 
-pub use fib::{
-    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent,
-    NeighborRow, NeighborState, NeighborsReply, TableRow, TablesReply,
-};
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
 pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRate, InterfaceRow, InterfaceTables,
@@ -24,6 +20,7 @@ pub use interfaces::{
 };
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;
+pub use neighbor::NeighborState;
 pub use ping::{
     ArpingAnswer, ArpingReply, PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply,
 };
@@ -64,18 +61,12 @@ pub enum Reply {
     Node(NodeReply),
     /// To [`crate::Query::Graph`].
     Graph(GraphReply),
-    /// To [`crate::Query::Fib`].
-    Fib(FibReply),
-    /// To [`crate::Query::Neighbors`].
-    Neighbors(NeighborsReply),
     /// To [`crate::Query::Ping`].
     Ping(PingReply),
     /// To [`crate::Query::Traceroute`].
     Traceroute(TracerouteReply),
     /// To [`crate::Query::Arping`].
     Arping(ArpingReply),
-    /// To [`crate::Query::Tables`].
-    Tables(TablesReply),
     /// To [`crate::Query::Buffers`].
     Buffers(BuffersReply),
     /// To [`crate::Query::Features`].

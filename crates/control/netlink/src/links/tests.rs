@@ -147,15 +147,11 @@ fn addresses_that_the_kernel_loses_with_its_link_come_back_with_it() {
     );
 }
 
-fn fixed(address: IpAddr, mac: Mac) -> NeighborRow {
-    NeighborRow {
+fn fixed(address: IpAddr, mac: Mac) -> Neighbor {
+    Neighbor {
         interface: "eth0".into(),
         address,
-        mac: Some(mac),
-        fixed: true,
-        state: volley_model::reply::NeighborState::Reachable,
-        held: 0,
-        age_s: 0,
+        mac,
     }
 }
 

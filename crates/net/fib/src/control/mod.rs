@@ -1,4 +1,4 @@
-//! Requests and queries of `volley-model` that are the FIB's: routes, tables, neighbours, addresses, table bindings.
+//! Requests and queries that are the FIB's: routes, tables, neighbours, addresses, table bindings.
 //!
 //! A request is carried out whole or refused and nothing has changed, `count N` and file loads included.
 
@@ -82,32 +82,6 @@ impl Handler for Fib {
             Request::Routes(batch) => self.routes(batch),
             Request::RouteLoad(load) => self.route_load(load),
             Request::RouteUnload { table } => self.route_unload(*table),
-            _ => return None,
-        })
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        Some(match query {
-            Query::Fib {
-                family: Af::V4,
-                table,
-                select,
-                limit,
-            } => self
-                .fib_reply::<V4>(*table, *select, *limit)
-                .map(Reply::Fib),
-            Query::Fib {
-                family: Af::V6,
-                table,
-                select,
-                limit,
-            } => self
-                .fib_reply::<V6>(*table, *select, *limit)
-                .map(Reply::Fib),
-            Query::Neighbors { family, interface } => self
-                .neighbors_reply(*family, interface.as_deref())
-                .map(Reply::Neighbors),
-            Query::Tables { family } => Ok(Reply::Tables(self.tables_reply(*family))),
             _ => return None,
         })
     }

@@ -1,17 +1,27 @@
 //! Answers to `show ip fib`, `show ip neighbors` and `show ip tables`.
 
-use volley_model::reply::{
-    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow,
-    NeighborState, NeighborsReply, TableRow, TablesReply,
-};
-use volley_model::{FibSelect, Mac, ModelError, ObjectKind, RouteSource};
+use std::net::IpAddr;
+use volley_model::{ModelError, ObjectKind, RouteSource};
 
 use crate::dataplane::DpoKind;
 use crate::family::{Af, Prefix, V4, V6};
-use crate::source::{Bucket, Fib, PathState, Shown, Side, Via};
+use crate::show::{
+    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibSelect, FibTable, LengthCount,
+    ShowFib, ShowTables, TableRow, TablesReply,
+};
+use crate::source::{Bucket, Fib, Neighbor, PathState, Shown, Side, Via};
 
 impl Fib {
-    pub(super) fn fib_reply<F: Side>(
+    /// Routes.
+    pub fn routes_shown(&self, asked: &ShowFib) -> Result<FibReply, ModelError> {
+        let (table, select, limit) = (asked.table, asked.select(), asked.limit);
+        match asked.family() {
+            Af::V4 => self.fib_reply::<V4>(table, select, limit),
+            Af::V6 => self.fib_reply::<V6>(table, select, limit),
+        }
+    }
+
+    fn fib_reply<F: Side>(
         &self,
         table: Option<u32>,
         select: FibSelect,
@@ -143,34 +153,24 @@ impl Fib {
         })
     }
 
-    pub(super) fn neighbors_reply(
+    /// Neighbours of a family and an interface, or of all, with the names of their interfaces.
+    pub fn neighbors_of(
         &self,
         family: Option<Af>,
         interface: Option<&str>,
-    ) -> Result<NeighborsReply, ModelError> {
+    ) -> Result<Vec<(String, IpAddr, Neighbor)>, ModelError> {
         let only = interface.map(|name| self.named(name)).transpose()?;
         let wanted =
             |iface: u32, af| only.is_none_or(|o| o == iface) && family.is_none_or(|f| f == af);
-        let neighbors = self
-            .neighbors()
-            .filter(|(iface, addr, _)| wanted(*iface, Af::of(*addr)))
-            .map(|(iface, address, n)| NeighborRow {
-                interface: self.iface_name(iface),
-                address,
-                mac: Some(Mac(n.mac)),
-                fixed: !n.learned,
-                state: NeighborState::Static,
-                held: 0,
-                age_s: 0,
-            })
-            .collect();
-        Ok(NeighborsReply {
-            neighbors,
-            events: Vec::new(),
-        })
+        let all = self.neighbors();
+        let all = all.filter(|(iface, addr, _)| wanted(*iface, Af::of(*addr)));
+        let named = |(iface, address, neighbor)| (self.iface_name(iface), address, neighbor);
+        Ok(all.map(named).collect())
     }
 
-    pub(super) fn tables_reply(&self, family: Option<Af>) -> TablesReply {
+    /// Tables.
+    pub fn tables(&self, asked: &ShowTables) -> TablesReply {
+        let family = asked.family;
         let mut tables = Vec::new();
         if family != Some(Af::V6) {
             self.table_rows::<V4>(&mut tables);

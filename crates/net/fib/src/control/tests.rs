@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use volley_model::reply::FibReply;
 use volley_model::{
-    Applied, Family, FibSelect, Fold, Handler, IfAddress, Mac, ModelError, NextHops, Path,
-    PathTarget, Prefix, Query, Reply, Request, Route, RouteFormat, RouteLoad, RouteSource,
+    Applied, Family, Fold, Handler, IfAddress, Mac, ModelError, NextHops, Path, PathTarget, Prefix,
+    Request, Route, RouteFormat, RouteLoad, RouteSource,
 };
 use volley_tables::Domain;
 
+use crate::show::{FibReply, FibSelect, ShowFib, ShowTables};
 use crate::source::{Fib, IfInfo};
 
 fn fib() -> Fib {
@@ -44,17 +44,27 @@ fn route(prefix: &str, via: &str, count: u64) -> Route {
     }
 }
 
-fn show(fib: &mut Fib, select: FibSelect) -> FibReply {
-    let query = Query::Fib {
+/// A query for IPv4 routes.
+fn asked(select: FibSelect, table: Option<u32>) -> ShowFib {
+    let mut asked = ShowFib {
         family: Family::V4,
-        table: None,
-        select,
+        table,
+        prefix: None,
+        address: None,
+        summary: select == FibSelect::Summary,
         limit: None,
     };
-    match fib.query(&query).expect("the FIB's query").unwrap() {
-        Reply::Fib(reply) => reply,
-        other => panic!("{other:?}"),
+    match select {
+        FibSelect::Exact(prefix) => asked.prefix = Some(prefix),
+        FibSelect::Match(address) => asked.address = Some(address),
+        FibSelect::All | FibSelect::Summary => {}
     }
+    assert_eq!(asked.select(), select);
+    asked
+}
+
+fn show(fib: &mut Fib, select: FibSelect) -> FibReply {
+    fib.routes_shown(&asked(select, None)).unwrap()
 }
 
 fn count(fib: &mut Fib) -> u64 {
@@ -261,25 +271,15 @@ fn a_bad_file_changes_nothing() {
 #[test]
 fn neighbors_tables_and_interfaces_are_shown() {
     let mut fib = fib();
-    let query = Query::Neighbors {
-        family: None,
-        interface: Some("pg0".into()),
-    };
-    let Some(Ok(Reply::Neighbors(n))) = fib.query(&query) else {
-        panic!()
-    };
-    assert_eq!(
-        (n.neighbors.len(), n.neighbors[0].interface.as_str()),
-        (1, "pg0")
-    );
+    let neighbors = fib.neighbors_of(None, Some("pg0")).unwrap();
+    assert_eq!((neighbors.len(), neighbors[0].0.as_str()), (1, "pg0"));
+    assert!(fib.neighbors_of(None, Some("pg9")).is_err());
     fib.ip_table(Family::V4, 7, true).unwrap();
     assert_eq!(fib.bind("pg1", Family::V4, 7), Ok(Applied::one()));
     assert_eq!(fib.bind("pg1", Family::V4, 7), Ok(Applied::nothing()));
-    let Some(Ok(Reply::Tables(t))) = fib.query(&Query::Tables {
+    let t = fib.tables(&ShowTables {
         family: Some(Family::V4),
-    }) else {
-        panic!()
-    };
+    });
     let rows: Vec<_> = t
         .tables
         .iter()
@@ -288,29 +288,21 @@ fn neighbors_tables_and_interfaces_are_shown() {
     assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
     let (module, level) = (None, None);
     let other = Request::LogLevel { module, level };
-    assert!(fib.query(&Query::Runtime).is_none() && fib.apply(&other).is_none());
+    assert!(fib.apply(&other).is_none());
 }
 
 #[test]
 fn a_prefix_that_is_not_there_is_answered_with_the_route_that_covers_it() {
     let mut fib = fib();
     let ask = |fib: &mut Fib, prefix: &str, table| {
-        let query = Query::Fib {
-            family: Family::V4,
-            table,
-            select: FibSelect::Exact(prefix.parse().unwrap()),
-            limit: None,
-        };
-        match fib.query(&query).expect("the FIB's query") {
-            Ok(Reply::Fib(reply)) => Ok(reply.tables[0].clone()),
-            Ok(other) => panic!("{other:?}"),
-            Err(error) => Err(error.to_string()),
-        }
+        let shown = fib.routes_shown(&asked(FibSelect::Exact(prefix.parse().unwrap()), table));
+        let shown = shown.map_err(|error| error.to_string());
+        shown.map(|reply| reply.tables[0].clone())
     };
     for prefix in ["20.0.0.0/8", "20.9.8.0/24", "20.9.9.0/24"] {
         run(&mut fib, Request::RouteAdd(route(prefix, "10.0.0.2", 1))).unwrap();
     }
-    let routes = |table: &volley_model::reply::FibTable| -> Vec<String> {
+    let routes = |table: &crate::FibTable| -> Vec<String> {
         table.routes.iter().map(|r| r.prefix.to_string()).collect()
     };
     let there = ask(&mut fib, "20.9.8.0/24", None).unwrap();

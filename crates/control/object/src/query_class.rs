@@ -1,0 +1,131 @@
+//! Definitions of queries, and queries as they are registered.
+
+use crate::DefinitionError;
+use crate::class::{Class, ClassDef};
+use crate::instance::Instance;
+use crate::pattern::Pattern;
+use crate::query::View;
+use crate::value::Value;
+use schemars::{Schema, SchemaGenerator};
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::fmt::{self, Debug, Formatter};
+use volley_show::Page;
+
+pub(crate) type Text = fn(&dyn Any, View) -> String;
+pub(crate) type Figures = fn(&dyn Any, &mut Page);
+
+/// The definition of a query.
+#[derive(Clone)]
+pub struct QueryDef {
+    /// Name, text, parameters, commands and example.
+    pub class: ClassDef,
+    /// Further texts of a reply.
+    pub views: Vec<ViewDef>,
+    /// Parameters whose values select the detailed text, in a command that gives them.
+    pub detail_by: Vec<&'static str>,
+    /// A client needs the role `operate` in place of `read`.
+    pub operate: bool,
+    /// A reply may be large.
+    pub large: bool,
+    pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
+    pub(crate) text: Text,
+    pub(crate) figures: Option<Figures>,
+}
+
+/// A further text of a reply, which a word of the command selects.
+#[derive(Clone, Copy, Debug)]
+pub struct ViewDef {
+    /// The word, which gives no parameter a value.
+    pub word: &'static str,
+    /// What the text shows: the operator's text of the commands that always have the word.
+    pub doc: &'static str,
+}
+
+/// A registered query. Cheap to clone; its replies keep it alive when it is unregistered.
+#[derive(Clone)]
+pub struct QueryClass {
+    class: Class,
+    def: QueryDef,
+}
+
+impl QueryClass {
+    pub(crate) fn new(def: QueryDef) -> Result<QueryClass, DefinitionError> {
+        let class = Class::new(def.class.clone(), 0, BTreeSet::new());
+        let class = class.map_err(DefinitionError::of_query)?;
+        let wrong = |why: String| DefinitionError::new(def.class.name, why).of_query();
+        let unknown = |name: &&&str| class.field(name).is_none();
+        if let Some(name) = def.detail_by.iter().find(unknown) {
+            return Err(wrong(format!("there is no parameter '{name}'")));
+        }
+        let has = |view: &ViewDef| class.set_patterns().iter().any(|p| p.has_plain(view.word));
+        if let Some(view) = def.views.iter().find(|view| !has(view)) {
+            return Err(wrong(format!("no command has the word '{}'", view.word)));
+        }
+        Ok(QueryClass { class, def })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.class.name()
+    }
+
+    /// The class of its parameters: name, text, fields; its commands are those that set an object.
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// The definition.
+    pub fn def(&self) -> &QueryDef {
+        &self.def
+    }
+
+    /// What a command by a pattern shows: the operator's text.
+    pub fn doc_of(&self, pattern: &Pattern) -> &'static str {
+        let fixed = |view: &&ViewDef| pattern.fixed_words().any(|word| word == view.word);
+        let view = self.def.views.iter().find(fixed);
+        view.map_or(self.class.doc(), |view| view.doc)
+    }
+
+    /// The text that a command shows with these words and these values of the parameters.
+    pub fn view(&self, has: impl Fn(&str) -> bool, given: &[Option<Value>]) -> View {
+        if let Some(view) = self.def.views.iter().find(|view| has(view.word)) {
+            return View::Named(view.word);
+        }
+        // Words that choose the text and give no parameter a value.
+        let detail = has("detail") || has("verbose");
+        let is_given = |name: &&str| {
+            let at = self.class.field(name).map(|(at, _)| at);
+            at.is_some_and(|at| given.get(at).is_some_and(Option::is_some))
+        };
+        match detail || self.def.detail_by.iter().any(is_given) {
+            true => View::Verbose,
+            false => View::Table,
+        }
+    }
+
+    /// The JSON Schema of the reply.
+    pub fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.def.schema)(generator)
+    }
+
+    pub(crate) fn text(&self, reply: &dyn Any, view: View) -> String {
+        (self.def.text)(reply, view)
+    }
+
+    pub(crate) fn figures(&self) -> Option<Figures> {
+        self.def.figures
+    }
+
+    /// The query without parameters, when the page of metrics has figures of its reply.
+    pub fn for_figures(&self) -> Option<Instance> {
+        self.def.figures?;
+        self.class.instance(Vec::new()).ok()
+    }
+}
+
+impl Debug for QueryClass {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -8,6 +8,7 @@ macro_rules! features {
     ($($feature:ident,)*) => {
         /// Registers all classes: those of the router, and those of the features.
         pub fn classes() -> Result<(), DefinitionError> {
+            crate::show::classes()?;
             crate::verbs::classes()?;
             volley_iface::classes()?;
             volley_l2::classes()?;

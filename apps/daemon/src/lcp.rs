@@ -5,8 +5,7 @@ use volley_iface::Interface;
 use volley_lcp::LcpTap;
 use volley_model::reply::SubInterfaceRow;
 use volley_model::{
-    AdminState, Applied, InterfaceSpec, Mac, ModelError, ObjectKind, Query, Reply, Request,
-    RouteSource,
+    AdminState, Applied, InterfaceSpec, Mac, ModelError, ObjectKind, Request, RouteSource,
 };
 use volley_object::{FieldError, Object};
 use volley_tap::model::TapInterface;
@@ -86,13 +85,12 @@ impl Stack {
             let why = "an LCP tap with `vlan` is a device on the LCP tap of the parent interface, which has none: `lcp create";
             return Err(refuse(format!("{why} {parent} host-if ...` first")));
         };
-        let row = match self.query(&Query::Interfaces {
-            name: Some(pair.interface.clone()),
-        })? {
-            Reply::Interfaces(mut reply) => reply.interfaces.pop(),
-            _ => None,
+        let sub = {
+            let all = self.interfaces.borrow();
+            let found = all.by_name(&pair.interface);
+            found.and_then(|it| volley_iface::sub_interface_row(&all, it))
         };
-        let Some(sub) = row.and_then(|row| row.sub_interface) else {
+        let Some(sub) = sub else {
             return Err(refuse("it is no sub-interface: leave `vlan` out".into()));
         };
         let sub = SubInterface::from(SubInterfaceRow {

@@ -12,6 +12,7 @@ mod notice;
 pub mod objects;
 mod observe;
 pub mod run;
+pub mod show;
 pub mod stack;
 mod verbs;
 mod watch;

@@ -3,6 +3,12 @@
 mod drops;
 mod process;
 
+use crate::show::{
+    ArenaRow, BuffersReply, DropsReply, ErrorRow, ErrorsReply, GraphNode, GraphReply, HolderRow,
+    NodeEdge, NodeReply, NodeRuntime, RuntimeReply, Severity as ModelSeverity, ShowBuffers,
+    ShowDrops, ShowErrors, ShowGraph, ShowNode, ShowProcess, ShowRuntime, ShowTrace, ShowVersion,
+    TraceReply, TraceStep, TracedPacket, VersionReply, WorkerRuntime,
+};
 use crate::verbs::{ErrorsClear, RuntimeClear, TraceAdd, TraceClear};
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
@@ -14,12 +20,7 @@ use volley_graph::{
     CounterReport, Engine, NodeReport, NodeState, Processes, Severity, ShareReport, TraceFilter,
 };
 use volley_iface::{Interfaces, Registry};
-use volley_model::reply::{
-    ArenaRow, BuffersReply, ErrorRow, ErrorsReply, GraphNode, GraphReply, HolderRow, NodeEdge,
-    NodeReply, NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply, TraceStep,
-    TracedPacket, VersionReply, WorkerRuntime,
-};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply};
+use volley_model::{Applied, ModelError, ObjectKind};
 use volley_pcap::Filter;
 
 /// Answers questions about the engine.
@@ -35,7 +36,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Makes an observer one of the handlers, and the owner of its verbs.
+    /// Makes an observer the owner of its queries and verbs.
     pub fn register(registry: &mut Registry, worker_set: &Rc<RefCell<WorkerManager>>) {
         let processes = registry.processes.clone();
         let observer = Observer::new(registry, processes, worker_set.clone());
@@ -48,7 +49,29 @@ impl Observer {
         registry.perform(move |_: TraceClear| shared.borrow().clear_traces());
         let shared = observer.clone();
         registry.perform(move |trace: TraceAdd| shared.borrow().start_trace(&trace));
-        registry.handlers.push(Box::new(ObserverHandler(observer)));
+        Observer::answer(registry, &observer);
+    }
+
+    fn answer(registry: &mut Registry, observer: &Rc<RefCell<Observer>>) {
+        let shared = observer.clone();
+        registry.answer(move |_: ShowVersion| Ok(shared.borrow().version()));
+        registry.answer(move |_: ShowProcess| Ok(process::report()));
+        let shared = observer.clone();
+        registry.answer(move |_: ShowRuntime| Ok(shared.borrow().runtime()));
+        let shared = observer.clone();
+        registry.answer(move |_: ShowErrors| Ok(shared.borrow().errors()));
+        let shared = observer.clone();
+        registry.answer(move |_: ShowDrops| Ok(shared.borrow().drops()));
+        let shared = observer.clone();
+        registry.answer(move |asked: ShowTrace| {
+            Ok(shared.borrow().trace(asked.max.unwrap_or(u64::MAX)))
+        });
+        let shared = observer.clone();
+        registry.answer(move |asked: ShowNode| shared.borrow().node(&asked.name));
+        let shared = observer.clone();
+        registry.answer(move |_: ShowGraph| Ok(shared.borrow().graph()));
+        let shared = observer.clone();
+        registry.answer(move |_: ShowBuffers| Ok(shared.borrow().buffers()));
     }
 
     /// Over the daemon's engine and interfaces.
@@ -156,6 +179,10 @@ impl Observer {
                 .map(error_row)
                 .collect(),
         }
+    }
+
+    fn drops(&self) -> DropsReply {
+        drops::report(&self.engine.borrow(), &self.interfaces.borrow())
     }
 
     fn trace(&self, max: u64) -> TraceReply {
@@ -359,33 +386,4 @@ fn cpu_name() -> String {
         || std::env::consts::ARCH.to_owned(),
         |(_, name)| name.to_owned(),
     )
-}
-
-/// Answers the questions that are no registered queries.
-struct ObserverHandler(Rc<RefCell<Observer>>);
-
-impl Handler for ObserverHandler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        self.0.borrow_mut().answer(query)
-    }
-}
-
-impl Observer {
-    fn answer(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        Some(Ok(match query {
-            Query::Version => Reply::Version(self.version()),
-            Query::Process => Reply::Process(process::report()),
-            Query::Runtime => Reply::Runtime(self.runtime()),
-            Query::Errors => Reply::Errors(self.errors()),
-            Query::Drops => {
-                let interfaces = self.interfaces.borrow();
-                Reply::Drops(drops::report(&self.engine.borrow(), &interfaces))
-            }
-            Query::Trace { max } => Reply::Trace(self.trace(max.unwrap_or(u64::MAX))),
-            Query::Node { name } => return Some(self.node(name).map(Reply::Node)),
-            Query::Graph => Reply::Graph(self.graph()),
-            Query::Buffers => Reply::Buffers(self.buffers()),
-            _ => return None,
-        }))
-    }
 }

@@ -13,8 +13,8 @@ use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
 use volley_model::{
-    Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query, Reply,
-    Request,
+    Applied, EngineSettings, Family, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query,
+    Reply, Request,
 };
 use volley_object::{DefinitionError, Object, ObjectKey, Query as Define, Verb};
 use volley_rights::Rights;
@@ -133,6 +133,7 @@ impl Stack {
         // First: the others look whether a worker comes or goes.
         let worker_set = crate::workers::register(&mut registry);
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
+        note_addresses(&registry, &fib);
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
         // Before drivers: a parent waits for its sub-interfaces.
@@ -325,14 +326,10 @@ impl Stack {
         }
         let mut handlers = self.handlers.borrow_mut();
         let found = handlers.iter_mut().find_map(|h| h.query(query));
-        let mut reply = found.unwrap_or_else(|| {
-            Err(ModelError::unsupported(
-                format!("{query:?}"),
-                "another command",
-            ))
-        })?;
-        handlers.iter_mut().for_each(|h| h.amend(query, &mut reply));
-        Ok(reply)
+        found.unwrap_or_else(|| {
+            let query = format!("{query:?}");
+            Err(ModelError::unsupported(query, "another command"))
+        })
     }
 
     /// Whether every worker uses every change so far. Frees what changes have replaced.
@@ -432,6 +429,21 @@ fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>
     });
 }
 
+/// Adds addresses and tables to the rows of `show interfaces`.
+fn note_addresses(registry: &Registry, fib: &Rc<RefCell<Fib>>) {
+    let fib = fib.clone();
+    registry.interface_notes.push(move |row| {
+        let fib = fib.borrow();
+        row.automatic = fib.automatic_addresses(row.index).to_vec();
+        let all = fib.addresses(row.index).iter().copied();
+        row.addresses = all.filter(|a| !row.automatic.contains(a)).collect();
+        let lender = fib.lender(row.index).and_then(|it| fib.interface(it));
+        row.unnumbered = lender.map(|lender| lender.name.clone());
+        row.tables.ip4 = fib.interface_table(row.index, Family::V4);
+        row.tables.ip6 = fib.interface_table(row.index, Family::V6);
+    });
+}
+
 /// The FIB as one of the handlers.
 struct FibHandler(Rc<RefCell<Fib>>);
 
@@ -441,10 +453,6 @@ impl Handler for FibHandler {
             return self.refuse_deletion(name);
         }
         self.0.borrow_mut().apply(request)
-    }
-
-    fn amend(&mut self, query: &Query, reply: &mut Reply) {
-        self.0.borrow_mut().amend(query, reply);
     }
 }
 
@@ -461,7 +469,7 @@ impl FibHandler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_iface::Link;
+    use volley_iface::{Link, ShowInterfaces};
 
     fn shown(stack: &Stack, query: &Query) -> String {
         let view = volley_cli::View::Table;
@@ -494,7 +502,7 @@ mod tests {
         let set = |link| stack.interfaces.borrow_mut().set_link(index, link);
         set(Link::down("the peer is gone"));
         assert!(!connected());
-        let shown = shown(&stack, &Query::Interfaces { name: None });
+        let shown = shown(&stack, &Query::of(&ShowInterfaces { name: None }).unwrap());
         assert!(shown.contains("no-link") && shown.contains("pg0: no link: the peer is gone"));
         set(Link::Up);
         assert!(connected());

@@ -5,6 +5,9 @@
 //! one look to another is stalled, and after [`STALL`] looks that is logged, with the node that it ran last; the
 //! calls that it stands in follow, when it has been asked ([`crate::calls`]).
 
+use crate::show::{
+    Pause, PausesReply, ShowPauses, ShowWorkers, WorkerPauses, WorkerRow, WorkersReply,
+};
 use crate::verbs::RuntimeClear;
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
@@ -14,10 +17,9 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 use tracing::{error, info};
-use volley_graph::{Engine, GAP_US, ProcessInfo, RoundGap, Watch, WorkerThreads, cycles};
+use volley_graph::{Engine, GAP_US, ProcessInfo, RoundGap, WorkerThreads, cycles};
 use volley_iface::{Interfaces, Registry};
-use volley_model::reply::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
-use volley_model::{Applied, Handler, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Request};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -118,12 +120,6 @@ pub struct Watcher {
     started: Instant,
 }
 
-/// Carries out the questions, and keeps the process.
-pub struct WatchHandler(
-    Rc<RefCell<Watcher>>,
-    #[expect(dead_code, reason = "it lives as long as this does")] Watch,
-);
-
 /// Bring in the watch.
 pub fn register(
     registry: &mut Registry,
@@ -152,9 +148,13 @@ pub fn register(
         cleared.borrow_mut().clear();
         Ok(Applied::nothing())
     });
-    registry
-        .handlers
-        .push(Box::new(WatchHandler(watcher, watch)));
+    let shared = watcher.clone();
+    registry.answer(move |_: ShowWorkers| Ok(shared.borrow_mut().workers()));
+    registry.answer(move |_: ShowPauses| {
+        // The looks go on for as long as there is an answer.
+        let _looks = &watch;
+        Ok(watcher.borrow_mut().pauses())
+    });
     log
 }
 
@@ -411,16 +411,6 @@ fn thread_state(worker: usize) -> Option<String> {
         "" | "0" => format!(", thread {state}"),
         place => format!(", thread {state} in {place}"),
     })
-}
-
-impl Handler for WatchHandler {
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        match query {
-            Query::Workers => Some(Ok(Reply::Workers(self.0.borrow_mut().workers()))),
-            Query::Pauses => Some(Ok(Reply::Pauses(self.0.borrow_mut().pauses()))),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ mod tests {
     use crate::stack::Stack;
     use volley_graph::{Clock, Worker};
     use volley_iface::WorkerDelete;
-    use volley_model::{EngineSettings, Query, Reply, Request};
+    use volley_model::{EngineSettings, Request};
 
     const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\
         [[interface]]\nname = \"pg1\"\nkind = \"pg\"\n\
@@ -220,11 +220,8 @@ mod tests {
 
         /// Packets that went in, came out, and were dropped.
         fn passed(&self) -> (u64, u64, u64) {
-            let Reply::Interfaces(all) =
-                self.stack.query(&Query::Interfaces { name: None }).unwrap()
-            else {
-                panic!("not interfaces");
-            };
+            let asked = volley_iface::ShowInterfaces { name: None };
+            let all = self.stack.ask(&asked).unwrap();
             let [from, to] = &all.interfaces[..] else {
                 panic!("not two");
             };

@@ -1,10 +1,11 @@
 //! `volley doc`: pages that are made from the program itself, so that they cannot go stale unseen.
 
 use clap::ValueEnum;
-use volley_cli::{View, render};
+use volley_daemon::show::ShowGraph;
 use volley_daemon::stack::{Stack, StackError};
 use volley_graph::Clock;
-use volley_model::{EngineSettings, Query};
+use volley_model::EngineSettings;
+use volley_object::{Query as _, View};
 use volley_wire::field;
 
 /// Which page.
@@ -38,8 +39,8 @@ pub fn page(page: Page) -> Result<String, StackError> {
         Page::Counters => Ok(counters(&stack)),
         Page::Fields => Ok(fields()),
         Page::Graph => {
-            let reply = stack.query(&Query::Graph)?;
-            Ok(render::text(&reply, View::Named("dot")))
+            let reply = stack.ask(&ShowGraph)?;
+            Ok(ShowGraph::text(&reply, View::Named("dot")))
         }
     }
 }

@@ -4,7 +4,7 @@ use super::DemoError;
 use super::router::Output;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use volley_model::reply::{DropsReply, ErrorsReply, Severity};
+use volley_daemon::show::{DropsReply, ErrorsReply, Severity};
 use volley_pcap::read_packets;
 use volley_reference::{Reference, Verdict};
 

@@ -5,12 +5,15 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_cli::{Action, View, parse_line, render};
+use volley_daemon::show::{
+    BuffersReply, DropsReply, ErrorRow, ErrorsReply, RuntimeReply, ShowBuffers, ShowDrops,
+    ShowErrors, ShowRuntime,
+};
 use volley_daemon::stack::{Stack, StackError};
 use volley_graph::{Clock, Worker, WorkerThreads};
-use volley_model::reply::{
-    BuffersReply, DropsReply, ErrorRow, ErrorsReply, InterfaceRow, RuntimeReply,
-};
-use volley_model::{EngineSettings, Query, Reply};
+use volley_iface::{InterfaceRow, ShowInterfaces};
+use volley_model::EngineSettings;
+use volley_object::Query;
 use volley_reference::{Hop, Reference, Table, To};
 
 /// Next hops, half of them behind each egress interface.
@@ -224,7 +227,7 @@ impl Lab {
         for worker in &mut runtime.workers {
             worker.nodes.retain(|node| node.vectors > 0);
         }
-        Ok(render::text(&Reply::Runtime(runtime), View::Table))
+        Ok(ShowRuntime::text(&runtime, View::Table))
     }
 
     /// The answer to a `show` command.
@@ -234,17 +237,21 @@ impl Lab {
             why,
         };
         match parse_line(line).map_err(|e| refused(e.to_string()))?.action {
-            Action::Query(query, view) => Ok(render::text(&self.ask(query)?, view)),
+            Action::Query(query, view) => {
+                let reply = self.stack.query(&query);
+                let reply = reply.map_err(|e| refused(e.to_string()))?;
+                Ok(render::text(&reply, view))
+            }
             _ => Err(refused("it is no question".to_owned())),
         }
     }
 
-    fn ask(&self, query: Query) -> Result<Reply, DemoError> {
+    fn ask<Q: Query>(&self, query: &Q) -> Result<Q::Reply, DemoError> {
         let refused = |e: volley_model::ModelError| DemoError::Refused {
-            line: format!("{query:?}"),
+            line: format!("show {}", Q::NAME),
             why: e.to_string(),
         };
-        self.stack.query(&query).map_err(refused)
+        self.stack.ask(query).map_err(refused)
     }
 
     fn step(&mut self) -> usize {
@@ -317,34 +324,21 @@ impl Lab {
 
     /// Packets dropped so far, with reasons.
     pub fn drops(&self) -> Result<DropsReply, DemoError> {
-        match self.ask(Query::Drops)? {
-            Reply::Drops(drops) => Ok(drops),
-            other => Err(DemoError::Wrong(format!("show drops answers {other:?}"))),
-        }
+        self.ask(&ShowDrops)
     }
 
     /// Counters of all nodes.
     pub fn errors(&self) -> Result<ErrorsReply, DemoError> {
-        match self.ask(Query::Errors)? {
-            Reply::Errors(errors) => Ok(errors),
-            other => Err(DemoError::Wrong(format!("show errors answers {other:?}"))),
-        }
+        self.ask(&ShowErrors)
     }
 
     fn interfaces(&self) -> Result<Vec<InterfaceRow>, DemoError> {
-        match self.ask(Query::Interfaces { name: None })? {
-            Reply::Interfaces(reply) => Ok(reply.interfaces),
-            other => Err(DemoError::Wrong(format!(
-                "show interfaces answers {other:?}"
-            ))),
-        }
+        let all = self.ask(&ShowInterfaces { name: None })?;
+        Ok(all.interfaces)
     }
 
     fn buffers(&self) -> Result<BuffersReply, DemoError> {
-        match self.ask(Query::Buffers)? {
-            Reply::Buffers(reply) => Ok(reply),
-            other => Err(DemoError::Wrong(format!("show buffers answers {other:?}"))),
-        }
+        self.ask(&ShowBuffers)
     }
 
     /// Set all counters back.
@@ -380,10 +374,7 @@ impl Lab {
     }
 
     fn clocks(&self) -> Result<RuntimeReply, DemoError> {
-        match self.ask(Query::Runtime)? {
-            Reply::Runtime(runtime) => Ok(runtime),
-            other => Err(DemoError::Wrong(format!("show runtime answers {other:?}"))),
-        }
+        self.ask(&ShowRuntime)
     }
 
     /// Packets that were freed without being sent, whether their reason is a drop or information.

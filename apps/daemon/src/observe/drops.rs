@@ -3,10 +3,10 @@
 //! The counters of the nodes say how many; the drop node's books say which interfaces they came in by. What the counters
 //! have beyond the books (packets that were never made, or are on their way) is a row without an interface.
 
+use crate::show::{DropRow, DropsReply};
 use std::collections::BTreeMap;
 use volley_graph::{DropReport, DropSample, Engine, Severity};
 use volley_iface::{Change, Interfaces, Registry};
-use volley_model::reply::{DropRow, DropsReply};
 use volley_wire::dissect;
 
 /// Forget drops of interfaces that go: their numbers are given to others.

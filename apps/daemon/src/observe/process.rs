@@ -1,7 +1,7 @@
 //! `show process`: what the kernel lets each thread of the daemon do.
 
+use crate::show::{ProcessReply, ThreadRow};
 use rustix::thread::CapabilitySet;
-use volley_model::reply::{ProcessReply, ThreadRow};
 
 /// A line of `/proc/.../status`.
 fn field<'a>(status: &'a str, name: &str) -> &'a str {

@@ -6,12 +6,13 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use volley_fib::ShowTables;
 use volley_graph::{Activation, ProcessInfo};
-use volley_model::reply::{InterfaceRow, LcpRow};
+use volley_iface::{InterfaceRow, ShowInterfaces};
+use volley_model::reply::LcpRow;
 use volley_model::{
-    Applied, Client, Family, IfAddress, Mac, ModelError, Query, Reply, Request, RouteBatch,
-    RouteSet, RouteSource, Via,
+    Applied, Client, Family, IfAddress, Mac, ModelError, Request, RouteBatch, RouteSet,
+    RouteSource, Via,
 };
-use volley_netlink::{Backend, Neighbor, Pending};
+use volley_netlink::{Backend, InterfaceState, Neighbor, Pending};
 
 const INFO: ProcessInfo = ProcessInfo {
     name: "linux-cp",
@@ -42,11 +43,20 @@ impl Backend for Daemon {
         tables.iter().map(|it| (it.family, it.table)).collect()
     }
 
-    fn interfaces(&self) -> Vec<InterfaceRow> {
-        match self.stack.query(&Query::Interfaces { name: None }) {
-            Ok(Reply::Interfaces(reply)) => reply.interfaces,
-            _ => Vec::new(),
-        }
+    fn interfaces(&self) -> Vec<InterfaceState> {
+        let all = self.stack.ask(&ShowInterfaces { name: None });
+        let all = all.map_or(Vec::new(), |reply| reply.interfaces);
+        let state = |row: InterfaceRow| InterfaceState {
+            name: row.name,
+            state: row.state,
+            mac: row.mac,
+            mtu: row.mtu,
+            addresses: row.addresses,
+            automatic: row.automatic,
+            tables: row.tables,
+            sub_interface: row.sub_interface,
+        };
+        all.into_iter().map(state).collect()
     }
 
     fn neighbors(&self) -> Vec<Neighbor> {

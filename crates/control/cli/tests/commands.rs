@@ -1,8 +1,12 @@
 //! Lines and what they mean: the well-known spellings, every request through its own spelling, the exact sentences of
 //! errors, and lines that mean nothing.
 
+mod support;
+
+use support::ShowLamps;
 use volley_cli::{Action, Builtin, Pipe, View, parse_line, reference};
 use volley_model::*;
+use volley_object::Query as _;
 
 fn request(line: &str) -> Request {
     match parse_line(line)
@@ -66,42 +70,40 @@ fn well_known_spellings_and_their_canonical_form() {
 }
 
 #[test]
-fn show_commands_and_pipes() {
-    assert_eq!(query("sh ver"), (Query::Version, View::Table));
-    for line in ["show interfaces", "show interface", "show int"] {
-        assert_eq!(query(line), (Query::Interfaces { name: None }, View::Table));
+fn queries_and_their_texts() {
+    ShowLamps::query().unwrap();
+    let lamps = |room: Option<&str>, max| {
+        let room = room.map(str::to_owned);
+        Query::of(&ShowLamps { room, max }).unwrap()
+    };
+    for line in ["show lamps", "show lamp", "sh la"] {
+        assert_eq!(query(line), (lamps(None, Some(7)), View::Table), "{line}");
     }
-    assert_eq!(query("show int addr").1, View::Named("address"));
+    for (line, room, max, view) in [
+        ("show lamps hall", Some("hall"), 7, View::Verbose),
+        ("show lamps detail", None, 7, View::Verbose),
+        ("show lamps hall dot", Some("hall"), 7, View::Named("dot")),
+        ("show lamps colours", None, 7, View::Named("colour")),
+        ("sh la col max 9", None, 9, View::Named("colour")),
+    ] {
+        assert_eq!(query(line), (lamps(room, Some(max)), view), "{line}");
+    }
     assert_eq!(
-        query("show int pg0").0,
-        Query::Interfaces {
-            name: Some("pg0".into())
-        }
+        error("show lamps colours max 0"),
+        "column 24: max must be a number from 1 to 1000000, not '0'"
     );
-    assert_eq!(query("show hardware").0, Query::Hardware { name: None });
     assert_eq!(
-        query("show hardware-interfaces pg0").0,
-        Query::Hardware {
-            name: Some("pg0".into())
-        }
+        volley_cli::help("show lamps colours ", &volley_cli::NoNames),
+        "  max      followed by <max>: Most lamps to show: a number from 1 to 1000000 (default 7)\n  <enter>  run it\n"
     );
-    assert_eq!(query("show run verbose"), (Query::Runtime, View::Verbose));
-    assert_eq!(query("sh err").0, Query::Errors);
-    assert_eq!(query("show trace max 5").0, Query::Trace { max: Some(5) });
-    assert_eq!(query("show graph dot"), (Query::Graph, View::Named("dot")));
-    assert_eq!(
-        query("show node ip4-input").0,
-        Query::Node {
-            name: "ip4-input".into()
-        }
-    );
+    assert!(reference().contains("Colours of lamps. Example: `show lamps hall`"));
 }
 
 #[test]
 fn pipes() {
-    let piped = parse_line("show errors | grep drop | count").unwrap();
+    let piped = parse_line("show log | grep drop | count").unwrap();
     assert_eq!(piped.pipes, [Pipe::Grep("drop".into()), Pipe::Count]);
-    assert_eq!(parse_line("show run json").unwrap().pipes, [Pipe::Json]);
+    assert_eq!(parse_line("show log json").unwrap().pipes, [Pipe::Json]);
     assert_eq!(
         parse_line("  # only a comment").unwrap().action,
         Action::Nothing

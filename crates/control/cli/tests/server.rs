@@ -1,17 +1,20 @@
 //! The socket: answers, and clients that mean harm.
 
+mod support;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use support::{Lamps, ShowLamps};
 use volley_cli::client::{Connection, ScriptOptions, one_shot, script};
 use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
 use volley_cli::{Backend, NameKind, Names};
-use volley_model::reply::{ErrorRow, ErrorsReply, VersionReply};
 use volley_model::{
     Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Query, Reply, Request,
 };
+use volley_object::Query as _;
 
 struct Fake;
 
@@ -46,30 +49,21 @@ impl Backend for Fake {
 
     fn query(&self, query: Query) -> Pending<'_, Reply> {
         Box::pin(async move {
-            Ok(match query {
-                Query::Errors => {
-                    let text = "x".repeat(1000);
-                    let row = |count| ErrorRow {
-                        count,
-                        node: "n".into(),
-                        text: text.clone(),
-                        ..ErrorRow::default()
-                    };
-                    Reply::Errors(ErrorsReply {
-                        errors: (0..10_000).map(row).collect(),
-                    })
-                }
-                _ => Reply::Version(VersionReply {
-                    version: "0.1.0".into(),
-                    ..VersionReply::default()
-                }),
-            })
+            let Query::Registered(asked) = &query else {
+                return Err(ModelError::invalid("the query", "it is another one"));
+            };
+            let lines = match ShowLamps::of(asked).and_then(|asked| asked.max) {
+                Some(max) => vec!["x".repeat(1000); max as usize],
+                None => Vec::new(),
+            };
+            Reply::answer::<ShowLamps>(Lamps { lines }).map(Reply::Registered)
         })
     }
 }
 
 /// Runs a test against a server on its own thread, which ends with it.
 fn with_server(name: &str, test: impl FnOnce(&Path)) {
+    ShowLamps::query().unwrap();
     let path = std::env::temp_dir().join(format!("volley-{name}-{}.sock", std::process::id()));
     let (tell, told) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -118,23 +112,29 @@ fn message(answer: Answer) -> String {
 fn lines_are_answered() {
     with_server("answers", |path| {
         let mut out = Vec::new();
-        one_shot(path, "show version", false, &mut out).unwrap();
-        assert!(String::from_utf8(out).unwrap().starts_with("volley 0.1.0"));
+        one_shot(path, "show lamps detail", false, &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().starts_with("7 lamps\nx"));
         let mut out = Vec::new();
-        one_shot(path, "show version", true, &mut out).unwrap();
+        one_shot(path, "show lamps max 2", true, &mut out).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
-        assert_eq!(value["version"], "0.1.0");
+        assert_eq!(value["lines"].as_array().unwrap().len(), 2);
         let mut out = Vec::new();
-        one_shot(path, "show version | grep size | count", false, &mut out).unwrap();
+        one_shot(
+            path,
+            "show lamps detail | grep lamps | count",
+            false,
+            &mut out,
+        )
+        .unwrap();
         assert_eq!(out, b"1\n");
         let mut out = Vec::new();
         one_shot(path, "set interface state pg0 up", false, &mut out).unwrap();
         assert_eq!(out, b"done\n");
-        let e = one_shot(path, "show verzion", false, &mut out)
+        let e = one_shot(path, "show lambs", false, &mut out)
             .unwrap_err()
             .to_string();
         assert!(
-            e.starts_with("column 6: 'verzion' is not understood here"),
+            e.starts_with("column 6: 'lambs' is not understood here"),
             "{e}"
         );
         let e = one_shot(path, "delete interface pg7", false, &mut out)
@@ -184,7 +184,7 @@ fn scripts_name_the_line_that_fails_and_fail_themselves() {
             let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
             (done.map_err(|e| e.to_string()), text(out), text(errors))
         };
-        let good = "# a comment\n\nset interface state pg0 up\nshow version | count\n";
+        let good = "# a comment\n\nset interface state pg0 up\nshow lamps | count\n";
         let (done, out, errors) = run(good, false);
         assert_eq!((done, errors.as_str()), (Ok(()), ""));
         assert!(out.starts_with("done\n"), "{out}");
@@ -254,11 +254,11 @@ fn a_client_that_never_reads_is_cut_off_and_harms_nobody() {
     with_server("stalled", |path| {
         let mut stalled = UnixStream::connect(path).unwrap();
         stalled
-            .write_all(b"{\"op\":\"exec\",\"line\":\"show errors\"}\n")
+            .write_all(b"{\"op\":\"exec\",\"line\":\"show lamps max 10000\"}\n")
             .unwrap();
         let begun = Instant::now();
         let mut out = Vec::new();
-        one_shot(path, "show version", false, &mut out).unwrap();
+        one_shot(path, "show lamps", false, &mut out).unwrap();
         assert!(
             begun.elapsed() < Duration::from_secs(5),
             "the other client waited"
@@ -285,7 +285,7 @@ fn clients_beyond_the_limit_are_told_so() {
         assert!(message(raw(path, b"")).starts_with("3 clients are connected"));
         drop(held);
         let begun = Instant::now();
-        while one_shot(path, "show version", false, &mut Vec::new()).is_err() {
+        while one_shot(path, "show lamps", false, &mut Vec::new()).is_err() {
             assert!(
                 begun.elapsed() < Duration::from_secs(10),
                 "places are not given back"

@@ -107,7 +107,7 @@ async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<St
     let reply = asked.await??;
     let is_large = match &reply {
         Reply::Registered(answer) => answer.is_large(),
-        other => matches!(other, Reply::Trace(_) | Reply::Log(_)),
+        other => matches!(other, Reply::Log(_)),
     };
     // Without the name around it, which stands in the path.
     let inner = move || volley_cli::render::json(&reply).to_string();
@@ -250,12 +250,12 @@ pub(crate) async fn exposition(
     let asked = hands.control.ask_for(client, |api| {
         Box::pin(async move {
             let figures = metrics::Figures::gather(&*api).await;
-            figures.map(|figures| metrics::text(&figures, api.latencies()))
+            metrics::text(&figures, api.latencies())
         })
     });
     let kind = [(
         header::CONTENT_TYPE,
         "text/plain; version=0.0.4; charset=utf-8",
     )];
-    Ok((kind, asked.await??).into_response())
+    Ok((kind, asked.await?).into_response())
 }

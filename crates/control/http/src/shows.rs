@@ -203,11 +203,6 @@ mod tests {
 
     #[test]
     fn questions_are_read_from_paths() {
-        assert_eq!(read_query("version", ""), Ok(Query::Version));
-        let one = Query::Interfaces {
-            name: Some("pg0".into()),
-        };
-        assert_eq!(read_query("interfaces", "name=pg0"), Ok(one));
         let ping = volley_model::PingQuery {
             count: 2,
             ..volley_model::PingQuery::new("192.0.2.1".parse().unwrap())
@@ -215,10 +210,9 @@ mod tests {
         let read = read_query("ping", "destination=192.0.2.1&count=2");
         assert_eq!(read, Ok(Query::Ping(ping)));
         for (name, parameters) in [
-            ("trace", "max=x"),
-            ("trace", "max=1&max=2"),
-            ("interfaces", "nome=pg0"),
-            ("version", "a=b"),
+            ("log", "max=x"),
+            ("log", "max=1&max=2"),
+            ("ping", "nome=pg0"),
             ("nothing", ""),
         ] {
             let problem = read_query(name, parameters).unwrap_err();
@@ -228,7 +222,6 @@ mod tests {
 
     #[test]
     fn every_variant_has_a_path() {
-        assert!(questions().len() >= 19, "{:?}", questions());
         assert!(questions().iter().all(|q| !q.text.is_empty()));
         let names: Vec<&str> = actions().iter().map(|a| &a.name[..]).collect();
         assert_eq!(

@@ -85,7 +85,4 @@ pub trait Handler {
     fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
         None
     }
-
-    /// Adds to another handler's answer what only this one knows (addresses to `show interface`, for example).
-    fn amend(&mut self, _query: &Query, _reply: &mut Reply) {}
 }

@@ -11,65 +11,12 @@ use volley_object::{Instance, Query as Define};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Query {
-    /// Version of the daemon and what it runs on.
-    Version,
-    /// Interfaces, all or one.
-    Interfaces {
-        /// Only this one.
-        #[serde(default)]
-        name: Option<String>,
-    },
-    /// What drivers know of interfaces, all or one.
-    Hardware {
-        /// Only this one.
-        #[serde(default)]
-        name: Option<String>,
-    },
-    /// Which worker watches which receive queue, and how; all interfaces or one.
-    RxPlacement {
-        /// Only this one.
-        #[serde(default)]
-        interface: Option<String>,
-    },
-    /// Calls, vectors and clocks of every node.
-    Runtime,
-    /// Counters of nodes that are not zero.
-    Errors,
-    /// Dropped packets by node and reason.
-    Drops,
-    /// Traced packets.
-    Trace {
-        /// At most this many packets; none = all.
-        #[serde(default)]
-        max: Option<u64>,
-    },
-    /// One node of the graph.
-    Node {
-        /// Its name.
-        name: String,
-    },
-    /// All nodes and edges.
-    Graph,
     /// Sends echo requests and waits for their answers.
     Ping(PingQuery),
     /// The same with growing hops.
     Traceroute(TracerouteQuery),
     /// Asks a link who has an address.
     Arping(ArpingQuery),
-    /// Buffer arenas.
-    Buffers,
-    /// Feature arcs, and which features are on.
-    Features {
-        /// Only what is on for this interface.
-        #[serde(default)]
-        interface: Option<String>,
-    },
-    /// Workers: cores, receive queues, load, rounds.
-    Workers,
-    /// The longest gaps in the rounds of workers.
-    Pauses,
-    /// What the kernel lets the daemon's threads do: user, capabilities, filters of system calls.
-    Process,
     /// The records of the log that are in memory, the newest of them.
     Log {
         /// At most this many records; none = 100.

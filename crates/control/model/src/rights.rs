@@ -58,22 +58,7 @@ impl Query {
     pub fn role(&self) -> Role {
         match self {
             Query::Ping(_) | Query::Arping(_) | Query::Traceroute(_) => Role::Operate,
-            Query::Version
-            | Query::Interfaces { .. }
-            | Query::Hardware { .. }
-            | Query::RxPlacement { .. }
-            | Query::Runtime
-            | Query::Errors
-            | Query::Drops
-            | Query::Trace { .. }
-            | Query::Node { .. }
-            | Query::Graph
-            | Query::Buffers
-            | Query::Features { .. }
-            | Query::Workers
-            | Query::Pauses
-            | Query::Process
-            | Query::Log { .. } => Role::Read,
+            Query::Log { .. } => Role::Read,
             Query::Registered(asked) => {
                 let all = volley_object::classes();
                 let query = all.query(asked.class().name());

@@ -1,11 +1,12 @@
 //! 802.1Q devices on twins are sub-interfaces, both ways; and a twin in a VRF looks in that table.
 
+use crate::InterfaceState;
 use crate::links::{KernelState, Order, SyncPlan};
 use crate::message::{Device, Link};
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
-use volley_model::reply::{InterfaceRow, LcpRow, SubInterfaceRow, VlanTag};
+use volley_model::reply::{LcpRow, SubInterfaceRow, VlanTag};
 use volley_model::{Family, InterfaceSpec, Request};
 use volley_object::{FieldType, Instance, Value};
 
@@ -83,7 +84,7 @@ impl KernelState {
     pub fn plan_devices(
         &mut self,
         pairs: &[LcpRow],
-        rows: &[InterfaceRow],
+        rows: &[InterfaceState],
         tables: &HashSet<(Family, u32)>,
         todo: &mut SyncPlan,
     ) {
@@ -101,7 +102,7 @@ impl KernelState {
         &self,
         known: &mut Devices,
         pairs: &[LcpRow],
-        rows: &[InterfaceRow],
+        rows: &[InterfaceState],
         todo: &mut SyncPlan,
     ) {
         for link in self.links.values() {
@@ -123,7 +124,7 @@ impl KernelState {
         &self,
         known: &Devices,
         pairs: &[LcpRow],
-        rows: &[InterfaceRow],
+        rows: &[InterfaceState],
         todo: &mut SyncPlan,
     ) {
         for pair in pairs.iter().filter(|p| p.vlan) {
@@ -216,7 +217,7 @@ impl KernelState {
         &self,
         known: &mut BTreeMap<String, u32>,
         pairs: &[LcpRow],
-        rows: &[InterfaceRow],
+        rows: &[InterfaceState],
         tables: &HashSet<(Family, u32)>,
         todo: &mut SyncPlan,
     ) {
@@ -243,7 +244,11 @@ impl KernelState {
 
     /// Devices on twins that are no sub-interface, and twins in a VRF whose interface looks in another table: how many were
     /// compared, and those.
-    pub fn odd_devices(&self, pairs: &[LcpRow], rows: &[InterfaceRow]) -> (u64, Vec<[String; 4]>) {
+    pub fn odd_devices(
+        &self,
+        pairs: &[LcpRow],
+        rows: &[InterfaceState],
+    ) -> (u64, Vec<[String; 4]>) {
         let (mut compared, mut found) = (0, Vec::new());
         for link in self.links.values() {
             let Some(tagged) = self.tagged(link, pairs) else {
@@ -273,8 +278,8 @@ impl KernelState {
 }
 
 /// A device becomes a sub-interface, where there is none of its tags, and that gets it as its twin.
-fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceRow]) -> Vec<Request> {
-    let same = |r: &&InterfaceRow| r.sub_interface.as_ref().is_some_and(|s| tagged.is(s));
+fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceState]) -> Vec<Request> {
+    let same = |r: &&InterfaceState| r.sub_interface.as_ref().is_some_and(|s| tagged.is(s));
     let there = rows.iter().find(same).map(|r| r.name.clone());
     let sub = tagged.row();
     let interface = there.clone().unwrap_or_else(|| sub.name());

@@ -28,13 +28,34 @@ use std::any::Any;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use volley_model::reply::{InterfaceRow, LcpRow};
+use volley_model::reply::{InterfaceTables, LcpRow, SubInterfaceRow};
 use volley_model::{
-    Applied, Family, IfAddress, Mac, ModelError, Prefix, Request, RouteBatch, RouteSet,
+    AdminState, Applied, Family, IfAddress, Mac, ModelError, Prefix, Request, RouteBatch, RouteSet,
 };
 
 /// Something that takes a while.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
+
+/// An interface as Volley has it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct InterfaceState {
+    /// Its name.
+    pub name: String,
+    /// Administrative state.
+    pub state: AdminState,
+    /// MAC address; none where there is no Ethernet.
+    pub mac: Option<Mac>,
+    /// Effective L3 MTU in bytes.
+    pub mtu: u32,
+    /// Configured addresses.
+    pub addresses: Vec<IfAddress>,
+    /// Addresses that it made itself.
+    pub automatic: Vec<IfAddress>,
+    /// IP tables it is bound to.
+    pub tables: InterfaceTables,
+    /// Whose frames it takes; none = it is no sub-interface.
+    pub sub_interface: Option<SubInterfaceRow>,
+}
 
 /// A neighbour that is configured in Volley.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +75,7 @@ pub trait Backend {
     /// Tables of both IP versions.
     fn tables(&self) -> Vec<(Family, u32)>;
     /// Interfaces.
-    fn interfaces(&self) -> Vec<InterfaceRow>;
+    fn interfaces(&self) -> Vec<InterfaceState>;
     /// Neighbours that are configured.
     fn neighbors(&self) -> Vec<Neighbor>;
     /// Interfaces with a twin.

@@ -1,12 +1,13 @@
 //! Links, addresses and configured neighbours, both ways: what the two sides last had alike tells which of them has changed
 //! since, and that side goes before. No socket here: what is to be done comes out as requests and orders.
 
+use crate::InterfaceState;
 use crate::Neighbor;
 use crate::devices::Devices;
 use crate::message::{Item, Link};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use volley_model::reply::{InterfaceRow, LcpRow, VlanTag};
+use volley_model::reply::{LcpRow, VlanTag};
 use volley_model::{AdminState, IfAddress, Mac, Request};
 use volley_object::{FieldType, Instance, Value};
 
@@ -94,7 +95,7 @@ pub struct KernelState {
 
 /// An interface as both sides have it.
 struct SyncView<'a> {
-    row: &'a InterfaceRow,
+    row: &'a InterfaceState,
     link: &'a Link,
     addresses: &'a BTreeSet<IfAddress>,
     /// Link-local addresses that the kernel made itself.
@@ -227,7 +228,7 @@ impl KernelState {
     fn both<'a>(
         &'a self,
         pair: &LcpRow,
-        rows: &'a [InterfaceRow],
+        rows: &'a [InterfaceState],
         neighbors: &[Neighbor],
     ) -> Option<SyncView<'a>> {
         static NONE: (BTreeSet<IfAddress>, BTreeMap<IpAddr, Mac>) =
@@ -250,7 +251,7 @@ impl KernelState {
     pub fn plan(
         &mut self,
         pairs: &[LcpRow],
-        rows: &[InterfaceRow],
+        rows: &[InterfaceState],
         neighbors: &[Neighbor],
     ) -> SyncPlan {
         let mut todo = SyncPlan::default();
@@ -284,7 +285,7 @@ impl KernelState {
     pub fn differences(
         &self,
         pairs: &[LcpRow],
-        rows: &[InterfaceRow],
+        rows: &[InterfaceState],
         neighbors: &[Neighbor],
     ) -> (u64, Vec<[String; 4]>) {
         let (mut compared, mut found) = self.odd_devices(pairs, rows);

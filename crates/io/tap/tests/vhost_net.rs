@@ -11,10 +11,11 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use volley_iface::ShowHardware;
 use volley_iface::{IfCounts, Mtu, NewInterface, ReceiveMode};
 use volley_linux::Namespace;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{AdminState, InterfaceSpec, Mac, Query, Reply, Request, RxMode};
+use volley_model::{AdminState, InterfaceSpec, Mac, Request, RxMode};
 use volley_object::Object;
 use volley_tap::model::{TapInterface, TapMode, TapVhost};
 use volley_tap::sys::{self, Header, Layer};
@@ -77,14 +78,11 @@ fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon
 
 /// What `show hardware` says of an interface.
 fn details(daemon: &mut Daemon, name: &str) -> String {
-    let query = Query::Hardware {
+    let asked = ShowHardware {
         name: Some(name.into()),
     };
-    let mut handlers = daemon.registry.handlers.iter_mut();
-    match handlers.find_map(|h| h.query(&query)) {
-        Some(Ok(Reply::Hardware(reply))) => reply.hardware[0].details.join("\n"),
-        other => panic!("{other:?}"),
-    }
+    let reply = daemon.registry.owners.ask(&asked).unwrap();
+    reply.hardware[0].details.join("\n")
 }
 
 /// Wait for as long as a guest may need.

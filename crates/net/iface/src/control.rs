@@ -1,28 +1,35 @@
 //! Requests that every interface takes, and what is shown of interfaces.
 
 use crate::driver::{Port, PortRefusal, tx_name};
+use crate::registry::{InterfaceNotes, Registry};
+use crate::show::{Counter, InterfaceRow, InterfacesReply, NamedValue, ShowInterfaces};
+use crate::show_queues::{
+    ArcRow, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, QueueRow, RxPlacementReply,
+    RxPlacementRow, ShowFeatures, ShowHardware, ShowRxPlacement,
+};
 use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES, TagKind};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
-use volley_model::reply::{
-    ArcRow, Counter, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, InterfaceRow,
-    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow, SubInterfaceRow,
-    VlanTag,
-};
-use volley_model::{AdminState, Applied, Handler, Mac, ModelError, Query, Reply, Request};
+use volley_model::reply::{SubInterfaceRow, VlanTag};
+use volley_model::{AdminState, Applied, Handler, Mac, ModelError, Request};
 
 /// Carries out interface requests.
 #[derive(Clone)]
 pub struct InterfaceHandler {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
+    notes: InterfaceNotes,
 }
 
 impl InterfaceHandler {
     /// A handler over the daemon's engine and interfaces.
-    pub fn new(engine: Rc<RefCell<Engine>>, interfaces: Rc<RefCell<Interfaces>>) -> Self {
-        InterfaceHandler { engine, interfaces }
+    pub fn new(registry: &Registry) -> Self {
+        InterfaceHandler {
+            engine: registry.engine.clone(),
+            interfaces: registry.interfaces.clone(),
+            notes: registry.interface_notes.clone(),
+        }
     }
 
     /// Ask the driver, then make the change: both or neither.
@@ -106,9 +113,16 @@ impl InterfaceHandler {
         ))
     }
 
+    pub(crate) fn shown(&self, asked: &ShowInterfaces) -> Result<InterfacesReply, ModelError> {
+        let rows = self.selected(&asked.name, |all, i| self.row(all, i))?;
+        let mut reply = self.with_speeds(rows);
+        self.notes.add(&mut reply.interfaces);
+        Ok(reply)
+    }
+
     /// Rows of what is known here, then what the drivers say: they are asked while nothing is borrowed.
-    fn hardware(&self, only: &Option<String>) -> Result<HardwareReply, ModelError> {
-        let mut hardware = self.selected(only, hardware)?;
+    pub(crate) fn hardware(&self, asked: &ShowHardware) -> Result<HardwareReply, ModelError> {
+        let mut hardware = self.selected(&asked.name, hardware)?;
         for row in &mut hardware {
             let port = self.interfaces.borrow().port(IfIdx(row.index));
             row.details
@@ -132,7 +146,10 @@ impl InterfaceHandler {
         InterfacesReply { interfaces }
     }
 
-    fn placement(&self, only: &Option<String>) -> Result<RxPlacementReply, ModelError> {
+    pub(crate) fn placement(
+        &self,
+        asked: &ShowRxPlacement,
+    ) -> Result<RxPlacementReply, ModelError> {
         let of = |i: &Interface| {
             let row = |(queue, worker): (usize, &usize)| RxPlacementRow {
                 worker: *worker as u32,
@@ -143,7 +160,7 @@ impl InterfaceHandler {
             };
             i.rx_queues.iter().enumerate().map(row).collect::<Vec<_>>()
         };
-        let rows = self.selected(only, |_, i| of(i))?;
+        let rows = self.selected(&asked.interface, |_, i| of(i))?;
         let mut placement = rows.concat();
         placement.sort_by(|a, b| {
             let key = |r: &RxPlacementRow| (r.worker, r.node.clone(), r.interface.clone(), r.queue);
@@ -220,7 +237,7 @@ impl InterfaceHandler {
             more: missed(counts.missed).into_iter().collect(),
             rates: all.rates.of(i.index),
             description: all.descriptions.get(&i.index).cloned(),
-            sub_interface: sub_interface(all, i),
+            sub_interface: sub_interface_row(all, i),
             ..InterfaceRow::default()
         }
     }
@@ -240,9 +257,10 @@ impl InterfaceHandler {
         }
     }
 
-    fn features(&self, wanted: &Option<String>) -> Result<FeaturesReply, ModelError> {
+    pub(crate) fn features(&self, asked: &ShowFeatures) -> Result<FeaturesReply, ModelError> {
         let all = self.interfaces.borrow();
-        let only = wanted
+        let only = asked
+            .interface
             .as_ref()
             .map(|n| all.index(n).map_err(|e| self.explain(e)))
             .transpose()?;
@@ -323,7 +341,7 @@ fn queues(all: &Interfaces, i: &Interface) -> Vec<QueueRow> {
 }
 
 /// Whose frames a sub-interface takes; none for any other interface.
-fn sub_interface(all: &Interfaces, i: &Interface) -> Option<SubInterfaceRow> {
+pub fn sub_interface_row(all: &Interfaces, i: &Interface) -> Option<SubInterfaceRow> {
     let sub = i.sub?;
     let tag = match sub.tags.kind {
         TagKind::Dot1q => VlanTag::Dot1q,
@@ -359,21 +377,6 @@ impl Handler for InterfaceHandler {
                 Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
             }
             Request::InterfaceRename { name, new_name } => Some(self.rename(name, new_name)),
-            _ => None,
-        }
-    }
-
-    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        match query {
-            Query::Interfaces { name } => {
-                let rows = self.selected(name, |all, i| self.row(all, i));
-                Some(rows.map(|rows| Reply::Interfaces(self.with_speeds(rows))))
-            }
-            Query::Hardware { name } => Some(self.hardware(name).map(Reply::Hardware)),
-            Query::RxPlacement { interface } => {
-                Some(self.placement(interface).map(Reply::RxPlacement))
-            }
-            Query::Features { interface } => Some(self.features(interface).map(Reply::Features)),
             _ => None,
         }
     }

@@ -20,6 +20,8 @@ mod queue_migration;
 mod rates;
 mod registry;
 mod rx_queue_owner;
+mod show;
+mod show_queues;
 mod sub_interface;
 mod table;
 mod tx_queue_pool;
@@ -27,7 +29,7 @@ mod udp_listeners;
 pub mod virtio;
 
 pub use capture_hook::{CaptureHook, CapturePoint};
-pub use control::InterfaceHandler;
+pub use control::{InterfaceHandler, sub_interface_row};
 pub use driver::NewInterface;
 pub use error::IfError;
 pub use gso::{GsoProtocol, GsoType};
@@ -41,8 +43,13 @@ pub use node::interface_output::InterfaceOutput;
 pub use offload::{Fault, Payload, complete_checksum as finish_checksum};
 pub use queue_assignment::QueueMover;
 pub use queue_migration::{QueueMigration, QueueTarget, WorkerQueue, WorkerQueues};
-pub use registry::{Registry, register};
+pub use registry::{InterfaceNotes, Registry, register};
 pub use rx_queue_owner::RxQueueOwner;
+pub use show::{Counter, InterfaceRate, InterfaceRow, InterfacesReply, NamedValue, ShowInterfaces};
+pub use show_queues::{
+    ArcRow, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, QueueRow, RxPlacementReply,
+    RxPlacementRow, ShowFeatures, ShowHardware, ShowRxPlacement,
+};
 pub use sub_interface::{Sub, TagKind, Tags, VLAN};
 pub use table::{
     ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACE_INDEXES, MAX_INTERFACES,

@@ -2,8 +2,10 @@
 
 use crate::control::InterfaceHandler;
 use crate::registry::Registry;
+use crate::show::ShowInterfaces;
+use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
 use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, Verb};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -214,6 +216,10 @@ pub struct InterfacesClear;
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowInterfaces::query()?;
+    ShowHardware::query()?;
+    ShowRxPlacement::query()?;
+    ShowFeatures::query()?;
     WorkerAdd::verb()?;
     WorkerDelete::verb()?;
     VectorSize::verb()?;

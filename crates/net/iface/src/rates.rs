@@ -1,9 +1,9 @@
 //! Rates of interfaces: the control thread reads their counters once a second and keeps what it needs for the last minute.
 
+use crate::show::InterfaceRate;
 use crate::{IfCounts, IfIdx};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
-use volley_model::reply::InterfaceRate;
 
 /// Between two looks that are kept for a minute.
 const COARSE: Duration = Duration::from_millis(9_500);

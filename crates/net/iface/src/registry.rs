@@ -2,6 +2,8 @@
 
 use crate::capture_hook::DropCounter;
 use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
+use crate::show::{InterfaceRow, ShowInterfaces};
+use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
 use crate::{IfIdx, IfTable, InterfaceHandler, Interfaces};
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -10,6 +12,25 @@ use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
 use volley_model::{Applied, Handler, ModelError, Owners};
 use volley_object::{DefinitionError, Object, ObjectKey, Query, Verb};
+
+type Note = Box<dyn Fn(&mut InterfaceRow)>;
+
+/// What features add to the rows of `show interfaces`, such as addresses.
+#[derive(Clone, Default)]
+pub struct InterfaceNotes(Rc<RefCell<Vec<Note>>>);
+
+impl InterfaceNotes {
+    /// Has a feature add to each row what it knows of the interface.
+    pub fn push(&self, note: impl Fn(&mut InterfaceRow) + 'static) {
+        self.0.borrow_mut().push(Box::new(note));
+    }
+
+    pub(crate) fn add(&self, rows: &mut [InterfaceRow]) {
+        for row in rows {
+            self.0.borrow().iter().for_each(|note| note(row));
+        }
+    }
+}
 
 /// The parts of a daemon in the making. Lives on the control thread.
 pub struct Registry {
@@ -25,6 +46,8 @@ pub struct Registry {
     pub owners: Owners,
     /// Definitions that were refused: the daemon does not start with one.
     pub refused: Vec<DefinitionError>,
+    /// What features add to the rows of `show interfaces`.
+    pub interface_notes: InterfaceNotes,
     /// What crates registered earlier provide for later ones, by type.
     provided: HashMap<TypeId, Box<dyn Any>>,
 }
@@ -40,6 +63,7 @@ impl Registry {
             handlers: Vec::new(),
             owners: Owners::default(),
             refused: Vec::new(),
+            interface_notes: InterfaceNotes::default(),
             provided: HashMap::new(),
         }
     }
@@ -133,8 +157,21 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
             crate::node::interface_tx::InterfaceTx::new(table.clone(), size)
         })?;
     }
-    let handler = InterfaceHandler::new(registry.engine.clone(), registry.interfaces.clone());
+    let handler = InterfaceHandler::new(registry);
     crate::model::own(registry, &handler);
+    answer(registry, &handler);
     registry.handlers.push(Box::new(handler));
     Ok(())
+}
+
+/// Makes the handler the owner of the queries for interfaces.
+fn answer(registry: &mut Registry, handler: &InterfaceHandler) {
+    let shown = handler.clone();
+    registry.answer(move |asked: ShowInterfaces| shown.shown(&asked));
+    let shown = handler.clone();
+    registry.answer(move |asked: ShowHardware| shown.hardware(&asked));
+    let shown = handler.clone();
+    registry.answer(move |asked: ShowRxPlacement| shown.placement(&asked));
+    let shown = handler.clone();
+    registry.answer(move |asked: ShowFeatures| shown.features(&asked));
 }

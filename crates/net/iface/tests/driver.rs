@@ -12,7 +12,8 @@ use volley_iface::{
     Change, Direction, Flag, InterfacesClear, Link, MacAddress, Mtu, NewInterface, Promiscuous,
     ReceiveMode, Registry,
 };
-use volley_model::{AdminState, Applied, Mac, ModelError, Query, Reply, Request, RxMode, Switch};
+use volley_iface::{HardwareReply, ShowHardware, ShowRxPlacement};
+use volley_model::{AdminState, Applied, Mac, ModelError, Request, RxMode, Switch};
 
 struct Tx;
 
@@ -83,8 +84,8 @@ fn apply(registry: &mut Registry, request: Request) -> Result<Applied, ModelErro
     owned.unwrap_or_else(|| registry.handlers[0].apply(&request).unwrap())
 }
 
-fn show(registry: &mut Registry, query: Query) -> Reply {
-    registry.handlers[0].query(&query).unwrap().unwrap()
+fn hardware(registry: &mut Registry) -> HardwareReply {
+    registry.owners.ask(&ShowHardware { name: None }).unwrap()
 }
 
 #[test]
@@ -186,9 +187,7 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
         .unwrap_err()
         .to_string();
     assert!(why.contains("1500 at most"), "{why}");
-    let Reply::Hardware(shown) = show(&mut registry, Query::Hardware { name: None }) else {
-        panic!("hardware is asked for");
-    };
+    let shown = hardware(&mut registry);
     let row = &shown.hardware[0];
     assert_eq!(row.details, ["made for a test", "asked 5 times"]);
     assert!(row.promiscuous && row.rx_mode == RxMode::Polling && row.max_frame == 1414);
@@ -236,9 +235,7 @@ fn link_and_names_are_told_and_shown() {
         .map(|(n, up)| format!("{n} {up}"))
         .collect();
     assert_eq!(told, ["t0 false", "t0 true", "uplink true", "uplink false"]);
-    let Reply::Hardware(shown) = show(&mut registry, Query::Hardware { name: None }) else {
-        panic!("hardware is asked for");
-    };
+    let shown = hardware(&mut registry);
     let why = shown.hardware[0].link_reason.as_deref();
     assert_eq!(why, Some("the peer is gone"));
     host.detach(index).unwrap();
@@ -267,9 +264,7 @@ fn queues_and_capabilities_are_shown() {
             ..Caps::NONE
         },
     );
-    let Reply::Hardware(shown) = show(&mut registry, Query::Hardware { name: None }) else {
-        panic!("hardware is asked for");
-    };
+    let shown = hardware(&mut registry);
     let row = &shown.hardware[0];
     assert_eq!(
         (row.rx_queues, &row.offloads[..]),
@@ -278,10 +273,8 @@ fn queues_and_capabilities_are_shown() {
     let q = &row.queues[0];
     assert_eq!((q.queue, q.passed.packets, q.passed.bytes), (1, 2, 120));
     let only = Some("uplink".to_owned());
-    let Reply::RxPlacement(place) = show(&mut registry, Query::RxPlacement { interface: only })
-    else {
-        panic!("placement is asked for");
-    };
+    let place = registry.owners.ask(&ShowRxPlacement { interface: only });
+    let place = place.unwrap();
     let rows: Vec<_> = place
         .placement
         .iter()

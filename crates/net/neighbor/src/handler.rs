@@ -10,27 +10,23 @@ use crate::show::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use volley_model::reply::{NamedValue, NeighborState};
-use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply};
+use volley_iface::{InterfaceRow, NamedValue};
+use volley_model::reply::NeighborState;
+use volley_model::{Applied, Family, Mac, ModelError, ObjectKind};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
 
-impl Handler for NeighborHandler {
-    fn amend(&mut self, _: &Query, reply: &mut Reply) {
-        let control = self.0.borrow();
-        if let Reply::Interfaces(all) = reply {
-            for row in &mut all.interfaces {
-                let same = control.same_macs.get(&row.index);
-                row.more.extend(same.map(|same| NamedValue {
-                    name: "own-mac".to_owned(),
-                    value: same.heard,
-                }));
-            }
-        }
-    }
-}
-
 impl NeighborHandler {
+    /// Adds to a row of `show interfaces` how many frames came with the MAC address of the interface as their source.
+    pub fn note(&self, row: &mut InterfaceRow) {
+        let control = self.0.borrow();
+        let same = control.same_macs.get(&row.index);
+        row.more.extend(same.map(|same| NamedValue {
+            name: "own-mac".to_owned(),
+            value: same.heard,
+        }));
+    }
+
     fn index(&self, name: &str) -> Result<u32, ModelError> {
         self.0.borrow().interface_index(name)
     }

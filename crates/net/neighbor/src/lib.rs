@@ -185,7 +185,7 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     let cleared = NeighborHandler(control.clone());
     registry.perform(move |clear: NeighborClear| cleared.clear(&clear));
     let handler = NeighborHandler(control.clone());
-    registry.handlers.push(Box::new(handler));
+    registry.interface_notes.push(move |row| handler.note(row));
     owners::own(registry, &control);
     let info = ProcessInfo {
         name: "neighbors",

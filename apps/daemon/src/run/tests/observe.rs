@@ -82,14 +82,8 @@ fn registered() -> Vec<Query> {
 
 /// Every answer that is about configuration, as text that differs where the routers do.
 pub fn seen(stack: &Stack) -> String {
-    let queries = [
-        Query::Interfaces { name: None },
-        Query::Hardware { name: None },
-        Query::RxPlacement { interface: None },
-        Query::Features { interface: None },
-    ];
     let mut out = String::new();
-    for query in queries.into_iter().chain(registered()) {
+    for query in registered() {
         match stack.query(&query) {
             Ok(reply) => {
                 let mut reply = volley_cli::render::json(&reply);

@@ -88,27 +88,7 @@ commands! {
     ConfigHistory: "config history", "The commits, newest first.", "config history";
     ConfigExport: "config export [toml | commands | json]", "The running configuration as a file, as commands or as requests in JSON.", "config export commands";
 
-    ShowVersion: "show version [brief]", "Version, processor, instruction-set level, uptime.", "show version";
-    ShowInterfaces: "show interface~s [<interface>] [detail]",
-        "Interfaces, one line each: state, MTU, rates of the last 10 seconds, errors and drops since the last clear; of one, or with detail: all counters, and rates of 1, 10 and 60 seconds.", "show interfaces";
-    ShowAddresses: "show interface~s address~es [<interface>]", "Addresses of interfaces.", "show interface address";
-    ShowInterfaceFeatures: "show interface~s feature~s <interface>", "Features that are on for an interface.", "show interface features pg0";
-    ShowRxPlacement: "show interface~s rx-placement [<interface>]", "Which worker watches which receive queue, and how.", "show interface rx-placement";
-    ShowHardware: "show hardware-interfaces [<interface>]", "Interfaces as their drivers see them.", "show hardware";
-    ShowRuntime: "show runtime [verbose]", "Calls, vectors and clocks of nodes; verbose: idle ones too.", "show runtime";
-    ShowWorkers: "show workers", "Workers: core, receive queues, load, rounds, sleeps, the longest round, what each runs.", "show workers";
-    ShowLoad: "show load", "How much of its time each worker has work, which polling hides, and how full its vectors are.", "show load";
-    ShowPauses: "show pauses", "The longest gaps in each worker's rounds, and what the control thread was doing then.", "show pauses";
-    ShowProcess: "show process", "User, capabilities and filters of system calls of the daemon's threads.", "show process";
     ShowLog: "show log {<n> | level <level> | module <module>}", "The newest records of the log (100), of a level and more serious ones, of one module.", "show log 20 level warn module interface";
-    ShowErrors: "show errors", "Counters of nodes that are not zero: faults, then information.", "show errors";
-    ShowDrops: "show drops", "Dropped packets by node, reason and receiving interface, and the last one of each.", "show drops";
-    ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
-    ShowNode: "show node <node>", "One node: edges, clocks, counters.", "show node ip4-lookup";
-    ShowGraph: "show graph [dot | text]", "All nodes and edges, as text or for graphviz.", "show graph dot";
-    ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
-    ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
-
 
     DeleteInterface: "delete interface <interface>", "Delete an interface.", "delete interface pg0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";

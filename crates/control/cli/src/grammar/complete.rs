@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn words_and_names_that_exist_are_offered() {
         assert_eq!(texts("sho"), (0, vec!["show".to_string()]));
-        assert_eq!(texts("show ru"), (5, vec!["runtime".to_string()]));
+        assert_eq!(texts("show l"), (5, vec!["log".to_string()]));
         assert_eq!(
             texts("set int state p"),
             (14, vec!["pg0".to_string(), "pg1".into()])
@@ -281,10 +281,8 @@ mod tests {
 
     #[test]
     fn help_tells_what_may_come() {
-        let text = help("show node ", &Some2);
-        assert_eq!(text, "  <node>  graph node such as pg-input\n");
-        let text = help("show trace ", &Some2);
-        assert!(text.contains("max") && text.contains("<enter>"), "{text}");
+        let text = help("show log ", &Some2);
+        assert!(text.contains("level") && text.contains("<enter>"), "{text}");
         assert!(help("", &Some2).contains("  show  "));
     }
 

@@ -162,31 +162,11 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         &[("default", "The node runs on every worker.")],
     ),
     (
-        "show graph",
-        &[("dot", "For graphviz."), ("text", "As text.")],
-    ),
-    (
-        "show interface",
-        &[("detail", "All counters, and rates of 1, 10 and 60 seconds.")],
-    ),
-    (
         "show log",
         &[
             ("level", "Records of this level and more serious ones."),
             ("module", "Records of this module."),
         ],
-    ),
-    (
-        "show runtime",
-        &[("verbose", "Nodes that did not run, too.")],
-    ),
-    ("show trace", &[("max", "Show this many packets at most.")]),
-    (
-        "show version",
-        &[(
-            "brief",
-            "Version, processor, instruction-set level, uptime.",
-        )],
     ),
     (
         "traceroute",

@@ -2,37 +2,20 @@
 //!
 //! Units are in the field's text. Counters count since start or since the last `clear`.
 
-mod graph;
 mod interfaces;
 mod lcp;
 mod log;
 mod neighbor;
 mod ping;
-mod runtime;
-mod system;
-mod workers;
 
-pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
-pub use interfaces::{
-    Counter, HardwareReply, HardwareRow, InterfaceRate, InterfaceRow, InterfaceTables,
-    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow, SubInterfaceRow,
-    VlanTag,
-};
+use crate::error::ModelError;
+pub use interfaces::{InterfaceTables, SubInterfaceRow, VlanTag};
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;
 pub use neighbor::NeighborState;
 pub use ping::{
     ArpingAnswer, ArpingReply, PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply,
 };
-pub use runtime::{
-    DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
-    TraceStep, TracedPacket, WorkerRuntime,
-};
-pub use system::{ArenaRow, BuffersReply, HolderRow, ProcessReply, ThreadRow, VersionReply};
-
-pub use workers::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
-
-use crate::error::ModelError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use volley_object::{Answer, DefinitionError, Query as Define};
@@ -41,42 +24,12 @@ use volley_object::{Answer, DefinitionError, Query as Define};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`crate::Query::Version`].
-    Version(VersionReply),
-    /// To [`crate::Query::Interfaces`].
-    Interfaces(InterfacesReply),
-    /// To [`crate::Query::Hardware`].
-    Hardware(HardwareReply),
-    /// To [`crate::Query::RxPlacement`].
-    RxPlacement(RxPlacementReply),
-    /// To [`crate::Query::Runtime`].
-    Runtime(RuntimeReply),
-    /// To [`crate::Query::Errors`].
-    Errors(ErrorsReply),
-    /// To [`crate::Query::Drops`].
-    Drops(DropsReply),
-    /// To [`crate::Query::Trace`].
-    Trace(TraceReply),
-    /// To [`crate::Query::Node`].
-    Node(NodeReply),
-    /// To [`crate::Query::Graph`].
-    Graph(GraphReply),
     /// To [`crate::Query::Ping`].
     Ping(PingReply),
     /// To [`crate::Query::Traceroute`].
     Traceroute(TracerouteReply),
     /// To [`crate::Query::Arping`].
     Arping(ArpingReply),
-    /// To [`crate::Query::Buffers`].
-    Buffers(BuffersReply),
-    /// To [`crate::Query::Features`].
-    Features(FeaturesReply),
-    /// To [`crate::Query::Workers`].
-    Workers(WorkersReply),
-    /// To [`crate::Query::Pauses`].
-    Pauses(PausesReply),
-    /// To [`crate::Query::Process`].
-    Process(ProcessReply),
     /// To [`crate::Query::Log`].
     Log(LogReply),
     /// To [`crate::Query::Registered`].

@@ -28,8 +28,8 @@ fn pair(interface: &str, host: &str, vlan: bool) -> LcpRow {
     }
 }
 
-fn sub(id: u32, vlan: u16, inner: Option<u16>) -> InterfaceRow {
-    InterfaceRow {
+fn sub(id: u32, vlan: u16, inner: Option<u16>) -> InterfaceState {
+    InterfaceState {
         name: format!("wan0.{id}"),
         sub_interface: Some(SubInterfaceRow {
             parent: "wan0".into(),
@@ -38,14 +38,14 @@ fn sub(id: u32, vlan: u16, inner: Option<u16>) -> InterfaceRow {
             vlan,
             inner,
         }),
-        ..InterfaceRow::default()
+        ..InterfaceState::default()
     }
 }
 
-fn wan() -> InterfaceRow {
-    InterfaceRow {
+fn wan() -> InterfaceState {
+    InterfaceState {
         name: "wan0".into(),
-        ..InterfaceRow::default()
+        ..InterfaceState::default()
     }
 }
 
@@ -55,7 +55,7 @@ fn twins() -> KernelState {
     twins
 }
 
-fn plan(twins: &mut KernelState, pairs: &[LcpRow], rows: &[InterfaceRow]) -> SyncPlan {
+fn plan(twins: &mut KernelState, pairs: &[LcpRow], rows: &[InterfaceState]) -> SyncPlan {
     volley_fib::classes().unwrap();
     volley_lcp::classes().unwrap();
     volley_vlan::classes().unwrap();

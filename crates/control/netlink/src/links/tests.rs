@@ -10,14 +10,14 @@ fn pair() -> LcpRow {
     }
 }
 
-fn row(up: bool, addresses: &[&str]) -> InterfaceRow {
-    InterfaceRow {
+fn row(up: bool, addresses: &[&str]) -> InterfaceState {
+    InterfaceState {
         name: "eth0".into(),
         state: if up { AdminState::Up } else { AdminState::Down },
         mtu: 1500,
         mac: Some(Mac([2, 0, 0, 0, 0, 1])),
         addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
-        ..InterfaceRow::default()
+        ..InterfaceState::default()
     }
 }
 
@@ -46,7 +46,7 @@ fn address(text: &str) -> Address {
 }
 
 /// Twins in step with `row`.
-fn agreed(row: &InterfaceRow) -> KernelState {
+fn agreed(row: &InterfaceState) -> KernelState {
     let mut twins = KernelState::default();
     twins.new_item(link(row.state == AdminState::Up));
     for address in &row.addresses {

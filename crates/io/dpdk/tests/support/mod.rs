@@ -6,9 +6,9 @@ pub mod testpmd;
 
 use std::path::{Path, PathBuf};
 use volley_dpdk::model::{DpdkInterface, VirtualDevice};
+use volley_iface::ShowHardware;
 use volley_linux::testbed::Daemon;
-use volley_model::reply::HardwareReply;
-use volley_model::{AdminState, InterfaceSpec, ModelError, Query, Reply, Request};
+use volley_model::{AdminState, InterfaceSpec, Request};
 use volley_object::Object;
 
 /// Packets to hold rings, vectors and the store.
@@ -93,15 +93,11 @@ pub fn refused(daemon: &mut Daemon, request: Request) -> String {
 
 /// What `show hardware` says.
 pub fn hardware(daemon: &mut Daemon, name: &str) -> String {
-    let query = Query::Hardware {
+    let asked = ShowHardware {
         name: Some(name.into()),
     };
-    let mut handlers = daemon.registry.handlers.iter_mut();
-    let reply: Option<Result<Reply, ModelError>> = handlers.find_map(|h| h.query(&query));
-    match reply {
-        Some(Ok(Reply::Hardware(HardwareReply { hardware }))) => hardware[0].details.join("\n"),
-        other => panic!("{other:?}"),
-    }
+    let reply = daemon.registry.owners.ask(&asked).unwrap();
+    reply.hardware[0].details.join("\n")
 }
 
 /// An Ethernet frame of `len` bytes that tells its number; a local experiment's type, so that no driver looks further.

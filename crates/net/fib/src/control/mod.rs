@@ -10,9 +10,7 @@ mod reply;
 mod warn;
 
 use std::net::IpAddr;
-use volley_model::{
-    Applied, Handler, IfAddress, Mac, ModelError, Query, Reply, Request, Route, RouteBatch,
-};
+use volley_model::{Applied, Handler, IfAddress, Mac, ModelError, Request, Route, RouteBatch};
 
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
@@ -84,23 +82,6 @@ impl Handler for Fib {
             Request::RouteUnload { table } => self.route_unload(*table),
             _ => return None,
         })
-    }
-
-    /// Adds addresses and tables to the rows of `show interface`.
-    fn amend(&mut self, _query: &Query, reply: &mut Reply) {
-        let Reply::Interfaces(interfaces) = reply else {
-            return;
-        };
-        for row in &mut interfaces.interfaces {
-            let automatic = self.automatic_addresses(row.index);
-            row.automatic = automatic.to_vec();
-            let all = self.addresses(row.index).iter().copied();
-            row.addresses = all.filter(|a| !row.automatic.contains(a)).collect();
-            let lender = self.lender(row.index).and_then(|l| self.interface(l));
-            row.unnumbered = lender.map(|lender| lender.name.clone());
-            row.tables.ip4 = self.interface_table(row.index, Af::V4);
-            row.tables.ip6 = self.interface_table(row.index, Af::V6);
-        }
     }
 }
 

@@ -1,9 +1,118 @@
-//! `show workers | load | pauses`.
+//! `show workers`, `show load` and `show pauses`: the queries, their replies, and their text.
 
-use volley_model::reply::{PausesReply, WorkerRow, WorkersReply};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use volley_object::Query;
 use volley_show::{or_dash, table};
 
-pub(super) fn workers(reply: &WorkersReply) -> String {
+/// Workers: core, receive queues, load, rounds, sleeps, the longest round, what each runs.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(
+    name = "workers",
+    show = "show workers",
+    show = "show load",
+    example = "show workers"
+)]
+#[query(reply = WorkersReply, text = workers)]
+#[query(view(load = load, "How much of its time each worker has work, which polling hides, and how full its vectors are."))]
+pub struct ShowWorkers;
+
+/// The longest gaps in each worker's rounds, and what the control thread was doing then.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "pauses", show = "show pauses", example = "show pauses")]
+#[query(reply = PausesReply, text = pauses)]
+pub struct ShowPauses;
+
+/// Workers.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WorkersReply {
+    /// Workers that there may be at a time.
+    pub places: u32,
+    /// The largest difference of two workers' load of the last second, in points of a hundred.
+    pub imbalance: f64,
+    /// One per worker, in order.
+    pub workers: Vec<WorkerRow>,
+}
+
+/// One worker.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerRow {
+    /// Its number.
+    pub worker: u32,
+    /// Core it is pinned to.
+    pub core: Option<u32>,
+    /// The memory node of that core, from which its buffers come.
+    pub numa: Option<u32>,
+    /// `polling`, `sleeping`, `leaving`, or `stalled`: no round for longer than a second.
+    pub state: String,
+    /// Its receive queues (`tap0 queue 1`).
+    pub queues: Vec<String>,
+    /// Share of the last second in rounds that found packets.
+    pub load_percent: f64,
+    /// The same since the last clear.
+    pub load_since_clear_percent: f64,
+    /// Rounds since the last clear.
+    pub rounds: u64,
+    /// Rounds that found packets, since the last clear.
+    pub busy_rounds: u64,
+    /// Share of rounds that found none, since the last clear.
+    pub empty_rounds_percent: f64,
+    /// Packets in since the last clear.
+    pub rx_packets: u64,
+    /// Packets in a second, over the last second.
+    pub packets_per_second: f64,
+    /// Packets of a round that found some, averaged since the last clear.
+    pub packets_per_round: f64,
+    /// The same as a share of the vector size, at most 100.
+    pub vector_fill_percent: f64,
+    /// Times it slept since the daemon started.
+    pub sleeps: u64,
+    /// The longest round since the last clear, in microseconds.
+    pub longest_round_us: f64,
+    /// Times it stood still for longer than a second.
+    pub stalls: u64,
+    /// The node that it ran last.
+    pub node: String,
+    /// The calls in which it last stood still, the innermost first.
+    pub stalled_in: Vec<String>,
+}
+
+/// Where workers paused.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PausesReply {
+    /// Gaps from here on are told.
+    pub threshold_us: u32,
+    /// One per worker, in order.
+    pub workers: Vec<WorkerPauses>,
+}
+
+/// Where one worker paused.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerPauses {
+    /// Its number.
+    pub worker: u32,
+    /// The longest gap between the ends of two rounds since the last clear, sleep aside, in microseconds.
+    pub longest_us: f64,
+    /// Gaps over the threshold since the last clear.
+    pub over: u64,
+    /// The longest of them, longest first.
+    pub gaps: Vec<Pause>,
+}
+
+/// One gap.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// How long, in microseconds.
+    pub gap_us: f64,
+    /// How many seconds ago it ended.
+    pub ago_s: f64,
+    /// The node that the worker ran last in it.
+    pub node: String,
+    /// The request that the control thread was carrying out meanwhile, if it was.
+    pub during: Option<String>,
+}
+
+fn workers(reply: &WorkersReply) -> String {
     let row = |w: &WorkerRow| {
         vec![
             w.worker.to_string(),
@@ -56,7 +165,7 @@ pub(super) fn workers(reply: &WorkersReply) -> String {
 }
 
 /// What workers really have to do: a polling worker takes all of a core whatever comes.
-pub(super) fn load(reply: &WorkersReply) -> String {
+fn load(reply: &WorkersReply) -> String {
     let row = |w: &WorkerRow| {
         vec![
             w.worker.to_string(),
@@ -83,7 +192,7 @@ pub(super) fn load(reply: &WorkersReply) -> String {
     )
 }
 
-pub(super) fn pauses(reply: &PausesReply) -> String {
+fn pauses(reply: &PausesReply) -> String {
     let mut out = String::new();
     for worker in &reply.workers {
         out += &format!(
@@ -104,7 +213,7 @@ pub(super) fn pauses(reply: &PausesReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_model::reply::{Pause, WorkerPauses};
+    use {Pause, WorkerPauses};
 
     #[test]
     fn what_a_worker_does_and_where_it_paused() {

@@ -1,0 +1,29 @@
+//! What the daemon shows of itself and of the engine: queries, replies, text, figures.
+
+mod graph;
+mod runtime;
+mod system;
+mod workers;
+
+pub use graph::*;
+pub use runtime::*;
+pub use system::*;
+pub use workers::*;
+
+use volley_object::{DefinitionError, Query};
+
+/// Registers the queries.
+pub(crate) fn classes() -> Result<(), DefinitionError> {
+    ShowVersion::query()?;
+    ShowProcess::query()?;
+    ShowBuffers::query()?;
+    ShowRuntime::query()?;
+    ShowErrors::query()?;
+    ShowDrops::query()?;
+    ShowTrace::query()?;
+    ShowNode::query()?;
+    ShowGraph::query()?;
+    ShowWorkers::query()?;
+    ShowPauses::query()?;
+    Ok(())
+}

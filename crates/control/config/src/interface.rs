@@ -21,13 +21,16 @@ fn table_key(class: &Class) -> Option<&'static str> {
 
 /// The keys of `[[interface]]` that a kind has, and their meanings.
 fn keys(class: &Class) -> Vec<(&'static str, String)> {
-    match table_key(class) {
+    let mut all: Vec<(&'static str, String)> = match table_key(class) {
         Some(key) => {
             let names: Vec<&str> = fields(class).map(|f| f.name).collect();
             vec![(key, format!("table with {}", names.join(", ")))]
         }
         None => fields(class).map(|f| (f.name, f.file_help())).collect(),
-    }
+    };
+    let starts = class.def().starts;
+    all.extend(starts.map(|start| (start.key, start.doc.to_owned())));
+    all
 }
 
 /// Adds the keys of all kinds: those that mean the same to several kinds once.

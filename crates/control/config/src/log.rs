@@ -18,7 +18,7 @@ pub(crate) static LOG: Table = Table {
         k("level", "off, error, warn, info, debug or trace (info)"),
         k(
             "modules",
-            "levels of single modules, such as { memif = \"debug\" }, each with its own (level)",
+            "levels of single modules, such as { interface = \"debug\" }, each with its own (level)",
         ),
         k(
             "destination",

@@ -257,7 +257,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
         return;
     };
-    let is_pg = kind.class().def().interface == "pg";
+    let starts = kind.class().def().starts;
     let mut spec = InterfaceSpec::of_object(kind);
     for setting in created_with {
         spec.create_with(&setting);
@@ -266,24 +266,26 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     if valid(&section, &create) {
         plan.interfaces.insert(at, create);
     }
-    if let Some(field) = section.get("capture") {
-        capture(&field, name.clone(), is_pg, plan);
+    if let Some(start) = starts
+        && let Some(field) = section.get(start.key)
+    {
+        started(&field, name.clone(), start.verb, plan);
     }
     plan.states.push(Request::InterfaceState { name, state });
 }
 
-fn capture(field: &Field<'_>, interface: String, is_pg: bool, plan: &mut Plan) {
-    if !is_pg {
-        field.error("is for kind pg only; kind pcap has tx");
-    } else if let Some(file) = path(field) {
-        let fields = [
-            ("interface", Value::text(interface)),
-            ("file", Value::text(file.to_string_lossy())),
-        ];
-        match Request::of_verb("pg-capture", &fields) {
-            Ok(capture) => plan.start(capture),
-            Err(error) => field.error(error.to_string()),
-        }
+/// A verb that a key of an interface starts.
+fn started(field: &Field<'_>, interface: String, verb: &str, plan: &mut Plan) {
+    let Some(file) = path(field) else {
+        return;
+    };
+    let fields = [
+        ("interface", Value::text(interface)),
+        ("file", Value::text(file.to_string_lossy())),
+    ];
+    match Request::of_verb(verb, &fields) {
+        Ok(started) => plan.start(started),
+        Err(error) => field.error(error.to_string()),
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) static ENGINE: Table = Table {
         ),
         k(
             "peer_memory_mb",
-            "megabytes that one memif, vhost-user or virtio-user peer may share, all together twice as many (the machine's memory)",
+            "megabytes that one peer with shared memory may share, all together twice as many (the machine's memory)",
         ),
         k(
             "peer_charge_mb",
@@ -133,7 +133,6 @@ pub(crate) static INTERFACE: Table = many(
         k("name", "its name"),
         k("kind", "kind of the interface"),
         k("state", "up or down (up)"),
-        k("capture", "kind pg: pcap file of what it transmits"),
     ],
 );
 pub(crate) static ROUTE: Table = many(

@@ -4,8 +4,11 @@ use crate::doc::doc;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
+use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result, Type,
+    Attribute, Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result, Token,
+    Type, parenthesized,
 };
 
 /// What `#[object(...)]` says of the struct.
@@ -32,6 +35,9 @@ struct OfClass {
     interrupts: Option<LitStr>,
     formerly: Option<LitStr>,
     interface: Option<LitStr>,
+    starts: Option<[LitStr; 3]>,
+    groups: Vec<[LitStr; 2]>,
+    instead: Vec<[LitStr; 2]>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -135,6 +141,15 @@ fn class_definition(
     let references = class.references.iter();
     let upgrade = class.upgrade.iter();
     let machine = class.machine;
+    let starts = class.starts.iter().map(|[key, verb, doc]| {
+        quote! { ::volley_object::Start { key: #key, verb: #verb, doc: #doc } }
+    });
+    let pairs = |all: &[[LitStr; 2]]| -> Vec<TokenStream> {
+        all.iter()
+            .map(|[words, text]| quote! { (#words, #text) })
+            .collect()
+    };
+    let (groups, instead) = (pairs(&class.groups), pairs(&class.instead));
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -156,6 +171,9 @@ fn class_definition(
         #(class.interrupts = #interrupts;)*
         #(class.formerly = #formerly;)*
         #(class.interface = #interface;)*
+        #(class.starts = ::core::option::Option::Some(#starts);)*
+        class.groups = ::std::vec![#(#groups),*];
+        class.instead = ::std::vec![#(#instead),*];
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -340,9 +358,12 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 Some("interface") => of.interface = Some(meta.value()?.parse()?),
+                Some("starts") => of.starts = Some(texts(&meta)?),
+                Some("group") => of.groups.push(texts(&meta)?),
+                Some("instead") => of.instead.push(texts(&meta)?),
                 _ => {
                     let known = "class, file, set, unset, unset_any, change, last, upgrade, one_of, example, check, references, recreate, separate, once, \
-                         machine, after, ordered, interrupts, formerly or interface";
+                         machine, after, ordered, interrupts, formerly, interface, starts, group or instead";
                     return Err(meta.error(known));
                 }
             }
@@ -350,6 +371,15 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
         })?;
     }
     Ok(of)
+}
+
+/// Texts in parentheses with commas between.
+fn texts<const N: usize>(meta: &ParseNestedMeta<'_>) -> Result<[LitStr; N]> {
+    let inside;
+    parenthesized!(inside in meta.input);
+    let all = Punctuated::<LitStr, Token![,]>::parse_terminated(&inside)?;
+    let all: Vec<LitStr> = all.into_iter().collect();
+    all.try_into().map_err(|_| meta.error(format!("{N} texts")))
 }
 
 fn of_field(attributes: &[Attribute]) -> Result<OfField> {

@@ -348,6 +348,23 @@ pub struct ClassDef {
     /// the name of the interface. An interface is created and deleted by separate requests, with the settings that it has
     /// from the beginning.
     pub interface: &'static str,
+    /// Of a kind of interfaces: a key of the file that starts a verb when the interface is there.
+    pub starts: Option<Start>,
+    /// Purposes of groups of commands: the words that the commands of each begin with, and a text.
+    pub groups: Vec<(&'static str, &'static str)>,
+    /// Beginnings of commands of other routers, each with a text that names the command to use here.
+    pub instead: Vec<(&'static str, &'static str)>,
+}
+
+/// A key of an interface in the file that names a file, and starts a verb with the interface and that file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The key.
+    pub key: &'static str,
+    /// The verb, whose parameters are `interface` and `file`.
+    pub verb: &'static str,
+    /// What the key means.
+    pub doc: &'static str,
 }
 
 impl ClassDef {
@@ -377,6 +394,9 @@ impl ClassDef {
             formerly: "",
             upgrade: None,
             interface: "",
+            starts: None,
+            groups: Vec::new(),
+            instead: Vec::new(),
         }
     }
 

@@ -46,7 +46,7 @@ mod verb_tests;
 
 pub use change::Change;
 pub use class::{
-    Check, Class, ClassDef, Derived, FieldDef, Place, Reference, References, Strength,
+    Check, Class, ClassDef, Derived, FieldDef, Place, Reference, References, Start, Strength,
 };
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};

@@ -31,6 +31,9 @@ use crate::{DefinitionError, FieldError};
 /// - `formerly = "icmp-set name=interface"`: the request that commits of earlier versions have for an object, and its fields
 ///   that had other names, see [`crate::ClassDef::formerly`].
 /// - `upgrade = path`: a function that makes requests of today from those of earlier versions, see [`crate::ClassDef::upgrade`].
+/// - `group("bridge", "Bridge domains and their ports.")`: the purpose of the commands that begin with these words; any number.
+/// - `instead("show vlan", "use `show interfaces`")`: a command of other routers, and the command to use here; any number.
+/// - `starts("capture", "pg-capture", "...")`: of a kind of interfaces, see [`crate::ClassDef::starts`].
 /// - `separate`: an object is more than a setting of the interface that it is a part of, see [`crate::ClassDef::separate`].
 /// - `ordered`: the order in which objects were created is kept, see [`crate::ClassDef::ordered`].
 /// - `once`: a command that creates an object that is there is refused.

@@ -45,6 +45,18 @@ impl Classes {
         self.all.values()
     }
 
+    /// The purpose of the commands that begin with these words, by the first class that tells it.
+    pub fn group_of_commands(&self, words: &str) -> Option<&'static str> {
+        let mut all = self.iter().flat_map(|class| &class.def().groups);
+        all.find(|(begin, _)| *begin == words).map(|it| it.1)
+    }
+
+    /// Beginnings of commands of other routers, each with a text that names the command to use here.
+    pub fn instead(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.iter()
+            .flat_map(|class| class.def().instead.iter().copied())
+    }
+
     /// A query by its name.
     pub fn query(&self, name: &str) -> Option<&QueryClass> {
         self.queries.get(name)

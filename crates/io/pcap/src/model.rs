@@ -11,6 +11,7 @@ use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, V
 /// Interface of capture files: receives the packets of one file, transmits into another.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "pcap", interface = "pcap", machine, check = PcapInterface::check)]
+#[object(group("pcap", "Captures into files."))]
 #[object(formerly = "pcap repeat.times=loop repeat=loop")]
 #[object(
     set = "create pcap interface <name> {rx <rx> | tx <tx> | loop <loop> | pace <pace> | mac <+mac> | mtu <+mtu>}"

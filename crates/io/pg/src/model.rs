@@ -8,6 +8,11 @@ use volley_object::{Class, DefinitionError, Object, Query, Verb};
 /// Packet-generator interface: receives what streams make, transmits into a capture or nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "pg", interface = "pg", formerly = "pg")]
+#[object(starts("capture", "pg-capture", "pcap file of what it transmits"))]
+#[object(group(
+    "packet-generator",
+    "Streams of packets, and captures of what is transmitted."
+))]
 #[object(set = "create packet-generator interface <name> {mac <+mac> | mtu <+mtu>}")]
 #[object(unset = "delete packet-generator interface <name>")]
 #[object(example = "create packet-generator interface pg0")]

@@ -17,6 +17,14 @@ const LEARN_FIELDS: usize = 4;
 /// Defaults of the path batcher's queues, and learning: the heaviest paths that no rule names get queues of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "path_batcher", file = "[path_batcher]", check = BatcherSettings::check, after = "path_header")]
+#[object(group(
+    "set path-batcher",
+    "The path batcher: queues, rules, headers, defaults."
+))]
+#[object(group(
+    "delete path-batcher",
+    "Remove headers, queues and rules of the path batcher."
+))]
 #[object(set = "set path-batcher defaults {fields}")]
 #[object(example = "set path-batcher defaults batch 64 timeout 100 learn 2")]
 pub struct BatcherSettings {

@@ -53,6 +53,8 @@ pub struct DirectedBroadcast {
 /// Static neighbour: MAC address of a host on the link of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "neighbor", file = "[[neighbor]]", check = StaticNeighbor::check)]
+#[object(group("set ip neighbor", "Add and remove static IPv4 neighbours."))]
+#[object(group("set ip6 neighbor", "Add and remove static IPv6 neighbours."))]
 #[object(formerly = "neighbor-add")]
 #[object(set = "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]")]
 #[object(unset = "set (ip | ip6) neighbor del <interface> <address>")]
@@ -88,6 +90,8 @@ impl StaticNeighbor {
 /// IP table (VRF): routes of one IP version that packets of some interfaces are looked up in. Table 0 is always there.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "table", file = "[[table]]")]
+#[object(group("ip table", "Add and remove IPv4 tables (VRFs)."))]
+#[object(group("ip6 table", "Add and remove IPv6 tables (VRFs)."))]
 #[object(set = "(ip@family=ip4 | ip6@family=ip6) table add <id>")]
 #[object(unset = "(ip@family=ip4 | ip6@family=ip6) table del <id>")]
 #[object(example = "ip table add 7")]

@@ -8,6 +8,7 @@ use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb};
 /// Patch: frames that an interface receives leave by another one, straight from the driver, without layer-2 processing.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "l2patch", file = "[[l2patch]]", one_of = "l2")]
+#[object(group("test", "Layer-2 patches."))]
 #[object(set = "test l2patch rx <rx> tx <tx>")]
 #[object(
     unset = "delete l2patch <rx>",
@@ -45,6 +46,15 @@ pub const MAC_LIMIT: RangeInclusive<u32> = 0..=1_000_000;
 /// Bridge domain: forwards frames between its ports by MAC address (IEEE 802.1Q).
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "bridge_domain", file = "[[bridge_domain]]")]
+#[object(group("bridge", "Bridge domains and their ports."))]
+#[object(group("bridge-domain", "Make and remove bridge domains."))]
+#[object(group("set bridge-domain", "Properties of bridge domains."))]
+#[object(group("l2fib", "MAC addresses of bridge domains."))]
+#[object(group(
+    "set interface l2",
+    "Layer-2 mode of an interface: bridge, cross-connect."
+))]
+#[object(instead("show mac-address-table", "use `show l2fib`"))]
 #[object(
     set = "(bridge-domain add | create bridge-domain) <id> {no-learn@learn=off | learn@learn=on \
            | no-flood@flood=off | flood@flood=on | no-uu-flood@uu_flood=off | uu-flood@uu_flood=on \

@@ -8,6 +8,7 @@ use volley_object::{Class, DefinitionError, FieldError, Object, Query, Reference
 /// synchronised.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "lcp", file = "interface.lcp", check = LcpTap::check)]
+#[object(group("lcp", "The Linux control plane: interfaces with a tap in the kernel."))]
 #[object(recreate, separate, machine, references = LcpTap::references)]
 #[object(formerly = "lcp-create host=host_if namespace=netns")]
 #[object(set = "lcp create <interface> host-if <host_if> {vlan@vlan=on | netns <netns>}")]

@@ -75,6 +75,8 @@ text_field!(
 /// change replaces both lists. It is (S,G) with a source, (*,G) without one, and (*,G/len) for many groups.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "mroute", file = "[[mroute]]", check = Mroute::check, formerly = "mroute-set")]
+#[object(group("ip mroute", "Make, change and remove IPv4 multicast routes."))]
+#[object(group("ip6 mroute", "Make, change and remove IPv6 multicast routes."))]
 #[object(set = "(ip@v4 | ip6@v6) mroute (add | set) <group> \
            {table <table> | source <source> | accept <accept> {<accept>} | forward <forward> {<forward>}}")]
 #[object(unset = "(ip@v4 | ip6@v6) mroute del~ete <group> {table <table> | source <source>}")]

@@ -8,6 +8,7 @@ use volley_object::{Class, DefinitionError, FieldError, Object};
 /// promiscuous mode are those of the parent. Without tags, the number of the sub-interface is the VLAN.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "sub_interface", interface = "sub-interface", check = SubInterface::check)]
+#[object(instead("show vlan", "VLANs are sub-interfaces here: use `show interfaces`"))]
 #[object(
     formerly = "sub-interface inner=inner_dot1q vlan@tag.dot1q=dot1q vlan@tag.dot1ad=dot1ad vlan=dot1q tag="
 )]

@@ -38,6 +38,12 @@ const SETS: [&str; 9] = [
     "placement",
 ];
 
+/// Queries about clocks, counters and threads, and about the graph, which is the same for all configurations.
+const MOMENTS: [&str; 11] = [
+    "buffers", "drops", "errors", "graph", "node", "pauses", "process", "runtime", "trace",
+    "version", "workers",
+];
+
 fn plain(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -59,7 +65,7 @@ fn plain(value: &mut Value) {
     }
 }
 
-/// Every registered query without parameters, and with each value of a choice that has to be given.
+/// Every registered query that is about configuration, without parameters, and with each value of a choice that has to be given.
 fn registered() -> Vec<Query> {
     let all = volley_object::classes();
     let of_query = |query: &volley_object::QueryClass| {
@@ -77,7 +83,10 @@ fn registered() -> Vec<Query> {
         let values: Vec<Option<volley_object::Value>> = values.unwrap_or_else(|| vec![None]);
         values.into_iter().map(ask).collect::<Vec<_>>()
     };
-    all.queries().flat_map(of_query).collect()
+    let all = all
+        .queries()
+        .filter(|query| !MOMENTS.contains(&query.name()));
+    all.flat_map(of_query).collect()
 }
 
 /// Every answer that is about configuration, as text that differs where the routers do.

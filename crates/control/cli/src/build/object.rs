@@ -52,8 +52,13 @@ pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action
     let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.query));
     let (query, pattern) = command.pattern(&all).ok_or_else(gone)?;
     let class = query.class();
-    let read = read(class, Some(pattern), args.all())?;
-    let view = query.view(|word| args.has(word), &read.slots);
+    let pieces = args.all();
+    let read = read(class, Some(pattern), pieces)?;
+    let has = |word: &str| {
+        let mut pieces = pieces.iter();
+        pieces.any(|piece| matches!(piece, Piece::Word(text, _) if *text == word))
+    };
+    let view = query.view(has, &read.slots);
     let typed = class.fields().iter().map(|field| field.typed.clone());
     let slots = read.slots.iter().cloned().zip(typed);
     let asked = class.instance(slots.map(|(given, typed)| given.or(typed)).collect());

@@ -70,11 +70,11 @@ commands! {
     Traceroute: "traceroute <address> {source <address> | table <table> | most-hops <n> | probes <n> | timeout <n>}",
         "Send echo requests with one hop, two, and so on (30), and tell who answers; timeout in milliseconds.", "traceroute 2001:db8::9 most-hops 5";
     Arping: "(arping | ndping) <interface> <address> {(repeat | count) <n> | interval <n> | timeout <n>}",
-        "Ask the link of an interface who has an address, by ARP or neighbour discovery (5 requests, a second apart; count 0: until Ctrl-C); interval and timeout in milliseconds.",
+        "Ask the link of an interface who has an address (5 requests, a second apart; count 0: until Ctrl-C); interval and timeout in milliseconds.",
         "arping lan0 192.0.2.9 count 3";
     Monitor: "monitor (any | <interface>) {rx | tx | drop | filter <expression> | count <n> | max-bytes-per-packet <n> | pcapng}",
         "Show packets as they pass, one line each, until Ctrl-C; with pcapng: as a capture on standard output, for `wireshark -k -i -`.",
-        "monitor lan0 filter \"icmp or arp\" count 10";
+        "monitor lan0 filter \"udp port 53\" count 10";
 
     ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
     ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";
@@ -94,7 +94,7 @@ commands! {
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
     SetLogLevel: "set log level (<level> | default) [module <module>]",
-        "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module memif";
+        "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module interface";
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
     RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
     RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";

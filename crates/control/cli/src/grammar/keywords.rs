@@ -95,23 +95,13 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("hops", "Time to live or hop limit of the requests."),
             ("interval", "Milliseconds between two requests."),
             ("repeat", "Number of requests; 0: until Ctrl-C."),
-            ("size", "Bytes behind the ICMP header."),
+            ("size", "Bytes of data in each request."),
             ("source", "Own address to send from."),
             ("timeout", "Milliseconds to wait for an answer."),
             ("ttl", "Time to live or hop limit of the requests."),
         ],
     ),
     ("save", COMMIT),
-    (
-        "set dpdk eal",
-        &[
-            ("huge-pages", "Use huge pages."),
-            ("lcores", "Processor cores that DPDK may use."),
-            ("memory", "Megabytes of memory."),
-            ("no-huge-pages", "Use no huge pages."),
-            ("option", "One more argument of DPDK's EAL."),
-        ],
-    ),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
     (
@@ -138,18 +128,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("up", "Forward packets from and to the interface."),
         ],
     ),
-    (
-        "set interface unnumbered",
-        &[
-            (
-                "del",
-                "The interface uses the addresses of no other interface.",
-            ),
-            ("use", "The interface whose addresses are used."),
-        ],
-    ),
-    ("set ip neighbor", NEIGHBOR),
-    ("set ip6 neighbor", NEIGHBOR),
     (
         "set log level",
         &[
@@ -197,14 +175,6 @@ const COMMIT: &[(&str, &str)] = &[
     ),
     ("file", "Apply this configuration file first."),
     ("memory", "Keep what runs."),
-];
-
-const NEIGHBOR: &[(&str, &str)] = &[
-    ("del", "Remove the neighbour."),
-    (
-        "static",
-        "Neighbours that are configured are always static.",
-    ),
 ];
 
 const ROUTE: &[(&str, &str)] = &[

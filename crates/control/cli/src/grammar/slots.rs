@@ -2,7 +2,7 @@
 
 use super::NameKind;
 use crate::token::{Form, Token};
-use volley_model::{LOG_MODULES, LogLevel};
+use volley_model::{LOG_MODULES, LogLevel, RouteSource};
 
 /// A slot.
 #[derive(Debug)]
@@ -61,29 +61,14 @@ macro_rules! names {
 
 static SLOTS: &[Slot] = &[
     slot_of("interface", T::Name(NameKind::Interface), "interface"),
-    slot_of("rx", T::Name(NameKind::Interface), "receiving interface"),
-    slot_of("tx", T::Name(NameKind::Interface), "transmitting interface"),
-    slot_of(
-        "node",
-        T::Name(NameKind::Node),
-        "graph node such as pg-input",
-    ),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
-    slot_of(
-        "match",
-        T::Any,
-        "test such as ip6, udp.dst=53, ip4.dst=10.0.0.0/8 or path=ethernet/ip4/udp",
-    ),
     slot_of(
         "prefix",
         T::Prefix,
         "prefix such as 10.0.0.0/8 or 2001:db8::/32",
     ),
-    slot_of("ifaddress", T::Prefix, "address such as 192.0.2.1/24"),
     slot_of("address", T::Address, "IP address such as 192.0.2.1"),
-    slot_of("mac", T::Mac, "MAC address such as 02:fe:00:00:00:01"),
-    slot_of("mtu", T::Number, "bytes, 68 to 65535"),
     slot_of("n", T::Number, "number"),
     slot_of(
         "span",
@@ -103,29 +88,13 @@ static SLOTS: &[Slot] = &[
         "path of a file, in quotes when it has blanks",
     ),
     slot_of(
-        "list",
-        T::Any,
-        "cores or workers such as 0 or 0,2; cores also 0-3, workers also all",
-    ),
-    slot_of("argument", T::Any, "argument such as --log-level=8"),
-    slot_of(
         "expression",
         T::Rest,
         "filter, in quotes when something follows",
     ),
     slot_of(
         "source",
-        T::OneOf(&[
-            "special",
-            "interface",
-            "static",
-            "file",
-            "dynamic",
-            "lcp-rt",
-            "autoconf",
-            "adjacency",
-            "default",
-        ]),
+        T::OneOf(names!(RouteSource::ALL)),
         "source of the route",
     ),
     slot_of(
@@ -136,7 +105,7 @@ static SLOTS: &[Slot] = &[
     slot_of(
         "module",
         T::OneOf(names!(LOG_MODULES)),
-        "module of the log, such as interface, config or memif",
+        "module of the log, such as interface or config",
     ),
     slot_of("command", T::Rest, "a command, or its beginning"),
 ];

@@ -29,16 +29,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "copy",
         "use `config commit` to keep what runs, and `config export` to write it out",
     ),
-    (
-        "show vlan",
-        "VLANs are sub-interfaces here: use `show interfaces`",
-    ),
     ("show configuration", "use `config show`"),
     (
         "show startup-config",
         "use `config history`, and `config show commit N` for one of the commits",
     ),
-    ("show mac-address-table", "use `show l2fib`"),
     (
         "show bgp",
         "routing protocols run in FRR: ask `vtysh`; `show ip fib` has the routes that forward",
@@ -54,7 +49,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     (
         "debug",
-        "use `trace add NODE COUNT` and `show trace`, `pcap trace`, or `set log level`",
+        "use `trace add NODE COUNT` and `show trace`, `monitor`, or `set log level`",
     ),
 ];
 
@@ -87,16 +82,14 @@ pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
         let words: Vec<&str> = words.split(' ').collect();
         typed.starts_with(&words)
     };
-    ELSEWHERE
-        .iter()
-        .find(|(words, _)| begins(words))
-        .map(|(_, text)| *text)
+    let classes = volley_object::classes();
+    let all = ELSEWHERE.iter().copied().chain(classes.instead());
+    let mut found = all.filter(|(words, _)| begins(words));
+    found.next().map(|(_, text)| text)
 }
 
 /// The purpose of the commands that begin with these words.
 const GROUPS: &[(&str, &str)] = &[
-    ("bridge", "Bridge domains and their ports."),
-    ("bridge-domain", "Make and remove bridge domains."),
     (
         "clear",
         "Set counters back, and forget what was learned or traced.",
@@ -116,46 +109,21 @@ const GROUPS: &[(&str, &str)] = &[
         "delete interface",
         "Delete an interface, or its description.",
     ),
-    (
-        "delete path-batcher",
-        "Remove headers, queues and rules of the path batcher.",
-    ),
     ("ip", "IPv4: routes, tables, multicast routes."),
-    (
-        "ip mroute",
-        "Make, change and remove IPv4 multicast routes.",
-    ),
     ("ip route", "Add, replace, remove and load IPv4 routes."),
-    ("ip table", "Add and remove IPv4 tables (VRFs)."),
     (
         "ip6",
         "IPv6: routes, tables, multicast routes, neighbour discovery.",
-    ),
-    (
-        "ip6 mroute",
-        "Make, change and remove IPv6 multicast routes.",
     ),
     (
         "ip6 nd",
         "Neighbour discovery: router advertisements, SLAAC.",
     ),
     ("ip6 route", "Add, replace, remove and load IPv6 routes."),
-    ("ip6 table", "Add and remove IPv6 tables (VRFs)."),
-    ("l2fib", "MAC addresses of bridge domains."),
-    (
-        "lcp",
-        "The Linux control plane: interfaces with a tap in the kernel.",
-    ),
-    (
-        "packet-generator",
-        "Streams of packets, and captures of what is transmitted.",
-    ),
-    ("pcap", "Captures into files."),
     (
         "set",
         "Set properties of interfaces, neighbours, features and the router.",
     ),
-    ("set bridge-domain", "Properties of bridge domains."),
     (
         "set interface",
         "State, MTU, addresses, table, layer-2 mode and other settings of an interface.",
@@ -168,18 +136,8 @@ const GROUPS: &[(&str, &str)] = &[
         "set interface ip6",
         "IPv6 settings of an interface: address, table and others.",
     ),
-    (
-        "set interface l2",
-        "Layer-2 mode of an interface: bridge, cross-connect.",
-    ),
     ("set ip", "Static neighbours and settings of IPv4."),
-    ("set ip neighbor", "Add and remove static IPv4 neighbours."),
     ("set ip6", "Static neighbours and settings of IPv6."),
-    ("set ip6 neighbor", "Add and remove static IPv6 neighbours."),
-    (
-        "set path-batcher",
-        "The path batcher: queues, rules, headers, defaults.",
-    ),
     ("show", "Show state, counters and configuration."),
     (
         "show interface",
@@ -193,7 +151,6 @@ const GROUPS: &[(&str, &str)] = &[
         "show ip6",
         "IPv6: routes, neighbours, tables, multicast routes, neighbour discovery.",
     ),
-    ("test", "Layer-2 patches."),
     ("trace", "Trace packets through the graph."),
     ("workers", "Add and delete workers."),
 ];
@@ -202,7 +159,8 @@ const GROUPS: &[(&str, &str)] = &[
 pub(super) fn group(words: &[&str]) -> Option<&'static str> {
     let words = words.join(" ");
     let found = GROUPS.binary_search_by_key(&words.as_str(), |(name, _)| name);
-    found.ok().map(|at| GROUPS[at].1)
+    let own = found.ok().map(|at| GROUPS[at].1);
+    own.or_else(|| volley_object::classes().group_of_commands(&words))
 }
 
 #[cfg(test)]

@@ -59,9 +59,9 @@ pub fn names(shot: &StackSample) -> Vec<String> {
     };
     let (mut cache, registers) = (
         CacheX86_64::<_>::new(),
-        UnwindRegsX86_64::new(shot.ip, shot.sp, shot.bp),
+        UnwindRegsX86_64::new(shot.pc, shot.sp, shot.bp),
     );
-    let mut frames = unwinder.iter_frames(shot.ip, registers, &mut cache, &mut word);
+    let mut frames = unwinder.iter_frames(shot.pc, registers, &mut cache, &mut word);
     let mut addresses = Vec::new();
     while let Ok(Some(frame)) = frames.next() {
         addresses.push(frame);

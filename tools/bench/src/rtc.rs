@@ -152,8 +152,8 @@ impl Node for Rtc {
             self.length.words_mut(n),
         );
         let (table, patch) = (&self.table, self.patch);
-        self.lens.words_mut(n).copy_from_slice(v.column(Col::Len));
-        self.rxs.words_mut(n).copy_from_slice(v.column(Col::Rx));
+        self.lens.words_mut(n).copy_from_slice(v.column(Col::LEN));
+        self.rxs.words_mut(n).copy_from_slice(v.column(Col::RX));
         let (rxs, lens) = (self.rxs.words(n), self.lens.words(n));
         v.apply::<128>(|row, p| {
             let (rx, len) = (rxs[row], lens[row]);
@@ -182,8 +182,8 @@ impl Node for Rtc {
             };
             (tx[row], length[row]) = up.unwrap_or((0, 0));
         });
-        v.put(Col::Tx, &mut self.tx);
-        v.put(Col::Len, &mut self.length);
+        v.put(Col::TX, &mut self.tx);
+        v.put(Col::LEN, &mut self.length);
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         v.send_all(Next::Output)
     }

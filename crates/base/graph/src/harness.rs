@@ -4,9 +4,9 @@
 //! doubled, that every level gives the same result, and that buffers balance.
 
 use crate::data::clock::Clock;
+use crate::data::col::Col;
 use crate::data::counters::{Counters, NoCounters};
 use crate::data::error::GraphError;
-use crate::data::frame::Col;
 use crate::data::ids::NodeId;
 use crate::data::offload::Offload;
 use crate::engine::state::{Engine, Settings};
@@ -86,8 +86,8 @@ pub struct Out {
     pub to: String,
     /// Its bytes from the current position.
     pub bytes: Vec<u8>,
-    /// The columns that were filled, by number.
-    pub columns: BTreeMap<u8, u32>,
+    /// The columns that were filled.
+    pub columns: BTreeMap<Col, u32>,
     /// What is left to be done with it.
     pub offload: Offload,
     /// The drop reason, where there is one: the counter's name.
@@ -115,21 +115,8 @@ impl Node for Collector {
             let view = v.view(row);
             let mut bytes = Vec::new();
             view.segments(0, |s| bytes.extend_from_slice(s));
-            let all = [
-                Col::Rx,
-                Col::Key0,
-                Col::Key1,
-                Col::Key2,
-                Col::Key3,
-                Col::Hash,
-                Col::Dpo,
-                Col::Tx,
-                Col::Err,
-                Col::User0,
-            ];
-            let columns = all
-                .iter()
-                .filter_map(|&c| view.get(c).map(|w| (c as u8, w)))
+            let columns = Col::handed_on()
+                .filter_map(|col| view.get(col).map(|word| (col, word)))
                 .collect();
             out.push(Out {
                 to: self.to.to_owned(),
@@ -234,13 +221,13 @@ pub fn run_once<N: Node>(
     for packet in &mut out {
         packet
             .columns
-            .retain(|col, word| ![Col::Err as u8, Col::Hash as u8].contains(col) || *word != 0);
+            .retain(|col, word| ![Col::ERR, Col::MARK].contains(col) || *word != 0);
     }
-    let dropped = |p: &&mut Out| p.to == DROP_NODE && p.columns.get(&(Col::Err as u8)) > Some(&0);
+    let dropped = |p: &&mut Out| p.to == DROP_NODE && p.columns.get(&Col::ERR) > Some(&0);
     for packet in out.iter_mut().filter(dropped) {
         // Of a dropped packet only the reason counts: other columns may hold words from behind its end.
         packet.offload = Offload::NONE;
-        let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
+        let word = std::mem::take(&mut packet.columns).remove(&Col::ERR);
         packet.reason = word.and_then(|word| {
             let (node, counter) = NodeId::of_reason(word);
             (node == under_test).then(|| N::Count::INFO.get(counter).map(|i| i.name.to_owned()))?

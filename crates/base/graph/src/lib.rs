@@ -22,10 +22,10 @@ mod queues;
 mod worker;
 
 pub use data::clock::Clock;
+pub use data::col::{Col, ColumnInfo, ColumnKind, Life};
 pub use data::column::{Column, Words, strip_rows};
 pub use data::counters::{CounterInfo, Counters, NoCounters, Severity};
 pub use data::error::GraphError;
-pub use data::frame::Col;
 pub use data::ids::NodeId;
 pub use data::numa::cores;
 pub use data::numa::{MemoryNode, memory_nodes, node_of, pool};

@@ -91,11 +91,15 @@ impl Sorter {
     }
 }
 
+/// The edge of each packet.
+const VERDICT: ColumnInfo = ColumnInfo::new("sorter-verdict", ColumnKind::Value, 5, Life::Hop);
+
 impl Node for Sorter {
     const NAME: &'static str = "sorter";
     type Next = FromSorter;
     type Count = Count;
     type Trace = PacketTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[VERDICT];
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, FromSorter>) -> Consumed {
         v.words(0, &mut self.words);
@@ -105,11 +109,11 @@ impl Node for Sorter {
             *verdict = u32::from(number(row) % 11 == 0) * Count::Unwanted.code();
         }
         let ways = self.ways;
-        for (row, code) in v.column_mut(Col::User0).iter_mut().enumerate() {
+        for (row, code) in v.column_mut(VERDICT.col).iter_mut().enumerate() {
             *code = 1 + number(row) % ways;
         }
         v.drop_out(cx, &self.verdict, |_| FromSorter::Drop);
-        v.take(Col::User0, &mut self.verdict);
+        v.take(VERDICT.col, &mut self.verdict);
         v.send_by(&self.verdict)
     }
 }
@@ -259,7 +263,7 @@ impl Node for Gate {
     type Trace = PacketTrace;
     #[inline(always)]
     fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Consumed {
-        v.send_arc(self.0, Col::Rx, ToEnd::End)
+        v.send_arc(self.0, Col::RX, ToEnd::End)
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::harness::{In, run_once};
 use volley_graph::{
-    BadOffload, Checksum, Clock, Col, Consumed, Cx, Domain, Engine, Gso, GsoKind, Isa, Level,
-    NoCounters, NoNext, Node, Offload, Output, PacketTrace, Settings, Source, Vector, nexts,
+    BadOffload, Checksum, Clock, ColumnInfo, ColumnKind, Consumed, Cx, Domain, Engine, Gso,
+    GsoKind, Isa, Level, Life, NoCounters, NoNext, Node, Offload, Output, PacketTrace, Settings,
+    Source, Vector, nexts,
 };
 
 nexts! {
@@ -173,6 +174,9 @@ fn a_long_packet_without_buffers_leaves_an_empty_one() {
     assert_eq!(pool.report().in_use(), 0);
 }
 
+/// The length that a packet is cut to.
+const CUT: ColumnInfo = ColumnInfo::new("cut", ColumnKind::Value, 5, Life::Hop);
+
 /// Cuts each packet to the length in its first column, and sends on what a device would be given.
 struct Cut(Arc<Mutex<Vec<(usize, usize)>>>);
 
@@ -181,10 +185,11 @@ impl Node for Cut {
     type Next = Next;
     type Count = NoCounters;
     type Trace = PacketTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[CUT];
 
     fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Consumed {
         let cut = |packet: &mut volley_graph::Packet<'_>| {
-            packet.truncate(packet.get(Col::User0).unwrap() as usize);
+            packet.truncate(packet.get(CUT.col).unwrap() as usize);
             true
         };
         v.sift(cut, Next::Tx);
@@ -203,7 +208,7 @@ fn members_behind_the_end_are_freed_and_nothing_else() {
     let lengths = [5000, 4097, 4096, 2049, 2048, 60, 0];
     let packets: Vec<In> = lengths
         .iter()
-        .map(|&cut| In::new(&pattern(5000)).column(Col::User0, cut))
+        .map(|&cut| In::new(&pattern(5000)).column(CUT.col, cut))
         .collect();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = seen.clone();

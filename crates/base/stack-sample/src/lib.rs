@@ -20,7 +20,7 @@ const MAX_STACK_BYTES: usize = 64 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackSample {
     /// The address of the next instruction.
-    pub ip: u64,
+    pub pc: u64,
     /// The stack pointer.
     pub sp: u64,
     /// The register of the frame pointer. It may contain any value.
@@ -158,10 +158,10 @@ impl SampleBuffer {
             return Err(SampleError::Busy);
         }
         let words = self.words.load(Relaxed).min(STACK_WORDS);
-        let [ip, sp, bp] = self.registers.each_ref().map(|r| r.load(Relaxed));
+        let [pc, sp, bp] = self.registers.each_ref().map(|r| r.load(Relaxed));
         let stack = self.stack[..words].iter().map(|w| w.load(Relaxed));
         let shot = StackSample {
-            ip,
+            pc,
             sp,
             bp,
             stack: stack.collect(),
@@ -171,7 +171,7 @@ impl SampleBuffer {
     }
 
     /// Write the sample. Called in the thread's signal handler.
-    fn record(&self, [ip, sp, bp]: [u64; 3]) {
+    fn record(&self, [pc, sp, bp]: [u64; 3]) {
         if self.thread.load(Relaxed) != this_thread()
             || self
                 .state
@@ -181,7 +181,7 @@ impl SampleBuffer {
             // The request has timed out, or is for another thread.
             return;
         }
-        for (cell, value) in self.registers.iter().zip([ip, sp, bp]) {
+        for (cell, value) in self.registers.iter().zip([pc, sp, bp]) {
             cell.store(value, Relaxed);
         }
         let above = self.first.load(Relaxed).wrapping_sub(sp as usize);
@@ -321,7 +321,7 @@ mod tests {
         let (sampler, thread) = thread(move || spin(&told));
         for _ in 0..20 {
             let shot = sampler.sample(TIMEOUT).unwrap();
-            assert!(shot.ip != 0 && !shot.stack.is_empty(), "{shot:?}");
+            assert!(shot.pc != 0 && !shot.stack.is_empty(), "{shot:?}");
             let first = sampler.0.first.load(Relaxed) as u64;
             assert_eq!(shot.sp + 8 * shot.stack.len() as u64, first & !7);
         }

@@ -27,7 +27,7 @@ pub struct Note {
     pub interface: u32,
     /// Whatever the two ends agree on.
     pub tag: u32,
-    /// Word of the `Err` column, where it was dropped.
+    /// Word of the `ERR` column, where it was dropped.
     pub reason: Option<u32>,
 }
 

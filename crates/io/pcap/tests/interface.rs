@@ -44,7 +44,7 @@ impl Node for Turn {
         }
         v.drop_out(cx, &self.0, |_| Out::Drop);
         v.retreat(14);
-        v.column_mut(Col::Tx).fill(1);
+        v.column_mut(Col::TX).fill(1);
         v.send_all(Out::Output)
     }
 }

@@ -130,7 +130,7 @@ impl PgInput {
         if !self.faulty.is_empty() {
             fresh.prepare(|row, packet| {
                 if let Some((_, reason)) = faulty.next_if(|(at, _)| *at as usize == row) {
-                    packet.set(Col::Err, *reason);
+                    packet.set(Col::ERR, *reason);
                     nodes[row] = u32::from(self.drop_node.0);
                 }
             });

@@ -62,9 +62,9 @@ impl Node for Behind {
     fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         let rows = 0..v.len();
         let rx_is_kept = v
-            .column(Col::Rx)
+            .column(Col::RX)
             .iter()
-            .all(|rx| *rx == v.column(Col::Rx)[0]);
+            .all(|rx| *rx == v.column(Col::RX)[0]);
         assert!(rx_is_kept);
         let packets = rows.map(|row| v.view(row).bytes().to_vec()).collect();
         self.0.lock().unwrap().push(packets);

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use volley_fib::Family;
+use volley_fib::columns::UPPER_OFFSET;
 use volley_fib::dataplane::{DpoKind, View};
-use volley_graph::{Col, Isa, NodeId, Packet, PacketView, Replicator};
+use volley_graph::{Isa, NodeId, Packet, PacketView, Replicator};
 use volley_iface::MAX_INTERFACE_INDEXES;
 use volley_wire::checksum::Sum;
 use volley_wire::ip4::Ip4Header;
@@ -19,9 +20,9 @@ pub const ROUTED: u8 = ON_LINK + 1;
 /// Bytes of an UDP header.
 const UDP: usize = 8;
 
-/// Where the message of a datagram begins, and how long it is. The UDP header was checked; its place is in `User0`.
+/// Where the message of a datagram begins, and how long it is. The UDP header was checked; its place is in [`UPPER_OFFSET`].
 pub fn payload(packet: &PacketView<'_>) -> Option<(usize, usize)> {
-    let at = packet.get(Col::User0)? as usize;
+    let at = packet.get(UPPER_OFFSET.col)? as usize;
     let length = packet.bytes().get(at + 4..at + 6)?;
     let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
     Some((at + UDP, length.checked_sub(UDP)?))

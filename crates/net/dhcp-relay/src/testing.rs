@@ -1,9 +1,10 @@
 //! A router for tests of nodes: interface 0 is the clients' network, 1 that of the servers, 2 is bound to table 7.
 
 use std::sync::Arc;
+use volley_fib::columns::UPPER_OFFSET;
 use volley_fib::{Fib, IfInfo, Neighbor};
+use volley_graph::Domain;
 use volley_graph::harness::In;
-use volley_graph::{Col, Domain};
 use volley_iface::{IfIdx, IfTable};
 use volley_model::Family;
 
@@ -58,5 +59,5 @@ pub fn table() -> Arc<IfTable> {
 /// A datagram as the node gets it: headers, then the message.
 pub fn datagram(header: &[u8], message: &[u8], rx: u32) -> In {
     let packet = In::new(&[header, message].concat()).rx(rx);
-    packet.column(Col::User0, header.len() as u32 - 8)
+    packet.column(UPPER_OFFSET.col, header.len() as u32 - 8)
 }

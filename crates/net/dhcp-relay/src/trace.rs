@@ -1,6 +1,7 @@
 //! What traced packets of DHCP leave behind.
 
-use volley_graph::{Col, PacketView, Trace, TraceNames};
+use volley_fib::columns::UPPER_OFFSET;
+use volley_graph::{PacketView, Trace, TraceNames};
 use volley_wire::MacAddr;
 
 /// A datagram of DHCP, or what is in its place.
@@ -81,7 +82,7 @@ fn text6(message: &[u8]) -> Option<String> {
 
 impl Trace for DhcpTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        let at = packet.get(Col::User0).unwrap_or(0) as usize + 8;
+        let at = packet.get(UPPER_OFFSET.col).unwrap_or(0) as usize + 8;
         let message = packet.bytes().get(at..).unwrap_or(&[]);
         let (mut head, held) = ([0; HEAD], message.len().min(HEAD));
         head[..held].copy_from_slice(&message[..held]);

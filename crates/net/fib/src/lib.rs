@@ -10,6 +10,7 @@
 //! request changes nothing (`load`, `control`).
 #![forbid(unsafe_code)]
 
+pub mod columns;
 mod control;
 pub mod dataplane;
 mod error;

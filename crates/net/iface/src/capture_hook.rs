@@ -26,7 +26,7 @@ pub trait CaptureHook: Send + Sync {
         packet: &PacketView<'_>,
         now_ns: u64,
     );
-    /// A packet that is dropped; its `Err` column is the reason.
+    /// A packet that is dropped; its `ERR` column is the reason.
     fn packet_dropped(&self, packet: &PacketView<'_>, now_ns: u64);
 }
 

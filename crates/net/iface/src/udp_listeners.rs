@@ -2,7 +2,7 @@
 //! so that they name no feature and features do not depend on the crate of IP.
 //!
 //! A listener's node receives packets with the position at the IP header; the UDP header fits the packet, its checksum is right,
-//! and its offset from the position is in the column `User0`.
+//! and its offset from the position is in the column `ip-upper-offset` of `volley-fib`.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use volley_graph::NodeId;

@@ -57,7 +57,7 @@ impl Source for Rx {
             assert!(fresh.write(row, &bytes));
             fresh.set_offload(row, &offload).unwrap();
         }
-        fresh.prepare(|_, packet| packet.set(Col::Tx, 0));
+        fresh.prepare(|_, packet| packet.set(Col::TX, 0));
         fresh.send(Next::Output)
     }
 }

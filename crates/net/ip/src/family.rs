@@ -1,8 +1,8 @@
 //! What differs between IPv4 and IPv6 behind the input nodes.
 
-use crate::columns::{DST, DST1, DST2, DST3};
 use crate::hash::{hash4, hash6, whole4, whole6};
 use crate::reassembly::Reassemble;
+use volley_fib::columns::{DST, DST1, DST2, DST3, FLOW_HASH};
 use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
 use volley_graph::{Col, Column, Isa, Nexts, PacketView, Vector, Words, all_equal};
@@ -107,7 +107,7 @@ pub trait Ip: Family {
 /// Flow hash of one packet for whoever picks paths: what is known of a fragment's flow goes before what the fragment says.
 #[inline(always)]
 pub(crate) fn flow_hash<F: Ip>(packet: &PacketView<'_>) -> u32 {
-    match packet.get(Col::Hash) {
+    match packet.get(FLOW_HASH.col) {
         None | Some(0) => <F as Ip>::hash(packet),
         Some(known) => known,
     }
@@ -144,14 +144,14 @@ impl Ip for V4 {
 
     #[inline(always)]
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
-        if !v.has(DST) {
-            fill_from_packets(v, 16, [DST]);
+        if !v.has(DST.col) {
+            fill_from_packets(v, 16, [DST.col]);
         }
     }
 
     #[inline(always)]
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u32 {
-        word(v, DST, row)
+        word(v, DST.col, row)
     }
 
     #[inline(always)]
@@ -161,7 +161,7 @@ impl Ip for V4 {
         _step: &mut Step,
         leaf: &mut [u32],
     ) {
-        table.lookup_batch(v.column(DST), leaf);
+        table.lookup_batch(v.column(DST.col), leaf);
     }
 
     #[inline(always)]
@@ -237,15 +237,15 @@ impl Ip for V6 {
 
     #[inline(always)]
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
-        if !(v.has(DST) && v.has(DST1) && v.has(DST2) && v.has(DST3)) {
-            fill_from_packets(v, 24, [DST, DST1, DST2, DST3]);
+        if !(v.has(DST.col) && v.has(DST1.col) && v.has(DST2.col) && v.has(DST3.col)) {
+            fill_from_packets(v, 24, [DST.col, DST1.col, DST2.col, DST3.col]);
         }
     }
 
     #[inline(always)]
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u128 {
         let word = |col| u128::from(word(v, col, row));
-        word(DST) << 96 | word(DST1) << 64 | word(DST2) << 32 | word(DST3)
+        word(DST.col) << 96 | word(DST1.col) << 64 | word(DST2.col) << 32 | word(DST3.col)
     }
 
     #[inline(always)]
@@ -257,8 +257,9 @@ impl Ip for V6 {
     ) {
         let n = v.len();
         let high = &mut step.high[..n];
-        join(v.column(DST), v.column(DST1), high);
-        let low = |row| u64::from(v.column(DST2)[row]) << 32 | u64::from(v.column(DST3)[row]);
+        join(v.column(DST.col), v.column(DST1.col), high);
+        let low =
+            |row| u64::from(v.column(DST2.col)[row]) << 32 | u64::from(v.column(DST3.col)[row]);
         table.lookup_batch(v.isa(), high, low, leaf);
     }
 

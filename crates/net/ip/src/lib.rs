@@ -3,7 +3,6 @@
 //! What each node drops and why is `docs/forwarding-rules.md`, sections 4 to 11.
 #![forbid(unsafe_code)]
 
-mod columns;
 mod control;
 mod cut;
 mod drops;

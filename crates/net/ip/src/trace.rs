@@ -1,6 +1,7 @@
 //! What a traced packet leaves behind at an IP node.
 
-use volley_graph::{Col, PacketTrace, PacketView, Trace, TraceNames};
+use volley_fib::columns::DPO;
+use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;
 
 /// The IP header and what is known of the packet's way.
@@ -14,7 +15,7 @@ impl Trace for IpTrace {
     fn note(packet: &PacketView<'_>) -> Self {
         IpTrace {
             glance: PacketTrace::note(packet),
-            dpo: packet.get(Col::Dpo).unwrap_or(0),
+            dpo: packet.get(DPO.col).unwrap_or(0),
         }
     }
 

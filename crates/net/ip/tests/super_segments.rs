@@ -1,5 +1,6 @@
 //! A super-segment passes the rewrite when its segments fit the MTU, and keeps what is left to be done with it.
 
+use volley_fib::columns::DPO;
 use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run};
 use volley_graph::{Checksum, Col, Counters, Domain, Gso, NodeId, Offload};
@@ -51,7 +52,7 @@ fn the_segments_are_held_against_the_mtu() {
     let plane = fib.dataplane4();
     let reader = domain.register();
     let dpo = plane.read(reader.guard()).forward(0, 0x0a00_0009, 0);
-    let packet = |bytes: Vec<u8>| In::new(&bytes).column(Col::Dpo, dpo.0).advance(14);
+    let packet = |bytes: Vec<u8>| In::new(&bytes).column(DPO.col, dpo.0).advance(14);
     let packets = [
         packet(super_segment(9000)).offload(offload(1460)),
         packet(super_segment(9000)).offload(offload(1461)),
@@ -63,7 +64,7 @@ fn the_segments_are_held_against_the_mtu() {
     let sent: Vec<_> = out.iter().filter(|o| o.to == "interface-output").collect();
     let lens: Vec<usize> = sent.iter().map(|o| o.bytes.len()).collect();
     assert_eq!(lens, [9054, 1514, 1514]);
-    let reason = |o: &Out| NodeId::of_reason(o.columns[&(Col::Err as u8)]).1;
+    let reason = |o: &Out| NodeId::of_reason(o.columns[&Col::ERR]).1;
     let told = out.iter().filter(|o| o.to == "ip4-icmp-error");
     let told: Vec<usize> = told.map(reason).collect();
     assert_eq!(told, [Count::FragNeeded.index(); 2]);

@@ -1,8 +1,15 @@
-//! The columns that `l2-learn` hands on to `l2-fwd`: the destination's MAC address.
+//! The columns that nodes of bridge domains hand on.
 
-use volley_graph::Col;
+use volley_graph::{ColumnInfo, ColumnKind, Life};
 
-/// The first four bytes.
-pub(crate) const DST_HIGH: Col = Col::Key0;
-/// The last two bytes in the upper half; the lower half is the number of the bridge domain.
-pub(crate) const DST_LOW: Col = Col::Key1;
+/// The layer whose nodes handle frames by their MAC addresses.
+const BRIDGE: Life = Life::Layer("bridge");
+
+/// The first four bytes of the destination's MAC address.
+pub(crate) const DST_HIGH: ColumnInfo =
+    ColumnInfo::new("bridge-dst-high", ColumnKind::Value, 0, BRIDGE);
+/// The last two bytes of the destination's MAC address in the upper half; the lower half is the number of the bridge domain.
+pub(crate) const DST_LOW: ColumnInfo =
+    ColumnInfo::new("bridge-dst-low", ColumnKind::Value, 1, BRIDGE);
+/// The edge that l2-fwd has chosen.
+pub(crate) const NEXT: ColumnInfo = ColumnInfo::new("l2-fwd-next", ColumnKind::Value, 5, Life::Hop);

@@ -1,6 +1,7 @@
 //! The nodes, at every vector length and instruction set: what they let through, copy and write.
 
 use std::sync::Arc;
+use volley_fib::columns::{DPO, GROUP_MTU};
 use volley_fib::{Fib, V4, V6};
 use volley_graph::harness::{In, LENGTHS, Out, run, run_once};
 use volley_graph::{Col, Domain, Level};
@@ -98,7 +99,7 @@ fn only_accepting_interfaces_pass() {
         (1, id ^ 1 << 20, "mroute-gone"),
     ] {
         let snap = snap.clone();
-        let packet = In::new(&packet(GROUP, 9, 10)).rx(rx).column(Col::Dpo, id);
+        let packet = In::new(&packet(GROUP, 9, 10)).rx(rx).column(DPO.col, id);
         let out = run(&[packet], &domain, move |_| Rpf::<V4>::new(snap.clone(), 0));
         assert_eq!(outcome(&out[0]), want, "{rx}");
     }
@@ -116,14 +117,14 @@ fn every_way_out_that_is_up_gets_one_but_not_the_one_in() {
         .unwrap();
     // Longer than a buffer: copies are chains as well.
     let long = packet(GROUP, 9, 5000);
-    let one = In::new(&long).rx(2).column(Col::Dpo, id);
+    let one = In::new(&long).rx(2).column(DPO.col, id);
     let many = vec![one; 9];
     for level in Level::available() {
         for size in LENGTHS {
             let (snap, table) = (mfib.snap(), table());
             let make = move |_| Replicate::<V4>::new(snap.clone(), table.clone());
             let out = run_once(level, size, &many, &domain, make).unwrap();
-            let ports: Vec<u32> = out.iter().map(|o| o.columns[&(Col::Tx as u8)]).collect();
+            let ports: Vec<u32> = out.iter().map(|o| o.columns[&Col::TX]).collect();
             assert_eq!(ports, [1, 3, 4].repeat(9), "{level} {size}");
             assert!(
                 out.iter()
@@ -131,7 +132,7 @@ fn every_way_out_that_is_up_gets_one_but_not_the_one_in() {
             );
         }
     }
-    let nobody = In::new(&long).rx(2).column(Col::Dpo, id + 1);
+    let nobody = In::new(&long).rx(2).column(DPO.col, id + 1);
     let (snap, table) = (mfib.snap(), table());
     let out = run(&[nobody], &domain, move |_| {
         Replicate::<V4>::new(snap.clone(), table.clone())
@@ -150,7 +151,7 @@ fn rewritten4(packet: In) -> Out {
 #[test]
 fn a_copy_leaves_for_the_group_s_own_address_with_one_hop_less() {
     let sent = packet(GROUP, 9, 30);
-    let out = rewritten4(In::new(&sent).column(Col::Tx, 3));
+    let out = rewritten4(In::new(&sent).column(Col::TX, 3));
     assert_eq!(out.to, "interface-output");
     // RFC 1112, 6.4: the low 23 bits.
     let header = [1, 0, 0x5e, 1, 2, 3, 2, 0, 0, 0, 0, 3, 8, 0];
@@ -165,7 +166,7 @@ fn a_copy_leaves_for_the_group_s_own_address_with_one_hop_less() {
         .payload([5; 9])
         .build();
     let table = table();
-    let packet = In::new(&sent).column(Col::Tx, 2);
+    let packet = In::new(&sent).column(Col::TX, 2);
     let out = run(&[packet], &Domain::new(), move |_| {
         RewriteMcast::<V6>::new(table.clone())
     });
@@ -178,12 +179,12 @@ fn a_copy_leaves_for_the_group_s_own_address_with_one_hop_less() {
 
 #[test]
 fn what_does_not_fit_is_cut_dropped_or_told_of() {
-    let long = |payload| In::new(&packet(GROUP, 9, payload)).column(Col::Tx, 3);
+    let long = |payload| In::new(&packet(GROUP, 9, payload)).column(Col::TX, 3);
     assert_eq!(rewritten4(long(1472)).to, "interface-output");
     assert_eq!(rewritten4(long(1473)).to, "ip4-frag");
     let mut whole = packet(GROUP, 9, 1473);
     whole[6] = 0x40;
-    let out = rewritten4(In::new(&whole).column(Col::Tx, 3));
+    let out = rewritten4(In::new(&whole).column(Col::TX, 3));
     assert_eq!(
         (outcome(&out), out.to.as_str()),
         ("frag-needed", "error-drop")
@@ -195,10 +196,10 @@ fn what_does_not_fit_is_cut_dropped_or_told_of() {
         .build();
     let table = table();
     let out = run(
-        &[In::new(&sent).column(Col::Tx, 2)],
+        &[In::new(&sent).column(Col::TX, 2)],
         &Domain::new(),
         move |_| RewriteMcast::<V6>::new(table.clone()),
     );
     assert_eq!(out[0].to, "ip6-icmp-error");
-    assert_eq!(out[0].columns[&(Col::User0 as u8)], 1500);
+    assert_eq!(out[0].columns[&GROUP_MTU.col], 1500);
 }

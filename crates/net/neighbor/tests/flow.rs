@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use volley_fib::columns::DPO;
 use volley_fib::dataplane::{Dpo, DpoKind};
 use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::buf::Pool;
@@ -40,7 +41,7 @@ impl Source for Feed {
         let glean = Dpo::new(DpoKind::Glean, rx).0;
         fresh.prepare(|_, packet| {
             packet.advance(14);
-            packet.set(Col::Dpo, glean);
+            packet.set(DPO.col, glean);
         });
         fresh.send(if arp { Next::Arp } else { Next::Glean })
     }

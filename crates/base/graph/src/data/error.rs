@@ -43,6 +43,32 @@ pub enum GraphError {
         /// One of the features.
         feature: String,
     },
+    /// Two columns that cannot be both.
+    #[error(
+        "column `{column}` of `{node}` contradicts column `{other}` of `{owner}`: columns that are needed at the same time have storage of their own, and a name has one declaration"
+    )]
+    ColumnsContradict {
+        /// The column.
+        column: &'static str,
+        /// The node that has it.
+        node: String,
+        /// The other column.
+        other: &'static str,
+        /// The node or the plugin that has the other column.
+        owner: String,
+    },
+    /// No storage for one more column.
+    #[error(
+        "column `{column}` has no storage left: column `{other}` of `{owner}` has the last one, and their lives overlap"
+    )]
+    NoColumnLeft {
+        /// The column.
+        column: &'static str,
+        /// The column that has the last storage.
+        other: &'static str,
+        /// The node or the plugin that declares that column.
+        owner: String,
+    },
     /// More of the buffers than holders may have.
     #[error(
         "holder `{name}` requests {parts} sixteenths of the buffers, and {left} are left: request fewer, the rest is for forwarding"

@@ -17,13 +17,13 @@ impl NodeId {
         self.0 as usize
     }
 
-    /// The word that the `Err` column carries for counter `counter` of this node.
+    /// The word that the `ERR` column carries for counter `counter` of this node.
     #[inline(always)]
     pub fn reason(self, counter: usize) -> u32 {
         u32::from(self.0) << 16 | (counter as u32 & 0xffff)
     }
 
-    /// The node and the counter behind a word of the `Err` column.
+    /// The node and the counter behind a word of the `ERR` column.
     #[inline(always)]
     pub fn of_reason(word: u32) -> (NodeId, usize) {
         (NodeId((word >> 16) as u16), (word & 0xffff) as usize)

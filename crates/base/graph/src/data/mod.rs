@@ -3,6 +3,7 @@
 //! This room imports no other room.
 
 pub(crate) mod clock;
+pub(crate) mod col;
 pub(crate) mod column;
 pub(crate) mod counters;
 pub(crate) mod error;

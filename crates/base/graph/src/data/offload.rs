@@ -1,13 +1,14 @@
 //! What is left to be done with a packet before it is on a wire: a checksum to be finished, a super-segment to be cut.
 //!
-//! Packets from kernels and guests come so as a matter of course. The word in [`Col::Offload`] says what; it is 0 for a
+//! Packets from kernels and guests come so as a matter of course. The word in [`Col::OFFLOAD`] says what; it is 0 for a
 //! packet with nothing to do, and a vector without such packets does not have the column. Places are kept as offsets in
 //! the buffer, so headers may come and go in front of them.
 //!
 //! The word: bit 31 a checksum is to be finished, bits 28-30 the kind of super-segment (0 for none), bits 16-27 where its
 //! headers end, bits 0-15 payload bytes per segment.
 
-use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::col::Col;
+use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::packet::{Packet, PacketView};
 use volley_buf::Pool;
 
@@ -109,7 +110,7 @@ impl Offload {
         gso: None,
     };
 
-    /// What a device must be able to do for a word of [`Col::Offload`], as bits: 0 a checksum, then classes of [`GsoKind`]; 4
+    /// What a device must be able to do for a word of [`Col::OFFLOAD`], as bits: 0 a checksum, then classes of [`GsoKind`]; 4
     /// what no device does: segments without a checksum to be finished.
     #[inline(always)]
     pub fn needs(word: u32) -> u32 {
@@ -181,10 +182,10 @@ pub(crate) fn set(
         meta.sum_offset = sum.offset;
     }
     let word = offload.word(at);
-    if word != 0 || frame.has(Col::Offload) {
-        frame.make_valid(Col::Offload, 0);
+    if word != 0 || frame.has(Col::OFFLOAD) {
+        frame.make_valid(Col::OFFLOAD, 0);
         let n = frame.n;
-        frame.cols[Col::Offload as usize].words_mut(n)[row] = word;
+        frame.cols[Col::OFFLOAD.at()].words_mut(n)[row] = word;
     }
     Ok(())
 }
@@ -193,7 +194,7 @@ impl PacketView<'_> {
     /// What is left to be done with the packet; places count from the current position. A place that the
     /// position has passed is 65535, which is outside any packet's first segment.
     pub fn offload(&self) -> Offload {
-        let word = self.get(Col::Offload).unwrap_or(0);
+        let word = self.get(Col::OFFLOAD).unwrap_or(0);
         if word == 0 {
             return Offload::NONE;
         }

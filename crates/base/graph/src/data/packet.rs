@@ -1,6 +1,7 @@
 //! One packet at a time: the slow lane's view of a row, and the chain walk.
 
-use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::col::Col;
+use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use volley_buf::{BufIdx, Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
 
 /// A packet that may be read.
@@ -29,7 +30,7 @@ impl<'a> PacketView<'a> {
     /// Length of the whole packet from its current position.
     #[inline(always)]
     pub fn len(&self) -> usize {
-        self.frame.words(Col::Len as usize)[self.row] as usize
+        self.frame.words(Col::LEN.at())[self.row] as usize
     }
 
     /// Whether nothing is left behind the current position.
@@ -41,20 +42,20 @@ impl<'a> PacketView<'a> {
     /// is there or in the headroom.
     pub fn moved(&self) -> usize {
         let pos = self.frame.words(POS)[self.row];
-        let start = START + self.get(Col::Lead).unwrap_or(0) as usize;
+        let start = START + self.get(Col::START).unwrap_or(0) as usize;
         ((pos & !CHAINED) as usize).saturating_sub(start)
     }
 
     /// The interface that it came in by.
     pub fn rx(&self) -> u32 {
-        self.frame.words(Col::Rx as usize)[self.row]
+        self.frame.words(Col::RX.at())[self.row]
     }
 
     /// A column's word, where the column is valid.
     pub fn get(&self, col: Col) -> Option<u32> {
         self.frame
             .has(col)
-            .then(|| self.frame.words(col as usize)[self.row])
+            .then(|| self.frame.words(col.at())[self.row])
     }
 
     /// The segments in order from the current position: what `writev` wants to have.
@@ -174,7 +175,7 @@ pub(crate) unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
 #[inline(always)]
 fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
     let place = (frame.words(IDX)[row], frame.words(POS)[row]);
-    first_part(pool, place, frame.words(Col::Len as usize)[row] as usize)
+    first_part(pool, place, frame.words(Col::LEN.at())[row] as usize)
 }
 
 /// Address and length of the first segment of a packet of `len` bytes, of which the caller owns buffer and position.
@@ -262,7 +263,7 @@ impl Packet<'_> {
 
     /// Shorten the packet to `len` bytes from the current position (longer is not possible).
     pub fn truncate(&mut self, len: usize) {
-        let word = &mut self.frame.cols[Col::Len as usize].words_mut(self.frame.n)[self.row];
+        let word = &mut self.frame.cols[Col::LEN.at()].words_mut(self.frame.n)[self.row];
         *word = (*word).min(len as u32);
     }
 
@@ -273,14 +274,16 @@ impl Packet<'_> {
 
     /// A column's word, where the column is valid.
     pub fn get(&self, col: Col) -> Option<u32> {
+        self.frame.declared.check(col);
         self.view().get(col)
     }
 
     /// Write a column's word; the other rows get 0 where the column was not valid.
     pub fn set(&mut self, col: Col, word: u32) {
+        self.frame.declared.check(col);
         self.frame.make_valid(col, 0);
         let n = self.frame.n;
-        self.frame.cols[col as usize].words_mut(n)[self.row] = word;
+        self.frame.cols[col.at()].words_mut(n)[self.row] = word;
     }
 
     /// Move the current position `bytes` on.
@@ -289,7 +292,7 @@ impl Packet<'_> {
         let pos = &mut self.frame.cols[POS].words_mut(n)[row];
         let at = ((*pos & !CHAINED) as usize + bytes).min(POS_MAX);
         *pos = (*pos & CHAINED) | at as u32;
-        let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
+        let len = &mut self.frame.cols[Col::LEN.at()].words_mut(n)[row];
         *len = len.saturating_sub(bytes as u32);
     }
 
@@ -304,7 +307,7 @@ impl Packet<'_> {
             return false;
         };
         *pos = (*pos & CHAINED) | at as u32;
-        let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
+        let len = &mut self.frame.cols[Col::LEN.at()].words_mut(n)[row];
         *len = len.saturating_add(bytes as u32);
         true
     }

@@ -1,5 +1,6 @@
 //! The graph of the engine: nodes, their edges and their numbers.
 
+use crate::data::col::{self, ColumnInfo, ColumnKind, Life};
 use crate::data::counters::{CounterInfo, Counters};
 use crate::data::error::GraphError;
 use crate::data::frame::Frame;
@@ -11,8 +12,7 @@ use crate::engine::arcs::ArcRegistry;
 use crate::engine::changes::{AddFrames, AddNode};
 use crate::engine::node_order;
 use crate::engine::state::{
-    Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodeFactory, NodePlacements,
-    RetiredNodes, Settings,
+    Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
 };
 use crate::node_api::drop_node::{DROP_NODE, DropHook, DropNode, Ignored};
 use crate::node_api::edges::Nexts;
@@ -21,7 +21,7 @@ use crate::node_api::stage::{Role, Stage};
 use crate::queues::channel::Channel;
 use crate::queues::drop_table::DropTable;
 use crate::queues::pending_nodes::PendingNodes;
-use crate::worker::body::{NodeBody, SourceBody, StageBody};
+use crate::worker::body::{Body, NodeBody, SourceBody, StageBody};
 use crate::worker::round::Slot;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -69,6 +69,7 @@ impl Engine {
             placements: NodePlacements::default(),
             shares: Shares::default(),
             retired_nodes: RetiredNodes::default(),
+            columns: Vec::new(),
             gso_names: ["kind 0", "kind 1", "kind 2"],
         };
         engine.add(DropNode::NAME, move |w| {
@@ -106,10 +107,26 @@ impl Engine {
     pub fn add<N: Node>(
         &mut self,
         name: &str,
+        make: impl FnMut(usize) -> N + 'static,
+    ) -> Result<NodeId, GraphError> {
+        self.add_with_columns(name, N::COLUMNS, make)
+    }
+
+    /// Add a node whose columns are known at run time only: see [`Engine::register_column`].
+    pub fn add_with_columns<N: Node>(
+        &mut self,
+        name: &str,
+        columns: &[ColumnInfo],
         mut make: impl FnMut(usize) -> N + 'static,
     ) -> Result<NodeId, GraphError> {
-        let maker: NodeFactory = Box::new(move |w| Box::new(NodeBody(make(w))));
-        self.define(name, N::Next::EDGES, N::Count::INFO, Role::Node, maker)
+        let mine = columns.to_vec();
+        let factory = move |w| Box::new(NodeBody::new(make(w), &mine)) as Box<dyn Body>;
+        let definition = NodeDefinition {
+            counters: N::Count::INFO,
+            columns: columns.to_vec(),
+            ..NodeDefinition::new(name, N::Next::EDGES, Box::new(factory))
+        };
+        self.define(definition)
     }
 
     /// Add a source. `make` creates the instance of each worker.
@@ -118,8 +135,13 @@ impl Engine {
         name: &str,
         mut make: impl FnMut(usize) -> S + 'static,
     ) -> Result<NodeId, GraphError> {
-        let maker: NodeFactory = Box::new(move |w| Box::new(SourceBody(make(w))));
-        self.define(name, S::Next::EDGES, S::Count::INFO, Role::Source, maker)
+        let factory = move |w| Box::new(SourceBody(make(w))) as Box<dyn Body>;
+        self.define(NodeDefinition {
+            counters: S::Count::INFO,
+            columns: S::COLUMNS.to_vec(),
+            role: Role::Source,
+            ..NodeDefinition::new(name, S::Next::EDGES, Box::new(factory))
+        })
     }
 
     /// Add a stage. `make` creates the instance of each worker.
@@ -128,9 +150,13 @@ impl Engine {
         name: &str,
         mut make: impl FnMut(usize) -> S + 'static,
     ) -> Result<NodeId, GraphError> {
-        let maker: NodeFactory = Box::new(move |w| Box::new(StageBody(make(w))));
-        let (edges, counters) = (S::Next::EDGES, S::Count::INFO);
-        self.define(name, edges, counters, Role::Stage, maker)
+        let factory = move |w| Box::new(StageBody(make(w))) as Box<dyn Body>;
+        self.define(NodeDefinition {
+            counters: S::Count::INFO,
+            columns: S::COLUMNS.to_vec(),
+            role: Role::Stage,
+            ..NodeDefinition::new(name, S::Next::EDGES, Box::new(factory))
+        })
     }
 
     /// Reserve `frames` more frames on every worker: the maximum that its stages hold at a time.
@@ -145,40 +171,53 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn define(
-        &mut self,
-        name: &str,
-        edges: &'static [&'static str],
-        counters: &'static [CounterInfo],
-        role: Role,
-        factory: NodeFactory,
-    ) -> Result<NodeId, GraphError> {
-        if self.by_name.contains_key(name) {
-            return Err(GraphError::NodeExists(name.to_owned()));
+    /// Add a node with its statistics.
+    fn define(&mut self, mut def: NodeDefinition) -> Result<NodeId, GraphError> {
+        if self.by_name.contains_key(&def.name) {
+            return Err(GraphError::NodeExists(def.name));
         }
-        let workers = self.settings.workers;
+        col::check(&def.name, &def.columns, self.declared_columns())?;
+        let (workers, counters) = (self.settings.workers, def.counters);
         let stats = || Arc::new(NodeStats::new(counters.len()));
-        let (id, before) = self.enter(NodeDefinition {
-            name: name.to_owned(),
-            edges,
-            counters,
-            role,
-            removed: false,
-            from_start: false,
-            factory,
-            stats: (0..workers).map(|_| stats()).collect(),
-            cleared: vec![Baseline::default(); workers],
-        })?;
-        self.by_name.insert(name.to_owned(), id);
+        def.stats = (0..workers).map(|_| stats()).collect();
+        def.cleared = vec![Baseline::default(); workers];
+        let name = def.name.clone();
+        let (id, before) = self.enter(def)?;
+        self.by_name.insert(name.clone(), id);
         self.ignored.learn(id, counters);
         if !self.channels.is_empty()
             && let Err(error) = self.send_node(id)
         {
-            self.by_name.remove(name);
+            self.by_name.remove(&name);
             self.withdraw(id, before);
             return Err(error);
         }
         Ok(id)
+    }
+
+    /// Register a column at run time: it gets storage that no other column needs at the same time, and keeps it. A name that
+    /// `owner` has registered already gives the same column. Nodes with such columns: [`Engine::add_with_columns`].
+    pub fn register_column(
+        &mut self,
+        owner: &'static str,
+        name: &'static str,
+        kind: ColumnKind,
+        life: Life,
+    ) -> Result<ColumnInfo, GraphError> {
+        let mut known = self.columns.iter();
+        if let Some((_, column)) = known.find(|(by, it)| *by == owner && it.name == name) {
+            return Ok(*column);
+        }
+        let column = col::place(name, kind, life, self.declared_columns())?;
+        self.columns.push((owner, column));
+        Ok(column)
+    }
+
+    /// The columns of all nodes and those that were registered, each with the name of its owner.
+    fn declared_columns(&self) -> impl Iterator<Item = (&str, &ColumnInfo)> + Clone {
+        let nodes = self.defs.iter().filter(|d| !d.removed);
+        let of_nodes = nodes.flat_map(|d| d.columns.iter().map(|column| (d.name.as_str(), column)));
+        of_nodes.chain(self.columns.iter().map(|(owner, column)| (*owner, column)))
     }
 
     /// Add a node that was made at run time to every worker.
@@ -216,10 +255,11 @@ impl Engine {
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
+        def.columns.clear();
         let (tables, ignored) = (self.drop_tables.clone(), self.ignored.clone());
         def.factory = Box::new(move |w| {
             let node = DropNode::new(w, None, tables[w].clone(), ignored.clone());
-            Box::new(NodeBody(node))
+            Box::new(NodeBody::new(node, &[]))
         });
         if !self.channels.is_empty() {
             self.send_node(id)?;
@@ -262,7 +302,7 @@ impl Engine {
         {
             def.factory = Box::new(move |w| {
                 let node = DropNode::new(w, Some(tap.clone()), tables[w].clone(), ignored.clone());
-                Box::new(NodeBody(node))
+                Box::new(NodeBody::new(node, &[]))
             });
         }
     }

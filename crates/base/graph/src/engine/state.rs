@@ -1,6 +1,7 @@
 //! The state of the engine: what the control thread knows of nodes, workers, rings and arcs.
 
 use crate::data::clock::Clock;
+use crate::data::col::ColumnInfo;
 use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
 use crate::data::offload::GsoKind;
@@ -64,6 +65,8 @@ pub(crate) struct NodeDefinition {
     pub(super) name: String,
     pub(super) edges: &'static [&'static str],
     pub(super) counters: &'static [CounterInfo],
+    /// The columns that the node reads or hands on.
+    pub(super) columns: Vec<ColumnInfo>,
     pub(super) role: Role,
     pub(super) removed: bool,
     /// The node existed when the workers were built: rings between workers may carry its id.
@@ -71,6 +74,24 @@ pub(crate) struct NodeDefinition {
     pub(super) factory: NodeFactory,
     pub(super) stats: Vec<Arc<NodeStats>>,
     pub(super) cleared: Vec<Baseline>,
+}
+
+impl NodeDefinition {
+    /// A node without counters and columns, which has no statistics yet.
+    pub(super) fn new(name: &str, edges: &'static [&'static str], factory: NodeFactory) -> Self {
+        NodeDefinition {
+            name: name.to_owned(),
+            edges,
+            counters: &[],
+            columns: Vec::new(),
+            role: Role::Node,
+            removed: false,
+            from_start: false,
+            factory,
+            stats: Vec::new(),
+            cleared: Vec::new(),
+        }
+    }
 }
 
 /// The values at the last `clear`. Workers own the counters, so a report subtracts these values.
@@ -129,6 +150,8 @@ pub struct Engine {
     pub(super) defs: Vec<NodeDefinition>,
     pub(super) by_name: HashMap<String, NodeId>,
     pub(super) arcs: ArcRegistry,
+    /// Columns that were registered at run time, each with its owner.
+    pub(super) columns: Vec<(&'static str, ColumnInfo)>,
     pub(super) pool: Arc<Pool>,
     pub(super) domain: Arc<Domain>,
     /// The workers that exist.

@@ -1,7 +1,7 @@
 //! What a node body may ask while it runs.
 
+use crate::data::col::Col;
 use crate::data::counters::Counters;
-use crate::data::frame::Col;
 use crate::data::ids::NodeId;
 use crate::data::packet::Packet;
 use crate::data::stats::{NodeStats, add_relaxed};
@@ -56,7 +56,7 @@ impl Packet<'_> {
     /// end a test in [`crate::Vector::sift`].
     pub fn fail<C: Counters>(&mut self, cx: &Cx<'_, C>, counter: C) -> bool {
         cx.count(counter, 1);
-        self.set(Col::Err, cx.node().reason(counter.index()));
+        self.set(Col::ERR, cx.node().reason(counter.index()));
         false
     }
 }

@@ -5,7 +5,8 @@
 //! runs the device's rings names the buffers to reclaim, so reclaiming is unsafe: the callers are `ring.rs` and
 //! `sys.rs` of drivers.
 
-use crate::data::frame::{CHAINED, Col, IDX, POS};
+use crate::data::col::Col;
+use crate::data::frame::{CHAINED, IDX, POS};
 use crate::data::packet::{PacketView, segment};
 use crate::node_api::edges::Nexts;
 use crate::node_api::output::{NewVector, Output};
@@ -152,8 +153,8 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
             let mut set = |col: usize, word: usize| frame.cols[col].words_mut(n)[row] = word as u32;
             set(IDX, buffer.0 as usize);
             set(POS, at);
-            set(Col::Len as usize, len.min(END - at));
-            set(Col::Rx as usize, rx as usize);
+            set(Col::LEN.at(), len.min(END - at));
+            set(Col::RX.at(), rx as usize);
         }
         fresh
     }
@@ -175,7 +176,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             return;
         }
         let (head, pos) = (self.frame.words(IDX)[row], self.frame.words(POS)[row]);
-        let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
+        let len = &mut self.frame.cols[Col::LEN.at()].words_mut(n)[row];
         let pool = self.dispatch.bufs.pool();
         let follow = |at: usize| parts.get(at).map_or(NO_BUFFER, |&(next, ..)| next.0);
         let meta = |start: u32, end: u32, next| Meta {

@@ -1,7 +1,7 @@
 //! error-drop: frees dropped packets. The node that drops a packet has counted the reason.
 
+use crate::data::col::Col;
 use crate::data::counters::{CounterInfo, Severity};
-use crate::data::frame::Col;
 use crate::data::ids::NodeId;
 use crate::data::packet::PacketView;
 use crate::node_api::context::Cx;
@@ -28,7 +28,7 @@ crate::counters! {
 /// Called for every dropped packet: counters per interface, captures. Called on the worker, so it must not allocate,
 /// lock or format.
 pub trait DropHook: Send + Sync {
-    /// Worker `worker` is about to free `packet`, whose `Err` column is the reason.
+    /// Worker `worker` is about to free `packet`, whose `ERR` column is the reason.
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64);
 
     /// The same of a packet that is ignored, not lost: its reason is information ([`Severity::Info`]).
@@ -104,7 +104,7 @@ pub struct DropTrace {
 impl Trace for DropTrace {
     fn note(packet: &PacketView<'_>) -> Self {
         DropTrace {
-            reason: packet.get(Col::Err),
+            reason: packet.get(Col::ERR),
             rx: packet.rx(),
         }
     }
@@ -128,7 +128,7 @@ impl Node for DropNode {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Consumed {
-        if !v.has(Col::Err) {
+        if !v.has(Col::ERR) {
             cx.count(Count::NoReason, v.len() as u64);
         }
         self.vector += 1;
@@ -136,7 +136,7 @@ impl Node for DropNode {
             let packet = v.view(row);
             let kind = DropKey {
                 rx: packet.rx(),
-                reason: packet.get(Col::Err).unwrap_or(cx.node().reason(0)),
+                reason: packet.get(Col::ERR).unwrap_or(cx.node().reason(0)),
             };
             if !self.ignored.has(kind.reason) {
                 self.book.record(kind, &packet, self.vector, cx.now_ns());
@@ -145,7 +145,7 @@ impl Node for DropNode {
         if let Some(tap) = &self.tap {
             for row in 0..v.len() {
                 let packet = v.view(row);
-                match packet.get(Col::Err) {
+                match packet.get(Col::ERR) {
                     Some(reason) if self.ignored.has(reason) => tap.ignored(&packet, cx.now_ns()),
                     _ => tap.dropped(self.worker, &packet, cx.now_ns()),
                 }

@@ -4,8 +4,9 @@
 //! A [`HeldPacket`] owns its buffers: it has one owner, and it counts as held until it is resumed. When it is dropped,
 //! its buffers are freed.
 
+use crate::data::col::Col;
 use crate::data::column::Column;
-use crate::data::frame::{CHAINED, Col, IDX, POS};
+use crate::data::frame::{CHAINED, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, first_part, free_members, members, walk};
 use crate::node_api::edges::Nexts;
@@ -17,9 +18,9 @@ use volley_buf::{META, Pool, START};
 use volley_simd::Isa;
 
 /// The columns that a held packet keeps, besides buffer index and position.
-const HELD_COLUMNS: [Col; 5] = [Col::Len, Col::Rx, Col::Trace, Col::Offload, Col::Hash];
+const HELD_COLUMNS: [Col; 5] = [Col::LEN, Col::RX, Col::TRACE, Col::OFFLOAD, Col::MARK];
 /// The columns among them that a frame may not have.
-const OPTIONAL_COLUMNS: [Col; 3] = [Col::Trace, Col::Offload, Col::Hash];
+const OPTIONAL_COLUMNS: [Col; 3] = [Col::TRACE, Col::OFFLOAD, Col::MARK];
 
 /// A packet outside the graph.
 #[must_use = "a held packet is given back to a source, or freed by being dropped"]
@@ -154,7 +155,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                         pool: self.dispatch.bufs.pool().clone(),
                         idx,
                         pos,
-                        kept: HELD_COLUMNS.map(|col| self.frame.words(col as usize)[row]),
+                        kept: HELD_COLUMNS.map(|col| self.frame.words(col.at())[row]),
                     };
                     keep(key, held);
                 }
@@ -195,7 +196,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
             frame.cols[IDX].words_mut(row + 1)[row] = idx;
             frame.cols[POS].words_mut(row + 1)[row] = pos;
             for (col, word) in HELD_COLUMNS.into_iter().zip(kept) {
-                frame.cols[col as usize].words_mut(row + 1)[row] = word;
+                frame.cols[col.at()].words_mut(row + 1)[row] = word;
             }
         }
         fresh

@@ -1,5 +1,6 @@
 //! What a node's author writes.
 
+use crate::data::col::ColumnInfo;
 use crate::data::counters::Counters;
 use crate::node_api::context::Cx;
 use crate::node_api::edges::Nexts;
@@ -19,6 +20,8 @@ pub trait Node: Send + Sized + 'static {
     type Count: Counters;
     /// What a traced packet leaves behind here.
     type Trace: Trace;
+    /// The columns that the node reads or hands on, besides the engine's.
+    const COLUMNS: &'static [ColumnInfo] = &[];
 
     /// Handle one vector. Mark it `#[inline(always)]`: the framework compiles it once per instruction-set level.
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Self::Count>, v: Vector<'_, I, Self::Next>) -> Consumed;
@@ -32,6 +35,9 @@ pub trait Source: Send + Sized + 'static {
     type Next: Nexts;
     /// Counters.
     type Count: Counters;
+
+    /// The columns that the source hands on, besides the engine's.
+    const COLUMNS: &'static [ColumnInfo] = &[];
 
     /// Make packets, at most one vector of them, and send them; returns how many.
     fn poll<I: Isa>(

@@ -1,7 +1,8 @@
 //! The output of a source: it allocates buffers and sends packets.
 
+use crate::data::col::Col;
 use crate::data::column::Column;
-use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::offload::{BadOffload, Offload};
 use crate::data::packet::{Packet, PacketView};
@@ -50,8 +51,8 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         frame.n = self.dispatch.bufs.alloc(frame.cols[IDX].words_mut(rows));
         let n = frame.n;
         frame.cols[POS].words_mut(n).fill(START as u32);
-        frame.cols[Col::Len as usize].words_mut(n).fill(0);
-        frame.cols[Col::Rx as usize].words_mut(n).fill(rx);
+        frame.cols[Col::LEN.at()].words_mut(n).fill(0);
+        frame.cols[Col::RX.at()].words_mut(n).fill(rx);
         self.fresh(frame)
     }
 
@@ -89,7 +90,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
 }
 
 /// The columns of deferred packets.
-const PREPARED: [usize; 3] = [IDX, Col::Len as usize, Col::Rx as usize];
+const PREPARED: [usize; 3] = [IDX, Col::LEN.at(), Col::RX.at()];
 
 /// Deferred packets of a source. They count as held; free them with [`Output::release`].
 #[derive(Default)]
@@ -162,7 +163,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
                     .cast::<[u8; DATA]>()
             };
             let len = body(row, data).min(DATA);
-            self.frame.cols[Col::Len as usize].words_mut(n)[row] = len as u32;
+            self.frame.cols[Col::LEN.at()].words_mut(n)[row] = len as u32;
         }
     }
 
@@ -181,7 +182,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             // SAFETY: so many are initialised, and a MaybeUninit has the layout of its value.
             body(unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast(), rows.len()) });
         }
-        self.frame.cols[Col::Len as usize]
+        self.frame.cols[Col::LEN.at()]
             .words_mut(n)
             .fill(len.min(DATA) as u32);
     }
@@ -189,7 +190,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     /// The bytes of all packets.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
-        volley_simd::sum(self.frame.words(Col::Len as usize))
+        volley_simd::sum(self.frame.words(Col::LEN.at()))
     }
 
     /// Write one packet of any length, as a chain when it is longer than one buffer. Returns false, and leaves the
@@ -212,7 +213,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             }
             self.frame.cols[POS].words_mut(n)[row] |= CHAINED;
         }
-        self.frame.cols[Col::Len as usize].words_mut(n)[row] = bytes.len() as u32;
+        self.frame.cols[Col::LEN.at()].words_mut(n)[row] = bytes.len() as u32;
         true
     }
 
@@ -253,14 +254,14 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     #[inline(always)]
     pub fn set_rx(&mut self, row: usize, rx: u32) {
         let n = self.frame.n;
-        self.frame.cols[Col::Rx as usize].words_mut(n)[row] = rx;
+        self.frame.cols[Col::RX.at()].words_mut(n)[row] = rx;
     }
 
     /// Set the receive interface of all packets.
     #[inline(always)]
     pub fn set_rx_all(&mut self, rx: u32) {
         let n = self.frame.n;
-        self.frame.cols[Col::Rx as usize].words_mut(n).fill(rx);
+        self.frame.cols[Col::RX.at()].words_mut(n).fill(rx);
     }
 
     /// Change packets and their columns, one at a time, before they are sent.

@@ -1,6 +1,7 @@
 //! How a driver puts long packets into buffers: as a chain that the peer's data are read straight into.
 
-use crate::data::frame::{CHAINED, Col, IDX, POS};
+use crate::data::col::Col;
+use crate::data::frame::{CHAINED, IDX, POS};
 use crate::node_api::edges::Nexts;
 use crate::node_api::output::NewVector;
 use std::io::IoSliceMut;
@@ -62,6 +63,6 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             }
             self.frame.cols[POS].words_mut(n)[row] |= CHAINED;
         }
-        self.frame.cols[Col::Len as usize].words_mut(n)[row] = len as u32;
+        self.frame.cols[Col::LEN.at()].words_mut(n)[row] = len as u32;
     }
 }

@@ -1,7 +1,8 @@
 //! The slow path for 1:n: a packet is sent, dropped, or replaced by packets made from it. Order is kept.
 
+use crate::data::col::Col;
 use crate::data::column::Column;
-use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::data::frame::{CHAINED, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, PacketView};
 use crate::data::{offload, packet};
@@ -43,7 +44,7 @@ pub struct Replicator<'a, I: Isa> {
 }
 
 impl<I: Isa> Replicator<'_, I> {
-    /// Make a packet of `len` bytes from `template` for `node`: it has the columns of the template, but no flow hash
+    /// Make a packet of `len` bytes from `template` for `node`: it has the columns of the template, but no mark ([`crate::ColumnKind::Mark`])
     /// and no offload request. `fill` is called for each buffer, in order. Returns the bytes of the first buffer, to
     /// be completed; none when no buffer is free.
     pub fn build(
@@ -81,9 +82,9 @@ impl<I: Isa> Replicator<'_, I> {
         let mine = [
             (IDX, idx[0]),
             (POS, START as u32 | chained),
-            (Col::Len as usize, len as u32),
-            (Col::Offload as usize, 0),
-            (Col::Hash as usize, 0),
+            (Col::LEN.at(), len as u32),
+            (Col::OFFLOAD.at(), 0),
+            (Col::MARK.at(), 0),
         ];
         for (col, word) in mine {
             self.out.cols[col].words_mut(row + 1)[row] = word;
@@ -148,7 +149,7 @@ impl<I: Isa> Replicator<'_, I> {
         let mut port = ports.next()?;
         let mut copies = ReplicaCounts::default();
         for next in ports {
-            packet.set(Col::Tx, port);
+            packet.set(Col::TX, port);
             if self.clone_packet(&packet.view(), node) {
                 copies.copied += 1;
             } else {
@@ -156,7 +157,7 @@ impl<I: Isa> Replicator<'_, I> {
             }
             port = next;
         }
-        packet.set(Col::Tx, port);
+        packet.set(Col::TX, port);
         Some(copies)
     }
 
@@ -196,8 +197,8 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         mut self,
         mut body: impl FnMut(&mut Packet<'_>, &mut Replicator<'_, I>) -> ReplicateAction<X>,
     ) -> Consumed {
-        self.frame.make_valid(Col::Offload, 0);
-        self.frame.make_valid(Col::Feature, 0);
+        self.frame.make_valid(Col::OFFLOAD, 0);
+        self.frame.make_valid(Col::FEATURE, 0);
         let pool = self.dispatch.bufs.own_pool();
         let mut replicator = Replicator {
             out: self.dispatch.frame(),
@@ -218,7 +219,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             match body(&mut packet, &mut replicator) {
                 ReplicateAction::Send(node) => replicator.append(&self.frame, row, node),
                 ReplicateAction::NextFeature => {
-                    let word = &mut self.frame.cols[Col::Feature as usize].all_mut()[row];
+                    let word = &mut self.frame.cols[Col::FEATURE.at()].all_mut()[row];
                     let step = replicator.dispatch.arcs.next_on_arc(*word);
                     let (node, place) = step.unwrap_or((replicator.dispatch.drop_node, 0));
                     *word = place;

@@ -6,8 +6,9 @@
 //! it has one owner, its buffers count as held, and it leaves the stage only by [`StageCx::send`] or
 //! [`Output::send_batch`].
 
+use crate::data::col::Col;
 use crate::data::column::Column;
-use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::data::frame::{CHAINED, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::members;
 use crate::node_api::context::Cx;
@@ -160,7 +161,7 @@ impl<'a> StageCx<'a> {
                 .filter(|t| t.index() < known)
                 .unwrap_or(last)
         };
-        let rx = frame.words(Col::Rx as usize);
+        let rx = frame.words(Col::RX.at());
         let Some(&first) = rx.first() else {
             self.dispatch.recycle(frame);
             return 0;

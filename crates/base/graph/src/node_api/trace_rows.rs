@@ -1,6 +1,7 @@
 //! Records of the traced packets of a frame that arrives at a node.
 
-use crate::data::frame::{Col, Frame};
+use crate::data::col::Col;
+use crate::data::frame::Frame;
 use crate::data::packet::PacketView;
 use crate::node_api::context::RawCx;
 use crate::queues::dispatch::DispatchState;
@@ -8,11 +9,11 @@ use crate::queues::trace::{Trace, TraceRecord};
 /// Record every marked row of `frame`. When the queue is full, records are lost, but no packets.
 #[cold]
 pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
-    if !frame.has(Col::Trace) {
+    if !frame.has(Col::TRACE) {
         return;
     }
     for row in 0..frame.n {
-        let packet = frame.words(Col::Trace as usize)[row];
+        let packet = frame.words(Col::TRACE.at())[row];
         if packet != 0 {
             let view = PacketView::new(dispatch.bufs.pool(), frame, row);
             let _ = dispatch.tracer.notes.push(TraceRecord::new(

@@ -3,9 +3,10 @@
 //! The fast path works on whole columns, the slow path ([`Vector::each`]) on one packet at a time. In both, the rows
 //! leave by a sending method, and only these methods return [`Consumed`].
 
+use crate::data::col::{Col, MANDATORY};
 use crate::data::column::{Column, Words};
 use crate::data::counters::Counters;
-use crate::data::frame::{CHAINED, Col, Frame, IDX, MANDATORY, POS};
+use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, PacketView};
 use crate::node_api::context::{Cx, RawCx};
@@ -66,20 +67,23 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// A column, one word for each packet. Check [`Vector::has`] first: a column that is not filled has stale words.
     #[inline(always)]
     pub fn column(&self, col: Col) -> &[u32] {
-        self.frame.words(col as usize)
+        self.frame.declared.check(col);
+        self.frame.words(col.at())
     }
 
     /// A column in strips of 16 words: see [`Column::strips`].
     #[inline(always)]
     pub fn strips(&self, col: Col) -> &[[u32; 16]] {
-        self.frame.cols[col as usize].strips(self.frame.n)
+        self.frame.declared.check(col);
+        self.frame.cols[col.at()].strips(self.frame.n)
     }
 
     /// A column, for writing in place. It counts as filled from now on.
     #[inline(always)]
     pub fn column_mut(&mut self, col: Col) -> &mut [u32] {
+        self.frame.declared.check(col);
         self.frame.valid |= col.bit();
-        self.frame.cols[col as usize].words_mut(self.frame.n)
+        self.frame.cols[col.at()].words_mut(self.frame.n)
     }
 
     /// The number of packets, for code that handles few packets ([`Isa::FEW`]): below 16, which the compiler knows.
@@ -92,14 +96,16 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// The words of the first 16 packets of [`Vector::column`]: an index below 16 needs no bounds check.
     #[inline(always)]
     pub fn few_of(&self, col: Col) -> &[u32; 16] {
-        self.frame.cols[col as usize].first()
+        self.frame.declared.check(col);
+        self.frame.cols[col.at()].first()
     }
 
     /// As [`Vector::few_of`], for writing. The column counts as filled from now on.
     #[inline(always)]
     pub fn few_of_mut(&mut self, col: Col) -> &mut [u32; 16] {
+        self.frame.declared.check(col);
         self.frame.valid |= col.bit();
-        self.frame.cols[col as usize].first_mut()
+        self.frame.cols[col.at()].first_mut()
     }
 
     /// The word that all packets have in a column; none where they differ, 0 where there is no packet.
@@ -117,6 +123,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Fill a column with `default` where no earlier node filled it.
     #[inline(always)]
     pub fn require(&mut self, col: Col, default: u32) {
+        self.frame.declared.check(col);
         self.frame.make_valid(col, default);
     }
 
@@ -124,14 +131,16 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// to use it for the next vector.
     #[inline(always)]
     pub fn put(&mut self, col: Col, column: &mut Column) {
-        std::mem::swap(&mut self.frame.cols[col as usize], column);
+        self.frame.declared.check(col);
+        std::mem::swap(&mut self.frame.cols[col.at()], column);
         self.frame.valid |= col.bit();
     }
 
     /// Take a column out of the vector, by exchange. It no longer counts as filled.
     #[inline(always)]
     pub fn take(&mut self, col: Col, into: &mut Column) {
-        std::mem::swap(&mut self.frame.cols[col as usize], into);
+        self.frame.declared.check(col);
+        std::mem::swap(&mut self.frame.cols[col.at()], into);
         self.frame.valid &= !col.bit();
     }
 
@@ -303,7 +312,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         for pos in self.frame.cols[POS].words_mut(n) {
             *pos = (*pos & CHAINED) | ((*pos & !CHAINED) + bytes).min(POS_MAX as u32);
         }
-        for len in self.frame.cols[Col::Len as usize].words_mut(n) {
+        for len in self.frame.cols[Col::LEN.at()].words_mut(n) {
             *len = len.saturating_sub(bytes);
         }
     }
@@ -325,7 +334,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         for pos in self.frame.cols[POS].words_mut(n) {
             *pos = (*pos & CHAINED) | (*pos & !CHAINED).saturating_sub(bytes).max(META as u32);
         }
-        for len in self.frame.cols[Col::Len as usize].words_mut(n) {
+        for len in self.frame.cols[Col::LEN.at()].words_mut(n) {
             *len = len.wrapping_add(bytes);
         }
     }
@@ -351,13 +360,13 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         let codes = verdict.words(n);
         let stay = self.isa.rows_equal(codes, 0);
         let leave = stay.inverted();
-        self.frame.make_valid(Col::Err, 0);
+        self.frame.make_valid(Col::ERR, 0);
         let edge = |code| self.raw.edges[route(C::from_code(code)).index()];
         let (mut first, mut one) = (None, true);
         for row in leave.iter() {
             let counter = C::from_code(codes[row]);
             cx.count(counter, 1);
-            self.frame.cols[Col::Err as usize].words_mut(n)[row] =
+            self.frame.cols[Col::ERR.at()].words_mut(n)[row] =
                 self.raw.node.reason(counter.index());
             let edge = edge(codes[row]);
             one &= *first.get_or_insert(edge) == edge;
@@ -370,7 +379,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
                 }
             }
         }
-        self.frame.valid &= !Col::Err.bit();
+        self.frame.valid &= !Col::ERR.bit();
         self.keep(&stay);
     }
 
@@ -396,7 +405,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Consumed {
         cx.count(counter, self.frame.n as u64);
         let reason = self.raw.node.reason(counter.index());
-        self.column_mut(Col::Err).fill(reason);
+        self.column_mut(Col::ERR).fill(reason);
         self.send_all(drop)
     }
 
@@ -472,12 +481,12 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     fn enter_arc(mut self, arc: ArcId, by: Col, next: X) -> Consumed {
         let end = self.raw.edges[next.index()];
         let mut targets = std::mem::take(&mut self.dispatch.targets);
-        self.frame.make_valid(Col::Feature, 0);
+        self.frame.make_valid(Col::FEATURE, 0);
         for row in 0..self.frame.n {
-            let interface = self.frame.words(by as usize)[row];
+            let interface = self.frame.words(by.at())[row];
             let (node, place) = self.dispatch.arcs.enter(arc, interface).unwrap_or((end, 0));
             let n = self.frame.n;
-            self.frame.cols[Col::Feature as usize].words_mut(n)[row] = place;
+            self.frame.cols[Col::FEATURE.at()].words_mut(n)[row] = place;
             targets.words_mut(n)[row] = u32::from(node.0);
         }
         self.leave_by(targets)
@@ -487,10 +496,10 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(never)]
     pub fn next_feature(mut self) -> Consumed {
         let mut targets = std::mem::take(&mut self.dispatch.targets);
-        self.frame.make_valid(Col::Feature, 0);
+        self.frame.make_valid(Col::FEATURE, 0);
         for row in 0..self.frame.n {
             let n = self.frame.n;
-            let word = &mut self.frame.cols[Col::Feature as usize].words_mut(n)[row];
+            let word = &mut self.frame.cols[Col::FEATURE.at()].words_mut(n)[row];
             let (node, place) = self
                 .dispatch
                 .arcs

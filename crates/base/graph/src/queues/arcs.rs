@@ -32,7 +32,7 @@ pub struct ArcPosition {
     pub node: NodeId,
 }
 
-/// A place on an arc as the `Feature` column carries it: arc, chain, position; 0 is no place.
+/// A place on an arc as the `FEATURE` column carries it: arc, chain, position; 0 is no place.
 fn arc_word(arc: usize, chain: usize, position: usize) -> u32 {
     1 << 31 | (arc as u32) << 20 | (chain as u32) << 8 | position as u32
 }

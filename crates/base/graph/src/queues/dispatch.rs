@@ -1,7 +1,8 @@
 //! The state between the nodes of one worker: pending frames, free frames, buffers, arcs and the tracer.
 
+use crate::data::col::{Col, ColumnSet, MANDATORY};
 use crate::data::column::Column;
-use crate::data::frame::{CHAINED, Col, Frame, IDX, MANDATORY, POS, bits};
+use crate::data::frame::{CHAINED, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet;
 use crate::queues::arcs::{ArcPosition, ArcTables};
@@ -73,6 +74,7 @@ impl DispatchState {
     pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
         frame.n = 0;
         frame.valid = MANDATORY;
+        frame.declared = ColumnSet::ALL;
         self.free_frames.push(frame);
     }
 
@@ -273,11 +275,11 @@ impl DispatchState {
 
     /// The next node on a feature arc after a feature; the position on the arc is written to the row.
     pub(crate) fn resume_after(&self, spot: ArcPosition, frame: &mut Frame, row: usize) -> NodeId {
-        frame.make_valid(Col::Feature, 0);
-        let interface = frame.words(Col::Rx as usize)[row];
+        frame.make_valid(Col::FEATURE, 0);
+        let interface = frame.words(Col::RX.at())[row];
         let lost = (self.drop_node, 0);
         let (node, place) = self.arcs.after(spot, interface).unwrap_or(lost);
-        frame.cols[Col::Feature as usize].words_mut(row + 1)[row] = place;
+        frame.cols[Col::FEATURE.at()].words_mut(row + 1)[row] = place;
         node
     }
 
@@ -343,8 +345,8 @@ impl DispatchState {
     #[inline(never)]
     pub(crate) fn refuse(&mut self, mut frame: Box<Frame>, reason: u32, drop: NodeId) {
         let n = frame.n;
-        frame.valid |= Col::Err.bit();
-        frame.cols[Col::Err as usize].words_mut(n).fill(reason);
+        frame.valid |= Col::ERR.bit();
+        frame.cols[Col::ERR.at()].words_mut(n).fill(reason);
         self.push_frame(drop, frame);
     }
 }

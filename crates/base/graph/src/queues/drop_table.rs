@@ -22,7 +22,7 @@ pub const SAMPLE: usize = SAMPLE_WORDS * 8;
 /// The maximum number of attempts to read a sample.
 const READ_RETRIES: usize = 8;
 
-/// The key of a drop: a word of the `Err` column, and the receive interface.
+/// The key of a drop: a word of the `ERR` column, and the receive interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct DropKey {
     pub(crate) rx: u32,
@@ -187,7 +187,8 @@ impl DropTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::frame::{Col, Frame, IDX, POS};
+    use crate::data::col::Col;
+    use crate::data::frame::{Frame, IDX, POS};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use volley_buf::{Pool, START};
@@ -202,8 +203,8 @@ mod tests {
         for (col, word) in [
             (IDX, idx[0]),
             (POS, START as u32),
-            (Col::Len as usize, len as u32),
-            (Col::Rx as usize, 0),
+            (Col::LEN.at(), len as u32),
+            (Col::RX.at(), 0),
         ] {
             frame.cols[col].words_mut(1)[0] = word;
         }

@@ -1,6 +1,7 @@
 //! Packet traces: a worker records plain bytes, the control thread converts them into text.
 
-use crate::data::frame::{Col, Frame};
+use crate::data::col::Col;
+use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
 use crate::data::offload;
 use crate::data::offload::GsoKind;
@@ -48,7 +49,7 @@ pub struct PacketTrace {
     len: u32,
     rx: u32,
     tx: Option<u32>,
-    /// The word of [`Col::Offload`], and the start of the checksum to complete.
+    /// The word of [`Col::OFFLOAD`], and the start of the checksum to complete.
     offload: u32,
     sum: u16,
 }
@@ -97,8 +98,8 @@ impl Trace for PacketTrace {
             held: held as u8,
             len: packet.len() as u32,
             rx: packet.rx(),
-            tx: packet.get(Col::Tx),
-            offload: packet.get(Col::Offload).unwrap_or(0),
+            tx: packet.get(Col::TX),
+            offload: packet.get(Col::OFFLOAD).unwrap_or(0),
             sum: sum.map_or(0, |sum| sum.start),
         }
     }
@@ -225,7 +226,7 @@ impl Tracer {
     /// Whether rows of `frame` may have to be marked or recorded at `node`.
     #[inline(always)]
     pub(crate) fn is_relevant(&self, frame: &Frame) -> bool {
-        self.armed | frame.has(Col::Trace)
+        self.armed | frame.has(Col::TRACE)
     }
 
     /// Mark the first packets that reach a node where traces were started.
@@ -235,18 +236,18 @@ impl Tracer {
             return;
         };
         let filter = self.filters.get(node.index()).and_then(Option::as_deref);
-        frame.make_valid(Col::Trace, 0);
+        frame.make_valid(Col::TRACE, 0);
         for row in 0..frame.n {
             if *budget == 0 {
                 break;
             }
-            let marked = frame.words(Col::Trace as usize)[row] != 0;
+            let marked = frame.words(Col::TRACE.at())[row] != 0;
             if marked || filter.is_some_and(|f| !wants(f, &PacketView::new(pool, frame, row))) {
                 continue;
             }
             *budget -= 1;
             let n = frame.n;
-            frame.cols[Col::Trace as usize].words_mut(n)[row] = self.owner | self.next;
+            frame.cols[Col::TRACE.at()].words_mut(n)[row] = self.owner | self.next;
             self.next = ((self.next + 1) & NUMBER_MASK).max(1);
         }
         self.armed = self.remaining.iter().any(|&b| b > 0);
@@ -256,6 +257,6 @@ impl Tracer {
 /// At a transmit interface a packet's position is at its new Ethernet header; elsewhere it may be behind the Ethernet
 /// header of the receive interface.
 fn wants(filter: &dyn TraceFilter, packet: &PacketView<'_>) -> bool {
-    let leaves = packet.get(Col::Tx).is_some();
+    let leaves = packet.get(Col::TX).is_some();
     filter.wants(packet, if leaves { 0 } else { packet.moved() })
 }

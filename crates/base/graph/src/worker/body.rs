@@ -1,5 +1,6 @@
 //! A node or source without its type: what the dispatcher calls.
 
+use crate::data::col::{ColumnInfo, ColumnSet};
 use crate::data::frame::Frame;
 use crate::node_api::context::{Cx, RawCx};
 use crate::node_api::node::{Node, Source};
@@ -76,7 +77,21 @@ pub(crate) trait Body: Send {
 }
 
 /// Adapter of a [`Node`].
-pub(crate) struct NodeBody<N>(pub(crate) N);
+pub(crate) struct NodeBody<N> {
+    pub(crate) node: N,
+    /// The columns that the node has declared.
+    pub(crate) columns: ColumnSet,
+}
+
+impl<N: Node> NodeBody<N> {
+    pub(crate) fn new(node: N, columns: &[ColumnInfo]) -> Self {
+        NodeBody {
+            node,
+            columns: ColumnSet::of(columns),
+        }
+    }
+}
+
 /// Adapter of a [`Stage`].
 pub(crate) struct StageBody<S>(pub(crate) S);
 /// Adapter of a [`Source`].
@@ -208,14 +223,16 @@ impl<N: Node> Body for NodeBody<N> {
         level: Level,
         cx: &RawCx<'_>,
         dispatch: &mut DispatchState,
-        frame: Box<Frame>,
+        mut frame: Box<Frame>,
     ) {
-        run_many(&mut self.0, level, cx, dispatch, frame);
+        frame.declared = self.columns;
+        run_many(&mut self.node, level, cx, dispatch, frame);
     }
 
     #[inline(never)]
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
-        run_small(&mut self.0, cx, dispatch, frame);
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, mut frame: Box<Frame>) {
+        frame.declared = self.columns;
+        run_small(&mut self.node, cx, dispatch, frame);
     }
 
     fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
@@ -282,14 +299,16 @@ impl<S: Stage> Body for StageBody<S> {
         level: Level,
         cx: &RawCx<'_>,
         dispatch: &mut DispatchState,
-        frame: Box<Frame>,
+        mut frame: Box<Frame>,
     ) {
+        frame.declared = ColumnSet::of(S::COLUMNS);
         run_many(&mut self.0, level, cx, dispatch, frame);
         dispatch.holders.set(cx.node, self.0.is_holding());
     }
 
     #[inline(never)]
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, mut frame: Box<Frame>) {
+        frame.declared = ColumnSet::of(S::COLUMNS);
         run_small(&mut self.0, cx, dispatch, frame);
         dispatch.holders.set(cx.node, self.0.is_holding());
     }

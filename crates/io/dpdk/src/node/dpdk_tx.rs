@@ -90,7 +90,7 @@ impl DpdkTx {
     /// Put the rows into the queue's burst; what cannot go gets its verdict.
     #[inline(always)]
     fn gather<I: Isa>(&self, queue: &mut TxQueue, v: &Vector<'_, I, Next>, verdicts: &mut [u32]) {
-        let has_work = v.has(Col::Offload);
+        let has_work = v.has(Col::OFFLOAD);
         queue.begin();
         for (row, verdict) in verdicts.iter_mut().enumerate() {
             let view = v.view(row);
@@ -119,7 +119,7 @@ impl Node for DpdkTx {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        let bad = match v.has(Col::Offload) {
+        let bad = match v.has(Col::OFFLOAD) {
             true => self.finish_odd(cx, &mut v),
             false => 0,
         };
@@ -146,7 +146,7 @@ impl Node for DpdkTx {
         }
         v.drop_out(cx, &verdict, |_| Next::Drop);
         self.verdict = verdict;
-        let (sent, bytes) = (v.len() as u64, volley_graph::sum(v.column(Col::Len)));
+        let (sent, bytes) = (v.len() as u64, volley_graph::sum(v.column(Col::LEN)));
         let (worker, table, interface) = (self.worker, &self.table, self.interface);
         table.count(worker, interface, Direction::Tx, sent, bytes);
         if let Some(turn) = turn {

@@ -190,7 +190,7 @@ impl<Q: RxQueue> Input<Q> {
             let is_bad = nodes[row] != 0;
             nodes[row] = u32::from(if is_bad { self.drop_node } else { target }.0);
             if is_bad {
-                packet.set(Col::Err, reason);
+                packet.set(Col::ERR, reason);
             }
         });
         fresh.send_each(&self.bad);

@@ -123,7 +123,7 @@ impl<Q: TxQueue> Node for Transmit<Q> {
             None => verdicts.fill(Count::QueueBusy.code()),
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
-        let (sent, bytes) = (v.len(), volley_graph::sum(v.column(Col::Len)));
+        let (sent, bytes) = (v.len(), volley_graph::sum(v.column(Col::LEN)));
         let (worker, table) = (self.worker, &self.table);
         table.count(worker, interface, Direction::Tx, sent as u64, bytes);
         if sent < n {

@@ -168,7 +168,7 @@ impl MemifInput {
         if volley_graph::or_all(reasons) != 0 {
             fresh.prepare(|row, packet| {
                 if reasons[row] != 0 {
-                    packet.set(Col::Err, reasons[row]);
+                    packet.set(Col::ERR, reasons[row]);
                 }
             });
         }

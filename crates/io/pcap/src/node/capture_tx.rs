@@ -51,7 +51,7 @@ impl Node for CaptureTx {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Consumed {
         let interface = self.interface.0;
-        let bytes = volley_graph::sum(v.column(Col::Len));
+        let bytes = volley_graph::sum(v.column(Col::LEN));
         let (worker, n) = (self.worker, v.len() as u64);
         self.table.count(worker, interface, Direction::Tx, n, bytes);
         if let Some(spool) = self.capture.read(cx.guard()) {

@@ -93,7 +93,7 @@ impl PcapInput {
         }
         fresh.prepare(|row, packet| {
             if nodes[row] == drop_node {
-                packet.set(Col::Err, reason);
+                packet.set(Col::ERR, reason);
             }
         });
         fresh.send_each(&self.nodes);

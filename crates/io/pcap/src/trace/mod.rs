@@ -112,7 +112,7 @@ impl CaptureHook for TraceTap {
             at_ns: now_ns,
             interface: packet.rx(),
             tag: bit(CapturePoint::Dropped),
-            reason: packet.get(Col::Err),
+            reason: packet.get(Col::ERR),
         };
         self.offer(note, packet, packet.moved());
     }

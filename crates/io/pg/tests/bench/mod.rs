@@ -27,8 +27,8 @@ impl Node for Bounce {
             v.view(row).segments(0, |s| bytes.extend_from_slice(s));
             self.0.lock().unwrap().push((v.view(row).rx(), bytes));
         }
-        let rx = v.column(Col::Rx).to_vec();
-        v.column_mut(Col::Tx).copy_from_slice(&rx);
+        let rx = v.column(Col::RX).to_vec();
+        v.column_mut(Col::TX).copy_from_slice(&rx);
         v.send_all(Out::Output)
     }
 }

@@ -339,7 +339,7 @@ impl Poller {
             if nodes[row] == 0 {
                 nodes[row] = u32::from(target.0);
             } else {
-                packet.set(Col::Err, nodes[row]);
+                packet.set(Col::ERR, nodes[row]);
                 nodes[row] = drop_node;
             }
         });

@@ -137,7 +137,7 @@ impl VhostTx {
         memory: &Memory,
         share: &Share,
     ) -> (usize, usize, bool) {
-        let offloads = wire.offloads.load(Relaxed) && v.has(Col::Offload);
+        let offloads = wire.offloads.load(Relaxed) && v.has(Col::OFFLOAD);
         let (mut sent, mut bytes, mut tell, mut fault) = (0, 0, false, None);
         let Self {
             room,
@@ -268,7 +268,7 @@ impl Node for VhostTx {
             self.table
                 .count_errors(self.worker, interface, Direction::Tx, lost);
         }
-        let bytes = volley_graph::sum(v.column(Col::Len));
+        let bytes = volley_graph::sum(v.column(Col::LEN));
         self.table
             .count(self.worker, interface, Direction::Tx, v.len() as u64, bytes);
         v.free()

@@ -99,7 +99,7 @@ impl PathBatcher {
             let len = if chains {
                 v.view(row).bytes().len()
             } else {
-                v.column(Col::Len)[row] as usize
+                v.column(Col::LEN)[row] as usize
             };
             let sample = table.sample != 0 && self.until_sample == 0;
             let rank = match self.memos.fits(&front, len) {

@@ -1,7 +1,7 @@
 //! dhcp4-relay: passes requests of clients on to servers, and replies of servers back (RFC 1542, 4.1; RFC 2131; RFC 3046).
 //!
 //! On entry the position is at the IP header of a datagram to port 67 that is for the router; its UDP header is right and begins
-//! where `User0` says.
+//! where the column `ip-upper-offset` says.
 
 use crate::buffer::Buffer;
 use crate::message4::{Circuit, Client, Message, parse};
@@ -12,10 +12,11 @@ use crate::trace::DhcpTrace;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use volley_fib::V4;
+use volley_fib::columns::{FORWARDING, UPPER_OFFSET};
 use volley_fib::dataplane::{DataPlane, DpoKind, View};
 use volley_graph::{
-    Col, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector, counters,
-    nexts,
+    Col, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector,
+    counters, nexts,
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -186,7 +187,7 @@ impl Decision<'_, '_> {
             let Some(rx) = receiver(&self.view, relay.table, to, relay.iface) else {
                 continue;
             };
-            packet.set(Col::Rx, rx);
+            packet.set(Col::RX, rx);
             let (from, to) = ((ours, SERVER4), (server, SERVER4));
             let header = header4(from, to, ROUTED, self.out.bytes());
             let parts = [&header[..], self.out.bytes()];
@@ -195,7 +196,7 @@ impl Decision<'_, '_> {
                 false => why = Count::NoBuffers,
             }
         }
-        packet.set(Col::Rx, relay.iface);
+        packet.set(Col::RX, relay.iface);
         self.cx.count(Count::Requests, sent);
         if sent == 0 { Err(why) } else { Ok(()) }
     }
@@ -218,7 +219,7 @@ impl Decision<'_, '_> {
             src: MacAddr(mac),
             ether_type: EtherType::IP4,
         };
-        packet.set(Col::Tx, relay.iface);
+        packet.set(Col::TX, relay.iface);
         let parts = [link.as_bytes(), &header, self.out.bytes()];
         if !build(made, packet, self.output, &parts) {
             return Err(Count::NoBuffers);
@@ -238,10 +239,11 @@ impl Node for Dhcp4Relay {
     type Next = Next;
     type Count = Count;
     type Trace = DhcpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[UPPER_OFFSET];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.forget(&Col::FORWARDING);
+        v.forget(&FORWARDING);
         let came = &mut self.message;
         let punt = v.edge(Next::Punt);
         let mut decision = Decision {

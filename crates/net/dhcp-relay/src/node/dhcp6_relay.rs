@@ -2,7 +2,7 @@
 //! (RFC 8415, 19).
 //!
 //! On entry the position is at the IP header of a datagram to port 547 that is for the router; its UDP header is right and begins
-//! where `User0` says.
+//! where the column `ip-upper-offset` says.
 
 use crate::buffer::Buffer;
 use crate::message6::{Reply, from_server, is_from_server, to_servers};
@@ -13,10 +13,11 @@ use crate::trace::DhcpTrace;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use volley_fib::V6;
+use volley_fib::columns::{DPO, FORWARDING, UPPER_OFFSET};
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
 use volley_graph::{
-    Col, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector, counters,
-    nexts,
+    Col, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector,
+    counters, nexts,
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -174,7 +175,7 @@ impl Decision<'_, '_> {
             let Some(rx) = receiver(&self.view, relay.table, to, relay.iface) else {
                 continue;
             };
-            packet.set(Col::Rx, rx);
+            packet.set(Col::RX, rx);
             let (from, to) = ((from, SERVER6), (server, SERVER6));
             let header = header6(from, to, ROUTED, self.out.bytes());
             let parts = [&header[..], self.out.bytes()];
@@ -183,7 +184,7 @@ impl Decision<'_, '_> {
                 false => why = Count::NoBuffers,
             }
         }
-        packet.set(Col::Rx, relay.iface);
+        packet.set(Col::RX, relay.iface);
         self.cx.count(Count::Forwards, sent);
         if sent == 0 { Err(why) } else { Ok(()) }
     }
@@ -212,8 +213,8 @@ impl Decision<'_, '_> {
         };
         let hops = if near { ON_LINK } else { ROUTED };
         let header = header6((from, SERVER6), (reply.peer, port), hops, reply.message);
-        packet.set(Col::Rx, relay.iface);
-        packet.set(Col::Dpo, Dpo::new(DpoKind::Glean, relay.iface).0);
+        packet.set(Col::RX, relay.iface);
+        packet.set(DPO.col, Dpo::new(DpoKind::Glean, relay.iface).0);
         // No lookup finds a link-local address: the node that resolves neighbours sends the packet by the interface.
         let node = if near { self.glean } else { self.lookup };
         if !build(made, packet, node, &[&header, reply.message]) {
@@ -234,10 +235,11 @@ impl Node for Dhcp6Relay {
     type Next = Next;
     type Count = Count;
     type Trace = DhcpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO, UPPER_OFFSET];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.forget(&Col::FORWARDING);
+        v.forget(&FORWARDING);
         let came = &mut self.message;
         let punt = v.edge(Next::Punt);
         let mut decision = Decision {

@@ -6,8 +6,8 @@
 use crate::link::{is_for_group, is_for_listener, membership};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
-    Vector, Words, counters, mask, nexts, or_all, strip_rows,
+    Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Isa, Life, Node, PacketTrace,
+    PacketView, Trace, TraceNames, Vector, Words, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 use volley_wire::{dissect, ethertype};
@@ -45,6 +45,9 @@ counters! {
         GroupMac = "group-mac" (Info),
     }
 }
+
+/// The edge that ethernet-input has chosen, while packets drop out.
+const NEXT: ColumnInfo = ColumnInfo::new("ethernet-input-next", ColumnKind::Value, 5, Life::Hop);
 
 /// State of ethernet-input.
 pub struct EthernetInput {
@@ -126,7 +129,7 @@ impl EthernetInput {
     /// Vectors of several interfaces: their facts stand in columns.
     #[inline(always)]
     fn glance_each<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
-        self.interfaces(v.column(Col::Rx));
+        self.interfaces(v.column(Col::RX));
         let (flags, high, low) = (
             std::mem::take(&mut self.flags),
             std::mem::take(&mut self.mac_high),
@@ -134,7 +137,7 @@ impl EthernetInput {
         );
         let n = v.len();
         let (f, h, l) = (flags.strips(n), high.strips(n), low.strips(n));
-        self.glance::<I>(v.strips(Col::Len), n, |strip, row| {
+        self.glance::<I>(v.strips(Col::LEN), n, |strip, row| {
             (f[strip][row], (h[strip][row], l[strip][row]))
         });
         (self.flags, self.mac_high, self.mac_low) = (flags, high, low);
@@ -156,14 +159,14 @@ impl EthernetInput {
             }
         }
         let long = |len: &u32| *len >= HEADER;
-        odd == 0 && flags & PARENT != 0 && v.column(Col::Len).iter().all(long)
+        odd == 0 && flags & PARENT != 0 && v.column(Col::LEN).iter().all(long)
     }
 
     /// What is wrong with the packets of a vector that needs a closer look.
     #[inline(never)]
     fn judge_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let n = v.len();
-        self.interfaces(v.column(Col::Rx));
+        self.interfaces(v.column(Col::RX));
         let (flags, high, low) = (
             self.flags.words(n),
             self.mac_high.words(n),
@@ -177,7 +180,7 @@ impl EthernetInput {
             .enumerate()
             .filter(|(_, verdict)| **verdict != 0)
         {
-            let len = v.column(Col::Len)[row];
+            let len = v.column(Col::LEN)[row];
             let header = self.header.row(row);
             *verdict = judge(len, flags[row], (high[row], low[row]), header);
             if *verdict == Count::UnknownVlan.code() && is_taken(len, flags[row], header) {
@@ -195,7 +198,7 @@ impl EthernetInput {
             if routed && is_for_group(*verdict, kind, frame)
                 || heard
                     && is_for_listener(*verdict, kind, frame, |family, port| {
-                        let rx = v.column(Col::Rx)[row];
+                        let rx = v.column(Col::RX)[row];
                         self.table.hears_link(rx, family, port)
                     })
             {
@@ -216,9 +219,9 @@ impl EthernetInput {
                 self.next.words_mut(n)[row] = next as u32;
             }
         }
-        v.put(Col::User0, &mut self.next);
+        v.put(NEXT.col, &mut self.next);
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
-        v.take(Col::User0, &mut self.next);
+        v.take(NEXT.col, &mut self.next);
     }
 
     /// A cross-connect looks at no byte of the frame.
@@ -230,7 +233,7 @@ impl EthernetInput {
     ) -> Consumed {
         let short = Count::TooShort.code();
         let verdicts = self.verdict.words_mut(v.len());
-        for (verdict, &len) in verdicts.iter_mut().zip(v.column(Col::Len)) {
+        for (verdict, &len) in verdicts.iter_mut().zip(v.column(Col::LEN)) {
             *verdict = if len < HEADER { short } else { 0 };
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -244,7 +247,7 @@ impl EthernetInput {
 fn few<I: Isa>(v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<Next> {
     let mut all = 0;
     for row in 0..v.few() {
-        let (len, [high, low, _, kind]) = (v.few_of(Col::Len)[row], v.head(row, 0));
+        let (len, [high, low, _, kind]) = (v.few_of(Col::LEN)[row], v.head(row, 0));
         let (odd, edge) = glance(len, flags, mac, (high, low, kind));
         if odd != 0 || row > 0 && edge != all {
             return None;
@@ -320,11 +323,12 @@ impl Node for EthernetInput {
     type Next = Next;
     type Count = Count;
     type Trace = FrameTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[NEXT];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
-        let same = v.same(Col::Rx);
+        let same = v.same(Col::RX);
         let (one, (flags, mac)) = (same.is_some(), self.interface(same.unwrap_or(0)));
         if one && flags & Flag::L2 as u32 != 0 {
             return self.cross_connected(cx, v);
@@ -338,7 +342,7 @@ impl Node for EthernetInput {
         }
         v.first_words(0, &mut self.header);
         if one {
-            self.glance::<I>(v.strips(Col::Len), n, |_, _| (flags, mac));
+            self.glance::<I>(v.strips(Col::LEN), n, |_, _| (flags, mac));
         } else {
             self.glance_each(&v);
         }

@@ -48,11 +48,11 @@ impl Node for InterfaceOutput {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.require(Col::Tx, 0);
+        v.require(Col::TX, 0);
         let down = |tx: u32| u32::from(!self.table.has(tx, Flag::Up)) * Count::InterfaceDown.code();
-        if v.same(Col::Tx).is_none_or(|tx| down(tx) != 0) {
+        if v.same(Col::TX).is_none_or(|tx| down(tx) != 0) {
             let verdicts = self.verdict.words_mut(v.len()).iter_mut();
-            for (verdict, &tx) in verdicts.zip(v.column(Col::Tx)) {
+            for (verdict, &tx) in verdicts.zip(v.column(Col::TX)) {
                 *verdict = down(tx);
             }
             v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -61,12 +61,12 @@ impl Node for InterfaceOutput {
             for row in 0..v.len() {
                 tap.packet_passed(
                     Direction::Tx,
-                    v.column(Col::Tx)[row],
+                    v.column(Col::TX)[row],
                     &v.view(row),
                     cx.now_ns(),
                 );
             }
         }
-        v.send_arc(self.arc, Col::Tx, Next::Transmit)
+        v.send_arc(self.arc, Col::TX, Next::Transmit)
     }
 }

@@ -50,7 +50,7 @@ impl InterfaceTx {
     /// What the packets' interfaces cannot do of what is left to be done, all packets together.
     #[inline(never)]
     fn unmet<I: Isa>(&self, v: &Vector<'_, I, Next>) -> u32 {
-        let rows = v.column(Col::Tx).iter().zip(v.column(Col::Offload));
+        let rows = v.column(Col::TX).iter().zip(v.column(Col::OFFLOAD));
         let unmet = |(&tx, &word): (&u32, &u32)| Offload::needs(word) & !self.table.caps(tx);
         rows.map(unmet).fold(0, |all, one| all | one)
     }
@@ -59,8 +59,8 @@ impl InterfaceTx {
     #[inline(never)]
     fn finish_all<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let one = |packet: &mut Packet<'_>| {
-            let tx = packet.get(Col::Tx).unwrap_or(0);
-            let needs = Offload::needs(packet.get(Col::Offload).unwrap_or(0));
+            let tx = packet.get(Col::TX).unwrap_or(0);
+            let needs = Offload::needs(packet.get(Col::OFFLOAD).unwrap_or(0));
             let Some(sum) = packet.offload().checksum else {
                 return true;
             };
@@ -82,9 +82,9 @@ impl InterfaceTx {
     #[inline(never)]
     fn complete<I: Isa>(&self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
         v.replicate(|packet, out| {
-            let tx = packet.get(Col::Tx).unwrap_or(0);
+            let tx = packet.get(Col::TX).unwrap_or(0);
             let node = self.table.tx_node(tx);
-            let word = packet.get(Col::Offload).unwrap_or(0);
+            let word = packet.get(Col::OFFLOAD).unwrap_or(0);
             if Offload::needs(word) & !self.table.caps(tx) == 0 {
                 return ReplicateAction::Send(node);
             }
@@ -134,19 +134,19 @@ impl Node for InterfaceTx {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.require(Col::Tx, 0);
-        if v.has(Col::Offload) {
+        v.require(Col::TX, 0);
+        if v.has(Col::OFFLOAD) {
             match self.unmet(&v) {
                 0 => {}
                 SUM => self.finish_all(cx, &mut v),
                 _ => return self.complete(cx, v),
             }
         }
-        if let Some(tx) = v.same(Col::Tx) {
+        if let Some(tx) = v.same(Col::TX) {
             return v.send_all_to(self.table.tx_node(tx));
         }
         let nodes = self.nodes.words_mut(v.len()).iter_mut();
-        for (node, &tx) in nodes.zip(v.column(Col::Tx)) {
+        for (node, &tx) in nodes.zip(v.column(Col::TX)) {
             *node = u32::from(self.table.tx_node(tx).0);
         }
         v.send_to(&self.nodes)

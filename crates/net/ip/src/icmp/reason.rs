@@ -9,7 +9,7 @@ use crate::node::{
 use volley_fib::Af;
 use volley_graph::{Counters, Engine, GraphError, Node};
 
-/// Words of the `Err` column with what they mean, sorted.
+/// Words of the `ERR` column with what they mean, sorted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reasons(Vec<(u32, ErrorReason)>);
 
@@ -107,7 +107,7 @@ impl Reasons {
         Reasons(vec![(word, why)])
     }
 
-    /// What a word of the `Err` column is about; none when nobody is told.
+    /// What a word of the `ERR` column is about; none when nobody is told.
     pub(crate) fn find(&self, word: u32) -> Option<ErrorReason> {
         let at = self.0.binary_search_by_key(&word, |(w, _)| *w).ok()?;
         Some(self.0[at].1)

@@ -4,15 +4,15 @@
 //! too, and the length is the packet's own total length.
 
 use crate::IpTrace;
-use crate::columns::DST;
 use crate::family::{is_local, one_table};
 use crate::valid4::{add_up, judge, suspicious};
 use std::sync::Arc;
 use volley_fib::V4;
+use volley_fib::columns::{DST, TOTAL_LENGTH};
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, Words, counters, nexts, or_all,
-    strip_rows,
+    ArcId, Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, Vector, Words, counters,
+    nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 
@@ -115,12 +115,12 @@ impl Ip4Input {
 fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
     for row in 0..v.few() {
         let words = v.head::<5>(row, 0);
-        if suspicious(v.few_of(Col::Len)[row], words) != 0 {
+        if suspicious(v.few_of(Col::LEN)[row], words) != 0 {
             return false;
         }
-        v.few_of_mut(DST)[row] = words[4];
+        v.few_of_mut(DST.col)[row] = words[4];
         // Where a later packet is odd, all are judged again: a length that is right already stays so.
-        v.few_of_mut(Col::Len)[row] = words[0] & 0xffff;
+        v.few_of_mut(Col::LEN)[row] = words[0] & 0xffff;
     }
     true
 }
@@ -174,17 +174,17 @@ fn judge_all<I: Isa>(
             .chunks_exact(2)
             .map(|b| u32::from(u16::from_be_bytes([b[0], b[1]])))
             .sum();
-        let (len, sum) = (v.column(Col::Len)[row], add_up(words) + sum);
+        let (len, sum) = (v.column(Col::LEN)[row], add_up(words) + sum);
         *code = judge(len, words, sum);
-        if *code == Count::TtlExpired.code() && is_local(view, v.column(Col::Rx)[row], words[4]) {
+        if *code == Count::TtlExpired.code() && is_local(view, v.column(Col::RX)[row], words[4]) {
             let [w0, w1, w2, src, dst] = words;
             *code = judge(len, [w0, w1, w2 | 64 << 24, src, dst], sum);
         }
-        let takes = || table.has(v.column(Col::Rx)[row], Flag::Multicast);
+        let takes = || table.has(v.column(Col::RX)[row], Flag::Multicast);
         if *code == Count::Multicast.code() && !is_of_link(words[4]) && takes() {
             *code = judge_for_group(len, words, sum);
         }
-        let hears = || table.has(v.column(Col::Rx)[row], Flag::LinkUdp);
+        let hears = || table.has(v.column(Col::RX)[row], Flag::LinkUdp);
         if *code == Count::Broadcast.code() && hears() {
             *code = judge_for_listener(len, words, sum);
         }
@@ -196,22 +196,23 @@ impl Node for Ip4Input {
     type Next = Next;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DST, TOTAL_LENGTH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         if I::FEW && few(&mut v) {
-            return v.send_arc(self.arc, Col::Rx, Next::Lookup);
+            return v.send_arc(self.arc, Col::RX, Next::Lookup);
         }
         v.words(0, &mut self.header);
-        self.glance::<I>(v.strips(Col::Len), n);
+        self.glance::<I>(v.strips(Col::LEN), n);
         let odd = or_all(self.verdict.words(n));
         if odd != 0 {
             let view = self.fib.read(cx.guard());
             judge_all((&view, &self.table), &v, &self.header, &mut self.verdict);
         }
-        v.put(DST, &mut self.dst);
-        v.put(Col::User0, &mut self.length);
+        v.put(DST.col, &mut self.dst);
+        v.put(TOTAL_LENGTH.col, &mut self.length);
         if odd != 0 {
             v.drop_out(cx, &self.verdict, |c| match c {
                 Count::Options => Next::Options,
@@ -221,16 +222,16 @@ impl Node for Ip4Input {
                 _ => Next::Drop,
             });
         }
-        v.take(Col::User0, &mut self.length);
-        v.put(Col::Len, &mut self.length);
+        v.take(TOTAL_LENGTH.col, &mut self.length);
+        v.put(Col::LEN, &mut self.length);
         let view = self.fib.read(cx.guard());
-        if let Some(table) = one_table(&view, v.column(Col::Rx)) {
+        if let Some(table) = one_table(&view, v.column(Col::RX)) {
             let table = view.lpm(table);
-            for &dst in v.column(DST) {
+            for &dst in v.column(DST.col) {
                 table.prefetch(dst);
             }
         }
-        v.send_arc(self.arc, Col::Rx, Next::Lookup)
+        v.send_arc(self.arc, Col::RX, Next::Lookup)
     }
 }
 
@@ -312,7 +313,7 @@ mod tests {
             assert_eq!(outcome(&got[0]), *want, "{packet:02x?}");
             if got[0].to == "ip4-lookup" {
                 assert_eq!(got[0].bytes, packet.bytes[..46], "cut to the total length");
-                assert_eq!(got[0].columns[&(DST as u8)], 0x0a01_0001);
+                assert_eq!(got[0].columns[&DST.col], 0x0a01_0001);
             }
         }
         let mut got: Vec<String> = bench(&packets)

@@ -82,7 +82,7 @@ impl Node for Ip4Options {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.forget(&[Col::Err]);
+        v.forget(&[Col::ERR]);
         let (view, day_ms) = (self.fib.read(cx.guard()), self.clock.day_ms());
         v.sift(
             |packet| {
@@ -103,7 +103,7 @@ impl Node for Ip4Options {
         );
         // ip4-input lets packets to groups through that may be routed.
         v.sift(|packet| !V4::is_for_group(packet.bytes()), Next::Mfib);
-        v.send_arc(self.arc, Col::Rx, Next::Lookup)
+        v.send_arc(self.arc, Col::RX, Next::Lookup)
     }
 }
 

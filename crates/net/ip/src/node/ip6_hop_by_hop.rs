@@ -101,7 +101,7 @@ impl Node for Ip6HopByHop {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.forget(&[Col::Err]);
+        v.forget(&[Col::ERR]);
         v.sift(
             |packet| match fault(packet.bytes()) {
                 Some(fault) => packet.fail(cx, fault.count),
@@ -118,7 +118,7 @@ impl Node for Ip6HopByHop {
         );
         // ip6-input lets packets to groups through that may be routed.
         v.sift(|packet| !V6::is_for_group(packet.bytes()), Next::Mfib);
-        v.send_arc(self.arc, Col::Rx, Next::Lookup)
+        v.send_arc(self.arc, Col::RX, Next::Lookup)
     }
 }
 

@@ -4,14 +4,14 @@
 //! exit too, and the length is the packet's own length.
 
 use crate::IpTrace;
-use crate::columns::{DST, DST1, DST2, DST3};
 use crate::family::is_local;
 use std::sync::Arc;
 use volley_fib::V6;
+use volley_fib::columns::{DST, DST1, DST2, DST3, TOTAL_LENGTH};
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, Words, counters, mask, nexts,
-    or_all, strip_rows,
+    ArcId, Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, Vector, Words, counters,
+    mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 
@@ -259,17 +259,17 @@ fn judge_suspicious<I: Isa>(
             bytes.iter().fold(0, |word, &b| word << 8 | u32::from(b))
         };
         let src = [src0, src1, word(16), word(20)];
-        let (len, dst) = (v.column(Col::Len)[row], end.row(row));
+        let (len, dst) = (v.column(Col::LEN)[row], end.row(row));
         *code = judge(len, [w0, w1], src, dst);
         let whole = |a: [u32; 4]| a.iter().fold(0, |n, w| n << 32 | u128::from(*w));
-        if *code == Count::HopLimit.code() && is_local(view, v.column(Col::Rx)[row], whole(dst)) {
+        if *code == Count::HopLimit.code() && is_local(view, v.column(Col::RX)[row], whole(dst)) {
             *code = judge(len, [w0, w1 | 64], src, dst);
         }
-        let takes = || table.has(v.column(Col::Rx)[row], Flag::Multicast);
+        let takes = || table.has(v.column(Col::RX)[row], Flag::Multicast);
         if *code == Count::Multicast.code() && !is_of_link(dst) && takes() {
             *code = judge_for_group(len, [w0, w1], src);
         }
-        let hears = || table.has(v.column(Col::Rx)[row], Flag::LinkUdp);
+        let hears = || table.has(v.column(Col::RX)[row], Flag::LinkUdp);
         if *code == Count::Multicast.code() && dst[0] >> 16 & 15 == 2 && hears() {
             *code = judge_for_listener(len, [w0, w1], src);
         }
@@ -285,7 +285,7 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
     for row in 0..v.len() {
         let ([w0, w1, src0, src1], dst) = (v.head::<4>(row, 0), v.head::<4>(row, 24));
         let odd = suspicious(
-            v.column(Col::Len)[row],
+            v.column(Col::LEN)[row],
             [w0, w1],
             [src0, src1],
             [dst[0], dst[1]],
@@ -293,11 +293,11 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
         if odd != 0 {
             return false;
         }
-        for (col, word) in [DST, DST1, DST2, DST3].into_iter().zip(dst) {
+        for (col, word) in [DST.col, DST1.col, DST2.col, DST3.col].into_iter().zip(dst) {
             v.column_mut(col)[row] = word;
         }
         // Where a later packet is odd, all are judged again: a length that is right already stays so.
-        v.column_mut(Col::Len)[row] = 40 + (w1 >> 16);
+        v.column_mut(Col::LEN)[row] = 40 + (w1 >> 16);
     }
     true
 }
@@ -307,26 +307,30 @@ impl Node for Ip6Input {
     type Next = Next;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DST, DST1, DST2, DST3, TOTAL_LENGTH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         if I::FEW && few(&mut v) {
-            return v.send_arc(self.arc, Col::Rx, Next::Lookup);
+            return v.send_arc(self.arc, Col::RX, Next::Lookup);
         }
         v.words_of_two((0, &mut self.start), (24, &mut self.end));
-        self.glance::<I>(v.strips(Col::Len), n);
+        self.glance::<I>(v.strips(Col::LEN), n);
         let odd = or_all(self.verdict.words(n));
         if odd != 0 {
             let view = self.fib.read(cx.guard());
             let known = (&view, &*self.table);
             judge_suspicious(known, &v, (&self.start, &self.end), &mut self.verdict);
-            self.spare_for_kernel(v.column(Col::Rx));
+            self.spare_for_kernel(v.column(Col::RX));
         }
-        for (col, word) in [DST, DST1, DST2, DST3].into_iter().zip(&mut self.dst) {
+        for (col, word) in [DST.col, DST1.col, DST2.col, DST3.col]
+            .into_iter()
+            .zip(&mut self.dst)
+        {
             v.put(col, word);
         }
-        v.put(Col::User0, &mut self.length);
+        v.put(TOTAL_LENGTH.col, &mut self.length);
         if odd != 0 {
             v.drop_out(cx, &self.verdict, |c| match c {
                 Count::HopByHop => Next::HopByHop,
@@ -338,9 +342,9 @@ impl Node for Ip6Input {
                 _ => Next::Drop,
             });
         }
-        v.take(Col::User0, &mut self.length);
-        v.put(Col::Len, &mut self.length);
-        v.send_arc(self.arc, Col::Rx, Next::Lookup)
+        v.take(TOTAL_LENGTH.col, &mut self.length);
+        v.put(Col::LEN, &mut self.length);
+        v.send_arc(self.arc, Col::RX, Next::Lookup)
     }
 }
 

@@ -1,7 +1,7 @@
 //! ip4-frag, ip6-frag: cut packets that are too long for the link they leave by (RFC 791, 3.2; RFC 1812, 4.2.2.7; RFC 8200,
 //! 4.5): of IPv6 the router's own only. Rule 7.2 of `docs/forwarding-rules.md`.
 //!
-//! On entry and exit the position is at the IP header and the `Dpo` column names the adjacency, or `Tx` the interface of a packet
+//! On entry and exit the position is at the IP header and the `dpo` column names the adjacency, or `TX` the interface of a packet
 //! to a group. The fragments go to the rewrite, which
 //! makes of each what it makes of any packet.
 
@@ -9,10 +9,11 @@ use crate::cut::{Cuts, Ids};
 use crate::{Icmp, IpTrace};
 use std::collections::hash_map::RandomState;
 use std::sync::Arc;
+use volley_fib::columns::DPO;
 use volley_fib::dataplane::{DataPlane, Dpo};
 use volley_graph::{
-    Col, Consumed, Cx, Isa, Node, NodeId, Offload, Packet, PacketView, ReplicateAction, Replicator,
-    Vector, counters, nexts,
+    Col, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Offload, Packet, PacketView, ReplicateAction,
+    Replicator, Vector, counters, nexts,
 };
 use volley_iface::{IfTable, Payload, finish_checksum};
 use volley_wire::checksum::Sum;
@@ -107,21 +108,22 @@ impl<F: Icmp> Node for Frag<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.forget(&[Col::Err]);
-        v.require(Col::Dpo, 0);
+        v.forget(&[Col::ERR]);
+        v.require(DPO.col, 0);
         let Frag { fib, table, ids } = self;
         let adjs = fib.read(cx.guard()).adjs();
         let (one_host, group) = (v.edge(Next::REWRITE), v.edge(Next::GROUP));
         v.replicate(|packet, out| {
             // Copies of a packet to a group have no adjacency: they know their interface.
             let (mtu, rewrite) = if F::is_for_group(packet.bytes()) {
-                let tx = packet.get(Col::Tx).unwrap_or(u32::MAX);
+                let tx = packet.get(Col::TX).unwrap_or(u32::MAX);
                 (table.mtu(tx) as usize, group)
             } else {
-                let dpo = Dpo(packet.get(Col::Dpo).unwrap_or(0));
+                let dpo = Dpo(packet.get(DPO.col).unwrap_or(0));
                 (usize::from(adjs.words(dpo.index()).facts.mtu()), one_host)
             };
             let made = complete(packet)

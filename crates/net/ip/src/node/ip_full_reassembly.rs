@@ -203,7 +203,7 @@ impl<F: Icmp> FullReassembly<F> {
         fresh.prepare(|_, packet| {
             packet.advance(back);
             if trace != 0 {
-                packet.set(Col::Trace, trace);
+                packet.set(Col::TRACE, trace);
             }
         });
         fresh.send(Next::LOCAL);
@@ -229,7 +229,7 @@ impl<F: Icmp> FullReassembly<F> {
             Some(fragment)
         });
         self.switches.full.count_evicted(self.worker, evicted);
-        fresh.prepare(|row, packet| packet.set(Col::Err, reasons[row]));
+        fresh.prepare(|row, packet| packet.set(Col::ERR, reasons[row]));
         fresh.send_by(&mut self.edges)
     }
 }
@@ -261,7 +261,7 @@ impl<F: Icmp> Node for FullReassembly<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.forget(&[Col::Err]);
+        v.forget(&[Col::ERR]);
         let (bounds, now_ns) = (self.switches.bounds(), cx.now_ns());
         self.timeout_ns = bounds.timeout_ns;
         let view = self.fib.read(cx.guard());

@@ -4,7 +4,8 @@
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
+use volley_fib::columns::FORWARDING;
+use volley_graph::{Consumed, Cx, Isa, Node, Vector, counters, nexts};
 
 nexts! {
     /// Edges of the echo nodes.
@@ -42,7 +43,7 @@ impl<F: Icmp> Node for EchoRequest<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         // The answer has another destination.
-        v.forget(&Col::FORWARDING);
+        v.forget(&FORWARDING);
         v.each(|packet| match F::echo(packet.bytes_mut()) {
             Some(skip) => {
                 packet.advance(skip);
@@ -60,7 +61,7 @@ impl<F: Icmp> Node for EchoRequest<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::DST;
+    use volley_fib::columns::DST;
     use volley_fib::{V4, V6};
     use volley_graph::Domain;
     use volley_graph::harness::{In, run};
@@ -75,13 +76,13 @@ mod tests {
             0x46, 0, 0, 35, 0x12, 0x34, 0x40, 0, 65, 1, 0x38, 0x67, 198, 51, 100, 1, 192, 0, 2, 9,
             1, 1, 1, 0, 0, 0, 0xdd, 0xc2, 0x12, 0x34, 0, 1, 7, 8, 9,
         ];
-        let packet = In::new(&request).column(DST, 0xc633_6401);
+        let packet = In::new(&request).column(DST.col, 0xc633_6401);
         let out = run(&[packet], &Domain::new(), |_| EchoRequest::<V4>::default());
         assert_eq!(
             (out[0].to.as_str(), &out[0].bytes[..]),
             ("ip4-lookup", &answer[..])
         );
-        assert!(!out[0].columns.contains_key(&(DST as u8)));
+        assert!(!out[0].columns.contains_key(&DST.col));
         let right = volley_wire::checksum::is_valid;
         assert!(right(&request[24..]) && right(&out[0].bytes[24..]));
         assert!(right(&request[..24]) && right(&out[0].bytes[..24]));

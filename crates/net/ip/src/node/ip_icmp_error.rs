@@ -7,10 +7,11 @@
 use crate::icmp::{LONGEST, Limits, Reasons, Suppressed, ends, mtu};
 use crate::{ErrorReason, Icmp, IcmpSwitches, IpTrace};
 use std::sync::Arc;
+use volley_fib::columns::{FORWARDING, GROUP_MTU};
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    Col, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction, Replicator, Vector,
-    counters, nexts,
+    Col, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction, Replicator,
+    Vector, counters, nexts,
 };
 
 nexts! {
@@ -98,7 +99,7 @@ fn tell<F: Icmp, I: Isa>(
     let for_group = F::is_for_group(packet.bytes());
     let mtu = match why {
         // The node that makes copies says which one's MTU it was: there is no route to ask.
-        ErrorReason::TooBig if for_group => packet.get(Col::User0).unwrap_or(0) as u16,
+        ErrorReason::TooBig if for_group => packet.get(GROUP_MTU.col).unwrap_or(0) as u16,
         ErrorReason::TooBig => mtu(view, packet),
         _ => 0,
     };
@@ -137,11 +138,12 @@ impl<F: Icmp> Node for IcmpError<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[GROUP_MTU];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         // The error has another destination.
-        v.forget(&Col::FORWARDING);
+        v.forget(&FORWARDING);
         if !self.switches.errors() {
             return v.send_all(Next::DROP);
         }
@@ -155,7 +157,7 @@ impl<F: Icmp> Node for IcmpError<F> {
         let view = fib.read(cx.guard());
         v.replicate(|packet, replicator| {
             let packet = packet.view();
-            if let Some(why) = packet.get(Col::Err).and_then(|word| reasons.find(word)) {
+            if let Some(why) = packet.get(Col::ERR).and_then(|word| reasons.find(word)) {
                 let spent = limits.is_spent(switches, why.class(), now_ns);
                 let may = |to| limits.take(switches, why.class(), F::wide(to), now_ns);
                 let may = (!spent).then_some(may);
@@ -171,8 +173,8 @@ impl<F: Icmp> Node for IcmpError<F> {
 mod tests {
     use super::*;
     use crate::IcmpSettings;
-    use crate::columns::DST;
     use crate::testing::fib::{address, neighbor, with_interfaces};
+    use volley_fib::columns::DST;
     use volley_fib::{Fib, V4, V6};
     use volley_graph::harness::{In, Out, run};
     use volley_graph::{Domain, NodeId};
@@ -205,7 +207,7 @@ mod tests {
         switches.set(&settings);
         let make =
             move |_| IcmpError::new(plane.clone(), switches.clone(), Reasons::one(reason(), why));
-        run_all(&packet.column(Col::Err, reason()), &domain, make)
+        run_all(&packet.column(Col::ERR, reason()), &domain, make)
     }
 
     /// The harness wants as many packets out as in: an error and its packet are two.
@@ -281,7 +283,7 @@ mod tests {
         assert_eq!(error[28..], packet[..548]);
         let right = volley_wire::checksum::is_valid;
         assert!(right(&error[..20]) && right(&error[20..]));
-        assert!(!out[1].columns.contains_key(&(DST as u8)));
+        assert!(!out[1].columns.contains_key(&DST.col));
     }
 
     #[test]
@@ -387,7 +389,7 @@ mod tests {
         let domain = Domain::new();
         let plane = fib(&domain).dataplane4();
         let out = run(
-            &[In::new(&ip4([10, 0, 0, 9], 17, 0)).column(Col::Err, 5)],
+            &[In::new(&ip4([10, 0, 0, 9], 17, 0)).column(Col::ERR, 5)],
             &domain,
             move |_| IcmpError::new(plane.clone(), Arc::default(), Reasons::default()),
         );

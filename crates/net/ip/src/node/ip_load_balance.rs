@@ -4,8 +4,9 @@
 use crate::family::flow_hash;
 use crate::node::ip_lookup::{Count, Edge, send};
 use crate::{Icmp, IpTrace};
+use volley_fib::columns::{DPO, FLOW_HASH};
 use volley_fib::dataplane::{DataPlane, Dpo};
-use volley_graph::{Col, Column, Consumed, Cx, Isa, Node, Vector};
+use volley_graph::{Column, ColumnInfo, Consumed, Cx, Isa, Node, Vector};
 
 /// State of a load-balance node.
 pub struct LoadBalance<F: Icmp> {
@@ -32,10 +33,11 @@ impl<F: Icmp> Node for LoadBalance<F> {
     type Next = Edge<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO, FLOW_HASH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Consumed {
-        v.require(Col::Dpo, 0);
+        v.require(DPO.col, 0);
         let LoadBalance {
             fib,
             dpo,
@@ -45,7 +47,7 @@ impl<F: Icmp> Node for LoadBalance<F> {
         let view = fib.read(cx.guard());
         let lbs = view.lbs();
         for row in 0..v.len() {
-            let multi = Dpo(v.column(Col::Dpo)[row]);
+            let multi = Dpo(v.column(DPO.col)[row]);
             let hash = flow_hash::<F>(&v.view(row));
             dpo.words_mut(v.len())[row] = lbs.pick_through(multi, hash).0;
         }
@@ -94,11 +96,11 @@ mod tests {
             let mut p = vec![0x45, 0, 0, 28, 0, 1, 0, 5, 9, 17, 0, 0];
             p.extend([192, 168, 1, n, 20, 0, 0, 1]);
             p.extend([n; 8]);
-            In::new(&p).column(Col::Dpo, multi.0)
+            In::new(&p).column(DPO.col, multi.0)
         });
         // A column of zeros is as good as none.
         for known in [0, 2, 3, 1 << 31] {
-            let given = packets.clone().map(|it| it.column(Col::Hash, known));
+            let given = packets.clone().map(|it| it.column(FLOW_HASH.col, known));
             let nodes = plane.clone();
             let make = move |_| LoadBalance::<V4>::new(nodes.clone(), 256);
             for it in run(&given, &domain, make) {
@@ -107,7 +109,7 @@ mod tests {
                     0 => crate::hash4(&it.bytes, 0),
                     known => known,
                 };
-                assert_eq!(it.columns[&(Col::Dpo as u8)], pick(want), "{known}");
+                assert_eq!(it.columns[&DPO.col], pick(want), "{known}");
             }
         }
         reader.quiescent();

@@ -6,7 +6,8 @@ use crate::local::listener;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Col, Consumed, Cx, Isa, NextNode, Node, Vector, counters, nexts};
+use volley_fib::columns::{FORWARDING, UPPER_OFFSET};
+use volley_graph::{ColumnInfo, Consumed, Cx, Isa, NextNode, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -91,10 +92,11 @@ impl<F: Icmp> Node for Local<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[UPPER_OFFSET];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.forget(&Col::FORWARDING);
+        v.forget(&FORWARDING);
         v.each_to(|packet| {
             let Some(count) = F::refusal(&packet.view()) else {
                 return NextNode::Edge(Next::ICMP);
@@ -106,7 +108,7 @@ impl<F: Icmp> Node for Local<F> {
             if count == Count::PortUnreachable
                 && let Some((node, at)) = listener::<F>(&self.table, &packet.view())
             {
-                packet.set(Col::User0, at as u32);
+                packet.set(UPPER_OFFSET.col, at as u32);
                 return NextNode::Node(node);
             }
             if for_kernel(count) && self.table.has(packet.rx(), Flag::HasLcpTap) {
@@ -170,7 +172,7 @@ mod tests {
             let out = run(&[In::new(bytes).rx(4)], &Domain::new(), move |_| {
                 Local::<F4>::new(table.clone())
             });
-            let at = out[0].columns.get(&(Col::User0 as u8)).copied();
+            let at = out[0].columns.get(&UPPER_OFFSET.col).copied();
             (out[0].to.clone(), out[0].reason.clone(), at)
         };
         let udp = |port: u8| ip4(17, 0, &[0, 7, 0, port, 0, 8, 0, 0]);

@@ -3,9 +3,11 @@
 
 use crate::family::one_table;
 use crate::{Icmp, IpTrace, Step};
+use volley_fib::columns::{DPO, DST, DST1, DST2, DST3};
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View};
 use volley_graph::{
-    Bits, Col, Column, Consumed, Counters, Cx, Isa, Nexts, Node, Vector, all_equal, counters, nexts,
+    Bits, Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Nexts, Node, Vector, all_equal,
+    counters, nexts,
 };
 
 nexts! {
@@ -77,7 +79,7 @@ impl<F: Icmp> Lookup<F> {
 #[cold]
 fn lookup_each<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, leaf: &mut Column) {
     for row in 0..v.len() {
-        let table = view.table_of(v.column(Col::Rx)[row]);
+        let table = view.table_of(v.column(Col::RX)[row]);
         leaf.words_mut(v.len())[row] = F::leaf(view.lpm(table), F::dst(v, row));
     }
 }
@@ -88,9 +90,9 @@ fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> b
     let leaves = view.leaves();
     let mut odd = 0;
     for row in 0..v.few() {
-        let table = view.lpm(view.table_of(v.few_of(Col::Rx)[row]));
+        let table = view.lpm(view.table_of(v.few_of(Col::RX)[row]));
         let dpo = leaves.resolve(F::leaf(table, F::dst(v, row))).0;
-        v.few_of_mut(Col::Dpo)[row] = dpo;
+        v.few_of_mut(DPO.col)[row] = dpo;
         odd |= dpo ^ ADJACENT;
     }
     odd >> 28 == 0
@@ -118,7 +120,7 @@ fn follow<F: Icmp, I: Isa>(
         let found = Dpo(*word);
         if found.kind() == DpoKind::Broadcast {
             let there = view.adjs().words(found.index()).tx_if;
-            *word = match there == v.column(Col::Rx)[row] {
+            *word = match there == v.column(Col::RX)[row] {
                 true => Dpo::drop(DropWhy::SubnetBroadcast).0,
                 false => Dpo::new(DpoKind::Adj, found.index()).0,
             };
@@ -182,7 +184,7 @@ pub(crate) fn send<F: Icmp, I: Isa>(
     next: &mut Column,
 ) -> Consumed {
     let odd = odd(dpo.words(v.len()));
-    v.put(Col::Dpo, dpo);
+    v.put(DPO.col, dpo);
     if !odd {
         return v.send_all(Edge::REWRITE);
     }
@@ -208,10 +210,10 @@ fn tell_apart<F: Icmp, I: Isa>(
     next: &mut Column,
 ) -> Consumed {
     let n = v.len();
-    let odd = adjacent(v.isa(), v.column(Col::Dpo), next).inverted();
+    let odd = adjacent(v.isa(), v.column(DPO.col), next).inverted();
     verdict.words_mut(n).fill(0);
     for row in odd.iter() {
-        if let Some(why) = refusal(Dpo(v.column(Col::Dpo)[row])) {
+        if let Some(why) = refusal(Dpo(v.column(DPO.col)[row])) {
             verdict.words_mut(n)[row] = why.code();
         }
     }
@@ -222,10 +224,10 @@ fn tell_apart<F: Icmp, I: Isa>(
         _ => Edge::DROP,
     });
     let n = v.len();
-    let odd = adjacent(v.isa(), v.column(Col::Dpo), next).inverted();
+    let odd = adjacent(v.isa(), v.column(DPO.col), next).inverted();
     next.words_mut(n).fill(Edge::<F>::REWRITE.index() as u32);
     for row in odd.iter() {
-        let dpo = Dpo(v.column(Col::Dpo)[row]);
+        let dpo = Dpo(v.column(DPO.col)[row]);
         next.words_mut(n)[row] = edge::<F>(dpo).index() as u32;
     }
     v.send_by(next)
@@ -236,6 +238,7 @@ impl<F: Icmp> Node for Lookup<F> {
     type Next = Edge<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO, DST, DST1, DST2, DST3];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Consumed {
@@ -254,11 +257,11 @@ impl<F: Icmp> Node for Lookup<F> {
             if few(&view, &mut v) {
                 return v.send_all(Edge::REWRITE);
             }
-            v.take(Col::Dpo, dpo);
+            v.take(DPO.col, dpo);
             follow(&view, &v, dpo, next);
             return send(cx, v, dpo, verdict, next);
         }
-        match one_table(&view, v.column(Col::Rx)) {
+        match one_table(&view, v.column(Col::RX)) {
             Some(table) => F::lookup_all(&v, view.lpm(table), step, leaf.words_mut(n)),
             None => lookup_each(&view, &v, leaf),
         }

@@ -9,10 +9,11 @@ use crate::icmp::{Class, LONGEST, Limits};
 use crate::{Icmp, IcmpSwitches, IpTrace, Step};
 use std::sync::Arc;
 use volley_fib::Af;
+use volley_fib::columns::{DESTINATION, FLOW_HASH};
 use volley_fib::dataplane::{AdjFacts, DataPlane, DpoKind, View};
 use volley_graph::{
-    Col, Column, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction, Replicator, Vector,
-    counters, nexts, or_all,
+    Col, Column, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction,
+    Replicator, Vector, counters, nexts, or_all,
 };
 use volley_iface::IfTable;
 
@@ -174,7 +175,7 @@ impl Work {
     #[inline(always)]
     fn look_up<F: Icmp, I: Isa>(&mut self, view: &View<'_, F>, v: &Vector<'_, I, Next<F>>) {
         let n = v.len();
-        let rx = v.column(Col::Rx);
+        let rx = v.column(Col::RX);
         if let Some(table) = one_table(view, rx) {
             let table = view.lpm(table);
             F::lookup_all(v, table, &mut self.step, self.leaf.words_mut(n));
@@ -188,7 +189,7 @@ impl Work {
         let dpo = self.dpo.strips(n);
         let tx = self.tx.strips_mut(n);
         view.adjs().facts_of(dpo, tx, &mut self.facts);
-        let from = dpo.iter().zip(tx).zip(v.strips(Col::Rx));
+        let from = dpo.iter().zip(tx).zip(v.strips(Col::RX));
         for (back, ((dpo, tx), rx)) in self.back.strips_mut(n).iter_mut().zip(from) {
             for k in 0..16 {
                 back[k] = may_go_back(dpo[k], tx[k], rx[k]);
@@ -202,6 +203,7 @@ impl<F: Icmp> Node for Redirect<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[FLOW_HASH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
@@ -220,7 +222,7 @@ impl<F: Icmp> Node for Redirect<F> {
             return v.next_feature();
         }
         // The redirect has another destination; what the packet's flow is known by stays.
-        v.forget(&Col::DESTINATION);
+        v.forget(&DESTINATION);
         let lookup = v.edge(Next::LOOKUP);
         let teller = RedirectSender {
             view,

@@ -2,14 +2,15 @@
 //! `docs/forwarding-rules.md`.
 //!
 //! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
-//! header, with `Tx` filled.
+//! header, with `TX` filled.
 
 use crate::family::is_local;
 use crate::{Icmp, Ip, IpTrace};
 use volley_fib::Af;
+use volley_fib::columns::{DPO, FORWARDING};
 use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo, View};
 use volley_graph::{
-    Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, all_equal, counters, nexts,
+    Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, Vector, all_equal, counters, nexts,
 };
 
 /// Length of an Ethernet header.
@@ -95,18 +96,18 @@ fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
 #[inline(always)]
 fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bool {
     let rows = v.few();
-    let (dpo, lens) = (v.few_of(Col::Dpo), v.few_of(Col::Len));
+    let (dpo, lens) = (v.few_of(DPO.col), v.few_of(Col::LEN));
     let judge = |row: usize| judge(lens[row], adjs.words(Dpo(dpo[row]).index()).facts);
     if (0..rows).fold(0, |odd, row| odd | judge(row)) != 0 {
         return false;
     }
     v.retreat(ETHERNET as u32);
     for row in 0..rows {
-        let words = adjs.words(Dpo(v.few_of(Col::Dpo)[row]).index());
-        v.few_of_mut(Col::Tx)[row] = words.tx_if;
+        let words = adjs.words(Dpo(v.few_of(DPO.col)[row]).index());
+        v.few_of_mut(Col::TX)[row] = words.tx_if;
         rewrite::<F>(v.front(row), [words.head, words.tail]);
     }
-    v.forget(&Col::FORWARDING);
+    v.forget(&FORWARDING);
     true
 }
 
@@ -144,11 +145,12 @@ impl<F: Icmp> Node for Rewrite<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = IpTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         let n = v.len();
-        v.require(Col::Dpo, 0);
+        v.require(DPO.col, 0);
         let Rewrite {
             fib,
             verdict,
@@ -160,18 +162,18 @@ impl<F: Icmp> Node for Rewrite<F> {
         if I::FEW && few(&adjs, &mut v) {
             return v.send_all(Next::OUTPUT);
         }
-        let dpo = v.column(Col::Dpo);
+        let dpo = v.column(DPO.col);
         let one = all_equal(dpo).then(|| adjs.words(dpo.first().map_or(0, |&d| Dpo(d).index())));
         match &one {
             Some(words) => {
                 tx.words_mut(n).fill(words.tx_if);
-                for (code, &len) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Len)) {
+                for (code, &len) in verdict.words_mut(n).iter_mut().zip(v.column(Col::LEN)) {
                     *code = judge(len, words.facts);
                 }
             }
             None => {
-                adjs.facts_of(v.strips(Col::Dpo), tx.strips_mut(n), facts);
-                let from = v.strips(Col::Len).iter().zip(&*facts);
+                adjs.facts_of(v.strips(DPO.col), tx.strips_mut(n), facts);
+                let from = v.strips(Col::LEN).iter().zip(&*facts);
                 for (verdict, (lens, facts)) in verdict.strips_mut(n).iter_mut().zip(from) {
                     for k in 0..16 {
                         verdict[k] = judge(lens[k], facts[k]);
@@ -180,19 +182,19 @@ impl<F: Icmp> Node for Rewrite<F> {
             }
         }
         if volley_graph::or_all(verdict.words(n)) != 0 {
-            let facts = |row: usize| adjs.words(Dpo(v.column(Col::Dpo)[row]).index()).facts;
+            let facts = |row: usize| adjs.words(Dpo(v.column(DPO.col)[row]).index()).facts;
             let mtu = |row: usize| u32::from(facts(row).mtu());
             let view = fib.read(cx.guard());
             too_long(&view, &v, verdict.words_mut(n), mtu);
         }
-        v.put(Col::Tx, tx);
+        v.put(Col::TX, tx);
         v.drop_out(cx, verdict, |count| match count {
             Count::FragNeeded | Count::TooBig => Next::ERROR,
             Count::NeedsFragmentation => Next::FRAGMENT,
             _ => Next::DROP,
         });
-        v.take(Col::Dpo, adj);
-        v.forget(&Col::FORWARDING);
+        v.take(DPO.col, adj);
+        v.forget(&FORWARDING);
         v.retreat(ETHERNET as u32);
         match one {
             Some(words) => {

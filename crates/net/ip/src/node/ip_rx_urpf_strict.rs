@@ -208,10 +208,10 @@ impl<F: Ip, M: Mode> Node for Urpf<F, M> {
         let Urpf { fib, work } = self;
         let view = fib.read(cx.guard());
         v.words(F::SOURCE_AT, &mut work.header);
-        work.look_up(&view, v.isa(), v.column(Col::Rx));
-        work.glance(&view, v.strips(Col::Rx), n);
+        work.look_up(&view, v.isa(), v.column(Col::RX));
+        work.glance(&view, v.strips(Col::RX), n);
         if or_all(work.verdict.words(n)) != 0 {
-            work.judge_all(&view, v.column(Col::Rx));
+            work.judge_all(&view, v.column(Col::RX));
             v.drop_out(cx, &work.verdict, |_| Next::Drop);
         }
         v.next_feature()

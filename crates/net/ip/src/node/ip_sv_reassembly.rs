@@ -2,7 +2,7 @@
 //! fragment's ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
 //!
 //! All fragments of a datagram come to one worker. Nothing is put together: the first goes on as it came and is remembered,
-//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `Hash`
+//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `flow-hash`
 //! column is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
 
 use crate::Icmp;
@@ -12,11 +12,12 @@ use crate::reassembly::{
 };
 use std::cell::RefCell;
 use std::sync::Arc;
+use volley_fib::columns::FLOW_HASH;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
 use volley_graph::{
-    ArcPosition, Col, Column, Consumed, Counters, Cx, HeldPacket, HoldAction, Isa, Node, Output,
-    PacketView, Stage, Trace, TraceNames, Vector, WakeConditions, counters, nexts,
+    ArcPosition, Col, Column, ColumnInfo, Consumed, Counters, Cx, HeldPacket, HoldAction, Isa,
+    Node, Output, PacketView, Stage, Trace, TraceNames, Vector, WakeConditions, counters, nexts,
 };
 
 nexts! {
@@ -151,7 +152,7 @@ impl<F: Icmp> SvReassembly<F> {
             n += 1;
             Some(fragment)
         });
-        fresh.prepare(|row, packet| packet.set(Col::Hash, hashes[row]));
+        fresh.prepare(|row, packet| packet.set(FLOW_HASH.col, hashes[row]));
         cx.count(Count::Released, n as u64);
         fresh.send_after(self.spot)
     }
@@ -169,7 +170,7 @@ impl<F: Icmp> SvReassembly<F> {
             n += 1;
             Some(fragment)
         });
-        fresh.prepare(|row, packet| packet.set(Col::Err, reasons[row]));
+        fresh.prepare(|row, packet| packet.set(Col::ERR, reasons[row]));
         self.totals.dropped += n as u64;
         self.switches.virt.count_evicted(self.worker, evicted);
         fresh.send(Next::Drop)
@@ -214,10 +215,11 @@ impl<F: Icmp> Node for SvReassembly<F> {
     type Next = Next;
     type Count = Count;
     type Trace = SvTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[FLOW_HASH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.forget(&[Col::Err]);
+        v.forget(&[Col::ERR]);
         let (bounds, now_ns) = (self.switches.virtual_bounds(), cx.now_ns());
         self.timeout_ns = bounds.timeout_ns;
         let view = self.fib.read(cx.guard());
@@ -249,7 +251,7 @@ impl<F: Icmp> Node for SvReassembly<F> {
                 Ok(Later::Known(hash)) => {
                     cx.count(Count::Known, 1);
                     totals.known += 1;
-                    packet.set(Col::Hash, hash);
+                    packet.set(FLOW_HASH.col, hash);
                     HoldAction::ResumeAfter(spot)
                 }
                 Ok(Later::Wait(leave)) => {

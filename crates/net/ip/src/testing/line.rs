@@ -6,6 +6,7 @@ use crate::reassembly::Reassemble;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use volley_fib::Af;
+use volley_fib::columns::FLOW_HASH;
 use volley_graph::buf::Pool;
 use volley_graph::{
     Clock, Col, Consumed, Counters, Cx, DROP_NODE, Domain, Engine, Isa, Level, NoCounters, NoNext,
@@ -34,9 +35,9 @@ impl Node for End {
             let view = v.view(row);
             let mut bytes = Vec::new();
             view.segments(view.moved(), |part| bytes.extend_from_slice(part));
-            let reason = view.get(Col::Err).filter(|word| *word != 0);
+            let reason = view.get(Col::ERR).filter(|word| *word != 0);
             let reason = reason.map(|word| (self.reason)(NodeId::of_reason(word).1));
-            let hash = view.get(Col::Hash).unwrap_or(0);
+            let hash = view.get(FLOW_HASH.col).unwrap_or(0);
             let packet = (self.name, bytes, hash, reason);
             self.arrived.lock().unwrap().push(packet);
         }

@@ -1,12 +1,12 @@
 //! l2-fwd: finds the port behind which a frame's destination is (IEEE 802.1Q, 8.6.3; 8.8).
 //!
-//! On entry `Dst` and `Dst1` are the key of the destination, as l2-learn left it.
+//! On entry `DST_HIGH` and `DST_LOW` are the key of the destination, as l2-learn left it.
 
-use crate::columns::{DST_HIGH, DST_LOW};
+use crate::columns::{DST_HIGH, DST_LOW, NEXT};
 use crate::plane::{FILTER, FLOOD, FORWARD, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
 use volley_graph::{
-    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, all_equal, counters,
-    nexts, or_all,
+    Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, all_equal,
+    counters, nexts, or_all,
 };
 use volley_tables::{MacSnap, MacView, Snap};
 
@@ -73,7 +73,7 @@ impl L2Fwd {
     #[inline(always)]
     fn look<I: Isa>(&mut self, v: &Vector<'_, I, Next>, stations: MacView<'_>) {
         let n = v.len();
-        let (high, low) = (v.column(DST_HIGH), v.column(DST_LOW));
+        let (high, low) = (v.column(DST_HIGH.col), v.column(DST_LOW.col));
         let answers = self.answer.words_mut(n);
         if all_equal(high) && all_equal(low) {
             let bucket = stations.bucket(high[0], low[0]);
@@ -95,7 +95,7 @@ impl L2Fwd {
         let n = v.len();
         let answers = self.answer.words(n);
         let tx = self.tx.words_mut(n);
-        let (rx, low) = (v.column(Col::Rx), v.column(DST_LOW));
+        let (rx, low) = (v.column(Col::RX), v.column(DST_LOW.col));
         let of_rx = all_equal(rx).then(|| plane.port(rx[0]));
         if let Some(from) = of_rx
             && all_equal(answers)
@@ -124,8 +124,8 @@ impl L2Fwd {
         let n = v.len();
         for row in 0..n {
             let answer = self.answer.words(n)[row];
-            let (rx, low) = (v.column(Col::Rx)[row], v.column(DST_LOW)[row]);
-            let high = v.column(DST_HIGH)[row];
+            let (rx, low) = (v.column(Col::RX)[row], v.column(DST_LOW.col)[row]);
+            let high = v.column(DST_HIGH.col)[row];
             let group = is_group(high);
             let (verdict, next) = match judge(answer, rx, (high, low), plane) {
                 Ok(next) => (0, next),
@@ -137,13 +137,13 @@ impl L2Fwd {
             self.verdict.words_mut(n)[row] = verdict;
             self.next.words_mut(n)[row] = next as u32;
         }
-        v.put(Col::Tx, &mut self.tx);
+        v.put(Col::TX, &mut self.tx);
         if or_all(self.verdict.words(n)) != 0 {
-            v.put(Col::User0, &mut self.next);
+            v.put(NEXT.col, &mut self.next);
             v.drop_out(cx, &self.verdict, |_| Next::Drop);
-            v.take(Col::User0, &mut self.next);
+            v.take(NEXT.col, &mut self.next);
         }
-        v.forget(&[DST_HIGH, DST_LOW]);
+        v.forget(&[DST_HIGH.col, DST_LOW.col]);
         v.send_by(&self.next)
     }
 }
@@ -202,6 +202,7 @@ impl Node for L2Fwd {
     type Next = Next;
     type Count = Count;
     type Trace = PacketTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DST_HIGH, DST_LOW, NEXT];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
@@ -214,8 +215,8 @@ impl Node for L2Fwd {
         if !self.ports(&v, plane) {
             return self.sort_out(cx, v, plane);
         }
-        v.put(Col::Tx, &mut self.tx);
-        v.forget(&[DST_HIGH, DST_LOW]);
+        v.put(Col::TX, &mut self.tx);
+        v.forget(&[DST_HIGH.col, DST_LOW.col]);
         v.send_all(Next::Output)
     }
 }

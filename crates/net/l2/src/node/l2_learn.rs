@@ -1,7 +1,7 @@
 //! l2-learn: checks the source of frames of bridged interfaces, and tells of stations that are new or have moved (IEEE 802.1Q,
 //! 8.7). The order of the checks is that of `docs/bridge.md`.
 //!
-//! On entry and on exit the position is at the Ethernet header. On exit `Dst` and `Dst1` are the key of the destination: its
+//! On entry and on exit the position is at the Ethernet header. On exit `DST_HIGH` and `DST_LOW` are the key of the destination: its
 //! address, and the slot of the bridge domain in the low 16 bits.
 
 use crate::columns::{DST_HIGH, DST_LOW};
@@ -9,8 +9,8 @@ use crate::lane::{LearnQueue, LearnedMac, ReportedMacs};
 use crate::plane::{FILTER, LEARN, Plane, SLOT, STATIC, tag};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
-    Vector, Words, all_equal, counters, mask, nexts, or_all, strip_rows,
+    Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace,
+    TraceNames, Vector, Words, all_equal, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_tables::{MacSnap, MacView, Snap};
 use volley_wire::dissect;
@@ -131,14 +131,14 @@ impl L2Learn {
     fn keys<I: Isa>(&mut self, v: &mut Vector<'_, I, Next>, plane: &Plane, stations: MacView<'_>) {
         let n = v.len();
         v.first_words(0, &mut self.header);
-        if let Some(rx) = v.same(Col::Rx) {
+        if let Some(rx) = v.same(Col::RX) {
             let port = plane.port(rx);
-            return self.glance::<I>(v.strips(Col::Len), n, stations, |_, _| [port; 16]);
+            return self.glance::<I>(v.strips(Col::LEN), n, stations, |_, _| [port; 16]);
         }
-        for (port, &rx) in self.port.words_mut(n).iter_mut().zip(v.column(Col::Rx)) {
+        for (port, &rx) in self.port.words_mut(n).iter_mut().zip(v.column(Col::RX)) {
             *port = plane.port(rx);
         }
-        self.glance::<I>(v.strips(Col::Len), n, stations, |port, strip| {
+        self.glance::<I>(v.strips(Col::LEN), n, stations, |port, strip| {
             port.strips(n)[strip]
         });
     }
@@ -153,7 +153,7 @@ impl L2Learn {
     ) {
         let n = v.len();
         for row in 0..n {
-            let (len, port) = (v.column(Col::Len)[row], plane.port(v.column(Col::Rx)[row]));
+            let (len, port) = (v.column(Col::LEN)[row], plane.port(v.column(Col::RX)[row]));
             self.verdict.words_mut(n)[row] = judge(len, port, self.header.row(row));
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -193,8 +193,8 @@ impl L2Learn {
     #[inline(always)]
     fn compare<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
         let n = v.len();
-        let (dst_high, dst_low) = (v.strips(DST_HIGH), v.strips(DST_LOW));
-        for (strip, rx) in v.strips(Col::Rx).iter().enumerate() {
+        let (dst_high, dst_low) = (v.strips(DST_HIGH.col), v.strips(DST_LOW.col));
+        for (strip, rx) in v.strips(Col::RX).iter().enumerate() {
             let (high, low) = (
                 &self.src_high.strips(n)[strip],
                 &self.src_low.strips(n)[strip],
@@ -214,9 +214,9 @@ impl L2Learn {
     fn hear_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>, plane: &Plane) {
         let n = v.len();
         for row in 0..n {
-            let (answer, rx) = (self.answer.words(n)[row], v.column(Col::Rx)[row]);
+            let (answer, rx) = (self.answer.words(n)[row], v.column(Col::RX)[row]);
             let (high, low) = (self.src_high.words(n)[row], self.src_low.words(n)[row]);
-            let itself = high == v.column(DST_HIGH)[row] && low == v.column(DST_LOW)[row];
+            let itself = high == v.column(DST_HIGH.col)[row] && low == v.column(DST_LOW.col)[row];
             let learns = plane.port(rx) & LEARN != 0;
             let there = is_there(answer, rx);
             let verdict = match tag(answer) {
@@ -275,6 +275,7 @@ impl Node for L2Learn {
     type Next = Next;
     type Count = Count;
     type Trace = BridgeTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DST_HIGH, DST_LOW];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
@@ -295,8 +296,8 @@ impl Node for L2Learn {
                 stations.ask(bucket);
             }
         }
-        v.put(DST_HIGH, &mut self.dst_high);
-        v.put(DST_LOW, &mut self.dst_low);
+        v.put(DST_HIGH.col, &mut self.dst_high);
+        v.put(DST_LOW.col, &mut self.dst_low);
         if !self.look(&v, stations) {
             self.hear_all(cx, &mut v, plane);
         }

@@ -55,7 +55,7 @@ mod tests {
         let out = run(&packets, &Domain::new(), move |_| {
             L2Patch::new(table.clone())
         });
-        let tx: Vec<u32> = out.iter().map(|o| o.columns[&(Col::Tx as u8)]).collect();
+        let tx: Vec<u32> = out.iter().map(|o| o.columns[&Col::TX]).collect();
         assert_eq!(tx, [7, 8, 7]);
         assert!(out.iter().zip(&packets).all(|(o, p)| o.bytes == p.bytes));
     }

@@ -55,7 +55,7 @@ mod tests {
             L2Xconnect::new(table.clone())
         });
         assert_eq!(
-            (out[0].bytes.as_slice(), out[0].columns[&(Col::Tx as u8)]),
+            (out[0].bytes.as_slice(), out[0].columns[&Col::TX]),
             (frame.as_slice(), 4)
         );
     }

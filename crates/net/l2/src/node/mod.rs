@@ -9,16 +9,16 @@ pub mod l2_xconnect;
 use volley_graph::{Col, Isa, Nexts, Vector, all_equal};
 use volley_iface::IfTable;
 
-/// Write the interface that each packet's receiving interface is bound to into the `Tx` column.
+/// Write the interface that each packet's receiving interface is bound to into the `TX` column.
 #[inline(always)]
 pub(crate) fn to_peers<I: Isa, X: Nexts>(table: &IfTable, v: &mut Vector<'_, I, X>) {
-    let rx = v.column(Col::Rx);
+    let rx = v.column(Col::RX);
     if all_equal(rx) {
         let peer = rx.first().map_or(0, |&rx| table.patch_peer(rx));
-        return v.column_mut(Col::Tx).fill(peer);
+        return v.column_mut(Col::TX).fill(peer);
     }
     for row in 0..v.len() {
-        let peer = table.patch_peer(v.column(Col::Rx)[row]);
-        v.column_mut(Col::Tx)[row] = peer;
+        let peer = table.patch_peer(v.column(Col::RX)[row]);
+        v.column_mut(Col::TX)[row] = peer;
     }
 }

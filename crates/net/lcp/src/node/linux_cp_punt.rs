@@ -1,6 +1,6 @@
 //! linux-cp-punt: brings packets that are for the kernel to the twin of the interface they came by, with nothing changed.
 //!
-//! On entry the position is behind the Ethernet header that the packet came with; on exit at that header, with `Tx` filled.
+//! On entry the position is behind the Ethernet header that the packet came with; on exit at that header, with `TX` filled.
 
 use std::sync::Arc;
 use volley_graph::{
@@ -55,7 +55,7 @@ impl Node for LinuxCpPunt {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         for (row, verdict) in self.verdict.words_mut(v.len()).iter_mut().enumerate() {
-            *verdict = match self.table.lcp_tap(v.column(Col::Rx)[row]) {
+            *verdict = match self.table.lcp_tap(v.column(Col::RX)[row]) {
                 None => Count::NoTwin.code(),
                 Some(_) if v.view(row).moved() < ETHERNET => Count::NoHeader.code(),
                 Some(_) => 0,
@@ -63,11 +63,11 @@ impl Node for LinuxCpPunt {
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         let n = v.len();
-        let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::Rx));
+        let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::RX));
         // The twin may have gone since: its number then has no interface, and the packet is dropped at the output.
         pairs.for_each(|(tx, &rx)| *tx = self.table.lcp_tap(rx).unwrap_or(u32::MAX));
         v.retreat(ETHERNET as u32);
-        v.put(Col::Tx, &mut self.tx);
+        v.put(Col::TX, &mut self.tx);
         cx.count(Count::Punted, n as u64);
         v.send_all(Next::Output)
     }
@@ -97,7 +97,7 @@ mod tests {
         assert!(went("no-twin").is_some() && went("no-ethernet-header").is_some());
         let punted = out.iter().find(|o| o.reason.is_none()).unwrap();
         assert_eq!(punted.to, "interface-output");
-        assert_eq!(punted.columns[&(Col::Tx as u8)], 7);
+        assert_eq!(punted.columns[&Col::TX], 7);
         assert_eq!(punted.bytes, frame);
     }
 }

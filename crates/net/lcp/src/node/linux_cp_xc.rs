@@ -1,6 +1,6 @@
 //! linux-cp-xc: sends what the kernel says on an interface's twin out of the interface, untouched, below the IP features.
 //!
-//! On entry the position is at the Ethernet header; on exit too, with `Tx` filled.
+//! On entry the position is at the Ethernet header; on exit too, with `TX` filled.
 
 use std::sync::Arc;
 use volley_graph::{Col, Column, Consumed, Cx, Isa, Node, PacketTrace, Vector, counters, nexts};
@@ -44,9 +44,9 @@ impl Node for LinuxCpXc {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
-        let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::Rx));
+        let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::RX));
         pairs.for_each(|(tx, &rx)| *tx = self.table.patch_peer(rx));
-        v.put(Col::Tx, &mut self.tx);
+        v.put(Col::TX, &mut self.tx);
         cx.count(Count::Sent, n as u64);
         v.send_all(Next::Output)
     }
@@ -68,7 +68,7 @@ mod tests {
         let out = run(&packets, &Domain::new(), move |_| {
             LinuxCpXc::new(table.clone(), 256)
         });
-        let tx: Vec<u32> = out.iter().map(|o| o.columns[&(Col::Tx as u8)]).collect();
+        let tx: Vec<u32> = out.iter().map(|o| o.columns[&Col::TX]).collect();
         assert_eq!(tx, [1, 2]);
         assert!(out.iter().zip(&packets).all(|(o, p)| o.bytes == p.bytes));
     }

@@ -8,8 +8,9 @@ use crate::Mcast;
 use crate::table::Plane;
 use crate::trace::GroupTrace;
 use std::sync::Arc;
+use volley_fib::columns::{DPO, GROUP_MTU};
 use volley_fib::dataplane::DataPlane;
-use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, ColumnInfo, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 
@@ -53,10 +54,11 @@ impl<F: Mcast> Node for Lookup<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = GroupTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[GROUP_MTU, DPO];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.forget(&[Col::Err, Col::User0]);
+        v.forget(&[Col::ERR, GROUP_MTU.col]);
         let (view, plane) = (self.fib.read(cx.guard()), self.plane.read(cx.guard()));
         v.each(|packet| {
             let found = F::ends(packet.bytes()).and_then(|(source, group)| {
@@ -69,7 +71,7 @@ impl<F: Mcast> Node for Lookup<F> {
                     return Next::DROP;
                 }
                 packet.truncate(F::length(packet.bytes()));
-                packet.set(Col::Dpo, id);
+                packet.set(DPO.col, id);
                 return Next::RPF;
             }
             if self.table.has(packet.rx(), Flag::HasLcpTap) {

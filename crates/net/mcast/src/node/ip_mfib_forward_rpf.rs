@@ -6,7 +6,8 @@
 use crate::Mcast;
 use crate::table::Plane;
 use crate::trace::GroupTrace;
-use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
+use volley_fib::columns::DPO;
+use volley_graph::{ColumnInfo, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_tables::Snap;
 
 nexts! {
@@ -45,14 +46,15 @@ impl<F: Mcast> Node for Rpf<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = GroupTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.require(Col::Dpo, 0);
+        v.require(DPO.col, 0);
         let (plane, worker) = (self.plane.read(cx.guard()), self.worker);
         v.sift(
             |packet| {
-                let id = packet.get(Col::Dpo).unwrap_or(0);
+                let id = packet.get(DPO.col).unwrap_or(0);
                 let Some(entry) = plane.entry(id) else {
                     return packet.fail(cx, Count::Gone);
                 };

@@ -1,15 +1,16 @@
 //! ip4-replicate, ip6-replicate: one packet for each way out of its multicast route, but never back out of the interface that
 //! it came by (RFC 1812, 5.3.10). The last one gets the packet itself.
 //!
-//! On entry the `Dpo` column has the route's number; on exit `Tx` is filled.
+//! On entry the `dpo` column has the route's number; on exit `TX` is filled.
 
 use crate::Mcast;
 use crate::table::Plane;
 use crate::trace::GroupTrace;
 use std::sync::Arc;
+use volley_fib::columns::DPO;
 use volley_graph::{
-    Col, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector, counters,
-    nexts,
+    ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector,
+    counters, nexts,
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -55,7 +56,7 @@ fn replicate<F: Mcast, I: Isa>(
     packet: &mut Packet<'_>,
     out: &mut Replicator<'_, I>,
 ) -> ReplicateAction<Next<F>> {
-    let (rx, id) = (packet.rx(), packet.get(Col::Dpo).unwrap_or(0));
+    let (rx, id) = (packet.rx(), packet.get(DPO.col).unwrap_or(0));
     let forward = plane.entry(id).map_or(&[][..], |entry| &entry.forward);
     let open = |port: &u32| *port != rx && table.has(*port, Flag::Up);
     let ports = forward.iter().copied().filter(open);
@@ -77,10 +78,11 @@ impl<F: Mcast> Node for Replicate<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = GroupTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.require(Col::Dpo, 0);
+        v.require(DPO.col, 0);
         let (plane, table) = (self.plane.read(cx.guard()), &self.table);
         let rewrite = v.edge(Next::REWRITE);
         v.replicate(|packet, out| replicate::<F, I>(cx, (plane, table), rewrite, packet, out))

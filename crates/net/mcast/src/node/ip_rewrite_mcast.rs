@@ -1,13 +1,14 @@
 //! ip4-rewrite-mcast, ip6-rewrite-mcast: one hop less and an Ethernet header to the group's own MAC address (RFC 1112, 6.4; RFC
 //! 2464, 7), for one copy of a packet.
 //!
-//! On entry the position is at the IP header and `Tx` says where the copy leaves; on exit at the Ethernet header.
+//! On entry the position is at the IP header and `TX` says where the copy leaves; on exit at the Ethernet header.
 
 use crate::Mcast;
 use crate::trace::GroupTrace;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Col, Consumed, Cx, Isa, Node, Packet, Vector, counters, nexts};
+use volley_fib::columns::{FORWARDING, GROUP_MTU};
+use volley_graph::{Col, ColumnInfo, Consumed, Cx, Isa, Node, Packet, Vector, counters, nexts};
 use volley_iface::IfTable;
 
 /// Length of an Ethernet header.
@@ -51,14 +52,14 @@ impl<F: Mcast> RewriteMcast<F> {
     }
 }
 
-/// Where a packet goes that does not fit. Behind `User0` the error node finds the MTU that it did not fit.
+/// Where a packet goes that does not fit. The error node finds the MTU that it did not fit in [`GROUP_MTU`].
 fn too_long<F: Mcast>(cx: &Cx<'_, Count>, packet: &mut Packet<'_>, mtu: u32) -> Next<F> {
     if F::may_fragment(packet.bytes()) {
         cx.count(Count::NeedsFragmentation, 1);
         return Next::FRAGMENT;
     }
     if F::TELLS {
-        packet.set(Col::User0, mtu);
+        packet.set(GROUP_MTU.col, mtu);
         packet.fail(cx, Count::TooBig);
         return Next::ERROR;
     }
@@ -67,7 +68,7 @@ fn too_long<F: Mcast>(cx: &Cx<'_, Count>, packet: &mut Packet<'_>, mtu: u32) -> 
 }
 
 fn rewrite<F: Mcast>(cx: &Cx<'_, Count>, table: &IfTable, packet: &mut Packet<'_>) -> Next<F> {
-    let tx = packet.get(Col::Tx).unwrap_or(u32::MAX);
+    let tx = packet.get(Col::TX).unwrap_or(u32::MAX);
     let mtu = table.mtu(tx);
     if packet.view().wire_len() > mtu as usize {
         return too_long(cx, packet, mtu);
@@ -92,11 +93,12 @@ impl<F: Mcast> Node for RewriteMcast<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = GroupTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[GROUP_MTU];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        v.forget(&Col::FORWARDING);
-        v.forget(&[Col::Err, Col::User0]);
+        v.forget(&FORWARDING);
+        v.forget(&[Col::ERR, GROUP_MTU.col]);
         v.each(|packet| rewrite(cx, &self.table, packet))
     }
 }

@@ -1,7 +1,7 @@
 //! arp-reply: turns requests for our addresses into the replies to them, in place (RFC 826).
 //!
 //! On entry the position is at the ARP packet, 14 bytes behind the Ethernet header it came with; on exit at the Ethernet
-//! header, with `Tx` filled.
+//! header, with `TX` filled.
 
 use crate::trace::ArpTrace;
 use std::sync::Arc;
@@ -63,14 +63,14 @@ impl Node for ArpReply {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         cx.count(Count::Replies, n as u64);
-        self.tx.words_mut(n).copy_from_slice(v.column(Col::Rx));
+        self.tx.words_mut(n).copy_from_slice(v.column(Col::RX));
         v.retreat(ETHERNET as u32);
         let (table, tx) = (&self.table, self.tx.words(n));
         v.apply::<64>(|row, frame| {
             let [_, _, mac @ ..] = table.mac(tx[row]).to_be_bytes();
             reply(frame, mac);
         });
-        v.put(Col::Tx, &mut self.tx);
+        v.put(Col::TX, &mut self.tx);
         v.send_all(Next::Output)
     }
 }
@@ -102,6 +102,6 @@ mod tests {
             (out[0].to.as_str(), &out[0].bytes),
             ("interface-output", &want)
         );
-        assert_eq!(out[0].columns.get(&(Col::Tx as u8)), Some(&3));
+        assert_eq!(out[0].columns.get(&Col::TX), Some(&3));
     }
 }

@@ -9,10 +9,11 @@ use crate::table::Key;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use volley_fib::Family;
+use volley_fib::columns::DPO;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
 use volley_fib::{V4, V6};
 use volley_graph::{
-    Col, Consumed, Cx, HoldAction, Isa, Node, Packet, PacketTrace, Vector, counters, nexts,
+    ColumnInfo, Consumed, Cx, HoldAction, Isa, Node, Packet, PacketTrace, Vector, counters, nexts,
 };
 use volley_iface::{Flag, IfTable};
 
@@ -77,7 +78,7 @@ impl<F: Family> Glean<F> {
 
 /// The next hop of a packet, and whether a route names it.
 fn next_hop<F: Gleans>(view: &View<'_, F>, packet: &Packet<'_>) -> Option<(Key, bool)> {
-    let dpo = Dpo(packet.get(Col::Dpo)?);
+    let dpo = Dpo(packet.get(DPO.col)?);
     match dpo.kind() {
         DpoKind::Glean => {
             let key = (dpo.index(), F::destination(packet.bytes())?);
@@ -122,6 +123,7 @@ impl<F: Gleans> Node for Glean<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = PacketTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Consumed {

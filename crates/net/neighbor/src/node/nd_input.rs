@@ -19,7 +19,10 @@ use crate::way::InterfaceRoutes;
 use std::sync::Arc;
 use volley_fib::V6;
 use volley_fib::dataplane::{DataPlane, DpoKind};
-use volley_graph::{Col, Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters, nexts};
+use volley_graph::{
+    ColumnInfo, ColumnKind, Consumed, Cx, HoldAction, Isa, Life, Node, Packet, Vector, counters,
+    nexts,
+};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 use volley_wire::MacAddr;
@@ -89,7 +92,8 @@ impl From<Unsound> for Count {
 }
 
 /// Tells nd-reply that the answer is for somebody else.
-pub(crate) const PROXIED: Col = Col::User0;
+pub(crate) const PROXIED: ColumnInfo =
+    ColumnInfo::new("nd-proxied", ColumnKind::Value, 5, Life::Hop);
 
 /// How a solicitation is answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -323,7 +327,7 @@ impl NdInput {
             Ok(answer) => {
                 let proxied = u32::from(answer == Answer::Proxied);
                 cx.count(Count::Proxied, proxied.into());
-                packet.set(PROXIED, proxied);
+                packet.set(PROXIED.col, proxied);
                 HoldAction::Send(Next::Reply)
             }
             // It may be the kernel that asked: it hears the answer as well. So it does what no neighbour says.
@@ -346,6 +350,7 @@ impl Node for NdInput {
     type Next = Next;
     type Count = Count;
     type Trace = NdTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[PROXIED];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {

@@ -2,7 +2,7 @@
 //! place of the packet that asked.
 //!
 //! On entry the position is at the IPv6 header of a solicitation that nd-input let pass; on exit at the Ethernet header, with
-//! `Tx` filled.
+//! `TX` filled.
 
 use crate::message::frame_source;
 use crate::nd::FRAME;
@@ -11,7 +11,7 @@ use crate::node::nd_input::{PROXIED, parse};
 use crate::trace::NdTrace;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Consumed, Cx, Isa, Node, PacketView, ReplicateAction, Vector, counters, nexts,
+    Col, ColumnInfo, Consumed, Cx, Isa, Node, PacketView, ReplicateAction, Vector, counters, nexts,
 };
 use volley_iface::IfTable;
 
@@ -56,7 +56,7 @@ impl NdReply {
             (found.source, mac)
         };
         // For somebody else the interface speaks as itself, and lets others go first (RFC 4861, 7.2.8).
-        let (say, from) = match packet.get(PROXIED) {
+        let (say, from) = match packet.get(PROXIED.col) {
             Some(1) => (NdMessageOut::Proxy, link_local(own)),
             _ => (NdMessageOut::Advertise { solicited: !nobody }, found.target),
         };
@@ -79,12 +79,13 @@ impl Node for NdReply {
     type Next = Next;
     type Count = Count;
     type Trace = NdTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[PROXIED];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
         let output = v.edge(Next::Output);
         v.replicate(|packet, replicator| {
-            packet.set(Col::Tx, packet.rx());
+            packet.set(Col::TX, packet.rx());
             let parent = packet.view();
             let why = match self.answer(&parent) {
                 None => Count::NoSolicitation,
@@ -145,7 +146,7 @@ mod tests {
             NdReply::new(table.clone())
         });
         if out[0].to == "interface-output" {
-            assert_eq!(out[0].columns.get(&(Col::Tx as u8)), Some(&3));
+            assert_eq!(out[0].columns.get(&Col::TX), Some(&3));
         }
         (out[0].to.clone(), out[0].bytes.clone())
     }

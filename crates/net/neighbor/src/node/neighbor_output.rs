@@ -6,9 +6,10 @@ use crate::lane::{ControlQueues, End, Frame, ProbeEvent, ProbeMessage};
 use crate::node::ip_glean::Gleans;
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
+use volley_fib::columns::DPO;
 use volley_fib::{V4, V6};
 use volley_graph::{
-    Col, Column, Counters, Cx, Isa, Output, Source, WakeConditions, counters, nexts,
+    Col, Column, ColumnInfo, Counters, Cx, Isa, Output, Source, WakeConditions, counters, nexts,
 };
 use volley_model::Family;
 use volley_wire::ethertype;
@@ -117,8 +118,8 @@ impl NeighborOutput {
         if lost + evicted > 0 {
             fresh.prepare(|row, packet| {
                 // A packet without a next hop waits no second time.
-                packet.set(Col::Dpo, 0);
-                packet.set(Col::Err, reasons[row]);
+                packet.set(DPO.col, 0);
+                packet.set(Col::ERR, reasons[row]);
             });
         }
         if !headers.is_empty() {
@@ -127,11 +128,11 @@ impl NeighborOutput {
                 let Some((_, header)) = headers.next_if(|it| it.0 == row) else {
                     return;
                 };
-                packet.set(Col::Tx, tx_of.words(size)[row]);
+                packet.set(Col::TX, tx_of.words(size)[row]);
                 if packet.retreat(header.len()) {
                     packet.bytes_mut()[..header.len()].copy_from_slice(header);
                 } else {
-                    packet.set(Col::Err, cx.node().reason(Count::NoHeadroom.index()));
+                    packet.set(Col::ERR, cx.node().reason(Count::NoHeadroom.index()));
                     cx.count(Count::NoHeadroom, 1);
                     codes.words_mut(size)[row] = Next::Drop as u32;
                 }
@@ -171,7 +172,7 @@ fn send<I: Isa, const ROOM: usize>(
     for (row, &tx) in tx.words(size).iter().enumerate().take(fresh.len()) {
         fresh.set_rx(row, tx);
     }
-    fresh.prepare(|row, packet| packet.set(Col::Tx, tx.words(size)[row]));
+    fresh.prepare(|row, packet| packet.set(Col::TX, tx.words(size)[row]));
     cx.count(Count::Sent, fresh.len() as u64);
     fresh.send(Next::Output)
 }
@@ -180,6 +181,7 @@ impl Source for NeighborOutput {
     const NAME: &'static str = "neighbor-output";
     type Next = Next;
     type Count = Count;
+    const COLUMNS: &'static [ColumnInfo] = &[DPO];
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {

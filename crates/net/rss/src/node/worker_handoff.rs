@@ -79,7 +79,7 @@ impl WorkerHandoff {
     #[inline(always)]
     fn sort<I: Isa>(&mut self, table: &Table, v: &Vector<'_, I, Next>, me: usize) {
         let codes = self.codes.words_mut(v.len());
-        for (row, &rx) in v.column(Col::Rx).iter().enumerate() {
+        for (row, &rx) in v.column(Col::RX).iter().enumerate() {
             let worker = table.spread(rx).and_then(|(spread, workers)| {
                 let entry = spread.entry(v.view(row).bytes())?;
                 self.cells.count(spread.place, entry);

@@ -2,7 +2,7 @@
 //! 6.9 and 9.6). The order of the checks is that of `docs/sub-interfaces.md`.
 //!
 //! On entry the position is 14 bytes behind the Ethernet header; on exit at the Ethernet header of a frame without tags, with
-//! the sub-interface in `Rx`. What leaves has no tag: no frame comes here twice.
+//! the sub-interface in `RX`. What leaves has no tag: no frame comes here twice.
 
 use crate::table::{TagSnap, TagView, Unknown};
 use std::sync::Arc;
@@ -154,7 +154,7 @@ impl VlanInput {
             self.rx.words_mut(n),
             self.lead.words_mut(n),
         );
-        let (from, lens) = (v.column(Col::Rx), v.column(Col::Len));
+        let (from, lens) = (v.column(Col::RX), v.column(Col::LEN));
         let mut priority = 0;
         for row in 0..n {
             let rx = from[row];
@@ -172,7 +172,7 @@ impl VlanInput {
     /// Takes the tags off.
     #[inline(always)]
     fn strip_all<I: Isa>(&self, v: &mut Vector<'_, I, Next>) {
-        match v.same(Col::Lead) {
+        match v.same(Col::START) {
             Some(4) => {
                 v.apply::<24>(|_, frame| strip::<4>(frame));
                 v.advance(4);
@@ -183,7 +183,7 @@ impl VlanInput {
             }
             _ => v.sift(
                 |packet| {
-                    let tags = packet.get(Col::Lead).unwrap_or(0) as usize;
+                    let tags = packet.get(Col::START).unwrap_or(0) as usize;
                     if let Some(head) = packet.bytes_mut().get_mut(..12 + tags) {
                         head.copy_within(..12, tags);
                     }
@@ -198,14 +198,14 @@ impl VlanInput {
     /// Counts packets of sub-interfaces, and shows them to captures.
     #[inline(always)]
     fn note<I: Isa>(&self, cx: &Cx<'_, Count>, v: &Vector<'_, I, Next>) {
-        let (rx, lens) = (v.column(Col::Rx), v.column(Col::Len));
+        let (rx, lens) = (v.column(Col::RX), v.column(Col::LEN));
         let count = |rx: u32, packets: u64, bytes: u64| {
             if self.table.sub(rx).is_some() {
                 let table = &self.table;
                 table.count(self.worker, rx, Direction::Rx, packets, bytes);
             }
         };
-        if let Some(rx) = v.same(Col::Rx) {
+        if let Some(rx) = v.same(Col::RX) {
             let bytes = lens.iter().map(|&len| u64::from(len)).sum();
             count(rx, v.len() as u64, bytes);
         } else {
@@ -240,20 +240,20 @@ impl Node for VlanInput {
         v.retreat(HEADER);
         v.words(12, &mut self.header);
         self.find_all(cx, &v);
-        v.put(Col::Rx, &mut self.rx);
-        v.put(Col::Lead, &mut self.lead);
+        v.put(Col::RX, &mut self.rx);
+        v.put(Col::START, &mut self.lead);
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         if v.is_empty() {
             return v.send_all(Next::Drop);
         }
         self.strip_all(&mut v);
         self.note(cx, &v);
-        if let Some(rx) = v.same(Col::Rx) {
+        if let Some(rx) = v.same(Col::RX) {
             return v.send_all_to(self.node(rx));
         }
         let mut nodes = std::mem::take(&mut self.nodes);
         let words = nodes.words_mut(v.len()).iter_mut();
-        for (node, &rx) in words.zip(v.column(Col::Rx)) {
+        for (node, &rx) in words.zip(v.column(Col::RX)) {
             *node = u32::from(self.node(rx).0);
         }
         self.nodes = nodes;

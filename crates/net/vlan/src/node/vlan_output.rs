@@ -1,12 +1,13 @@
 //! vlan-output: puts the tags of their sub-interface on frames, and hands them to the parent's transmit node.
 //!
-//! On entry the position is at the Ethernet header, and `Tx` is the sub-interface; on exit `Tx` is its parent. Whatever makes
+//! On entry the position is at the Ethernet header, and `TX` is the sub-interface; on exit `TX` is its parent. Whatever makes
 //! frames (forwarding, ARP, ND, ICMP, the router's own packets, cross-connects) makes them without tags: this is the only place
 //! that knows of them. What a device does of checksums and segments has been settled before.
 
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Consumed, Counters, Cx, Isa, Node, Packet, PacketTrace, Vector, counters, nexts,
+    Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Isa, Life, Node, Packet,
+    PacketTrace, Vector, counters, nexts,
 };
 use volley_iface::{Direction, IfTable, Sub};
 
@@ -24,6 +25,11 @@ counters! {
         NoRoom = "no-room" (Error),
     }
 }
+
+/// The lower half of the word of the sub-interface ([`Sub`]), while packets without one drop out.
+const SUB_LOW: ColumnInfo = ColumnInfo::new("vlan-output-low", ColumnKind::Value, 5, Life::Hop);
+/// The upper half of that word.
+const SUB_HIGH: ColumnInfo = ColumnInfo::new("vlan-output-high", ColumnKind::Value, 6, Life::Hop);
 
 /// State of vlan-output.
 pub struct VlanOutput {
@@ -84,7 +90,7 @@ impl VlanOutput {
     fn push_each<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let one = |packet: &mut Packet<'_>| {
             let word = |col| packet.get(col).unwrap_or(0);
-            let Some(sub) = sub(word(Col::User0), word(Col::User1)) else {
+            let Some(sub) = sub(word(SUB_LOW.col), word(SUB_HIGH.col)) else {
                 return packet.fail(cx, Count::NoSubInterface);
             };
             let len = sub.tags.len() as usize;
@@ -111,15 +117,15 @@ impl VlanOutput {
             self.low.words_mut(n),
             self.high.words_mut(n),
         );
-        for (row, &tx) in v.column(Col::Tx).iter().enumerate() {
+        for (row, &tx) in v.column(Col::TX).iter().enumerate() {
             let word = self.table.sub_word(tx);
             let len = Sub::from_word(word).map(|sub| sub.tags.len());
             verdict[row] = len.map_or(Count::NoSubInterface.code(), |_| 0);
             (low[row], high[row]) = (word as u32, (word >> 32) as u32);
             (any, all) = (any | len.unwrap_or(0), all & len.unwrap_or(u32::MAX));
         }
-        v.put(Col::User0, &mut self.low);
-        v.put(Col::User1, &mut self.high);
+        v.put(SUB_LOW.col, &mut self.low);
+        v.put(SUB_HIGH.col, &mut self.high);
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         (any == all).then_some(any)
     }
@@ -128,7 +134,7 @@ impl VlanOutput {
     #[inline(always)]
     fn count<I: Isa>(&self, v: &Vector<'_, I, Next>) {
         let (low, high) = (self.low.words(v.len()), self.high.words(v.len()));
-        let rows = v.column(Col::Tx).iter().zip(v.column(Col::Len));
+        let rows = v.column(Col::TX).iter().zip(v.column(Col::LEN));
         for (row, (&tx, &len)) in rows.enumerate() {
             let tags = sub(low[row], high[row]).map_or(0, |sub| sub.tags.len());
             let bytes = u64::from(len.saturating_sub(tags));
@@ -141,7 +147,7 @@ impl VlanOutput {
     fn show<I: Isa>(&self, cx: &Cx<'_, Count>, v: &Vector<'_, I, Next>) {
         if let Some(tap) = self.table.tap(Direction::Tx) {
             for row in 0..v.len() {
-                let parent = v.column(Col::Tx)[row];
+                let parent = v.column(Col::TX)[row];
                 tap.packet_passed(Direction::Tx, parent, &v.view(row), cx.now_ns());
             }
         }
@@ -158,7 +164,7 @@ impl VlanOutput {
         let Some(sub) = self.table.sub(tx) else {
             return v.fail_all(cx, Count::NoSubInterface, Next::Drop);
         };
-        let bytes = v.column(Col::Len).iter().map(|&len| u64::from(len)).sum();
+        let bytes = v.column(Col::LEN).iter().map(|&len| u64::from(len)).sum();
         let packets = v.len() as u64;
         let table = &self.table;
         table.count(self.worker, tx, Direction::Tx, packets, bytes);
@@ -166,7 +172,7 @@ impl VlanOutput {
             4 => self.push_all::<4, I>(&mut v, Some(sub)),
             _ => self.push_all::<8, I>(&mut v, Some(sub)),
         }
-        v.column_mut(Col::Tx).fill(sub.parent.0);
+        v.column_mut(Col::TX).fill(sub.parent.0);
         self.show(cx, &v);
         v.send_all_to(self.table.tx_node(sub.parent.0))
     }
@@ -177,20 +183,21 @@ impl Node for VlanOutput {
     type Next = Next;
     type Count = Count;
     type Trace = PacketTrace;
+    const COLUMNS: &'static [ColumnInfo] = &[SUB_LOW, SUB_HIGH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.require(Col::Tx, 0);
-        v.forget(&[Col::Lead]);
-        if let Some(tx) = v.same(Col::Tx) {
+        v.require(Col::TX, 0);
+        v.forget(&[Col::START]);
+        if let Some(tx) = v.same(Col::TX) {
             return self.run_one(cx, v, tx);
         }
         let len = self.sort(cx, &mut v);
         if len.is_none() {
             self.push_each(cx, &mut v);
         }
-        v.take(Col::User0, &mut self.low);
-        v.take(Col::User1, &mut self.high);
+        v.take(SUB_LOW.col, &mut self.low);
+        v.take(SUB_HIGH.col, &mut self.high);
         let n = v.len();
         match len {
             Some(4) => self.push_all::<4, I>(&mut v, None),
@@ -200,7 +207,7 @@ impl Node for VlanOutput {
         self.count(&v);
         let (low, high) = (self.low.words(n), self.high.words(n));
         let nodes = self.nodes.words_mut(n).iter_mut();
-        for (row, (node, tx)) in nodes.zip(v.column_mut(Col::Tx)).enumerate() {
+        for (row, (node, tx)) in nodes.zip(v.column_mut(Col::TX)).enumerate() {
             *tx = sub(low[row], high[row]).map_or(*tx, |sub| sub.parent.0);
             *node = u32::from(self.table.tx_node(*tx).0);
         }

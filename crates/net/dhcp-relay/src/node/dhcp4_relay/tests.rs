@@ -159,7 +159,7 @@ fn a_reply_goes_to_its_client_by_the_interface_of_the_relay() {
     );
     let packet = &out[0];
     assert_eq!(
-        (&packet.to[..], packet.columns[&(Col::Tx as u8)]),
+        (&packet.to[..], packet.columns[&Col::TX]),
         ("interface-output", 0)
     );
     let (link, ip) = packet.bytes.split_at(14);
@@ -201,7 +201,7 @@ fn the_circuit_tells_relays_of_one_source_apart() {
     let circuit = |name: &[u8; 4]| [&[82, 6, 1, 4][..], name, &[255]].concat();
     let tx = |name| {
         let out = bench.of(offer([192, 0, 2, 1], &circuit(name), 1));
-        out[0].columns[&(Col::Tx as u8)]
+        out[0].columns[&Col::TX]
     };
     assert_eq!((tx(b"lan0"), tx(b"lan2"), tx(b"none")), (0, 2, 0));
 }
@@ -216,5 +216,5 @@ fn servers_of_another_table_are_looked_up_there() {
     let bench = bench(four, |_| ());
     let out = bench.of(discover(0));
     assert_eq!(out[0].to, "ip4-lookup");
-    assert_eq!(out[0].columns[&(Col::Rx as u8)], 2, "bound to that table");
+    assert_eq!(out[0].columns[&Col::RX], 2, "bound to that table");
 }

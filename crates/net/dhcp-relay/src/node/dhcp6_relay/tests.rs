@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{datagram, fib, table};
+use volley_fib::columns::DPO;
 use volley_graph::Domain;
 use volley_graph::harness::{In, Out, run};
 use volley_tables::Publisher;
@@ -145,7 +146,7 @@ fn a_reply_goes_to_the_peer_on_its_link() {
     );
     assert_eq!(out.bytes[..48], header);
     let on_lan0 = Dpo::new(DpoKind::Glean, 0).0;
-    assert_eq!(out.columns[&(Col::Dpo as u8)], on_lan0);
+    assert_eq!(out.columns[&DPO.col], on_lan0);
     // Another relay agent behind the interface gets a Relay-reply message, by a lookup.
     let nested = reply("::", "fe80::7", &[0, 9, 0, 4, 7, 0, 0, 0]);
     let option = [&[0, 9, 0, nested.len() as u8][..], &nested].concat();
@@ -154,10 +155,7 @@ fn a_reply_goes_to_the_peer_on_its_link() {
         six(),
         datagram6("2001:db8:b::9", "2001:db8:a::1", &message, 1),
     );
-    assert_eq!(
-        (&out.to[..], out.columns[&(Col::Rx as u8)]),
-        ("ip6-lookup", 0)
-    );
+    assert_eq!((&out.to[..], out.columns[&Col::RX]), ("ip6-lookup", 0));
     let (from, to) = (ip("2001:db8:a::1"), ip("2001:db8:a::7"));
     let header = header6((from, 547), (to, 547), 65, &nested);
     assert_eq!(out.bytes, [&header[..], &nested].concat());

@@ -21,7 +21,7 @@ fn through(bed: &Bed, packets: &[In]) -> Vec<Out> {
 }
 
 fn ports(out: &[Out]) -> Vec<u32> {
-    out.iter().map(|o| o.columns[&(Col::Tx as u8)]).collect()
+    out.iter().map(|o| o.columns[&Col::TX]).collect()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn order_is_kept_and_long_packets_are_copied_whole() {
     let packets: Vec<In> = (0..200).map(packet).collect();
     let out = through(&bed, &packets);
     for port in 2..=5 {
-        let mine = out.iter().filter(|o| o.columns[&(Col::Tx as u8)] == port);
+        let mine = out.iter().filter(|o| o.columns[&Col::TX] == port);
         let bytes: Vec<&Vec<u8>> = mine.map(|o| &o.bytes).collect();
         let want: Vec<&Vec<u8>> = packets.iter().map(|p| &p.bytes).collect();
         assert_eq!(bytes, want, "port {port}");

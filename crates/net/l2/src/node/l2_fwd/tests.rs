@@ -8,8 +8,8 @@ fn to(dst: [u8; 6], rx: u32) -> In {
     let (high, low) = ((key >> 32) as u32, key as u32);
     In::new(&dst)
         .rx(rx)
-        .column(DST_HIGH, high)
-        .column(DST_LOW, low)
+        .column(DST_HIGH.col, high)
+        .column(DST_LOW.col, low)
 }
 
 fn through(bed: &Bed, packets: &[In]) -> Vec<Out> {
@@ -22,7 +22,7 @@ fn through(bed: &Bed, packets: &[In]) -> Vec<Out> {
 fn outcome(out: &Out) -> String {
     match (&out.reason, &out.to[..]) {
         (Some(reason), _) => reason.clone(),
-        (None, "interface-output") => format!("port {}", out.columns[&(Col::Tx as u8)]),
+        (None, "interface-output") => format!("port {}", out.columns[&Col::TX]),
         (None, to) => to.to_owned(),
     }
 }

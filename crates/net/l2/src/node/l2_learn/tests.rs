@@ -63,10 +63,7 @@ fn frames_are_judged_in_the_order_of_the_rules() {
                 u32::from_be_bytes([a, b, c, d]),
                 u32::from_be_bytes([e, f, 0, 1]),
             );
-            let got = (
-                out.columns[&(DST_HIGH as u8)],
-                out.columns[&(DST_LOW as u8)],
-            );
+            let got = (out.columns[&DST_HIGH.col], out.columns[&DST_LOW.col]);
             assert_eq!(got, key);
         }
     }

@@ -54,8 +54,8 @@ fn outcome(packets: &[In]) -> Vec<(String, Vec<u8>)> {
     let one = |out: &volley_graph::harness::Out| match &out.reason {
         Some(reason) => (reason.clone(), Vec::new()),
         None => {
-            let word = |col| out.columns.get(&(col as u8)).copied().unwrap_or(0);
-            (word(Col::Rx).to_string(), out.bytes.clone())
+            let word = |col| out.columns.get(&col).copied().unwrap_or(0);
+            (word(Col::RX).to_string(), out.bytes.clone())
         }
     };
     out.iter().map(one).collect()

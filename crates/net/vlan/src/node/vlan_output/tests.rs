@@ -23,7 +23,7 @@ fn table() -> Arc<IfTable> {
 fn packet(tx: u32, last: u8) -> In {
     let mut bytes: Vec<u8> = (0..64).collect();
     bytes[63] = last;
-    In::new(&bytes).column(Col::Tx, tx)
+    In::new(&bytes).column(Col::TX, tx)
 }
 
 /// Parent and frame of each packet, or the reason why there is none.
@@ -35,7 +35,7 @@ fn outcome(packets: &[In]) -> Vec<(String, Vec<u8>)> {
     let one = |out: &volley_graph::harness::Out| match &out.reason {
         Some(reason) => (reason.clone(), Vec::new()),
         None => {
-            let tx = out.columns[&(Col::Tx as u8)];
+            let tx = out.columns[&Col::TX];
             (tx.to_string(), out.bytes.clone())
         }
     };

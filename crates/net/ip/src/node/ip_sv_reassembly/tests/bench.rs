@@ -24,7 +24,7 @@ impl Node for Start {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Consumed {
-        v.send_arc(self.0, Col::Rx, ToEnd::End)
+        v.send_arc(self.0, Col::RX, ToEnd::End)
     }
 }
 

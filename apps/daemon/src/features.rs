@@ -15,6 +15,7 @@ macro_rules! features {
             volley_lcp::classes()?;
             volley_fib::classes()?;
             volley_neighbor::classes()?;
+            volley_router_discovery::classes()?;
             volley_ip::classes()?;
             volley_mcast::classes()?;
             volley_rights::classes()?;

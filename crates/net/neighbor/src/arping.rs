@@ -9,8 +9,10 @@ use crate::control::Control;
 use crate::entry::Mac;
 use crate::lane::{ControlQueues, ProbeEvent, ProbeMessage};
 use crate::message::Found;
+use crate::table::Key;
 use run::Run;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use volley_model::reply::ArpingReply;
@@ -62,7 +64,7 @@ impl Arping {
             macs: Vec::new(),
             answers: Vec::new(),
         };
-        let Some(run) = control.arpings.get_mut(&self.id) else {
+        let Some(run) = control.arpings.runs.get_mut(&self.id) else {
             return (reply, true);
         };
         (reply.sent, reply.received) = (run.asked, run.received);
@@ -72,20 +74,66 @@ impl Arping {
     }
 }
 
+/// The runs of all clients.
+#[derive(Default)]
+pub(crate) struct Arpings {
+    runs: BTreeMap<u16, Run>,
+    next: u16,
+    /// The run and number of the request that is being made.
+    pub(crate) asked_by: Option<(u16, u32)>,
+}
+
+impl Arpings {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// A new run; its number.
+    fn begin(&mut self, run: Run) -> u16 {
+        while self.runs.contains_key(&self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+        let id = self.next;
+        self.next = id.wrapping_add(1);
+        self.runs.insert(id, run);
+        id
+    }
+
+    /// Requests that are due: the run, the number of the request, interface and address.
+    fn due(&mut self, now: u64) -> Vec<(u16, u32, Key)> {
+        let due = self.runs.iter_mut().filter_map(|(id, run)| {
+            let due = run.next(now);
+            due.then_some((*id, run.asked.wrapping_sub(1), (run.iface, run.address)))
+        });
+        due.collect()
+    }
+
+    /// What workers noticed of requests and answers.
+    pub(crate) fn hear(&mut self, heard: ProbeMessage) {
+        match heard.event {
+            ProbeEvent::Sent { id, number } => {
+                if let Some(run) = self.runs.get_mut(&id) {
+                    run.sent(number, heard.at);
+                }
+            }
+            ProbeEvent::Answer { rx, addr, mac } => {
+                let mine = |run: &&mut Run| (run.iface, run.address) == (rx, addr);
+                for run in self.runs.values_mut().filter(mine) {
+                    run.answered(mac, heard.at);
+                }
+            }
+        }
+    }
+}
+
 impl Control {
     fn start_arping(&mut self, query: &ArpingQuery) -> Result<(u16, IpAddr), ModelError> {
-        if self.arpings.len() >= RUNS {
+        if self.arpings.runs.len() >= RUNS {
             let why = format!("{RUNS} of them run already; try again when one has ended");
             return Err(ModelError::invalid("arping", why));
         }
         let (iface, source) = self.arping_source(query)?;
-        while self.arpings.contains_key(&self.next_arping) {
-            self.next_arping = self.next_arping.wrapping_add(1);
-        }
-        let id = self.next_arping;
-        self.next_arping = id.wrapping_add(1);
-        let run = Run::new(iface, query, self.now());
-        self.arpings.insert(id, run);
+        let id = self.arpings.begin(Run::new(iface, query, self.now()));
         self.expect_arpings();
         self.turn_arpings(self.now());
         self.carry_out();
@@ -93,7 +141,7 @@ impl Control {
     }
 
     fn end_arping(&mut self, id: u16) {
-        self.arpings.remove(&id);
+        self.arpings.runs.remove(&id);
         self.expect_arpings();
     }
 
@@ -146,33 +194,10 @@ impl Control {
 
     /// One look at all runs.
     pub(crate) fn turn_arpings(&mut self, now: u64) {
-        let mut due = Vec::new();
-        for (id, run) in &mut self.arpings {
-            if run.next(now) {
-                due.push((*id, run.asked - 1, (run.iface, run.address)));
-            }
-        }
-        for (id, number, key) in due {
-            self.asked_by = Some((id, number));
+        for (id, number, key) in self.arpings.due(now) {
+            self.arpings.asked_by = Some((id, number));
             self.ask(key, None);
-            self.asked_by = None;
-        }
-    }
-
-    /// What workers noticed of requests and answers.
-    pub(crate) fn hear_probe(&mut self, heard: ProbeMessage) {
-        match heard.event {
-            ProbeEvent::Sent { id, number } => {
-                if let Some(run) = self.arpings.get_mut(&id) {
-                    run.sent(number, heard.at);
-                }
-            }
-            ProbeEvent::Answer { rx, addr, mac } => {
-                let mine = |run: &&mut Run| (run.iface, run.address) == (rx, addr);
-                for run in self.arpings.values_mut().filter(mine) {
-                    run.answered(mac, heard.at);
-                }
-            }
+            self.arpings.asked_by = None;
         }
     }
 }

@@ -1,19 +1,14 @@
 //! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
 
-use crate::advert::advertiser::Advertiser;
-use crate::arping::run::Run;
-use crate::autoconf::client::Client;
-use crate::dad::state::Probing;
+use crate::arping::Arpings;
+use crate::conflicts::Conflicts;
+use crate::dad::state::AddressProbes;
 use crate::entry::{Mac, SECOND, Word};
 use crate::lane::{
-    ControlQueues, End, Frame, HELD, HeldForResolution, LONG, NeighborMessage, NeighborMessageKind,
+    ControlQueues, End, Frame, HELD, HeldForResolution, NeighborMessage, NeighborMessageKind,
     ResolvedPacket,
 };
-use crate::link::{Link, is_link_local};
-use crate::mld::groups::Groups;
-use crate::model::AdvertisedPrefix;
-use crate::nd::{self, FRAME, Message, NdMessageOut};
-use crate::proxy::Proxies;
+use crate::proxy::{Proxies, ProxyRanges};
 use crate::table::{Effect, Key, Net, Origin, Table};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -25,7 +20,11 @@ use tracing::{debug, info};
 use volley_fib::{Fib, Neighbor};
 use volley_graph::{Clock, Engine, HeldPacket};
 use volley_iface::{Flag, IfIdx, Interfaces};
-use volley_model::{Family, IfAddress, Prefix};
+use volley_model::{Family, IfAddress};
+use volley_router_discovery::link::{Link, is_link_local};
+use volley_router_discovery::nd::LONG;
+use volley_router_discovery::nd::{self, FRAME, Message, NdMessageOut};
+use volley_router_discovery::{MldQueue, Random, RouterDiscovery};
 use volley_tables::Publisher;
 use volley_wire::arp::ArpPacket;
 use volley_wire::{EtherType, IntoBytes, MacAddr};
@@ -42,10 +41,6 @@ const READ: usize = 1024;
 const READ_ASKED: usize = 64;
 /// Advertisements of routers of a worker that are read in one look.
 const READ_ADVERTS: usize = 32;
-/// Between two defences of an address (RFC 5227, 2.4), and two messages about it.
-const DEFEND: u64 = 10 * SECOND;
-/// Addresses whose conflicts are remembered.
-const CONFLICTS: usize = 64;
 /// Kinds of interfaces at whose other end is nobody who could answer.
 const NO_LINK: [&str; 2] = ["packet-generator", "pcap"];
 
@@ -76,20 +71,8 @@ pub struct NeighborCounters {
     pub unsent: u64,
 }
 
-/// Between two messages about a station with an interface's MAC address.
-const OWN_MAC: u64 = 60 * SECOND;
-
 /// What hears about things that an operator should know: the interface, and a sentence about it.
 type Listener = Box<dyn Fn(&str, &str)>;
-
-/// Stations that sent with the MAC address of an interface.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SameMac {
-    /// Their messages.
-    pub(crate) heard: u64,
-    /// Until then the operator is not told again.
-    quiet_until: u64,
-}
 
 pub(crate) struct Control {
     pub(crate) engine: Rc<RefCell<Engine>>,
@@ -99,26 +82,17 @@ pub(crate) struct Control {
     pub(crate) table: Table<WaitingPacket>,
     pub(crate) tally: NeighborCounters,
     pub(crate) listener: Option<Listener>,
-    pub(crate) adverts: BTreeMap<u32, Advertiser>,
-    /// Configured prefixes of router advertisements, by interface.
-    pub(crate) prefixes: BTreeMap<u32, BTreeMap<Prefix, AdvertisedPrefix>>,
-    pub(crate) clients: BTreeMap<u32, Client>,
-    /// Probes that an operator asks for.
-    pub(crate) dad: BTreeMap<u32, u32>,
-    pub(crate) probing: BTreeMap<u32, Probing>,
-    pub(crate) groups: BTreeMap<u32, Groups>,
-    pub(crate) proxies: Publisher<Proxies>,
-    pub(crate) ranges: BTreeMap<u32, Vec<volley_model::Prefix>>,
-    /// What chance made of it so far.
-    pub(crate) random_state: u64,
+    /// Router advertisements, autoconfiguration, listeners to groups.
+    pub(crate) discovery: RouterDiscovery,
+    /// Messages about groups from workers.
+    pub(crate) group_messages: Vec<Arc<MldQueue>>,
+    pub(crate) probes: AddressProbes,
+    pub(crate) proxies: ProxyRanges,
+    pub(crate) random: Random,
     pub(crate) links: BTreeMap<u32, Link>,
-    pub(crate) same_macs: BTreeMap<u32, SameMac>,
-    pub(crate) arpings: BTreeMap<u16, Run>,
-    pub(crate) next_arping: u16,
-    /// The run and number of the request that is being made.
-    pub(crate) asked_by: Option<(u16, u32)>,
+    pub(crate) conflicts: Conflicts,
+    pub(crate) arpings: Arpings,
     clock: Clock,
-    conflicts: BTreeMap<Key, u64>,
     busy_until: u64,
 }
 
@@ -127,7 +101,8 @@ impl Control {
         engine: Rc<RefCell<Engine>>,
         interfaces: Rc<RefCell<Interfaces>>,
         fib: Rc<RefCell<Fib>>,
-        (lanes, proxies): (Vec<Arc<ControlQueues>>, Publisher<Proxies>),
+        (lanes, group_messages): (Vec<Arc<ControlQueues>>, Vec<Arc<MldQueue>>),
+        proxies: Publisher<Proxies>,
     ) -> Self {
         let clock = engine.borrow().settings().clock.clone();
         Control {
@@ -138,22 +113,15 @@ impl Control {
             table: Table::default(),
             tally: NeighborCounters::default(),
             listener: None,
-            adverts: BTreeMap::new(),
-            prefixes: BTreeMap::new(),
-            clients: BTreeMap::new(),
-            dad: BTreeMap::new(),
-            probing: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            proxies,
-            ranges: BTreeMap::new(),
-            random_state: 0,
+            discovery: RouterDiscovery::default(),
+            group_messages,
+            probes: AddressProbes::default(),
+            proxies: ProxyRanges::new(proxies),
+            random: Random::default(),
             links: BTreeMap::new(),
-            same_macs: BTreeMap::new(),
-            arpings: BTreeMap::new(),
-            next_arping: 0,
-            asked_by: None,
+            conflicts: Conflicts::default(),
+            arpings: Arpings::default(),
             clock,
-            conflicts: BTreeMap::new(),
             busy_until: 0,
         }
     }
@@ -178,18 +146,14 @@ impl Control {
             match (&old, &new) {
                 (Some(_), None) => {
                     self.table.forget_interface(iface);
-                    self.forget_ranges(iface);
-                    self.dad.remove(&iface);
-                    self.same_macs.remove(&iface);
+                    self.proxies.forget(iface);
+                    self.probes.configured.remove(&iface);
+                    self.conflicts.forget(iface);
                 }
                 (Some(old), Some(new)) => self.lost(iface, old, new),
                 (None, _) => {}
             }
-            self.follow_autoconf(iface);
-            self.follow_groups(iface);
-            if old != new {
-                self.follow_link(iface);
-            }
+            self.follow_discovery(iface, old != new);
             if let Some(new) = new.filter(|new| new.up && new.learns) {
                 let known = old.filter(|old| old.up && old.mac == new.mac);
                 let known = known.map_or(Vec::new(), |old| old.addresses);
@@ -254,22 +218,26 @@ impl Control {
         let mut advertised = BTreeSet::new();
         for worker in 0..self.lanes.len() {
             let lane = self.lanes[worker].clone();
+            let groups = self.group_messages[worker].clone();
             let heard = std::iter::from_fn(|| lane.received_messages.pop()).take(READ);
             let asked = std::iter::from_fn(|| lane.received_requests.pop()).take(READ_ASKED);
             for heard in heard.chain(asked) {
                 some = true;
                 self.hear(heard, now);
             }
+            some |= self.discover_at(now, |it, moment| {
+                it.listeners.read(&groups, READ_ASKED, moment)
+            });
             for (iface, said) in std::iter::from_fn(|| lane.adverts.pop()).take(READ_ADVERTS) {
                 some = true;
                 self.hear_router(iface, &said, now);
                 advertised.insert(iface);
             }
             for heard in std::iter::from_fn(|| lane.probe_messages.pop()).take(READ) {
-                self.hear_probe(heard);
+                self.arpings.hear(heard);
             }
             for iface in std::mem::take(&mut advertised) {
-                self.settle_autoconf(iface);
+                self.discover(|it, moment| it.autoconf.settle(iface, moment));
             }
             // What was heard has to be in the FIB before packets that wait are compared with it.
             self.carry_out();
@@ -283,9 +251,7 @@ impl Control {
             self.table.relieve(worker, over);
         }
         self.table.turn(now);
-        self.turn_adverts(now);
-        self.turn_autoconf(now);
-        self.turn_groups(now);
+        self.turn_discovery(now);
         self.turn_probes(now);
         self.turn_arpings(now);
         self.carry_out();
@@ -349,9 +315,6 @@ impl Control {
         if heard.what == NeighborMessageKind::Conflict {
             return self.conflict(key, heard.mac, now);
         }
-        if let NeighborMessageKind::Groups(said) = heard.what {
-            return self.hear_groups(heard.rx, said, now);
-        }
         if heard.what == NeighborMessageKind::OwnMac {
             return self.same_mac(heard.rx, heard.mac, now);
         }
@@ -359,7 +322,8 @@ impl Control {
             return self.claimed(heard.rx, heard.addr, heard.mac);
         }
         if heard.what == NeighborMessageKind::Routers {
-            self.solicited(heard.rx, now);
+            let host = heard.rx;
+            self.discover_at(now, |it, moment| it.advertisers.solicited(host, moment));
             if heard.addr.is_unspecified() || heard.mac == Mac::default() {
                 return;
             }
@@ -401,8 +365,7 @@ impl Control {
             NeighborMessageKind::Announcement
             | NeighborMessageKind::Conflict
             | NeighborMessageKind::Claim
-            | NeighborMessageKind::OwnMac
-            | NeighborMessageKind::Groups(_) => answer(false),
+            | NeighborMessageKind::OwnMac => answer(false),
         };
         self.table.hear(key, word, now);
     }
@@ -411,15 +374,9 @@ impl Control {
     /// operator.
     fn conflict(&mut self, (iface, addr): Key, mac: Mac, now: u64) {
         self.tally.conflicts += 1;
-        let last = self.conflicts.get(&(iface, addr));
-        if last.is_some_and(|at| now < at + DEFEND) {
+        if !self.conflicts.address((iface, addr), now) {
             return;
         }
-        self.conflicts.retain(|_, at| now < *at + DEFEND);
-        if self.conflicts.len() >= CONFLICTS {
-            return;
-        }
-        self.conflicts.insert((iface, addr), now);
         // Where nobody is learned, nobody listens either.
         if self.links.get(&iface).is_some_and(|link| link.learns) {
             self.announce(iface, addr);
@@ -433,12 +390,9 @@ impl Control {
 
     /// A station sends with the MAC address of our interface: switches send packets for the one to the other.
     fn same_mac(&mut self, iface: u32, mac: Mac, now: u64) {
-        let it = self.same_macs.entry(iface).or_default();
-        it.heard += 1;
-        if now < it.quiet_until {
+        if !self.conflicts.mac(iface, now) {
             return;
         }
-        it.quiet_until = now + OWN_MAC;
         let what = format!(
             "frames come in with the interface's own MAC address {} as their source: another station has the same address \
              (give one of them another by `set interface mac address`), or the link is a loop",
@@ -547,7 +501,7 @@ impl Control {
     }
 
     pub(crate) fn send(&mut self, mut frame: Frame) {
-        frame.probe = self.asked_by;
+        frame.probe = self.arpings.asked_by;
         let sent = self
             .sender()
             .is_some_and(|lane| lane.frames.push(frame).is_ok());

@@ -6,30 +6,18 @@ pub(crate) mod state;
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::Frame;
-use crate::nd;
-use crate::show::{AddressRow, AddressState};
-use state::{Probing, State};
+use crate::show::AddressRow;
+use state::{Act, Probing, State};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 use volley_model::IfAddress;
+use volley_router_discovery::AddressState;
+use volley_router_discovery::nd;
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
 
 /// The longest time before the first probe, by chance (MAX_RTR_SOLICITATION_DELAY, PROBE_WAIT).
 const FIRST: u64 = SECOND;
-/// Between two probes of IPv6, and behind the last one (RETRANS_TIMER).
-const BETWEEN: u64 = SECOND;
-/// The same for IPv4, more by chance (PROBE_MIN to PROBE_MAX).
-const MORE4: u64 = SECOND;
-/// Behind the last probe of IPv4 (ANNOUNCE_WAIT).
-const WAIT4: u64 = 2 * SECOND;
-
-/// What is to be done about an address.
-enum Act {
-    Probe,
-    Use,
-}
-
 /// A solicitation from nobody (RFC 4862, 5.4.2).
 pub(crate) fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
     let group = nd::solicited_node(target);
@@ -42,14 +30,14 @@ pub(crate) fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
 impl Control {
     /// Say how many probes an interface sends for an address before it is used; none = it is used at once.
     pub fn probe_addresses(&mut self, iface: u32, probes: u32) {
-        self.dad.insert(iface, probes);
+        self.probes.configured.insert(iface, probes);
         self.renew_probes(iface);
     }
 
     /// The same for all that have a say: an interface that configures itself sends one at least (RFC 4862, 5.4).
     pub(crate) fn renew_probes(&mut self, iface: u32) {
-        let asked = self.dad.get(&iface).copied().unwrap_or(0);
-        let probes = asked.max(u32::from(self.clients.contains_key(&iface)));
+        let asked = self.probes.configured.get(&iface).copied().unwrap_or(0);
+        let probes = asked.max(u32::from(self.discovery.autoconf.is_on(iface)));
         self.fib.borrow_mut().set_careful(iface, probes > 0);
         if probes > 0 {
             // What is used already stays so.
@@ -59,8 +47,12 @@ impl Control {
                 probes,
                 states: good.collect(),
             };
-            self.probing.entry(iface).or_insert_with(new).probes = probes;
-        } else if self.probing.remove(&iface).is_some() {
+            self.probes
+                .interfaces
+                .entry(iface)
+                .or_insert_with(new)
+                .probes = probes;
+        } else if self.probes.interfaces.remove(&iface).is_some() {
             let all = self.fib.borrow().addresses(iface).to_vec();
             all.iter().for_each(|a| self.use_address(iface, *a));
         }
@@ -70,7 +62,7 @@ impl Control {
 
     /// Workers tell what they hear about our own addresses while some are tentative.
     fn mark_probing(&self, iface: u32) {
-        let on = self.probing.get(&iface).is_some_and(Probing::is_tentative);
+        let on = self.probes.is_tentative(iface);
         if self.fib.borrow().interface(iface).is_some() {
             let interfaces = self.interfaces.borrow();
             interfaces
@@ -86,20 +78,20 @@ impl Control {
 
     /// An interface or its addresses have changed, before anybody else looks at them.
     pub fn follow_addresses(&mut self, iface: u32) {
-        if !self.probing.contains_key(&iface) {
+        if !self.probes.interfaces.contains_key(&iface) {
             return;
         }
         let (now, chance) = (self.now(), self.chance(iface));
         let (up, all) = {
             let fib = self.fib.borrow();
             let Some(info) = fib.interface(iface) else {
-                self.probing.remove(&iface);
+                self.probes.interfaces.remove(&iface);
                 return;
             };
             (info.up, fib.addresses(iface).to_vec())
         };
         let learns = self.learns(iface);
-        let Some(it) = self.probing.get_mut(&iface) else {
+        let Some(it) = self.probes.interfaces.get_mut(&iface) else {
             return;
         };
         it.states.retain(|a, _| all.contains(a));
@@ -133,17 +125,9 @@ impl Control {
 
     /// Probes that are due, and addresses that nobody has.
     pub fn turn_probes(&mut self, now: u64) {
-        let mut due = Vec::new();
-        for (iface, it) in &self.probing {
-            for (address, state) in &it.states {
-                if matches!(state, State::Tentative { at, .. } if *at <= now) {
-                    due.push((*iface, *address));
-                }
-            }
-        }
-        for (iface, address) in due {
+        for (iface, address) in self.probes.due(now) {
             let chance = self.chance(iface);
-            match self.step(iface, address, now, chance) {
+            match self.probes.step(iface, address, now, chance) {
                 Some(Act::Probe) => self.probe(iface, address.addr()),
                 Some(Act::Use) => {
                     self.use_address(iface, address);
@@ -152,25 +136,6 @@ impl Control {
                 None => {}
             }
         }
-    }
-
-    fn step(&mut self, iface: u32, address: IfAddress, now: u64, chance: u64) -> Option<Act> {
-        let state = self.probing.get_mut(&iface)?.states.get_mut(&address)?;
-        let State::Tentative { left, at } = state else {
-            return None;
-        };
-        if *left == 0 {
-            *state = State::Good;
-            return Some(Act::Use);
-        }
-        *left -= 1;
-        *at = now
-            + match (address.addr().is_ipv4(), *left) {
-                (false, _) => BETWEEN,
-                (true, 0) => WAIT4,
-                (true, _) => BETWEEN + chance % MORE4,
-            };
-        Some(Act::Probe)
     }
 
     fn probe(&mut self, iface: u32, address: IpAddr) {
@@ -189,14 +154,9 @@ impl Control {
     /// A station said that it has an address, or asked whether somebody has it, as we did.
     pub fn claimed(&mut self, iface: u32, addr: IpAddr, mac: Mac) {
         let own = self.links.get(&iface).map(|link| link.mac);
-        let Some(it) = self.probing.get_mut(&iface).filter(|_| own != Some(mac)) else {
+        if own == Some(mac) || !self.probes.claim(iface, addr, mac) {
             return;
-        };
-        let mine = it.states.iter_mut().find(|(a, _)| a.addr() == addr);
-        let Some((_, state)) = mine.filter(|(_, s)| matches!(s, State::Tentative { .. })) else {
-            return;
-        };
-        *state = State::Duplicate(mac);
+        }
         self.tally.duplicates += 1;
         self.mark_probing(iface);
         let what = format!(
@@ -204,21 +164,21 @@ impl Control {
             MacAddr(mac)
         );
         self.tell(iface, &what);
-        self.disown(iface, addr);
+        self.discover(|it, moment| it.autoconf.disown(iface, addr, moment));
     }
 
     /// How many probes an interface sends for an address.
-    pub fn probes(&self, iface: u32) -> u32 {
-        self.probing.get(&iface).map_or(0, |it| it.probes)
+    pub fn probes_of(&self, iface: u32) -> u32 {
+        self.probes.interfaces.get(&iface).map_or(0, |it| it.probes)
     }
 
     /// An interface's addresses and how far they are.
     pub fn address_rows(&self, iface: u32) -> Vec<AddressRow> {
-        let (fib, probing) = (self.fib.borrow(), self.probing.get(&iface));
+        let (fib, probing) = (self.fib.borrow(), self.probes.interfaces.get(&iface));
         let state = |address: &IfAddress| match probing.and_then(|it| it.states.get(address)) {
             Some(State::Tentative { .. }) => AddressState::Tentative,
             Some(State::Duplicate(_)) => AddressState::Duplicate,
-            _ if self.is_deprecated(iface, *address) => AddressState::Deprecated,
+            _ if self.discovery.autoconf.is_deprecated(iface, *address) => AddressState::Deprecated,
             _ => AddressState::Preferred,
         };
         let row = |address: &IfAddress| AddressRow {

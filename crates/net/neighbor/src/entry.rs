@@ -7,11 +7,7 @@
 
 use volley_model::reply::NeighborState as State;
 
-/// A MAC address.
-pub type Mac = [u8; 6];
-
-/// Nanoseconds of a second.
-pub const SECOND: u64 = 1_000_000_000;
+pub use volley_router_discovery::link::{Mac, SECOND};
 
 /// How long things take, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

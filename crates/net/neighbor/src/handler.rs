@@ -20,10 +20,10 @@ impl NeighborHandler {
     /// Adds to a row of `show interfaces` how many frames came with the MAC address of the interface as their source.
     pub fn note(&self, row: &mut InterfaceRow) {
         let control = self.0.borrow();
-        let same = control.same_macs.get(&row.index);
+        let same = control.conflicts.same_macs(row.index);
         row.more.extend(same.map(|same| NamedValue {
             name: "own-mac".to_owned(),
-            value: same.heard,
+            value: same,
         }));
     }
 
@@ -61,10 +61,14 @@ impl NeighborHandler {
             interface: control.interfaces.borrow().name(iface),
             link_local: control.link_local(iface),
             addresses: control.address_rows(iface),
-            probes: control.probes(iface),
-            proxies: control.ranges.get(&iface).cloned().unwrap_or_default(),
-            groups: control.group_rows(iface),
-            advert: control.advert_row(iface),
+            probes: control.probes_of(iface),
+            proxies: control.proxies.of(iface).to_vec(),
+            groups: control.discovery.listeners.groups(iface),
+            advert: control.discovery.advertisers.row(
+                iface,
+                control.links.get(&iface),
+                control.now(),
+            ),
             autoconf: control.autoconf_row(iface),
         };
         let interfaces = shown.map(row).collect();

@@ -1,10 +1,7 @@
 //! What lies between one worker and the control thread: eight bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
-use crate::autoconf::received::ReceivedAdvert;
 use crate::entry::Mac;
-use crate::mld;
-use crate::nd::FRAME;
 use crate::table::Key;
 use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
@@ -12,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use volley_graph::{HeldPacket, Share};
 use volley_model::Family;
+use volley_router_discovery::ReceivedAdvert;
+use volley_router_discovery::nd::{FRAME, LONG};
 
 /// Packets of one worker that may wait, all neighbours together.
 pub const HELD: usize = 512;
@@ -25,8 +24,6 @@ const ADVERTS: usize = 32;
 const PROBES: usize = 256;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
-/// Bytes of the longest one: Ethernet, and what every link of IPv6 carries.
-pub const LONG: usize = 14 + 1280;
 /// Long frames that the worker has not sent.
 const LONGS: usize = 32;
 
@@ -62,8 +59,6 @@ pub enum NeighborMessageKind {
     Conflict,
     /// It says it has an address that is tentative here, or asks whether somebody has it.
     Claim,
-    /// It said something about listeners to groups.
-    Groups(mld::packet::Heard),
     /// It sends with the MAC address of the interface that it was heard on.
     OwnMac,
     /// It asked for routers; all zeros stand for a MAC address that it does not say.
@@ -224,7 +219,6 @@ impl ControlQueues {
         let queue = match heard.what {
             NeighborMessageKind::Question
             | NeighborMessageKind::Routers
-            | NeighborMessageKind::Groups(_)
             | NeighborMessageKind::OwnMac => &self.received_requests,
             NeighborMessageKind::Claim
             | NeighborMessageKind::Answer

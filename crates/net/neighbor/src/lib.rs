@@ -9,20 +9,18 @@
 //! What each node drops and why is `docs/forwarding-rules.md`, rule 6.6, sections 14 and 15; the whole is `docs/neighbors.md`.
 #![forbid(unsafe_code)]
 
-mod advert;
+mod advertised;
 mod arping;
-mod autoconf;
 mod claim;
+mod conflicts;
 mod control;
 mod dad;
+mod discovery;
 pub mod entry;
 mod handler;
 mod lane;
-mod link;
 mod message;
-mod mld;
 mod model;
-mod nd;
 mod nd_link;
 pub mod node;
 mod owners;
@@ -35,17 +33,13 @@ mod way;
 
 pub use arping::Arping;
 pub use control::NeighborCounters;
-pub use model::{
-    AdvertisedPrefix, Autoconf, AutoconfMode, Dad, NeighborClear, Proxy, RouterAdvertisement,
-    classes,
-};
+pub use model::{Dad, NeighborClear, Proxy, classes};
 pub use show::{
-    AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
-    InterfaceProtocolReply, InterfaceProtocolRow, NeighborEvent, NeighborRow, NeighborsReply,
-    OnLinkRow, RouterRow, ShowDiscovery, ShowNeighbors,
+    AddressRow, InterfaceProtocolReply, InterfaceProtocolRow, NeighborEvent, NeighborRow,
+    NeighborsReply, ShowDiscovery, ShowNeighbors,
 };
 pub use table::Counts;
-pub use trace::{ArpTrace, NdTrace};
+pub use trace::ArpTrace;
 
 use control::Control;
 use handler::NeighborHandler;
@@ -53,7 +47,6 @@ use lane::ControlQueues;
 use node::arp_input::ArpInput;
 use node::arp_reply::ArpReply;
 use node::ip_glean::{Glean, Gleans};
-use node::mld_input::MldInput;
 use node::nd_input::NdInput;
 use node::nd_reply::NdReply;
 use node::neighbor_output::NeighborOutput;
@@ -171,12 +164,14 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
         })?;
         lanes
     };
+    let groups = volley_router_discovery::register(registry)?;
     let (engine, interfaces) = (registry.engine.clone(), registry.interfaces.clone());
     let control = Rc::new(RefCell::new(Control::new(
         engine,
         interfaces,
         fib,
-        (lanes, proxies),
+        (lanes, groups),
+        proxies,
     )));
     let shown = NeighborHandler(control.clone());
     registry.answer(move |query: ShowDiscovery| shown.show(query.interface.as_deref()));
@@ -234,10 +229,6 @@ fn nd(
     (table, proxies): (&Arc<IfTable>, &Snap<Proxies>),
     lanes: &[Arc<ControlQueues>],
 ) -> Result<(), GraphError> {
-    let of = lanes.to_vec();
-    engine.add(MldInput::NAME, move |worker| {
-        MldInput::new(of[worker].clone())
-    })?;
     let (t, p, lanes) = (table.clone(), proxies.clone(), lanes.to_vec());
     engine.add(NdInput::NAME, move |worker| {
         NdInput::new(fib.clone(), (t.clone(), p.clone()), lanes[worker].clone())

@@ -1,8 +1,8 @@
 //! What every message of neighbour discovery has to be: rules 15.1 to 15.5 of `docs/forwarding-rules.md`.
 
-use crate::nd::HOPS;
 use std::net::Ipv6Addr;
 use volley_graph::PacketView;
+use volley_router_discovery::nd::HOPS;
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 use volley_wire::icmp6::Icmp6;

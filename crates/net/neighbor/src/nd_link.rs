@@ -1,13 +1,13 @@
 //! The interface that received a message of neighbour discovery, as the addresses in the message are asked about.
 
 use crate::message::Found;
-use crate::nd::{ALL_NODES, link_local, solicited_node};
 use crate::proxy::Proxies;
 use crate::way::InterfaceRoutes;
 use std::net::Ipv6Addr;
 use volley_fib::V6;
 use volley_fib::dataplane::Dpo;
 use volley_iface::{Flag, IfTable};
+use volley_router_discovery::nd::{ALL_NODES, link_local, solicited_node};
 
 /// An interface, as the addresses in messages are asked about.
 pub(crate) struct Link<'g> {

@@ -1,14 +1,15 @@
 //! Who carries out what the objects of neighbour discovery say.
 
 use crate::control::Control;
-use crate::model::{
-    AdvertisedPrefix, Autoconf, AutoconfMode, Dad, PREFIXES, Proxy, RouterAdvertisement,
-};
+use crate::model::{Dad, Proxy};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_iface::Registry;
 use volley_model::{Applied, ModelError, Prefix};
 use volley_object::{FieldType, Object, ObjectKey};
+use volley_router_discovery::{
+    AdvertisedPrefix, Autoconf, AutoconfMode, PREFIXES, RouterAdvertisement,
+};
 
 /// Makes the control part the owner of its classes.
 pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
@@ -36,7 +37,7 @@ pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
         registry,
         control,
         |control, iface, _, now: Option<RouterAdvertisement>| {
-            control.advertise(iface, now);
+            control.discover(|it, moment| it.advertisers.advertise(iface, now, moment));
             Ok(())
         },
     );
@@ -46,7 +47,10 @@ pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
         |control, iface, key, now: Option<AdvertisedPrefix>| {
             let prefix = key.values().get(1).and_then(Prefix::from_value);
             match prefix {
-                Some(prefix) => control.advertise_prefix(iface, prefix, now, PREFIXES),
+                Some(prefix) => control.discover(|it, moment| {
+                    it.advertisers
+                        .advertise_prefix(iface, (prefix, now), PREFIXES, moment)
+                }),
                 None => Ok(()),
             }
         },

@@ -2,13 +2,14 @@
 //! interface (RFC 1027; RFC 4861, 7.2.8).
 
 use crate::control::Control;
-use crate::nd;
 use crate::way::InterfaceRoutes;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::{Family, V6};
 use volley_iface::{Flag, IfIdx};
 use volley_model::Prefix;
+use volley_router_discovery::nd;
+use volley_tables::Publisher;
 
 /// What workers know of it: the ranges of each interface.
 #[derive(Debug, Default)]
@@ -44,29 +45,54 @@ impl Proxies {
     }
 }
 
-impl Control {
-    /// Say for whom an interface answers.
-    pub fn answer_for(&mut self, iface: u32, ranges: &[Prefix]) {
+/// The ranges of all interfaces on the control thread.
+pub(crate) struct ProxyRanges {
+    ranges: BTreeMap<u32, Vec<Prefix>>,
+    published: Publisher<Proxies>,
+}
+
+impl ProxyRanges {
+    /// No ranges; changes are published for workers.
+    pub(crate) fn new(published: Publisher<Proxies>) -> Self {
+        ProxyRanges {
+            ranges: BTreeMap::new(),
+            published,
+        }
+    }
+
+    /// For whom an interface answers.
+    pub(crate) fn of(&self, iface: u32) -> &[Prefix] {
+        self.ranges.get(&iface).map_or(&[], Vec::as_slice)
+    }
+
+    /// For whom an interface answers from now on.
+    fn set(&mut self, iface: u32, ranges: &[Prefix]) {
         if ranges.is_empty() {
             self.ranges.remove(&iface);
         } else {
             self.ranges.insert(iface, ranges.to_vec());
         }
-        self.tell_ranges();
-        let interfaces = self.interfaces.borrow();
-        interfaces
-            .table()
-            .set(IfIdx(iface), Flag::ProxyNeighbors, !ranges.is_empty());
+        self.publish();
     }
 
     /// An interface has gone.
-    pub fn forget_ranges(&mut self, iface: u32) {
+    pub(crate) fn forget(&mut self, iface: u32) {
         if self.ranges.remove(&iface).is_some() {
-            self.tell_ranges();
+            self.publish();
         }
     }
 
-    fn tell_ranges(&mut self) {
-        self.proxies.publish(Proxies::new(self.ranges.clone()));
+    fn publish(&mut self) {
+        self.published.publish(Proxies::new(self.ranges.clone()));
+    }
+}
+
+impl Control {
+    /// Say for whom an interface answers.
+    pub fn answer_for(&mut self, iface: u32, ranges: &[Prefix]) {
+        self.proxies.set(iface, ranges);
+        let interfaces = self.interfaces.borrow();
+        let (index, on) = (IfIdx(iface), !ranges.is_empty());
+        interfaces.table().set(index, Flag::ProxyNeighbors, on);
     }
 }

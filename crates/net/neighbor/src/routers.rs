@@ -2,10 +2,10 @@
 
 use crate::lane::{NeighborMessage, NeighborMessageKind};
 use crate::message::{Sound, message};
-use crate::nd::ALL_ROUTERS;
 use crate::nd_link::Link;
 use crate::node::nd_input::{Count, Verdict};
 use volley_iface::{Flag, IfTable};
+use volley_router_discovery::nd::ALL_ROUTERS;
 use volley_wire::MacAddr;
 use volley_wire::nd::NdOption;
 

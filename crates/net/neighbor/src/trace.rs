@@ -1,8 +1,7 @@
-//! What traced packets of ARP and neighbour discovery leave behind.
+//! What traced packets of ARP leave behind.
 
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
-use volley_wire::dissect;
 
 /// An ARP packet, or what stands in its place.
 #[derive(Clone, Copy)]
@@ -29,34 +28,6 @@ impl Trace for ArpTrace {
                 "operation {other}: {sender} at {}, {target}",
                 arp.sender_mac
             ),
-        };
-        format!("rx {rx}\n{said}")
-    }
-}
-
-/// A message of neighbour discovery, or what stands in its place.
-#[derive(Clone, Copy)]
-pub struct NdTrace(PacketTrace);
-
-impl Trace for NdTrace {
-    fn note(packet: &PacketView<'_>) -> Self {
-        NdTrace(PacketTrace::note(packet))
-    }
-
-    fn text(&self, names: &dyn TraceNames) -> String {
-        let rx = names.interface(self.0.rx());
-        let bytes = self.0.bytes();
-        let address = |at: usize| {
-            let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
-            Some(std::net::Ipv6Addr::from(octets))
-        };
-        let packet = dissect::packet(bytes, dissect::From::Ip).of(self.0.len());
-        let said = match (bytes.get(40), address(8), address(48)) {
-            (Some(133), Some(from), _) => format!("which routers are there? tell {from}"),
-            (Some(135), Some(from), Some(target)) => format!("who has {target}? tell {from}"),
-            (Some(136), Some(from), Some(target)) => format!("{target} is here, says {from}"),
-            _ if bytes.get(6) == Some(&0) => format!("about groups: {packet}"),
-            _ => format!("no neighbour discovery: {packet}"),
         };
         format!("rx {rx}\n{said}")
     }

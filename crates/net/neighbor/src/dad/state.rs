@@ -1,8 +1,16 @@
 //! How far the detection of duplicates is with the addresses of an interface.
 
-use crate::entry::Mac;
+use crate::entry::{Mac, SECOND};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use volley_model::IfAddress;
+
+/// Between two probes of IPv6, and behind the last one (RETRANS_TIMER).
+const BETWEEN: u64 = SECOND;
+/// The same for IPv4, more by chance (PROBE_MIN to PROBE_MAX).
+const MORE4: u64 = SECOND;
+/// Behind the last probe of IPv4 (ANNOUNCE_WAIT).
+const WAIT4: u64 = 2 * SECOND;
 
 /// How far an address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +28,75 @@ pub(crate) enum State {
 pub(crate) struct Probing {
     pub probes: u32,
     pub states: BTreeMap<IfAddress, State>,
+}
+
+/// Addresses of all interfaces that duplicate address detection tests.
+#[derive(Debug, Default)]
+pub(crate) struct AddressProbes {
+    /// Probes that are configured, by interface.
+    pub configured: BTreeMap<u32, u32>,
+    pub interfaces: BTreeMap<u32, Probing>,
+}
+
+/// What is to be done about an address.
+pub(crate) enum Act {
+    Probe,
+    Use,
+}
+
+impl AddressProbes {
+    /// Whether an interface has tentative addresses.
+    pub fn is_tentative(&self, iface: u32) -> bool {
+        self.interfaces
+            .get(&iface)
+            .is_some_and(Probing::is_tentative)
+    }
+
+    /// Tentative addresses about which something is to be done now.
+    pub fn due(&self, now: u64) -> Vec<(u32, IfAddress)> {
+        let mut due = Vec::new();
+        for (iface, it) in &self.interfaces {
+            for (address, state) in &it.states {
+                if matches!(state, State::Tentative { at, .. } if *at <= now) {
+                    due.push((*iface, *address));
+                }
+            }
+        }
+        due
+    }
+
+    /// The next step of a tentative address; `chance` is any number.
+    pub fn step(&mut self, iface: u32, address: IfAddress, now: u64, chance: u64) -> Option<Act> {
+        let state = self.interfaces.get_mut(&iface)?.states.get_mut(&address)?;
+        let State::Tentative { left, at } = state else {
+            return None;
+        };
+        if *left == 0 {
+            *state = State::Good;
+            return Some(Act::Use);
+        }
+        *left -= 1;
+        *at = now
+            + match (address.addr().is_ipv4(), *left) {
+                (false, _) => BETWEEN,
+                (true, 0) => WAIT4,
+                (true, _) => BETWEEN + chance % MORE4,
+            };
+        Some(Act::Probe)
+    }
+
+    /// A station with this MAC address has an address. True when the address was tentative: it is a duplicate from now on.
+    pub fn claim(&mut self, iface: u32, addr: IpAddr, mac: Mac) -> bool {
+        let Some(it) = self.interfaces.get_mut(&iface) else {
+            return false;
+        };
+        let mine = it.states.iter_mut().find(|(a, _)| a.addr() == addr);
+        match mine.filter(|(_, s)| matches!(s, State::Tentative { .. })) {
+            Some((_, state)) => *state = State::Duplicate(mac),
+            None => return false,
+        }
+        true
+    }
 }
 
 impl Probing {

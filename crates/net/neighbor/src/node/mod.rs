@@ -3,7 +3,6 @@
 pub mod arp_input;
 pub mod arp_reply;
 pub mod ip_glean;
-pub mod mld_input;
 pub mod nd_input;
 pub mod nd_reply;
 pub mod neighbor_output;

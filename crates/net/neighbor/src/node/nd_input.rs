@@ -4,17 +4,14 @@
 //! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
 //! that the interface may be in ends here as well.
 
+use crate::advertised;
 use crate::arping;
-use crate::autoconf::packet as advertised;
 use crate::claim;
 use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
 use crate::message::{Found, Sound, Unsound, frame_source, message};
-use crate::nd::solicited_node;
 use crate::nd_link::Link;
-use crate::node::mld_input;
 use crate::proxy::Proxies;
 use crate::routers;
-use crate::trace::NdTrace;
 use crate::way::InterfaceRoutes;
 use std::sync::Arc;
 use volley_fib::V6;
@@ -24,6 +21,10 @@ use volley_graph::{
     nexts,
 };
 use volley_iface::{Flag, IfTable};
+use volley_router_discovery::NdTrace;
+use volley_router_discovery::is_advertisement;
+use volley_router_discovery::nd::solicited_node;
+use volley_router_discovery::node::mld_input;
 use volley_tables::Snap;
 use volley_wire::MacAddr;
 use volley_wire::nd::{NA_OVERRIDE, NA_SOLICITED, NdBody, NdOption};
@@ -288,7 +289,7 @@ impl NdInput {
         }
         let hears =
             self.table.has(rx, Flag::Slaac) || self.table.has(rx, Flag::RouterAdvertisements);
-        if hears && advertised::is_one(packet.bytes()) {
+        if hears && is_advertisement(packet.bytes()) {
             return self.advertised(cx, &link, packet);
         }
         let found = parse(packet.bytes());

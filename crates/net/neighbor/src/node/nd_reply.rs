@@ -5,15 +5,15 @@
 //! `TX` filled.
 
 use crate::message::frame_source;
-use crate::nd::FRAME;
-use crate::nd::{ALL_NODES, Message, NdMessageOut, group_mac, link_local};
 use crate::node::nd_input::{PROXIED, parse};
-use crate::trace::NdTrace;
 use std::sync::Arc;
 use volley_graph::{
     Col, ColumnInfo, Consumed, Cx, Isa, Node, PacketView, ReplicateAction, Vector, counters, nexts,
 };
 use volley_iface::IfTable;
+use volley_router_discovery::NdTrace;
+use volley_router_discovery::nd::FRAME;
+use volley_router_discovery::nd::{ALL_NODES, Message, NdMessageOut, group_mac, link_local};
 
 nexts! {
     /// Where nd-reply sends packets.
@@ -120,7 +120,7 @@ mod tests {
         let (from, target): (Ipv6Addr, Ipv6Addr) =
             (source.parse().unwrap(), "2001:db8::1".parse().unwrap());
         let mut frame = [0; FRAME];
-        let to = crate::nd::solicited_node(target);
+        let to = volley_router_discovery::nd::solicited_node(target);
         let (say, to_mac) = (NdMessageOut::Solicit, group_mac(to));
         Message {
             say,

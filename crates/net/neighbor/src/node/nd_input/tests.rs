@@ -1,12 +1,12 @@
 use super::*;
 use crate::dad::solicitation;
-use crate::nd::FRAME;
-use crate::nd::{Message, NdMessageOut, group_mac};
 use std::net::Ipv6Addr;
 use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run, run_once};
 use volley_graph::{Domain, Level};
 use volley_iface::IfIdx;
+use volley_router_discovery::nd::FRAME;
+use volley_router_discovery::nd::{Message, NdMessageOut, group_mac};
 use volley_tables::Publisher;
 
 const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -260,7 +260,7 @@ fn advertisement(mac: [u8; 6], from: &str, to: &str, code: u8) -> Vec<u8> {
     body.extend([3, 4, 64, 0xc0, 0, 0, 0, 9, 0, 0, 0, 8, 0, 0, 0, 0]);
     body.extend(address("2001:db8:7::").octets());
     let (from, to) = (address(from), address(to));
-    crate::nd::frame(mac, group_mac(to), from, to, body)
+    volley_router_discovery::nd::frame(mac, group_mac(to), from, to, body)
 }
 
 #[test]

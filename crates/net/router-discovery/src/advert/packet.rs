@@ -1,8 +1,8 @@
 //! A router advertisement as a frame (RFC 4861, 4.2 and 4.6; RFC 8106, 5.1 and 5.2).
 
-use crate::entry::Mac;
-use crate::lane::LONG;
+use crate::link::Mac;
 use crate::model::{AdvertisedPrefix, RouterAdvertisement};
+use crate::nd::LONG;
 use crate::nd::{self, ALL_NODES};
 use std::net::IpAddr;
 use volley_wire::icmp6::Icmp6Type;

@@ -1,6 +1,6 @@
 //! When an interface advertises itself (RFC 4861, 6.2.4 to 6.2.6). No clock and no chance of its own: both are told.
 
-use crate::entry::SECOND;
+use crate::link::SECOND;
 use crate::model::RouterAdvertisement;
 
 /// Advertisements that come soon after an interface began (MAX_INITIAL_RTR_ADVERTISEMENTS).

@@ -3,7 +3,7 @@
 
 use super::reach::Reach;
 use super::received::{PrefixOffer, ReceivedAdvert};
-use crate::entry::{Mac, SECOND};
+use crate::link::{Mac, SECOND};
 use crate::nd;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_model::{IfAddress, Prefix};

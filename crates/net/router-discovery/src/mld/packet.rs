@@ -1,6 +1,6 @@
 //! Reports of who listens to what, and queries about it, as bytes (RFC 3810, 5; RFC 2710, 3).
 
-use crate::entry::Mac;
+use crate::link::Mac;
 use crate::nd;
 use std::net::Ipv6Addr;
 use volley_wire::IpProto;

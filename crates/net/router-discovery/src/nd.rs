@@ -1,6 +1,6 @@
 //! Solicitations and advertisements as frames (RFC 4861, 4.3 and 4.4), and the addresses that neighbour discovery uses.
 
-use crate::entry::Mac;
+use crate::link::Mac;
 use std::net::Ipv6Addr;
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
@@ -15,6 +15,8 @@ pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 pub const HOPS: u8 = 255;
 /// Bytes of a frame with a solicitation or an advertisement that has one option: Ethernet, IPv6, the message.
 pub const FRAME: usize = 86;
+/// Bytes of the longest frame: Ethernet, and what every link of IPv6 carries.
+pub const LONG: usize = 14 + 1280;
 /// Where the IPv6 header ends in a frame, and the ICMPv6 header.
 const IP: usize = 14 + 40;
 

@@ -1,7 +1,9 @@
 //! What a router advertises, as it was received.
 
-use crate::entry::Mac;
+use super::packet;
+use crate::link::Mac;
 use std::net::Ipv6Addr;
+use volley_wire::nd::NdMessage;
 
 /// Prefixes of one advertisement that are used, at most.
 pub const PREFIXES: usize = 16;
@@ -54,6 +56,11 @@ pub struct ReceivedAdvert {
 }
 
 impl ReceivedAdvert {
+    /// What a sound message from `source` says; none where it is no router advertisement.
+    pub fn read(source: Ipv6Addr, message: &NdMessage<'_>) -> Option<Self> {
+        packet::read(source, message)
+    }
+
     /// The prefixes.
     pub fn offers(&self) -> &[PrefixOffer] {
         self.offers.get(..usize::from(self.count)).unwrap_or(&[])

@@ -3,7 +3,7 @@
 //! On entry the position is at the IPv6 header of a packet that nd-input found to be a query or an old report; all packets
 //! end here.
 
-use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
+use crate::mld::MldQueue;
 use crate::mld::packet::{self, QUERY, REPORT1};
 use crate::trace::NdTrace;
 use std::net::Ipv6Addr;
@@ -44,13 +44,13 @@ counters! {
 
 /// State of mld-input.
 pub struct MldInput {
-    lane: Arc<ControlQueues>,
+    queue: Arc<MldQueue>,
 }
 
 impl MldInput {
-    /// On the worker that `lane` belongs to.
-    pub fn new(lane: Arc<ControlQueues>) -> Self {
-        MldInput { lane }
+    /// On the worker that `queue` belongs to.
+    pub fn new(queue: Arc<MldQueue>) -> Self {
+        MldInput { queue }
     }
 }
 
@@ -60,14 +60,14 @@ fn message_at(bytes: &[u8]) -> usize {
 }
 
 /// Whether a packet says that it is a query or an old report.
-pub(crate) fn is_one(bytes: &[u8]) -> bool {
+pub fn is_one(bytes: &[u8]) -> bool {
     let kind = bytes.get(message_at(bytes));
     bytes.get(6) == Some(&0)
         && bytes.get(40) == Some(&58)
         && matches!(kind, Some(&QUERY | &REPORT1))
 }
 
-fn judge(bytes: &[u8]) -> Result<(Ipv6Addr, packet::Heard), Count> {
+fn judge(bytes: &[u8]) -> Result<packet::Heard, Count> {
     let address = |at: usize| {
         let octets: Option<[u8; 16]> = bytes.get(at..at + 16).and_then(|b| b.try_into().ok());
         octets.map(Ipv6Addr::from).ok_or(Count::Malformed)
@@ -93,8 +93,7 @@ fn judge(bytes: &[u8]) -> Result<(Ipv6Addr, packet::Heard), Count> {
     if pseudo.bytes(message).checksum() != 0 {
         return Err(Count::BadChecksum);
     }
-    let heard = packet::read(message).ok_or(Count::BadMessage)?;
-    Ok((from, heard))
+    packet::read(message).ok_or(Count::BadMessage)
 }
 
 impl MldInput {
@@ -102,19 +101,14 @@ impl MldInput {
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let rx = packet.rx();
-        let (from, said) = match judge(packet.bytes()) {
+        let said = match judge(packet.bytes()) {
             Ok(found) => found,
             Err(why) => {
                 packet.fail(cx, why);
                 return HoldAction::Send(Next::Drop);
             }
         };
-        let told = self.lane.tell(NeighborMessage {
-            rx,
-            addr: from.into(),
-            mac: [0; 6],
-            what: NeighborMessageKind::Groups(said),
-        });
+        let told = self.queue.push(rx, said);
         let count = match said {
             _ if !told => Count::TellFull,
             packet::Heard::Query { .. } => Count::Queries,
@@ -150,8 +144,8 @@ mod tests {
         let mut frame = old_report([2, 0, 0, 0, 0, 9], group, true);
         frame[14 + at] = byte;
         let packet = In::new(&frame).rx(1).advance(14);
-        let lane: Arc<ControlQueues> = Arc::default();
-        let node = move |_: usize| MldInput::new(lane.clone());
+        let queue: Arc<MldQueue> = Arc::default();
+        let node = move |_: usize| MldInput::new(queue.clone());
         let out = run_once(Level::detect(), 4, &[packet], &Domain::new(), node).unwrap();
         out.first().map_or("done".to_owned(), |out| {
             out.reason.clone().unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Which groups an interface listens to, and when it says so (RFC 3810, 6; RFC 2710, 4). No clock and no chance of its own.
 
 use super::packet::{Heard, Record};
-use crate::entry::SECOND;
+use crate::link::SECOND;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 

@@ -1,11 +1,8 @@
 //! What a router advertises (RFC 4861, 4.2 and 6.1.2), and the solicitation that asks for it (4.1).
 
 use super::received::{PREFIXES, PrefixOffer, ReceivedAdvert};
-use crate::entry::Mac;
-use crate::message::{Sound, message};
-use crate::nd::{self, ALL_NODES, ALL_ROUTERS};
-use crate::nd_link::Link;
-use crate::node::nd_input::Count;
+use crate::link::Mac;
+use crate::nd::{self, ALL_ROUTERS};
 use std::net::Ipv6Addr;
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
@@ -37,7 +34,7 @@ fn preference(flags: u8) -> u8 {
     }
 }
 
-fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdvert> {
+pub(super) fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdvert> {
     let NdBody::RouterAdvertisement {
         hop_limit,
         flags,
@@ -87,29 +84,6 @@ fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdvert> {
         }
     }
     Some(said)
-}
-
-/// An advertisement that was received (RFC 4861, 6.1.2), in the order of the end of section 15 of `docs/forwarding-rules.md`.
-pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<ReceivedAdvert, Count> {
-    let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
-    let Sound { source, to, nd } = message(packet, &[kind])?;
-    let said = read(source, &nd).ok_or(Count::BadMessage)?;
-    if said.mac != Mac::default() && !MacAddr(said.mac).is_unicast() {
-        return Err(Count::BadSenderMac);
-    }
-    if !source.is_unicast_link_local() {
-        return Err(Count::BadSenderAddress);
-    }
-    if to != ALL_NODES && !link.takes(to) {
-        return Err(Count::NotForUs);
-    }
-    if link.is_own(source) {
-        return Err(match said.mac {
-            mac if mac == link.own || mac == Mac::default() => Count::OwnFrame,
-            _ => Count::AddressConflict,
-        });
-    }
-    Ok(said)
 }
 
 /// A solicitation of routers as a frame; from nobody as long as there is no address.

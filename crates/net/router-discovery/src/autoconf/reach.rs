@@ -6,7 +6,7 @@
 //! One that fell silent is asked once a minute; when it answers it comes back. That it still advertises itself says nothing:
 //! only an answer shows that it hears us (7.3.1).
 
-use crate::entry::SECOND;
+use crate::link::SECOND;
 
 /// Between two questions to a router that does not answer (RFC 4191, 3.2: no more than one a minute).
 const AGAIN: u64 = 60 * SECOND;

@@ -1,0 +1,75 @@
+//! What a machine gets, and what it leaves.
+
+use crate::link::{Link, Mac};
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use volley_fib::Fib;
+use volley_iface::Flag;
+
+/// Something to be done outside the machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Send this frame by the interface.
+    Send(u32, Vec<u8>),
+    /// Send this frame, which has the length of one message with one option at most, by the interface.
+    SendShort(u32, Vec<u8>),
+    /// Set a flag of the interface for workers.
+    Mark(u32, Flag, bool),
+    /// Tell the operator this about the interface.
+    Tell(u32, String),
+    /// A router of the link has advertised its MAC address.
+    Learn(u32, Ipv6Addr, Mac),
+    /// Count a route or an address that the FIB had no room for.
+    NoRoom,
+    /// Count a default router that answers no more.
+    SilentRouter,
+}
+
+/// One call of a machine.
+pub struct Moment<'a> {
+    /// The time, in nanoseconds.
+    pub now: u64,
+    /// The links of the interfaces.
+    pub links: &'a BTreeMap<u32, Link>,
+    /// The FIB.
+    pub fib: &'a mut Fib,
+    /// Random numbers.
+    pub random: &'a mut Random,
+    /// What is to be done.
+    pub effects: Vec<Effect>,
+}
+
+impl Moment<'_> {
+    /// Any number, each time another, for a message of an interface.
+    pub(crate) fn chance(&mut self, iface: u32) -> u64 {
+        let mac = self.links.get(&iface).map_or([0; 6], |link| link.mac);
+        self.random.draw(mac, self.now)
+    }
+
+    pub(crate) fn tell(&mut self, iface: u32, what: impl Into<String>) {
+        self.effects.push(Effect::Tell(iface, what.into()));
+    }
+
+    pub(crate) fn mark(&mut self, iface: u32, flag: Flag, on: bool) {
+        self.effects.push(Effect::Mark(iface, flag, on));
+    }
+}
+
+/// Random numbers for times: when messages are sent must not be the same on all routers.
+#[derive(Debug, Default)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// Any number, each time another, on an interface with this MAC address.
+    pub fn draw(&mut self, mac: Mac, now: u64) -> u64 {
+        let mac = mac.iter().fold(0, |n, b| n << 8 | u64::from(*b));
+        let mut x = self.state ^ now ^ mac.rotate_left(20) | 1;
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.state = x;
+        x >> 8
+    }
+}

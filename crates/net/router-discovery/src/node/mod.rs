@@ -1,0 +1,3 @@
+//! The node of MLD listeners.
+
+pub mod mld_input;

@@ -65,6 +65,11 @@ pub const ITEMS: &[Item] = &[
         Work::Look(|home| Outcome::of(size(home))),
     ),
     item(
+        "same",
+        "commands and files that an earlier version understood mean the same",
+        Work::Command(&["test", "-p", "volley", "--test", "same"]),
+    ),
+    item(
         "names",
         "one spelling per field in file, JSON and command line; every text names its subject",
         Work::Command(&["test", "-p", "volley-daemon", "--lib", "objects::"]),

@@ -74,7 +74,7 @@ commands! {
         "arping lan0 192.0.2.9 count 3";
     Monitor: "monitor (any | <interface>) {rx | tx | drop | filter <expression> | count <n> | max-bytes-per-packet <n> | pcapng}",
         "Show packets as they pass, one line each, until Ctrl-C; with pcapng: as a capture on standard output, for `wireshark -k -i -`.",
-        "monitor lan0 filter \"udp port 53\" count 10";
+        "monitor lan0 filter \"udp and port 53\" count 10";
 
     ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
     ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";

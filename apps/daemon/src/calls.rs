@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn what_is_no_code_has_no_name_and_does_no_harm() {
         let shot = StackSample {
-            ip: 8,
+            pc: 8,
             sp: 0x1000,
             bp: 0,
             stack: vec![1, 2, 3],

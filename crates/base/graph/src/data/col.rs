@@ -255,6 +255,7 @@ impl ColumnSet {
     };
 
     /// The engine's columns and these.
+    #[inline(always)]
     pub(crate) fn of(columns: &[ColumnInfo]) -> Self {
         #[cfg(not(debug_assertions))]
         let _ = columns;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use volley_config::Config;
 use volley_control::{Core, Executor, Probe, TransactionError};
 use volley_dpdk::model::DpdkInterface;
+use volley_fib::RouteFile;
 use volley_graph::{Clock, Worker};
 use volley_model::{Applied, EngineSettings, InterfaceSpec, IsaChoice, ModelError, Request};
 use volley_object::{Instance, Object};
@@ -150,7 +151,7 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
         Request::Set(object) if object.class().def().machine => None,
         Request::Unset(key) if key.class().def().machine => None,
         Request::Do(it) if it.verb().class().def().machine => None,
-        Request::RouteLoad(_) | Request::RouteUnload { .. } => here.then(|| request.clone()),
+        Request::Set(object) if RouteFile::is(object) => here.then(|| request.clone()),
         other => match stream(other) {
             // A file that a stream reads is another machine's.
             Some(stream) if stream.pcap.is_some() => here.then(|| request.clone()),

@@ -294,7 +294,7 @@ fn a_bad_configuration_is_refused_with_its_place_and_leaves_nothing() {
             "bad.toml:2:15: engine.vector_size",
         ),
         (
-            "[[route_file]]\npath = \"/nowhere\"\nnext_hops = { paths = [{ action = \"drop\" }] }\n",
+            "[[route_file]]\npath = \"/nowhere\"\npaths = [{ action = \"drop\" }]\n",
             "/nowhere",
         ),
         ("[[interface]\n", "bad.toml:1:"),

@@ -31,7 +31,7 @@ fn shared(name: &str) -> Option<PathBuf> {
 
 fn read(name: &str, only: volley_model::Family) -> Option<Routes> {
     let options = ReadOptions {
-        format: volley_model::RouteFormat::Auto,
+        format: volley_fib::RouteFormat::Auto,
         only: Some(only),
         limit: None,
     };

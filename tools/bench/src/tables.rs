@@ -3,8 +3,8 @@
 use super::BenchError;
 use super::args::Destinations;
 use std::path::Path;
+use volley_fib::RouteFormat;
 use volley_fib::load::{ReadOptions, read_routes, synthetic4, synthetic6};
-use volley_model::RouteFormat;
 
 /// Routes of one family: address, length, rank of the next hop.
 pub type Rows<A> = Vec<(A, u8, u32)>;

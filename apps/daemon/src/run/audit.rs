@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use tracing::{Level, debug, enabled, info};
 use volley_control::TransactionError;
+use volley_fib::RouteFile;
 use volley_model::{Applied, Client, Request};
 use volley_object::Invocation;
 use volley_pcap::{PcapTraceOff, PcapTraceOn};
@@ -34,7 +35,7 @@ enum Module {
 
 fn module(requests: &[Request]) -> Module {
     match requests {
-        [Request::RouteLoad(_)] => Module::Fib,
+        [Request::Set(it)] if RouteFile::is(it) => Module::Fib,
         [Request::Do(it)] if is_capture(it) => Module::Capture,
         _ => Module::Config,
     }

@@ -88,10 +88,6 @@ fn route() -> impl Strategy<Value = Route> {
     })
 }
 
-fn file() -> impl Strategy<Value = std::path::PathBuf> {
-    "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
-}
-
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -122,34 +118,6 @@ fn route_request() -> impl Strategy<Value = Request> {
         route().prop_map(Request::RouteAdd),
         route().prop_map(Request::RouteReplace),
         route().prop_map(Request::RouteDel),
-        (file(), paths(false), any::<bool>()).prop_map(|(path, paths, clamp)| Request::RouteLoad(
-            RouteLoad {
-                path,
-                format: RouteFormat::Mrt,
-                table: 3,
-                family: Some(Family::V4),
-                limit: Some(9),
-                next_hops: NextHops::Paths {
-                    paths,
-                    fold: if clamp { Fold::Clamp } else { Fold::Modulo }
-                },
-            }
-        )),
-        (file(), addr4(), proptest::collection::vec(name(), 1..4)).prop_map(
-            |(path, first, interfaces)| Request::RouteLoad(RouteLoad {
-                path,
-                format: RouteFormat::Auto,
-                table: 0,
-                family: None,
-                limit: None,
-                next_hops: NextHops::Range {
-                    first,
-                    count: 7,
-                    interfaces,
-                    fold: Fold::Clamp
-                },
-            })
-        ),
     ]
 }
 
@@ -180,6 +148,14 @@ proptest! {
         prop_assert_eq!(back.action, Action::Request(Box::new(request.clone())), "{}", line);
         let json = serde_json::to_string(&request).unwrap();
         prop_assert_eq!(serde_json::from_str::<Request>(&json).unwrap(), request, "{}", json);
+    }
+
+    #[test]
+    fn every_path_comes_back_from_its_text(paths in paths(false)) {
+        for path in paths {
+            let text = path.to_string();
+            prop_assert_eq!(text.parse::<Path>(), Ok(path), "{}", text);
+        }
     }
 
     #[test]

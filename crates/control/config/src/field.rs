@@ -232,6 +232,11 @@ impl<'a> Field<'a> {
         Field { doc, key, value }
     }
 
+    /// The names of its table and of the field.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     pub(crate) fn error(&self, message: impl Display) {
         self.doc.error(self.value.span().start, &self.key, message);
     }
@@ -245,11 +250,6 @@ impl<'a> Field<'a> {
     pub(crate) fn text(&self) -> Option<&'a str> {
         let text = self.value.get_ref().as_str();
         text.or_else(|| self.wrong_type("a string"))
-    }
-
-    pub(crate) fn boolean(&self) -> Option<bool> {
-        let value = self.value.get_ref().as_bool();
-        value.or_else(|| self.wrong_type("true or false"))
     }
 
     pub(crate) fn uint(&self, range: RangeInclusive<u64>) -> Option<u64> {
@@ -303,7 +303,7 @@ impl<'a> Field<'a> {
             DeValue::String(text) => Some(Value::text(text)),
             DeValue::Integer(number) => {
                 let read = u64::from_str_radix(number.as_str(), number.radix());
-                let wrong = |_| self.error(format!("must not be {number}"));
+                let wrong = |_| self.error(format!("must be {}, not {number}", wanted()));
                 read.map_err(wrong).ok().map(Value::Number)
             }
             DeValue::Array(_) => {
@@ -344,6 +344,30 @@ impl<'a> Field<'a> {
         self.value.get_ref().is_table()
     }
 
+    /// The elements of an array; none when it is something else, which is reported.
+    pub(crate) fn elements(&self) -> Option<Vec<Field<'a>>> {
+        self.value
+            .get_ref()
+            .is_array()
+            .then(|| self.list())
+            .or_else(|| self.wrong_type("a list"))
+    }
+
+    /// The entries of the table, or of each table of the array.
+    pub(crate) fn tables(&self) -> Vec<Vec<(String, Field<'a>)>> {
+        match self.value.get_ref() {
+            DeValue::Array(array) => {
+                let all = elements(self.doc, &self.key, array);
+                all.iter()
+                    .filter(|it| it.is_table())
+                    .map(Field::entries)
+                    .collect()
+            }
+            _ if self.is_table() => vec![self.entries()],
+            _ => Vec::new(),
+        }
+    }
+
     /// The elements of an array.
     pub(crate) fn list(&self) -> Vec<Field<'a>> {
         let Some(array) = self.value.get_ref().as_array() else {
@@ -364,14 +388,6 @@ impl<'a> Field<'a> {
             self.value.span().start,
             table,
         ))
-    }
-
-    /// The name of something that the file must declare.
-    pub(crate) fn refers(&self, kind: ObjectKind) -> Option<String> {
-        let name = self.text()?.to_string();
-        self.check(volley_model::check_name(kind, &name))?;
-        self.refers_to(Referred::Kind(kind), name.clone());
-        Some(name)
     }
 
     /// Notes that the file must declare this name.

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use toml::de::DeTable;
 use volley_model::{ObjectKind, Request};
-use volley_object::{Class, Classes, FieldDef, Instance, Place, Value};
+use volley_object::{
+    Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value,
+};
 
 /// A table kept for as long as the process runs; one for each content, however often classes come and go.
 pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>) -> &'static Table {
@@ -237,14 +239,30 @@ fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f
     };
     let classes = volley_object::classes();
     let has_versions = |name: &str| classes.get(name).is_some_and(Class::has_versions);
+    let note = |field: &Field<'_>, class: &'static str, value: &Value| {
+        let names = value.elements().iter();
+        names.for_each(|name| refers_to(field, class, name, Some(version)));
+    };
     for (at, def) in object.class().fields().iter().enumerate() {
-        let reference = def.reference.filter(|it| has_versions(it.class));
-        let (Some(reference), Some(value)) = (reference, object.slot(at)) else {
+        let Some(value) = object.slot(at) else {
             continue;
         };
-        if let Some(field) = field(def.name) {
-            let names = value.elements().iter();
-            names.for_each(|name| refers_to(&field, reference.class, name, Some(version)));
+        if let Some(table) = def.kind.table() {
+            let tables = field(def.name).map(|it| it.tables()).unwrap_or_default();
+            for inner in (table.fields)() {
+                let Some(class) = inner.needs.filter(|it| has_versions(it)) else {
+                    continue;
+                };
+                let named = tables.iter().flatten().filter(|it| it.0 == inner.name);
+                let values = named.filter_map(|(_, it)| Some((it, it.value(String::new)?)));
+                values.for_each(|(it, value)| note(it, class, &value));
+            }
+        }
+        let reference = def.reference.filter(|it| has_versions(it.class));
+        if let Some(reference) = reference
+            && let Some(field) = field(def.name)
+        {
+            note(&field, reference.class, value);
         }
     }
 }
@@ -266,13 +284,63 @@ pub(crate) fn refers_to(field: &Field<'_>, class: &'static str, name: &Value, ve
 
 /// A value of a field, checked here so that the error has its place.
 pub(crate) fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
-    let value = found.value(|| field.kind.describe())?;
-    let value = found.check(field.kind.check(&value))?;
-    if let Some(reference) = field.reference {
+    let text = |table, found: &Field<'_>| text_of(table, found, None).map(Value::text);
+    match (field.kind.table(), &field.kind) {
+        (Some(table), Kind::List(_)) => {
+            // All of them are read, so that all errors are found; one that failed makes the whole fail.
+            let all = found.elements()?;
+            let all: Vec<Option<Value>> = all.iter().map(|one| text(table, one)).collect();
+            let all: Option<Vec<Value>> = all.into_iter().collect();
+            all.map(|all| Value::List(all.into()))
+        }
+        (Some(table), _) => text(table, found),
+        (None, kind) => plain_value(kind, field.reference.map(|r| r.class), found, None),
+    }
+}
+
+/// A value that is no table, in an object of this IP version.
+fn plain_value(
+    kind: &Kind,
+    class: Option<&'static str>,
+    found: &Field<'_>,
+    version: Option<u8>,
+) -> Option<Value> {
+    let value = found.value(|| kind.describe())?;
+    let value = found.check(kind.check(&value))?;
+    if let Some(class) = class {
         let names = value.elements().iter();
-        names.for_each(|name| refers_to(found, reference.class, name, None));
+        names.for_each(|name| refers_to(found, class, name, version));
     }
     Some(value)
+}
+
+/// The text of a table, in an object of this IP version.
+pub(crate) fn text_of(table: &TextTable, found: &Field<'_>, version: Option<u8>) -> Option<String> {
+    let rows = (table.fields)().iter().map(|f| (f.name, f.help()));
+    let section = found.section(kept(found.key(), false, rows.collect()))?;
+    text_in(table, &section, version)
+}
+
+/// The text of the fields of a table that a section has.
+pub(crate) fn text_in(
+    table: &TextTable,
+    section: &Section<'_>,
+    version: Option<u8>,
+) -> Option<String> {
+    let fields = (table.fields)();
+    let (mut values, mut whole) = (Vec::with_capacity(fields.len()), true);
+    for field in fields {
+        let given = section.get(field.name);
+        let read = given.map(|it| plain_value(&field.kind, field.needs, &it, version));
+        whole &= !matches!(read, Some(None));
+        values.push(read.flatten());
+    }
+    let text = whole.then(|| (table.text)(&values))?;
+    let wrong = |error: FieldError| match fields.iter().find(|f| f.name == error.field) {
+        Some(field) if let Some(it) = section.get(field.name) => it.error(error.why),
+        _ => section.error(error.why),
+    };
+    text.map_err(wrong).ok()
 }
 
 /// The object of some fields, noted as declared; none after an error.
@@ -312,9 +380,8 @@ fn finish(
 }
 
 fn plan_of(object: Instance, plan: &mut Plan) {
-    let refers = |f: &FieldDef| f.reference.is_some();
     let class = object.class();
-    match class.fields().iter().any(refers) {
+    match class.refers() {
         _ if class.def().last => plan.start(Request::Set(object)),
         _ if interface_key(class).is_some() => plan.of_interface(object),
         true => plan.late(Request::Set(object)),

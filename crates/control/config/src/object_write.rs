@@ -2,7 +2,7 @@
 
 use crate::object::plain;
 use crate::write::{Keys, list, quoted};
-use volley_object::{Instance, Place, Value};
+use volley_object::{FieldDef, Instance, Place, TextTable, Value};
 
 /// Where a part of the file goes, and its text.
 pub(crate) enum Written {
@@ -22,8 +22,7 @@ pub(crate) enum Written {
 pub(crate) fn written(object: &Instance) -> Written {
     let class = object.class();
     let keys = class.keys().len();
-    let refers = class.fields().iter().any(|f| f.reference.is_some());
-    let by_place = |text| match refers {
+    let by_place = |text| match class.refers() {
         true => Written::Rest(text),
         false => Written::First(text),
     };
@@ -69,7 +68,7 @@ pub(crate) fn lines(object: &Instance, first: usize) -> Keys {
             .slot(at)
             .filter(|_| field.is_essential() || object.is_set(at) && !field.request)
         {
-            keys.plain(field.name, text(value));
+            keys.plain(field.name, text_of(field, value));
         }
     }
     keys
@@ -86,6 +85,26 @@ fn inner(object: &Instance) -> String {
         Some(value) if alone => text(value),
         _ => lines(object, keys).braces(),
     }
+}
+
+/// The value of a field.
+fn text_of(field: &FieldDef, value: &Value) -> String {
+    match (field.kind.table(), value) {
+        (Some(_), Value::List(all)) => list(all.iter().map(|one| text_of(field, one))),
+        (Some(table), Value::Text(one)) => keys_of(table, one).braces(),
+        _ => text(value),
+    }
+}
+
+/// The keys of a text that is a table.
+pub(crate) fn keys_of(table: &TextTable, one: &str) -> Keys {
+    let mut keys = Keys::default();
+    for (field, value) in (table.fields)().iter().zip((table.values)(one)) {
+        if let Some(value) = value {
+            keys.plain(field.name, text(&value));
+        }
+    }
+    keys
 }
 
 fn text(value: &Value) -> String {

@@ -65,8 +65,6 @@ fn valid(section: &Section<'_>, request: &Request) -> bool {
     request.validate().map_err(|e| section.error(e)).is_ok()
 }
 
-pub(crate) const FAMILIES: [(&str, Family); 2] = [("ip4", Family::V4), ("ip6", Family::V6)];
-
 pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
     let (root, syntax) = DeTable::parse_recoverable(text);
     let doc = Doc::new(file, text);
@@ -83,10 +81,9 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 7] = [
+const READERS: [(&s::Table, Reader); 6] = [
     (&s::INTERFACE, interface),
     (&s::ROUTE, route::route),
-    (&s::ROUTE_FILE, route::route_file),
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
     (&s::API, |_, _| ()),
@@ -117,6 +114,7 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
         let is_interface = std::ptr::eq(schema, &s::INTERFACE);
         let schema = match is_interface {
             true => object::interface_table(&classes),
+            false if std::ptr::eq(schema, &s::ROUTE) => route::table(),
             false => schema,
         };
         for (_, value) in root.iter().filter(|(k, _)| k.get_ref() == schema.name) {

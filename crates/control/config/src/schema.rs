@@ -142,64 +142,9 @@ pub(crate) static ROUTE: Table = many(
         k("table", "IP table (0)"),
         k("count", "number of consecutive prefixes (1)"),
         k("paths", "list of paths; or the keys of one path here:"),
-        k("via", "next-hop address"),
-        k("interface", "interface of the next hop, or alone: attached"),
-        k("next_hop_table", "table to look the next hop up in"),
-        k(
-            "onlink",
-            "true: the next hop is on the link of the interface, whatever addresses say (false)",
-        ),
-        k("action", "drop, unreachable, prohibit or local"),
-        k("lookup_in", "look the destination up in this table"),
-        k("weight", "share of the traffic, 1 to 255 (1)"),
-        k("preference", "smallest usable one forwards, 0 to 255 (0)"),
     ],
 );
-pub(crate) static PATH: Table = Table {
-    name: "route.paths",
-    repeats: true,
-    keys: &[
-        k("via", "next-hop address"),
-        k("interface", "interface of the next hop, or alone: attached"),
-        k("next_hop_table", "table to look the next hop up in"),
-        k(
-            "onlink",
-            "true: the next hop is on the link of the interface, whatever addresses say (false)",
-        ),
-        k("action", "drop, unreachable, prohibit or local"),
-        k("lookup_in", "look the destination up in this table"),
-        k("weight", "share of the traffic, 1 to 255 (1)"),
-        k("preference", "smallest usable one forwards, 0 to 255 (0)"),
-    ],
-};
-pub(crate) static ROUTE_FILE: Table = many(
-    "route_file",
-    &[
-        k(
-            "path",
-            "file: text (PREFIX NEXTHOP) or MRT, plain or compressed",
-        ),
-        k("format", "auto, text or mrt (auto)"),
-        k("table", "IP table (0)"),
-        k("family", "take only ip4 or ip6 (both)"),
-        k("limit", "stop after this many routes"),
-        k(
-            "next_hops",
-            "{ first, count, interfaces, fold } or { paths, fold } (next hops of the file)",
-        ),
-    ],
-);
-pub(crate) static NEXT_HOPS: Table = Table {
-    name: "route_file.next_hops",
-    repeats: false,
-    keys: &[
-        k("first", "first next-hop address"),
-        k("count", "number of next hops, 1 to 65536 (1)"),
-        k("interfaces", "list of interfaces, taken in turn"),
-        k("paths", "list of paths instead"),
-        k("fold", "modulo or clamp (modulo)"),
-    ],
-};
+
 /// Every table of the file.
 pub fn schema() -> Vec<&'static Table> {
     let mut all = vec![
@@ -210,14 +155,15 @@ pub fn schema() -> Vec<&'static Table> {
         &crate::log::MODULES,
         &INTERFACE,
         &ROUTE,
-        &PATH,
-        &ROUTE_FILE,
-        &NEXT_HOPS,
+        crate::route::path_table(),
     ];
     let classes = volley_object::classes();
     for table in &mut all {
         if std::ptr::eq(*table, &INTERFACE) {
             *table = crate::object::interface_table(&classes);
+        }
+        if std::ptr::eq(*table, &ROUTE) {
+            *table = crate::route::table();
         }
     }
     all.extend(crate::object::tables(&classes));

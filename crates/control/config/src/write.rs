@@ -1,14 +1,10 @@
 //! Writes requests out as a configuration file: what [`crate::parse`] reads back as the same requests.
 
 use crate::object_write::{self, Written};
-use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
-use volley_model::{
-    AdminState, Family, Fold, InterfaceSpec, NextHops, Path, PathTarget, Request, Route,
-    RouteFormat, RouteLoad, RouteSource,
-};
-use volley_object::Instance;
+use volley_model::{AdminState, InterfaceSpec, Path, Request, Route, RouteSource};
+use volley_object::{FieldType, Instance};
 
 /// A text in quotes, as TOML wants it.
 pub(crate) fn quoted(text: impl Display) -> String {
@@ -48,24 +44,6 @@ impl Keys {
     fn unusual<T: PartialEq + Display>(&mut self, key: &'static str, value: T, usual: T) {
         if value != usual {
             self.plain(key, value);
-        }
-    }
-
-    fn maybe(&mut self, key: &'static str, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.text(key, value);
-        }
-    }
-
-    fn maybe_plain(&mut self, key: &'static str, value: Option<impl Display>) {
-        if let Some(value) = value {
-            self.plain(key, value);
-        }
-    }
-
-    fn switch(&mut self, key: &'static str, on: bool) {
-        if on {
-            self.plain(key, true);
         }
     }
 
@@ -156,7 +134,6 @@ impl Writer {
             Request::RouteAdd(r) if r.source == RouteSource::Static => {
                 self.table("route", &route(r));
             }
-            Request::RouteLoad(load) => self.table("route_file", &route_file(load)),
             other => _ = writeln!(self.wordless, "# {other}"),
         }
     }
@@ -188,11 +165,6 @@ impl Writer {
     }
 }
 
-fn family_name(family: Family) -> &'static str {
-    let found = FAMILIES.iter().find(|(_, f)| *f == family);
-    found.map_or("ip4", |(name, _)| name)
-}
-
 fn interface(spec: &InterfaceSpec) -> Keys {
     let mut keys = Keys::default();
     keys.text("name", &spec.name);
@@ -207,80 +179,19 @@ fn interface(spec: &InterfaceSpec) -> Keys {
     keys
 }
 
-fn path(path: &Path, keys: &mut Keys) {
-    match &path.target {
-        PathTarget::Via {
-            addr,
-            interface,
-            table,
-        } => {
-            keys.text("via", addr);
-            keys.maybe("interface", interface.as_ref());
-            keys.maybe_plain("next_hop_table", *table);
-        }
-        PathTarget::Interface(name) => keys.text("interface", name),
-        PathTarget::LookupIn(table) => keys.plain("lookup_in", table),
-        action => keys.text("action", action),
-    }
-    keys.switch("onlink", path.onlink);
-    keys.unusual("weight", path.weight, 1);
-    keys.unusual("preference", path.preference, 0);
-}
-
-fn paths(all: &[Path]) -> String {
-    let one = |p: &Path| {
-        let mut keys = Keys::default();
-        path(p, &mut keys);
-        keys.braces()
-    };
-    list(all.iter().map(one))
-}
-
 fn route(route: &Route) -> Keys {
     let mut keys = Keys::default();
     keys.text("prefix", route.prefix);
     keys.unusual("table", route.table, 0);
     keys.unusual("count", route.count, 1);
+    let table = Path::kind().table();
+    let path = |path: &Path| table.map(|table| object_write::keys_of(table, &path.to_string()));
     match &route.paths[..] {
-        [one] => path(one, &mut keys),
-        all => keys.plain("paths", paths(all)),
+        [one] => keys.extend(path(one).unwrap_or_default()),
+        all => keys.plain(
+            "paths",
+            list(all.iter().filter_map(path).map(|it| it.braces())),
+        ),
     }
-    keys
-}
-
-fn route_file(load: &RouteLoad) -> Keys {
-    let mut keys = Keys::default();
-    keys.text("path", load.path.display());
-    match load.format {
-        RouteFormat::Auto => {}
-        RouteFormat::Text => keys.text("format", "text"),
-        RouteFormat::Mrt => keys.text("format", "mrt"),
-    }
-    keys.unusual("table", load.table, 0);
-    keys.maybe("family", load.family.map(family_name));
-    keys.maybe_plain("limit", load.limit);
-    let mut inner = Keys::default();
-    let fold = match &load.next_hops {
-        NextHops::Listed => return keys,
-        NextHops::Paths { paths: all, fold } => {
-            inner.plain("paths", paths(all));
-            fold
-        }
-        NextHops::Range {
-            first,
-            count,
-            interfaces,
-            fold,
-        } => {
-            inner.text("first", first);
-            inner.plain("count", count);
-            inner.plain("interfaces", list(interfaces.iter().map(quoted)));
-            fold
-        }
-    };
-    if *fold == Fold::Clamp {
-        inner.text("fold", "clamp");
-    }
-    keys.plain("next_hops", inner.braces());
     keys
 }

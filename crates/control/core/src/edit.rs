@@ -5,7 +5,7 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::{
     AdminState, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix, Request, Route,
-    RouteBatch, RouteLoad, RouteSource,
+    RouteBatch, RouteSource,
 };
 use volley_object::{Instance, Reference};
 
@@ -91,11 +91,6 @@ impl Editor<'_> {
             }),
             Request::RouteDel(route) => self.routes(route, Editor::route_del),
             Request::Routes(batch) => self.route_batch(batch),
-            Request::RouteLoad(load) => {
-                self.load(load);
-                Ok(())
-            }
-            Request::RouteUnload { table } => self.take(Key::RouteFiles(*table)),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -195,8 +190,9 @@ impl Editor<'_> {
         touched.extend(self.losing(name));
         if self.state.is_needed(&key) {
             touched.extend(self.objects_that_refer());
-            let all = self.state.from(Key::RouteFiles(0));
-            touched.extend(all.map(|(k, _)| k.clone()));
+            let later = |key: &&Key| matches!(key, Key::Route(_) | Key::Last(_));
+            let all = self.state.iter().map(|(key, _)| key);
+            touched.extend(all.filter(later).cloned());
         }
         touched.push(key);
         // Objects that have an order keep it under their new names.
@@ -294,22 +290,6 @@ impl Editor<'_> {
         self.put(key, (!gone).then(|| Value::Paths(Arc::new(all))));
         Ok(())
     }
-
-    fn load(&mut self, load: &RouteLoad) {
-        let key = Key::RouteFiles(load.table);
-        let mut files = match self.state.get(&key) {
-            Some(Value::Files(files)) => files.to_vec(),
-            _ => Vec::new(),
-        };
-        let known = files.len();
-        files.retain(|f| f != load);
-        if files.len() < known {
-            // It is read once more, whatever was loaded since.
-            self.changes.again.insert(key.clone());
-        }
-        files.push(load.clone());
-        self.put(key, Value::Files(Arc::new(files)));
-    }
 }
 
 /// Checks that routes of a source are configured, not made by the FIB.
@@ -389,21 +369,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             let mut paths = paths.to_vec();
             renamed_paths(&mut paths, from, to);
             paths_value(paths)
-        }
-        Value::Files(files) => {
-            let mut files = files.to_vec();
-            for file in &mut files {
-                match &mut file.next_hops {
-                    volley_model::NextHops::Paths { paths, .. } => renamed_paths(paths, from, to),
-                    volley_model::NextHops::Range { interfaces, .. } => {
-                        for name in interfaces {
-                            *name = other_name(name, from, to);
-                        }
-                    }
-                    volley_model::NextHops::Listed => {}
-                }
-            }
-            Value::Files(Arc::new(files))
         }
         other => other.clone(),
     }

@@ -2,9 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use volley_model::{
-    Family, InterfaceSpec, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad, RouteSource,
-};
+use volley_model::{Family, InterfaceSpec, Mac, Path, PathTarget, Prefix, RouteSource};
 use volley_object::{Instance, ObjectKey, Strength};
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -17,8 +15,6 @@ pub enum Key {
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// Files whose routes a table has, in the order they were loaded.
-    RouteFiles(u32),
     /// A source's route.
     Route(RouteKey),
     /// An interface is administratively up.
@@ -49,8 +45,6 @@ pub enum Value {
     Kind(Arc<Instance>),
     /// MAC address.
     Mac(Mac),
-    /// Files in order.
-    Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
     Paths(Arc<Vec<Path>>),
 }
@@ -85,6 +79,11 @@ impl Key {
     /// The key of an object of a class whose objects have an order.
     pub(crate) fn ordered(&self) -> Option<&ObjectKey> {
         self.of_class().filter(|key| key.class().def().ordered)
+    }
+
+    /// The key as that of an object of a class whose objects with the same first value are removed together.
+    pub(crate) fn together(&self) -> Option<&ObjectKey> {
+        self.of_class().filter(|key| key.class().def().together)
     }
 
     /// True for a setting of an interface that is created and deleted with it.
@@ -182,24 +181,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                     tell_reference(class, value, None, tell);
                 }
             });
-        }
-        (Key::RouteFiles(table), Value::Files(files)) => {
-            for load in files.iter() {
-                if let Some(family) = load.family {
-                    tell_table(family, *table, tell);
-                }
-                match &load.next_hops {
-                    NextHops::Listed => {}
-                    NextHops::Paths { paths, .. } => {
-                        let family = load.family.unwrap_or_default();
-                        paths.iter().for_each(|p| path_needs(family, p, tell));
-                    }
-                    NextHops::Range { interfaces, .. } => {
-                        let all = interfaces.iter().cloned();
-                        all.for_each(|name| tell(Key::Interface(name)));
-                    }
-                }
-            }
         }
         (Key::Route(route), Value::Paths(paths)) => {
             let family = route.prefix.family();

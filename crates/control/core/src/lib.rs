@@ -36,3 +36,5 @@ pub use transaction::{Executor, Progress, Transaction, TransactionError};
 mod last_tests;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod together_tests;

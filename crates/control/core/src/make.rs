@@ -38,9 +38,6 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
         (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
-        (Key::RouteFiles(_), Value::Files(files)) => {
-            files.iter().cloned().map(Request::RouteLoad).collect()
-        }
         (Key::Route(key), Value::Paths(paths)) => vec![Request::RouteAdd(route(key, paths))],
         _ => change(key, value).into_iter().collect(),
     }
@@ -64,7 +61,6 @@ pub(crate) fn remove(key: &Key) -> Request {
     match key {
         Key::Global(key) | Key::Setting(key) | Key::Last(key) => Request::Unset(key.clone()),
         Key::Interface(name) => Request::InterfaceDelete { name: name.clone() },
-        Key::RouteFiles(table) => Request::RouteUnload { table: *table },
         Key::Route(key) => Request::RouteDel(route(key, &[])),
         Key::Up(name) => Request::InterfaceState {
             name: name.clone(),

@@ -11,7 +11,6 @@ impl Key {
             Key::Global(key) | Key::Setting(key) | Key::Last(key) => {
                 (ObjectKind::Object, key.to_string())
             }
-            Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
                 let mut name = route.prefix.to_string();
                 if route.table != 0 {
@@ -35,9 +34,6 @@ impl Key {
                 "interface {name} is deleted and created again: its traffic stops meanwhile"
             ),
             Key::Setting(it) if !it.class().def().interrupts.is_empty() => it.interruption(),
-            Key::RouteFiles(table) => format!(
-                "the routes of table {table} that come from files are removed and loaded again"
-            ),
             other => format!("{other} is deleted and created again: its traffic stops meanwhile"),
         }
     }

@@ -6,7 +6,7 @@ use crate::make::{self, create_interface};
 use crate::state::{Changes, State, by_place, kept};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use volley_model::{ModelError, Path, Request, Route, RouteLoad, RouteSource};
+use volley_model::{ModelError, Path, Request, Route, RouteSource};
 use volley_object::{Classes, Instance, ObjectKey};
 
 /// One request to the handlers, and those that take it back.
@@ -69,6 +69,14 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     let mut undone_last: Option<&ObjectKey> = None;
     for (key, before) in planner.in_old_order().into_iter().rev() {
         let made = steps.count();
+        if let Some(of) = key.together() {
+            let is_next = undone_last.is_some_and(|it| it.is_of_group(of));
+            if !is_next && before.is_some() && planner.goes(key) {
+                steps.push(planner.remove_together(of));
+                undone_last = Some(of);
+            }
+            continue;
+        }
         planner.remove(key, before, &mut steps);
         if steps.count() > made
             && let Some(of) = key.ordered()
@@ -120,7 +128,9 @@ impl<'a> Planner<'a> {
         };
         planner.find_moved(changes);
         planner.find_again(&changes.again);
+        planner.find_together();
         planner.find_early();
+        planner.find_together();
         planner
     }
 
@@ -213,7 +223,7 @@ impl<'a> Planner<'a> {
             owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
         };
         let carries = |key: &&Key| match key {
-            Key::Interface(_) | Key::RouteFiles(_) => true,
+            Key::Interface(_) => true,
             Key::Setting(it) => {
                 let def = it.class().def();
                 !def.one_of.is_empty() || !def.interrupts.is_empty()
@@ -267,12 +277,6 @@ impl<'a> Planner<'a> {
                     if it.class().loses() && self.differs(key) && self.nothing_left_of(key) =>
                 {
                     first.push(key.clone());
-                }
-                Key::RouteFiles(table) if !self.only_more_files(key) => {
-                    first.push(key.clone());
-                    let file = |k: &&Key| matches!(k, Key::Route(r) if r.table == *table && r.source == RouteSource::File);
-                    let all = self.now.from(key.clone()).map(|(k, _)| k);
-                    first.extend(all.filter(file).cloned());
                 }
                 _ => {}
             }
@@ -369,19 +373,59 @@ impl<'a> Planner<'a> {
         left.is_none()
     }
 
-    fn files(value: Option<&Value>) -> &[RouteLoad] {
-        match value {
-            Some(Value::Files(files)) => files,
-            _ => &[],
+    /// Finds the objects that are created again because another one goes with which they are removed together.
+    fn find_together(&mut self) {
+        let touched = self.touched.keys().filter(|key| self.goes(key));
+        let mut groups: Vec<ObjectKey> = touched
+            .filter(|key| matches!(self.touched.get(*key), Some(Some(_))))
+            .filter_map(|key| Some(key.together()?.group()))
+            .collect();
+        groups.dedup();
+        for of in groups {
+            let stays: Vec<Key> = self.now.sequence(&of).into_iter().cloned().collect();
+            stays.into_iter().for_each(|key| self.make_again(key));
+            self.find_behind(&of);
         }
     }
 
-    fn only_more_files(&self, key: &Key) -> bool {
-        let (old, new) = (
-            Self::files(self.before(key)),
-            Self::files(self.now.get(key)),
-        );
-        new.starts_with(old)
+    /// Finds the routes of files that a program gave a table whose files are removed: they go with them.
+    fn find_behind(&mut self, of: &ObjectKey) {
+        let Some(volley_object::Value::Number(number)) = of.values().first() else {
+            return;
+        };
+        let is_of_file = |key: &&Key| matches!(key, Key::Route(r) if u64::from(r.table) == *number && r.source == RouteSource::File);
+        let routes = self.now.iter().map(|(key, _)| key).filter(is_of_file);
+        let routes: Vec<Key> = routes.cloned().collect();
+        routes.into_iter().for_each(|key| self.make_again(key));
+    }
+
+    /// Whether an object is removed, for good or to be created again.
+    fn goes(&self, key: &Key) -> bool {
+        !self.now.has(key) || self.is_again(key)
+    }
+
+    /// The removal of all objects that are removed together with one.
+    fn remove_together(&self, of: &ObjectKey) -> Step {
+        let all = self.old_sequence(of).into_iter();
+        let undo = all.filter_map(|key| make::change(key, self.before(key)?));
+        Step {
+            request: Request::Unset(of.group()),
+            undo: undo.collect(),
+        }
+    }
+
+    /// What takes the creation of an object back that is removed together with others: those before it are created again.
+    fn without(&self, of: &ObjectKey, key: &Key) -> Vec<Request> {
+        let before = self
+            .now
+            .sequence(of)
+            .into_iter()
+            .take_while(|it| *it != key);
+        let again = before.filter_map(|key| make::change(key, self.now.get(key)?));
+        [Request::Unset(of.group())]
+            .into_iter()
+            .chain(again)
+            .collect()
     }
 
     /// The interface of a setting comes or goes with it.
@@ -492,14 +536,10 @@ impl<'a> Planner<'a> {
                     self.bring_plain(key, before, now, steps);
                 }
             }
-            (Key::RouteFiles(table), Value::Files(files)) => {
-                let old = Self::files(before);
-                for (i, load) in files.iter().enumerate().skip(old.len()) {
-                    let mut undo = vec![Request::RouteUnload { table: *table }];
-                    undo.extend(files[..i].iter().cloned().map(Request::RouteLoad));
-                    let request = Request::RouteLoad(load.clone());
-                    steps.push(Step { request, undo });
-                }
+            (_, Value::Object(object)) if let Some(of) = key.together() => {
+                let request = Request::Set(object.as_ref().clone());
+                let undo = self.without(of, key);
+                steps.push(Step { request, undo });
             }
             (Key::Route(route), _) => steps.route(route, paths(before), paths(Some(now))),
             (Key::Setting(it), _) if it.class().loses() => {

@@ -301,7 +301,8 @@ impl State {
             self.put(&mut changes, key, None);
         }
         for (key, value) in &wanted.objects {
-            if key.ordered().is_none() && self.objects.get(key) != Some(value) {
+            let is_placed = key.ordered().is_none() || self.has(key);
+            if is_placed && self.objects.get(key) != Some(value) {
                 self.put(&mut changes, key.clone(), Some(value.clone()));
             }
         }

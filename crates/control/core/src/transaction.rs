@@ -6,7 +6,7 @@ use crate::secret::hidden;
 use crate::state::{Changes, State};
 use std::fmt;
 use volley_model::{Applied, ModelError, Request};
-use volley_object::Class;
+use volley_object::{Class, ObjectKey};
 
 /// Who carries out single requests: the handlers of the daemon.
 pub trait Executor: Probe {
@@ -316,7 +316,15 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
     let classes = volley_object::classes();
     let reaches =
         |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
+    let together = |key: ObjectKey| key.class().def().together;
     match request {
+        // One that is there as it is is carried out again; without one that changes or goes, others are created again.
+        Request::Set(object) if together(object.key()) => {
+            let key = Key::object(object.key());
+            let before = own.before.get(&key).and_then(Option::as_ref);
+            before.is_some_and(|before| state.get(&key) != Some(before))
+        }
+        Request::Unset(key) if together(key.clone()) => !key.is_of_many(),
         Request::UnsetExact(_) | Request::UnsetAny(_) | Request::Change(_) => true,
         Request::Set(object) if object.class().def().recreate => {
             let key = Key::object(object.key());

@@ -3,7 +3,7 @@
 use crate::error::ModelError;
 use crate::interface::{AdminState, InterfaceSpec};
 use crate::log::LogLevel;
-use crate::route::{Route, RouteLoad};
+use crate::route::Route;
 use crate::route_batch::RouteBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,13 +42,6 @@ pub enum Request {
     RouteDel(Route),
     /// Set and remove many routes of one source.
     Routes(RouteBatch),
-    /// Load routes from a file, as source `file`.
-    RouteLoad(RouteLoad),
-    /// Take away all routes of source `file` of a table, both families.
-    RouteUnload {
-        /// Table.
-        table: u32,
-    },
     /// Set the level of the log, or of one module of it, until Volley ends.
     LogLevel {
         /// Module; none = all that have no level of their own.

@@ -1,10 +1,9 @@
-//! Routes: prefix, table, source and the paths it leads to; and loading many from a file.
+//! Routes: prefix, table, source and the paths it leads to.
 
-use crate::addr::{Family, Prefix};
+use crate::addr::Prefix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 /// One route, or `count` of them on consecutive prefixes with the same paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +67,7 @@ pub enum RouteSource {
     /// Operator: configuration file, command line, API.
     #[default]
     Static,
-    /// A loaded table ([`RouteLoad`]).
+    /// A file of routes.
     File,
     /// A routing protocol.
     Dynamic,
@@ -190,91 +189,4 @@ pub enum PathTarget {
     Local,
     /// Look the destination up again in another table of the same family.
     LookupIn(u32),
-}
-
-/// Load a table from a file, in text (`PREFIX NEXTHOP` a line; the next hop an address or a number) or as an MRT dump,
-/// plain or compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RouteLoad {
-    /// The file.
-    pub path: PathBuf,
-    /// Its format.
-    #[serde(default)]
-    pub format: RouteFormat,
-    /// IP table (VRF) the routes go to; prefixes of both families are taken, each to its family's table.
-    #[serde(default)]
-    pub table: u32,
-    /// Take only this family; none = both.
-    #[serde(default)]
-    pub family: Option<Family>,
-    /// Which path a file's next hop means.
-    pub next_hops: NextHops,
-    /// Stop after this many routes; none = all.
-    #[serde(default)]
-    pub limit: Option<u64>,
-}
-
-/// Format of a route file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RouteFormat {
-    /// By the first bytes of the content.
-    #[default]
-    Auto,
-    /// `PREFIX NEXTHOP`, one a line.
-    Text,
-    /// MRT (RFC 6396) table dump.
-    Mrt,
-}
-
-/// How the next hops of a route file become paths. Every distinct next hop of the file has a rank: its number when the
-/// file has numbers, else the order of its first appearance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum NextHops {
-    /// The file's next hops are addresses and are meant: recursive via them.
-    Listed,
-    /// Rank r means `paths[fold(r)]`.
-    Paths {
-        /// The paths, at least one.
-        paths: Vec<Path>,
-        /// How ranks beyond the last path are folded.
-        #[serde(default)]
-        fold: Fold,
-    },
-    /// Rank r means address `first + fold(r)` on interface `interfaces[fold(r) % interfaces.len()]`.
-    Range {
-        /// First next-hop address; its family is the family of routes that may be loaded.
-        first: IpAddr,
-        /// Number of next hops, 1..=65536.
-        count: u32,
-        /// Interfaces, taken in turn, at least one.
-        interfaces: Vec<String>,
-        /// How ranks beyond the last next hop are folded.
-        #[serde(default)]
-        fold: Fold,
-    },
-}
-
-/// How a rank is folded into n next hops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fold {
-    /// `rank % n`: spreads evenly.
-    #[default]
-    Modulo,
-    /// `min(rank, n - 1)`: keeps the skew.
-    Clamp,
-}
-
-impl Fold {
-    /// Index of a rank among n (n = 0 counts as 1).
-    pub fn index(self, rank: u64, n: u64) -> u64 {
-        let n = n.max(1);
-        match self {
-            Fold::Modulo => rank % n,
-            Fold::Clamp => rank.min(n - 1),
-        }
-    }
 }

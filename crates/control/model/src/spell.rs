@@ -1,9 +1,8 @@
 //! `Display` of requests: the command line that makes the same request again.
 
-use crate::Family;
 use crate::interface::{AdminState, InterfaceSpec, Switch};
 use crate::request::Request;
-use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
+use crate::route::{Path, PathTarget, Route, RouteSource};
 use std::fmt::{self, Display, Formatter};
 use volley_object::quote;
 
@@ -12,10 +11,6 @@ type Out<'a, 'b> = &'a mut Formatter<'b>;
 /// ` word value` when there is a value.
 fn opt(f: Out<'_, '_>, word: &str, value: Option<impl Display>) -> fmt::Result {
     value.map_or(Ok(()), |v| write!(f, " {word} {v}"))
-}
-
-fn file(path: &std::path::Path) -> String {
-    quote(&path.display().to_string())
 }
 
 /// A name where a keyword could stand as well: in quotes unless no keyword looks like it.
@@ -81,11 +76,6 @@ impl Display for Request {
                 batch.source.name(),
                 batch.table
             ),
-            Request::RouteLoad(load) => write!(f, "ip route load {load}"),
-            Request::RouteUnload { table } => {
-                f.write_str("ip route unload")?;
-                opt(f, "table", Some(*table).filter(|t| *t != 0))
-            }
             Request::LogLevel { module, level } => {
                 f.write_str("set log level ")?;
                 match level {
@@ -157,52 +147,6 @@ impl Display for PathTarget {
             PathTarget::Prohibit => f.write_str("prohibit"),
             PathTarget::Local => f.write_str("local"),
             PathTarget::LookupIn(table) => write!(f, "lookup-in-table {table}"),
-        }
-    }
-}
-
-impl Display for RouteLoad {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(&file(&self.path))?;
-        match self.format {
-            RouteFormat::Auto => {}
-            RouteFormat::Text => f.write_str(" format text")?,
-            RouteFormat::Mrt => f.write_str(" format mrt")?,
-        }
-        opt(f, "table", Some(self.table).filter(|t| *t != 0))?;
-        match self.family {
-            None => {}
-            Some(Family::V4) => f.write_str(" family ip4")?,
-            Some(Family::V6) => f.write_str(" family ip6")?,
-        }
-        opt(f, "limit", self.limit)?;
-        write!(f, "{}", self.next_hops)
-    }
-}
-
-impl Display for NextHops {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let fold = |fold| match fold {
-            Fold::Modulo => "",
-            Fold::Clamp => " fold clamp",
-        };
-        match self {
-            NextHops::Listed => Ok(()),
-            NextHops::Paths { paths, fold: how } => {
-                f.write_str(fold(*how))?;
-                paths.iter().try_for_each(|p| write!(f, " {p}"))
-            }
-            NextHops::Range {
-                first,
-                count,
-                interfaces,
-                fold: how,
-            } => {
-                write!(f, "{} next-hops {first} {count}", fold(*how))?;
-                interfaces
-                    .iter()
-                    .try_for_each(|i| write!(f, " {}", apart(i)))
-            }
         }
     }
 }

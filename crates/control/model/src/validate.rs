@@ -6,7 +6,7 @@ use crate::interface::InterfaceSpec;
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
-use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
+use crate::route::{Path, PathTarget, Route};
 use crate::route_batch::RouteBatch;
 use crate::trace::{CAPTURED_BYTES, FilterText, Monitor};
 use std::fmt::Display;
@@ -53,13 +53,12 @@ impl Request {
             Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
                 interface(name)
             }
-            Request::Do(_) | Request::RouteUnload { .. } => Ok(()),
+            Request::Do(_) => Ok(()),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }
             Request::RouteDel(route) => route.validate(),
             Request::Routes(batch) => batch.validate(),
-            Request::RouteLoad(load) => load.validate(),
             Request::LogLevel {
                 module: Some(module),
                 ..
@@ -103,16 +102,6 @@ fn host_address(addr: IpAddr) -> Check {
     if bad {
         let why = "it must be the address of one host, not zero, multicast or broadcast";
         return Err(ModelError::invalid(format!("address {addr}"), why));
-    }
-    Ok(())
-}
-
-fn some_file(what: &str, path: &std::path::Path) -> Check {
-    if path.as_os_str().is_empty() {
-        return Err(ModelError::invalid(
-            format!("file of {what}"),
-            "its path is empty",
-        ));
     }
     Ok(())
 }
@@ -174,7 +163,7 @@ impl Route {
 
 impl Path {
     /// Checks weight, names and, when known, the family.
-    fn validate(&self, family: Option<Family>) -> Check {
+    pub fn validate(&self, family: Option<Family>) -> Check {
         within("weight", self.weight, limits::WEIGHT)?;
         let on = matches!(
             self.target,
@@ -248,58 +237,6 @@ impl RouteBatch {
             return Err(ModelError::invalid(format!("prefix {prefix}"), why));
         }
         Ok(())
-    }
-}
-
-impl RouteLoad {
-    fn validate(&self) -> Check {
-        some_file("routes", &self.path)?;
-        within("limit", self.limit.unwrap_or(1), 1..=u64::MAX)?;
-        match &self.next_hops {
-            NextHops::Listed => Ok(()),
-            NextHops::Paths { paths, .. } => {
-                if paths.is_empty() {
-                    return Err(ModelError::invalid("next hops", "give at least one path"));
-                }
-                let limit = *limits::NEXT_HOPS.end() as usize;
-                if paths.len() > limit {
-                    return Err(ModelError::limit(
-                        "number of next hops",
-                        paths.len() as u64,
-                        limit as u64,
-                    ));
-                }
-                paths.iter().try_for_each(|p| p.validate(self.family))
-            }
-            NextHops::Range {
-                first,
-                count,
-                interfaces,
-                ..
-            } => {
-                host_address(*first)?;
-                within("number of next hops:", *count, limits::NEXT_HOPS)?;
-                if self.family.is_some_and(|f| f != Family::of(*first)) {
-                    let why = "it is of another IP version than the routes";
-                    return Err(ModelError::invalid(format!("next hop {first}"), why));
-                }
-                let room = match first {
-                    IpAddr::V4(a) => u128::from(u32::MAX - a.to_bits()),
-                    IpAddr::V6(a) => u128::MAX - a.to_bits(),
-                };
-                if u128::from(count - 1) > room {
-                    let why = format!("the address space ends before {count} next hops");
-                    return Err(ModelError::invalid(format!("next hop {first}"), why));
-                }
-                if interfaces.is_empty() {
-                    return Err(ModelError::invalid(
-                        "next hops",
-                        "give at least one interface",
-                    ));
-                }
-                interfaces.iter().try_for_each(|i| interface(i))
-            }
-        }
     }
 }
 

@@ -32,6 +32,7 @@ struct OfClass {
     machine: bool,
     after: Vec<LitStr>,
     ordered: bool,
+    together: bool,
     interrupts: Option<LitStr>,
     formerly: Option<LitStr>,
     interface: Option<LitStr>,
@@ -129,6 +130,7 @@ fn class_definition(
         after,
         recreate,
         ordered,
+        together,
         separate,
         once,
         ..
@@ -166,6 +168,7 @@ fn class_definition(
         class.machine = #machine;
         class.after = ::std::vec![#(#after),*];
         class.ordered = #ordered;
+        class.together = #together;
         class.separate = #separate;
         class.once = #once;
         #(class.interrupts = #interrupts;)*
@@ -355,6 +358,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("machine") => of.machine = true,
                 Some("after") => of.after.push(meta.value()?.parse()?),
                 Some("ordered") => of.ordered = true,
+                Some("together") => of.together = true,
                 Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
                 Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 Some("interface") => of.interface = Some(meta.value()?.parse()?),
@@ -363,7 +367,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("instead") => of.instead.push(texts(&meta)?),
                 _ => {
                     let known = "class, file, set, unset, unset_any, change, last, upgrade, one_of, example, check, references, recreate, separate, once, \
-                         machine, after, ordered, interrupts, formerly, interface, starts, group or instead";
+                         machine, after, ordered, together, interrupts, formerly, interface, starts, group or instead";
                     return Err(meta.error(known));
                 }
             }

@@ -3,6 +3,7 @@
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::{FieldType, Kind};
 use crate::pattern::Pattern;
+use crate::table::name_of;
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
 use serde_json::Value as Json;
@@ -198,6 +199,13 @@ impl FieldDef {
         }
     }
 
+    /// The classes of the objects that it names.
+    pub(crate) fn named_classes(&self) -> Vec<&'static str> {
+        let table = self.kind.table().map(|table| (table.fields)());
+        let inner = table.into_iter().flatten().filter_map(|field| field.needs);
+        inner.chain(self.reference.map(|r| r.class)).collect()
+    }
+
     /// Meaning, what the field takes, and its default: one line of help.
     pub fn help(&self) -> String {
         let doc = self.doc.trim_end_matches('.');
@@ -220,6 +228,13 @@ impl FieldDef {
     /// The same for a file, which has true and false where a command has on and off.
     pub fn file_help(&self) -> String {
         let doc = self.doc.trim_end_matches('.');
+        if let Some(table) = self.kind.table() {
+            let names = table.names();
+            return match self.kind {
+                Kind::List(_) => format!("{doc}: a list, each a table with {names}"),
+                _ => format!("{doc}: a table with {names}"),
+            };
+        }
         match (&self.kind, &self.default) {
             (Kind::Bool, Some(Value::Bool(default))) => {
                 format!("{doc}: true or false (default {default})")
@@ -228,15 +243,6 @@ impl FieldDef {
             _ => self.help(),
         }
     }
-}
-
-/// How a sentence names the name of an object of a class.
-fn name_of(class: &str) -> String {
-    let article = match class.starts_with(['a', 'e', 'i', 'o']) {
-        true => "an",
-        false => "a",
-    };
-    format!("the name of {article} {}", class.replace('_', " "))
 }
 
 /// Where objects of a class are in the configuration file.
@@ -330,6 +336,11 @@ pub struct ClassDef {
     /// The order in which the objects with the same first value of the key were created says something, and is kept: to move
     /// one, it is removed and created again behind the others. Objects are keys alone.
     pub ordered: bool,
+    /// The objects with the same first value of the key are removed together, because what one of them did cannot be undone
+    /// alone: when one of them goes or changes, all are removed and those that stay are created again in their order. An owner
+    /// gets a key that has this value alone when they are removed. An object that is created as it is there already is
+    /// carried out again, and comes behind the others. They are created behind all other settings.
+    pub together: bool,
     /// An object is more than a setting of the interface that it is a part of, such as a device: it is removed by a step of
     /// its own before the interface is, and the removal of one that is not there is refused.
     pub separate: bool,
@@ -388,6 +399,7 @@ impl ClassDef {
             machine: false,
             last: false,
             ordered: false,
+            together: false,
             separate: false,
             once: false,
             interrupts: "",
@@ -544,6 +556,11 @@ impl Class {
             .any(|(at, field)| field.reference == part && !(field.key && at == 0))
     }
 
+    /// Whether a field names objects of other classes.
+    pub fn refers(&self) -> bool {
+        self.fields().iter().any(|f| !f.named_classes().is_empty())
+    }
+
     /// Whether one field alone refers to objects of `class`, and nothing else does.
     pub fn names_once(&self, class: &str) -> bool {
         let names = |field: &&FieldDef| field.reference.is_some_and(|r| r.class == class);
@@ -664,6 +681,27 @@ impl Class {
             instance = instance.with(*at, value);
         }
         Ok(instance)
+    }
+
+    /// The key of an object, or of all objects that have the same first value of the key when their class removes them
+    /// [`together`](ClassDef::together) and no other value of the key is given.
+    pub fn key_or_group(
+        &self,
+        slots: impl IntoIterator<Item = Option<Value>>,
+    ) -> Result<ObjectKey, FieldError> {
+        let slots: Vec<Option<Value>> = slots.into_iter().take(self.keys().len()).collect();
+        let only_first = slots.iter().skip(1).all(Option::is_none);
+        match self.keys().first() {
+            Some(first) if self.0.def.together && only_first => {
+                let value = slots.into_iter().next().flatten();
+                let value = value.or_else(|| first.default.clone());
+                let missing = || first.error(format!("is missing: {}", first.help()));
+                let value = first.kind.check(&value.ok_or_else(missing)?);
+                let value = value.map_err(|why| first.error(why))?;
+                Ok(ObjectKey::new(self.clone(), vec![value]))
+            }
+            _ => self.key_of_slots(slots),
+        }
     }
 
     /// The key of an object, from the values of the key's fields in order; what is missing at the end gets its default.

@@ -3,6 +3,7 @@
 use crate::class::{Class, Strength};
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
+use crate::table::TextTable;
 use crate::value::Value;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -59,6 +60,11 @@ impl ObjectKey {
     pub fn group(&self) -> ObjectKey {
         let first = self.values.iter().take(1).cloned().collect();
         ObjectKey::new(self.class.clone(), first)
+    }
+
+    /// Whether it is the key of all objects with the same first value, see [`crate::ClassDef::together`].
+    pub fn is_of_many(&self) -> bool {
+        self.class.def().together && self.values.len() < self.class.keys().len()
     }
 
     /// Whether another key has the same first value.
@@ -129,14 +135,15 @@ impl ObjectKey {
     /// The command that every class has: `default CLASS KEY...`.
     pub fn default_command(&self) -> String {
         let mut words = vec!["default".to_owned(), self.class.name().replace('_', "-")];
+        let mut named = Vec::new();
         for (field, value) in self.class.keys().iter().zip(self.values.iter()) {
             match &field.default {
-                Some(default) if default == value => continue,
-                Some(_) => words.push(field.dashed()),
-                None => {}
+                Some(default) if default == value => {}
+                Some(_) => named.extend([field.dashed(), value.word()]),
+                None => words.push(value.word()),
             }
-            words.push(value.word());
         }
+        words.extend(named);
         words.join(" ")
     }
 
@@ -177,6 +184,18 @@ fn renamed(refers: Option<&str>, value: &Value, class: &str, from: &str, to: &st
         Value::Text(text) if refers == Some(class) && &**text == from => Value::text(to),
         Value::List(all) if refers == Some(class) => {
             let rename = |v| renamed(refers, v, class, from, to);
+            Value::List(all.iter().map(rename).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// A text that is a table, or a list of them, with another name in it.
+fn renamed_texts(table: &TextTable, value: &Value, class: &str, from: &str, to: &str) -> Value {
+    match value {
+        Value::Text(text) => Value::text(table.renamed(text, class, from, to)),
+        Value::List(all) => {
+            let rename = |one| renamed_texts(table, one, class, from, to);
             Value::List(all.iter().map(rename).collect())
         }
         other => other.clone(),
@@ -298,6 +317,12 @@ impl Instance {
                     tell(reference.class, element, reference.strength);
                 }
             }
+            if let (Some(table), Some(value)) = (field.kind.table(), self.slot(at)) {
+                let texts = value.elements().iter().filter_map(Value::as_text);
+                for (class, named) in texts.flat_map(|text| table.references(text)) {
+                    tell(class, &named, Strength::Needs);
+                }
+            }
         }
         if let Some(more) = self.class.def().references {
             more(self, &mut |reference, value| {
@@ -358,7 +383,10 @@ impl Instance {
         let fields = self.class.fields().iter();
         let rename = |(field, slot): (&crate::FieldDef, &Option<Value>)| {
             let refers = field.reference.map(|r| r.class);
-            let value = slot.as_ref().map(|v| renamed(refers, v, class, from, to))?;
+            let value = slot.as_ref().map(|v| match field.kind.table() {
+                Some(table) => renamed_texts(table, v, class, from, to),
+                None => renamed(refers, v, class, from, to),
+            })?;
             // A set has its values in order. A name that is there twice stays so: the other one has that name already.
             Some(field.normal(value.clone()).unwrap_or(value))
         };

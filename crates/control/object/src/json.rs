@@ -4,6 +4,7 @@ use crate::class::{Class, FieldDef};
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::Kind;
 use crate::registry::{Classes, classes};
+use crate::table::TableField;
 use crate::value::Value;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -55,8 +56,12 @@ impl Instance {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry(tag, self.class().name())?;
         for (at, field) in self.class().fields().iter().enumerate() {
-            if let Some(value) = self.slot(at) {
-                map.serialize_entry(field.name, value)?;
+            match self.slot(at) {
+                Some(value) if field.kind.table().is_some() => {
+                    map.serialize_entry(field.name, &field.kind.to_json(value))?;
+                }
+                Some(value) => map.serialize_entry(field.name, value)?,
+                None => {}
             }
         }
         map.end()
@@ -108,8 +113,10 @@ impl Class {
         let slot = |field: &FieldDef| match map.get(field.name) {
             None | Some(Json::Null) => Ok(None),
             Some(json) => {
-                let wrong = || format!("{} must be {}", field.name, field.kind.describe());
-                Value::from_json(json).map(Some).ok_or_else(wrong)
+                let value = field.kind.read_json(json);
+                value
+                    .map(Some)
+                    .map_err(|why| format!("{} {why}", field.name))
             }
         };
         fields.iter().map(slot).collect()
@@ -124,7 +131,7 @@ impl Class {
     /// A key from a JSON map, with or without `class`.
     pub fn key_from_json(&self, map: &Map<String, Json>) -> Result<ObjectKey, String> {
         let slots = self.slots_of(map, self.keys())?;
-        self.key_of_slots(slots).map_err(|e| e.to_string())
+        self.key_or_group(slots).map_err(|e| e.to_string())
     }
 
     /// The JSON Schema of an object; `key`: of its key only; `class`: with the field `class`.
@@ -169,8 +176,8 @@ impl FieldDef {
                 unit => format!("{} In {unit}.", self.doc),
             };
             map.insert("description".to_owned(), doc.into());
-            let default = self.default.as_ref().map(serde_json::to_value);
-            if let Some(Ok(default)) = default {
+            let default = self.default.as_ref().map(|it| self.kind.to_json(it));
+            if let Some(default) = default {
                 map.insert("default".to_owned(), default);
             }
         }
@@ -188,6 +195,20 @@ impl Kind {
             Kind::Choice(all) => {
                 let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
                 serde_json::json!({ "type": "string", "enum": names })
+            }
+            Kind::Text(text) if let Some(table) = text.table => {
+                let property = |field: &TableField| {
+                    let mut schema = field.kind.schema();
+                    schema["description"] = field.doc.into();
+                    (field.name.to_owned(), schema)
+                };
+                let properties: Map<String, Json> = (table.fields)().iter().map(property).collect();
+                serde_json::json!({
+                    "type": "object",
+                    "title": text.noun,
+                    "properties": properties,
+                    "additionalProperties": false,
+                })
             }
             Kind::Text(text) if text.shape.is_any() => {
                 serde_json::json!({ "type": "string" })
@@ -243,7 +264,7 @@ pub fn interface_to_json(interface: &Instance) -> Json {
         let value = interface
             .slot(at)
             .filter(|_| !field.request || interface.is_set(at));
-        if let Some(Ok(value)) = value.map(serde_json::to_value) {
+        if let Some(value) = value.map(|value| field.kind.to_json(value)) {
             map.insert(field.name.to_owned(), value);
         }
     }

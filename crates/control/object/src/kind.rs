@@ -1,6 +1,8 @@
 //! Kinds of values: what a field takes, how it is read from text, and how a type of Rust holds it.
 
+use crate::table::TextTable;
 use crate::value::Value;
+use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -44,6 +46,8 @@ pub struct TextKind {
     pub samples: &'static [&'static str],
     /// The words of a text that is several words on the command line, such as `<value> <header> [inner]`; else empty.
     pub parts: &'static str,
+    /// The fields of a text that is a table in the file and in JSON.
+    pub table: Option<&'static TextTable>,
     /// Checks a text and returns its normal form.
     pub check: fn(&str) -> Result<String, TextError>,
 }
@@ -223,6 +227,40 @@ impl Kind {
                     6
                 })
             }
+            _ => None,
+        }
+    }
+
+    /// A value from JSON, which is not checked. An error says what would be right.
+    pub(crate) fn read_json(&self, json: &Json) -> Result<Value, String> {
+        let wrong = || format!("must be {}", self.describe());
+        match (self, json) {
+            (Kind::Text(text), Json::Object(map)) => {
+                let table = text.table.ok_or_else(wrong)?;
+                table.read(map).map(Value::text)
+            }
+            (Kind::List(inner), Json::Array(all)) => {
+                let all: Result<Vec<Value>, String> =
+                    all.iter().map(|one| inner.read_json(one)).collect();
+                all.map(|all| Value::List(all.into()))
+            }
+            _ => Value::from_json(json).ok_or_else(wrong),
+        }
+    }
+
+    /// A value in JSON.
+    pub(crate) fn to_json(&self, value: &Value) -> Json {
+        match (self.table(), value) {
+            (Some(_), Value::List(all)) => all.iter().map(|one| self.to_json(one)).collect(),
+            (Some(table), Value::Text(text)) => table.write(text).into(),
+            _ => serde_json::to_value(value).unwrap_or_default(),
+        }
+    }
+
+    /// The fields of a text, or of the texts in a list, that is a table in the file and in JSON.
+    pub fn table(&self) -> Option<&'static TextTable> {
+        match self.element() {
+            Kind::Text(text) => text.table,
             _ => None,
         }
     }
@@ -444,6 +482,7 @@ macro_rules! text_field {
                     shape: $crate::Shape::$shape,
                     samples: &[$($sample),*],
                     parts: $parts,
+                    table: None,
                     check: |text| {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err(|e| {
@@ -470,10 +509,14 @@ macro_rules! text_field {
 }
 
 /// A type that `FromStr` reads from text and `Display` writes: the error of `FromStr` is a
-/// [`TextError`], or becomes one, and is a whole sentence. What follows the noun is as in [`text_field`].
+/// [`TextError`], or becomes one, and is a whole sentence. What follows the noun is as in [`text_field`]; behind the parts,
+/// perhaps the table that the text is in the file and in JSON.
 #[macro_export]
 macro_rules! syntax_field {
     ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal) => {
+        $crate::syntax_field!($ty, $noun, $shape, [$($sample),*], $parts, None);
+    };
+    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal, $table:expr) => {
         impl $crate::FieldType for $ty {
             fn kind() -> $crate::Kind {
                 $crate::Kind::Text($crate::TextKind {
@@ -481,6 +524,7 @@ macro_rules! syntax_field {
                     shape: $crate::Shape::$shape,
                     samples: &[$($sample),*],
                     parts: $parts,
+                    table: $table,
                     check: |text| {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err($crate::TextError::from)
@@ -509,6 +553,7 @@ impl FieldType for PathBuf {
             shape: Shape::File,
             samples: &["/run/a.sock", "@b 1"],
             parts: "",
+            table: None,
             check: |text| match text.is_empty() || text.contains('\0') {
                 true => Err("must be the path of a file".to_owned().into()),
                 false => Ok(text.to_owned()),
@@ -532,6 +577,7 @@ impl FieldType for String {
             shape: Shape::Any,
             samples: &["a", "b1"],
             parts: "",
+            table: None,
             check: |text| match text.chars().any(char::is_control) {
                 true => Err("must not have control characters".to_owned().into()),
                 false => String::from_str(text).map_err(|e| match e {}),

@@ -36,6 +36,7 @@ mod query_tests;
 mod registry;
 #[cfg(any(test, feature = "strategy"))]
 mod strategy;
+mod table;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -64,6 +65,7 @@ pub use registry::{
 };
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
+pub use table::{TableField, TextTable};
 pub use value::{Value, quote};
 pub use verb::{Invocation, Verb};
 pub use verb_class::{VerbClass, VerbDef};

@@ -36,6 +36,7 @@ use crate::{DefinitionError, FieldError};
 /// - `starts("capture", "pg-capture", "...")`: of a kind of interfaces, see [`crate::ClassDef::starts`].
 /// - `separate`: an object is more than a setting of the interface that it is a part of, see [`crate::ClassDef::separate`].
 /// - `ordered`: the order in which objects were created is kept, see [`crate::ClassDef::ordered`].
+/// - `together`: objects with the same first value of the key are removed together, see [`crate::ClassDef::together`].
 /// - `once`: a command that creates an object that is there is refused.
 /// - `interface = "lamp"`: each object is an interface of this kind, its only key the name, see
 ///   [`crate::ClassDef::interface`]. Its fields are keys of `[[interface]]`, or in a table there: `file = "interface.lamp"`.

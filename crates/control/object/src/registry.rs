@@ -14,6 +14,9 @@ use std::sync::{Arc, OnceLock, RwLock};
 /// Classes of objects that are not defined here yet: their names may be referred to.
 const ELSEWHERE: [&str; 4] = ["interface", "node", "arc", "arc_feature"];
 
+/// Ranks of classes whose objects go together: they come behind all others.
+const LATE: u32 = 1 << 16;
+
 /// Names that paths of the HTTP interface have: `/v1/NAME` is theirs.
 const RESERVED: [&str; 7] = [
     "config",
@@ -123,8 +126,8 @@ impl Classes {
 
     /// The classes to which objects of a class refer, directly or by other objects.
     fn reached(&self, def: &ClassDef) -> BTreeSet<&'static str> {
-        let direct = def.fields.iter().filter_map(|f| f.reference);
-        let mut reached: BTreeSet<&'static str> = direct.map(|r| r.class).collect();
+        let direct = def.fields.iter().flat_map(FieldDef::named_classes);
+        let mut reached: BTreeSet<&'static str> = direct.collect();
         for name in reached.clone() {
             let further = self.get(name).map(Class::reached);
             reached.extend(further.into_iter().flatten());
@@ -201,11 +204,18 @@ impl Classes {
         if let Some(why) = self.last_fault(def) {
             return refuse(why);
         }
-        if def.ordered && !(def.once && def.fields.iter().all(|f| f.key)) {
+        let keys = def.fields.iter().filter(|f| f.key).count();
+        if def.together && !(def.ordered && def.recreate && !def.once && keys > 1) {
+            return refuse(
+                "its objects go together: they have an order, several keys and are created again"
+                    .into(),
+            );
+        }
+        if def.ordered && !def.together && !(def.once && keys == def.fields.len()) {
             return refuse("its objects have an order: they are keys alone, created once".into());
         }
-        let rank = self.rank_behind(def)?;
-        Ok(rank.max(self.check_fields(def)?))
+        let rank = self.rank_behind(def)?.max(self.check_fields(def)?);
+        Ok(if def.together { rank + LATE } else { rank })
     }
 
     /// Checks the fields of a class; returns its rank as far as their references decide it.
@@ -231,17 +241,16 @@ impl Classes {
             if let Some(why) = fault(field) {
                 return refuse(format!("field {name}: {why}"));
             }
-            let Some(reference) = field.reference else {
-                continue;
-            };
-            match self.get(reference.class) {
-                Some(other) => rank = rank.max(other.rank() + 1),
-                None if ELSEWHERE.contains(&reference.class) => {}
-                None => {
-                    let why = format!("field {name} refers to {}", reference.class);
-                    return refuse(format!(
-                        "{why}, which no class is called: register it first"
-                    ));
+            for class in field.named_classes() {
+                match self.get(class) {
+                    Some(other) => rank = rank.max(other.rank() + 1),
+                    None if ELSEWHERE.contains(&class) => {}
+                    None => {
+                        let why = format!("field {name} refers to {class}");
+                        return refuse(format!(
+                            "{why}, which no class is called: register it first"
+                        ));
+                    }
                 }
             }
         }
@@ -293,7 +302,7 @@ impl Classes {
     fn refers_to(&self, name: &str) -> Option<String> {
         let has = |c: &Class| {
             let mut fields = c.fields().iter();
-            fields.any(|f| f.reference.is_some_and(|r| r.class == name))
+            fields.any(|f| f.named_classes().contains(&name))
         };
         let class = self
             .iter()

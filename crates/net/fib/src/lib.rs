@@ -17,8 +17,10 @@ mod error;
 mod family;
 pub mod load;
 mod model;
+mod route_file;
 mod show;
 mod source;
+mod upgrade;
 
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
@@ -26,6 +28,7 @@ pub use model::{
     Address, DirectedBroadcast, InterfaceTable, IpTable, Multipath, StaticNeighbor, Unnumbered,
     classes, own,
 };
+pub use route_file::{Fold, RouteFamily, RouteFile, RouteFormat};
 pub use show::{
     AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, ShowFib,
     ShowTables, TableRow, TablesReply,

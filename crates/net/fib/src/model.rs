@@ -1,6 +1,7 @@
 //! Objects of the FIB: settings of the router and of interfaces.
 
 use crate::family::Af;
+use crate::route_file::RouteFile;
 use crate::show::{ShowFib, ShowTables};
 use crate::source::Fib;
 use std::cell::RefCell;
@@ -225,6 +226,7 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
         InterfaceTable::class()?,
         Address::class()?,
         Unnumbered::class()?,
+        RouteFile::class()?,
     ])
 }
 
@@ -285,6 +287,11 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         let interface = key.owner().unwrap_or_default();
         let uses = now.as_ref().map(|it| it.uses.as_str());
         shared.borrow_mut().unnumbered(interface, uses)
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<RouteFile>| match now {
+        Some(file) => shared.borrow_mut().load_file(&file),
+        None => shared.borrow_mut().unload_files(key_value(key, 0)),
     })?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::token::{Form, Token};
 use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
 use volley_object::pattern::Pattern;
 use volley_object::{
-    Change, Class, FieldDef, FieldError, Instance, TextError, Value, classes, quote,
+    Change, Class, FieldDef, FieldError, Instance, Kind, TextError, Value, classes, quote,
 };
 
 /// The request of a command.
@@ -20,7 +20,10 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
     let whole = || class.instance(read.slots.clone());
     let key = || {
         let keys = read.slots.iter().take(class.keys().len());
-        class.key_of_slots(keys.cloned())
+        match command.effect {
+            Effect::Unset(_) => class.key_or_group(keys.cloned()),
+            _ => class.key_of_slots(keys.cloned()),
+        }
     };
     match command.effect {
         Effect::Set(_) if class.is_interface() => whole().map(|kind| {
@@ -138,10 +141,14 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
                 };
                 let mut text = match field.kind.parts() {
                     "" => token.text.clone(),
-                    _ => quote(&token.text),
+                    _ => part(field, name, token),
                 };
-                let more = std::iter::from_fn(|| pieces.next_if(|next| continues(piece, next)));
-                more.for_each(|piece| add_word(&mut text, token.column, piece));
+                let mut count = 0;
+                while let Some(next) = pieces.next_if(|next| continues(field, (piece, count), next))
+                {
+                    add_word(&mut text, token.column, field, next);
+                    count += 1;
+                }
                 let value = field.kind.read_placed(&text);
                 let value = value.map_err(|error| placed(field, token, error))?;
                 (at, value, token.column)
@@ -175,24 +182,51 @@ fn placed(field: &FieldDef, token: &Token, error: TextError) -> SyntaxError {
     }
 }
 
-/// Whether a piece is a further word of the value of several words that `first` begins.
-fn continues(first: &Piece, next: &Piece) -> bool {
+/// Whether a piece is a further word of the value of several words that `first` begins and that has so many words more.
+fn continues(field: &FieldDef, (first, more): (&Piece, usize), next: &Piece) -> bool {
     let (Piece::Slot(first, _), Piece::Slot(name, _)) = (first, next) else {
         return false;
     };
     let parts = [first, name].map(|name| name.split_once(' ').map(|(field, _)| field));
-    name != first && parts[0].is_some() && parts[0] == parts[1]
+    let is_part = parts[0].is_some() && parts[0] == parts[1];
+    let Some(table) = field.kind.table() else {
+        return name != first && is_part;
+    };
+    let word = |name: &str| keyword(name).and_then(|it| table.begins.iter().position(|b| *b == it));
+    let is_behind_first = more == 0 && word(first) == Some(0) && word(name) != Some(0);
+    is_part && (word(name).is_none() || is_behind_first)
+}
+
+/// The keyword that a piece of this name is in a value of several words.
+fn keyword(name: &str) -> Option<&str> {
+    name.split_once('\'')?.1.strip_suffix('\'')
+}
+
+/// A word of a value of several words. A name is in quotes, so that it is no keyword of the value.
+fn part(field: &FieldDef, name: &str, token: &Token) -> String {
+    let inner = name.split_once(' ').map_or("", |(_, part)| part);
+    let table = field.kind.table().map(|table| (table.fields)());
+    let mut fields = table.into_iter().flatten();
+    let is_name = |kind: &Kind| matches!(kind, Kind::Text(text) if text.shape.is_any());
+    match (keyword(name), quote(&token.text)) {
+        (None, text)
+            if !text.starts_with('"') && fields.any(|f| f.name == inner && is_name(&f.kind)) =>
+        {
+            format!("\"{text}\"")
+        }
+        (_, text) => text,
+    }
 }
 
 /// Adds a word of a value whose first word has the column `first`, where possible at its own column.
-fn add_word(text: &mut String, first: usize, piece: &Piece) {
-    let Piece::Slot(_, token) = piece else {
+fn add_word(text: &mut String, first: usize, field: &FieldDef, piece: &Piece) {
+    let Piece::Slot(name, token) = piece else {
         return;
     };
     let before = token.column.saturating_sub(first);
     let width = before.saturating_sub(text.chars().count()).clamp(1, 4096);
     *text += &" ".repeat(width);
-    *text += &quote(&token.text);
+    *text += &part(field, name, token);
 }
 
 /// The field that a word of a pattern gives a value.

@@ -1,29 +1,21 @@
-//! Routes, route files.
+//! Routes.
 
 use super::args::Args;
 use super::interface::stray;
 use crate::grammar::{Id, Piece};
 use std::net::IpAddr;
-use volley_model::{
-    Family, Fold, NextHops, Path, PathTarget, Prefix, Request, Route, RouteFormat, RouteLoad,
-    RouteSource, SyntaxError,
-};
+use volley_model::{Path, PathTarget, Prefix, Request, Route, RouteSource, SyntaxError};
 
 /// Whether a command is about routes.
 pub(super) fn is_one(id: Id) -> bool {
-    matches!(
-        id,
-        Id::RouteAdd | Id::RouteReplace | Id::RouteDel | Id::RouteUnload | Id::RouteLoad
-    )
+    matches!(id, Id::RouteAdd | Id::RouteReplace | Id::RouteDel)
 }
 
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(match id {
         Id::RouteAdd => Request::RouteAdd(route(args)?),
         Id::RouteReplace => Request::RouteReplace(route(args)?),
-        Id::RouteDel => Request::RouteDel(route(args)?),
-        Id::RouteUnload => unload(args)?,
-        _ => Request::RouteLoad(load(args)?),
+        _ => Request::RouteDel(route(args)?),
     })
 }
 
@@ -144,66 +136,4 @@ fn address(args: &mut Args<'_>) -> Result<IpAddr, SyntaxError> {
         .text
         .parse()
         .map_err(|_| SyntaxError::new(token.column, message))
-}
-
-fn load(args: &mut Args<'_>) -> Result<RouteLoad, SyntaxError> {
-    skip(args, &["ip", "ip6", "route", "load"]);
-    let path = args.text()?.into();
-    let (mut format, mut table, mut family, mut limit) = (RouteFormat::Auto, 0, None, None);
-    let (mut fold, mut range, mut paths) = (Fold::Modulo, None, Vec::new());
-    while let Some((word, column)) = args.option()? {
-        match word {
-            "format" if args.take("mrt") => format = RouteFormat::Mrt,
-            "format" if args.take("text") => format = RouteFormat::Text,
-            "format" => _ = args.take("auto"),
-            "fold" if args.take("clamp") => fold = Fold::Clamp,
-            "fold" => _ = args.take("modulo"),
-            "family" if args.take("ip6") => family = Some(Family::V6),
-            "family" => family = args.take("ip4").then_some(Family::V4),
-            "table" => table = args.number32()?,
-            "limit" => limit = Some(args.number(u64::MAX)?),
-            "next-hops" => {
-                range = Some((column, address(args)?, args.number32()?, interfaces(args)))
-            }
-            word => self::path(word, column, args, &mut paths)?,
-        }
-    }
-    let next_hops = match (range, paths.is_empty()) {
-        (None, true) => NextHops::Listed,
-        (None, false) => NextHops::Paths { paths, fold },
-        (Some((_, first, count, interfaces)), true) => NextHops::Range {
-            first,
-            count,
-            interfaces,
-            fold,
-        },
-        (Some((column, ..)), false) => {
-            let message = "give either 'next-hops' or paths ('via ...'), not both";
-            return Err(SyntaxError::new(column, message));
-        }
-    };
-    Ok(RouteLoad {
-        path,
-        format,
-        table,
-        family,
-        next_hops,
-        limit,
-    })
-}
-
-fn interfaces(args: &mut Args<'_>) -> Vec<String> {
-    std::iter::from_fn(|| args.named("interface"))
-        .map(|t| t.text.clone())
-        .collect()
-}
-
-/// Take back what files gave a table.
-fn unload(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let table = if args.has("table") {
-        args.number32()?
-    } else {
-        0
-    };
-    Ok(Request::RouteUnload { table })
 }

@@ -98,11 +98,5 @@ commands! {
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
     RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
     RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";
-    RouteUnload: "(ip | ip6) route unload [table <table>]", "Take away all routes that were loaded from files into a table, both families.", "ip route unload table 7";
-    RouteLoad: concat!("(ip | ip6) route load <file> {format (auto | text | mrt) | table <table> | family (ip4 | ip6) | limit <n> | \
-         fold (modulo | clamp) | next-hops <address> <n> <interface> {<interface>} | ", path!(), "}"),
-        "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
-        "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
-
 
 }

@@ -178,45 +178,22 @@ const COMMIT: &[(&str, &str)] = &[
 ];
 
 const ROUTE: &[(&str, &str)] = &[
-    ("auto", "Find the format by the content of the file."),
-    (
-        "clamp",
-        "Next hops of the file beyond the last one given are that one.",
-    ),
     ("count", "Number of consecutive prefixes of this length."),
     ("drop", "Drop the packets."),
-    ("family", "Load routes of this IP version only."),
-    (
-        "fold",
-        "How many next hops of the file become the few that are given.",
-    ),
-    ("format", "Format of the file."),
-    ("ip4", "IPv4 routes."),
     (
         "ip4-lookup-in-table",
         "Look the destination up in another table.",
     ),
-    ("ip6", "IPv6 routes."),
     (
         "ip6-lookup-in-table",
         "Look the destination up in another table.",
     ),
-    ("limit", "Load this many routes at most."),
     ("local", "The packets are for this router."),
     (
         "lookup-in-table",
         "Look the destination up in another table.",
     ),
-    (
-        "modulo",
-        "Next hops of the file are spread evenly over those given.",
-    ),
-    ("mrt", "A table dump in the format MRT (RFC 6396)."),
     ("next-hop-table", "Table to look the next hop up in."),
-    (
-        "next-hops",
-        "First next hop, how many, and their interfaces.",
-    ),
     (
         "onlink",
         "The next hop is on the link of its interface, though no address there says so.",
@@ -230,7 +207,6 @@ const ROUTE: &[(&str, &str)] = &[
         "Drop the packets, and send ICMP administratively prohibited.",
     ),
     ("source", "Who says so: static unless given."),
-    ("text", "PREFIX NEXTHOP, one a line."),
     (
         "unreachable",
         "Drop the packets, and send ICMP destination unreachable.",

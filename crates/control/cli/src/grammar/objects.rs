@@ -76,6 +76,7 @@ fn command(class: &Class, effect: Effect, text: String, pattern: Pattern) -> (Co
     let sample = ObjectKey::sample(class, "pg0");
     let example = match (effect, sample) {
         (Effect::Set(_), _) | (_, None) => class.def().example.to_owned(),
+        (Effect::Unset(_), Some(key)) if class.def().together => key.group().unset_command(),
         (Effect::Unset(i), Some(key)) => {
             let pattern = class.unset_patterns().get(i);
             let whole = Instance::sample(class, "pg0");
@@ -96,6 +97,9 @@ fn command(class: &Class, effect: Effect, text: String, pattern: Pattern) -> (Co
     };
     let doc = match effect {
         Effect::Set(_) => class.doc().to_owned(),
+        Effect::Unset(_) if class.def().together => {
+            format!("Remove all of: {}.", class.subject())
+        }
         Effect::Unset(_) => format!("Remove: {}.", class.subject()),
         Effect::UnsetAny(_) => {
             let all = volley_object::classes();
@@ -208,8 +212,14 @@ fn part_of(field: &FieldDef, part: &str) -> Option<Pattern> {
     let name = field.dashed();
     Some(match part.strip_prefix('<') {
         Some(part) => {
-            let name = format!("{name} {}", part.strip_suffix('>')?);
-            Pattern::Slot(any_slot(name, field.help(), Takes::Any))
+            let part = part.strip_suffix('>')?;
+            let table = field.kind.table().map(|table| (table.fields)());
+            let inner = table.into_iter().flatten().find(|it| it.name == part);
+            let (takes, help) = match inner {
+                Some(inner) => (takes_of(&inner.kind, inner.needs), inner.help()),
+                None => (Takes::Any, field.help()),
+            };
+            Pattern::Slot(any_slot(format!("{name} {part}"), help, takes))
         }
         None => Pattern::Word(Word {
             text: interned(part),
@@ -245,12 +255,17 @@ fn any_slot(name: String, text: String, takes: Takes) -> &'static Slot {
 }
 
 fn takes(field: &FieldDef) -> Takes {
-    match (field.kind.element(), field.reference) {
-        (_, Some(reference)) if reference.class == "interface" => Takes::Name(NameKind::Interface),
-        (_, Some(reference)) if reference.class == "node" => Takes::Name(NameKind::Node),
-        (_, Some(reference)) if reference.class == "arc" => Takes::Name(NameKind::Arc),
-        (_, Some(reference)) if reference.class == "arc_feature" => Takes::Name(NameKind::Feature),
-        (_, Some(reference)) => Takes::Name(NameKind::Object(interned(reference.class))),
+    takes_of(&field.kind, field.reference.map(|r| r.class))
+}
+
+/// What a value takes that names objects of a class, or none.
+fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
+    match (kind.element(), class) {
+        (_, Some("interface")) => Takes::Name(NameKind::Interface),
+        (_, Some("node")) => Takes::Name(NameKind::Node),
+        (_, Some("arc")) => Takes::Name(NameKind::Arc),
+        (_, Some("arc_feature")) => Takes::Name(NameKind::Feature),
+        (_, Some(class)) => Takes::Name(NameKind::Object(class)),
         (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
         (Kind::Number { .. }, _) => Takes::Number,
         (Kind::Choice(all), _) => {

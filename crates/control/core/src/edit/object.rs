@@ -20,7 +20,21 @@ impl Editor<'_> {
         let always = key.class().unset_patterns().is_empty();
         let says = !(always && object.is_usual());
         let value = says.then(|| Value::Object(Arc::new(object.clone())));
-        self.put(Key::object(key), value);
+        let key = Key::object(key);
+        if let Some(of) = key.together()
+            && self.state.has(&key)
+        {
+            let is_last = self.state.sequence(of).last() == Some(&&key);
+            let is_same = self.state.get(&key) == value.as_ref();
+            if is_same {
+                self.changes.again.insert(key.clone());
+            }
+            if !(is_same && is_last) {
+                // It comes behind the others.
+                self.put(key.clone(), None);
+            }
+        }
+        self.put(key, value);
         Ok(())
     }
 
@@ -103,6 +117,9 @@ impl Editor<'_> {
     /// Removes an object. A part of an interface may be absent already, unless it is a separate thing or of a group.
     pub(super) fn unset_object(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
+        if key.is_of_many() {
+            return self.unset_together(key);
+        }
         let class = key.class();
         let def = class.def();
         let is_alone = class.is_thing() || def.once || !def.one_of.is_empty();
@@ -113,6 +130,15 @@ impl Editor<'_> {
             return Ok(());
         }
         self.take(key)
+    }
+
+    /// Removes the objects that have the only value of this key.
+    fn unset_together(&mut self, key: &ObjectKey) -> Done {
+        let all: Vec<Key> = self.state.sequence(key).into_iter().cloned().collect();
+        if all.is_empty() {
+            return Err(self.state.not_found(&Key::object(key.clone())));
+        }
+        all.into_iter().try_for_each(|key| self.take(key))
     }
 
     fn owner_exists(&self, key: &ObjectKey) -> Done {

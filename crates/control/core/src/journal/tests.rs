@@ -86,8 +86,10 @@ impl Disk for Crashing {
 }
 
 fn requests(n: u32) -> Vec<Request> {
-    let unload = |table| Request::RouteUnload { table };
-    (1..=n).map(unload).collect()
+    let delete = |n| Request::InterfaceDelete {
+        name: format!("pg{n}"),
+    };
+    (1..=n).map(delete).collect()
 }
 
 fn about(comment: &str) -> About {
@@ -354,7 +356,7 @@ fn what_is_not_known_is_refused_by_its_name() {
             "unknown field `mood`",
         ),
         (
-            br#"{"route-unload":{"table":1,"shape":2}}"#,
+            br#"{"interface-delete":{"name":"pg1","shape":2}}"#,
             "unknown field `shape`",
         ),
         (

@@ -3,12 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 
-use volley_model::{Applied, Fold, ModelError, NextHops, RouteLoad};
+use volley_model::{Applied, ModelError};
 
 use super::Done;
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
 use crate::load::{Hops, ReadOptions, Routes, read_routes};
+use crate::route_file::{Fold, RouteFile};
 use crate::source::{Fib, Path, Side, Source, Via};
 
 /// Routes of one family, ready for the FIB: paths, and rows that index them.
@@ -18,11 +19,12 @@ struct Ready<F: Side> {
 }
 
 impl Fib {
-    pub(super) fn route_load(&mut self, load: &RouteLoad) -> Done {
+    /// Loads the routes of a file over those that its table has from other files.
+    pub(crate) fn load_file(&mut self, load: &RouteFile) -> Done {
         let start = Instant::now();
         let options = ReadOptions {
             format: load.format,
-            only: load.family,
+            only: load.only(),
             limit: load.limit,
         };
         let read = read_routes(&load.path, options);
@@ -37,7 +39,7 @@ impl Fib {
     }
 
     /// Takes away every route of source `file` that a table of either family has.
-    pub(super) fn route_unload(&mut self, table: u32) -> Done {
+    pub(crate) fn unload_files(&mut self, table: u32) -> Done {
         let gone4 = self.unload_in::<V4>(table);
         let gone6 = self.unload_in::<V6>(table);
         match (gone4, gone6) {
@@ -59,7 +61,7 @@ impl Fib {
     /// The smaller family goes in first, since it may have to be taken out again.
     fn both(
         &mut self,
-        load: &RouteLoad,
+        load: &RouteFile,
         v4: &Ready<V4>,
         v6: &Ready<V6>,
     ) -> Result<usize, ModelError> {
@@ -116,7 +118,7 @@ impl Fib {
     /// Gives every rank that occurs its paths.
     fn ready<F: Side>(
         &self,
-        load: &RouteLoad,
+        load: &RouteFile,
         mut rows: Vec<(F::Addr, u8, u32)>,
         hops: &Hops,
     ) -> Result<Ready<F>, ModelError> {
@@ -144,15 +146,15 @@ impl Fib {
     }
 
     /// How many different paths there may be, and how ranks fold into them.
-    fn choices(&self, load: &RouteLoad, hops: &Hops) -> Result<(u64, Fold), ModelError> {
-        match &load.next_hops {
-            NextHops::Listed if hops.are_numbers() => Err(ModelError::file(
+    fn choices(&self, load: &RouteFile, hops: &Hops) -> Result<(u64, Fold), ModelError> {
+        match (load.next_hops, load.paths.len() as u64) {
+            (Some(_), _) => Ok((u64::from(load.count).max(1), load.fold)),
+            (None, 0) if hops.are_numbers() => Err(ModelError::file(
                 &load.path,
                 "its next hops are numbers: say which paths they mean",
             )),
-            NextHops::Listed => Ok((hops.count().max(1), Fold::Modulo)),
-            NextHops::Paths { paths, fold } => Ok((paths.len().max(1) as u64, *fold)),
-            NextHops::Range { count, fold, .. } => Ok((u64::from(*count).max(1), *fold)),
+            (None, 0) => Ok((hops.count().max(1), Fold::Modulo)),
+            (None, count) => Ok((count, load.fold)),
         }
     }
 
@@ -160,43 +162,45 @@ impl Fib {
         &self,
         af: Af,
         index: u32,
-        load: &RouteLoad,
+        load: &RouteFile,
         hops: &Hops,
         choice: u64,
     ) -> Result<Vec<Path>, ModelError> {
-        let no = |why| ModelError::invalid("the list of next hops", why);
         let at = choice as usize;
-        let via = match &load.next_hops {
-            NextHops::Listed => {
-                let addr = *hops.addresses.get(at).ok_or_else(|| no("it is empty"))?;
-                Via::Recursive { addr, table: index }
-            }
-            NextHops::Paths { paths, .. } => {
-                let path = paths.get(at).ok_or_else(|| no("it is empty"))?;
-                return self.paths(af, load.table, std::slice::from_ref(path));
-            }
-            NextHops::Range {
-                first, interfaces, ..
-            } => {
-                if Af::of(*first) != af {
-                    let why = FibError::Path {
-                        path: format!("from {first}"),
-                        why: "the file has routes of the other IP version: load one family at a time",
-                    };
-                    return self.said(Err(why));
-                }
-                let name = interfaces
-                    .get(at % interfaces.len().max(1))
-                    .ok_or_else(|| no("no interface"))?;
-                let addr = further(*first, choice)
-                    .ok_or_else(|| no("it runs over the end of the addresses"))?;
-                Via::NextHop {
-                    addr,
-                    iface: self.named(name)?,
-                }
-            }
-        };
-        Ok(vec![via.into()])
+        if let Some(first) = load.next_hops {
+            return self.next_hop(af, load, first, choice);
+        }
+        if let Some(path) = load.paths.get(at) {
+            return self.paths(af, load.table, std::slice::from_ref(path));
+        }
+        let none = || ModelError::invalid("the list of next hops", "it is empty");
+        let addr = *hops.addresses.get(at).ok_or_else(none)?;
+        Ok(vec![Via::Recursive { addr, table: index }.into()])
+    }
+
+    /// The path over the next hop of a rank, which counts from the first one.
+    fn next_hop(
+        &self,
+        af: Af,
+        load: &RouteFile,
+        first: IpAddr,
+        rank: u64,
+    ) -> Result<Vec<Path>, ModelError> {
+        let no = |why| ModelError::invalid("the list of next hops", why);
+        if Af::of(first) != af {
+            let why = FibError::Path {
+                path: format!("from {first}"),
+                why: "the file has routes of the other IP version: load one family at a time",
+            };
+            return self.said(Err(why));
+        }
+        let interfaces = &load.interfaces;
+        let name = interfaces.get(rank as usize % interfaces.len().max(1));
+        let name = name.ok_or_else(|| no("no interface"))?;
+        let addr = further(first, rank);
+        let addr = addr.ok_or_else(|| no("it runs over the end of the addresses"))?;
+        let iface = self.named(name)?;
+        Ok(vec![Via::NextHop { addr, iface }.into()])
     }
 }
 

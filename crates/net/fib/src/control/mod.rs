@@ -78,8 +78,6 @@ impl Handler for Fib {
             Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),
             Request::Routes(batch) => self.routes(batch),
-            Request::RouteLoad(load) => self.route_load(load),
-            Request::RouteUnload { table } => self.route_unload(*table),
             _ => return None,
         })
     }

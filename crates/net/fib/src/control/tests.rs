@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use volley_model::{
-    Applied, Family, Fold, Handler, IfAddress, Mac, ModelError, NextHops, Path, PathTarget, Prefix,
-    Request, Route, RouteFormat, RouteLoad, RouteSource,
+    Applied, Family, Handler, IfAddress, Mac, ModelError, Path, PathTarget, Prefix, Request, Route,
+    RouteSource,
 };
 use volley_tables::Domain;
 
 use crate::show::{FibReply, FibSelect, ShowFib, ShowTables};
 use crate::source::{Fib, IfInfo};
+use crate::{Fold, RouteFile};
 
 fn fib() -> Fib {
     let mut fib = Fib::new(&Domain::new());
@@ -188,17 +189,8 @@ impl File {
             .unwrap();
         Self(path)
     }
-    fn load(&self, next_hops: NextHops) -> Request {
-        let format = RouteFormat::Auto;
-        let path = self.0.clone();
-        Request::RouteLoad(RouteLoad {
-            path,
-            format,
-            table: 0,
-            family: None,
-            next_hops,
-            limit: None,
-        })
+    fn load(&self) -> RouteFile {
+        RouteFile::new(&self.0)
     }
 }
 
@@ -215,15 +207,14 @@ fn a_file_is_loaded_with_its_next_hops_folded() {
         "fold",
         "30.0.0.0/8 0\n31.0.0.0/8 1\n32.0.0.0/8 2\n33.0.0.0/8 7\n",
     );
-    let first = "10.0.0.2".parse().unwrap();
-    let interfaces = vec!["pg0".to_string(), "pg1".to_string()];
-    let range = NextHops::Range {
-        first,
+    let range = RouteFile {
+        next_hops: Some("10.0.0.2".parse().unwrap()),
         count: 2,
-        interfaces,
+        interfaces: vec!["pg0".to_string(), "pg1".to_string()],
         fold: Fold::Clamp,
+        ..file.load()
     };
-    let done = run(&mut fib, file.load(range)).unwrap();
+    let done = fib.load_file(&range).unwrap();
     assert_eq!(done.changed, 4);
     let via = |fib: &mut Fib, prefix: &str| {
         let prefix: Prefix = prefix.parse().unwrap();
@@ -248,24 +239,17 @@ fn a_bad_file_changes_nothing() {
         "listed",
         "30.0.0.0/8 10.0.0.2\n2001:db8::/32 2001:db8::1\n31.0.0.0/8\n",
     );
-    let e = run(&mut fib, listed.load(NextHops::Listed))
-        .unwrap_err()
-        .to_string();
+    let e = fib.load_file(&listed.load()).unwrap_err().to_string();
     assert!(
         e.ends_with(", line 3: the next hop is missing: write PREFIX NEXTHOP"),
         "{e}"
     );
     let crossed = File::new("crossed", "30.0.0.0/8 10.0.0.2\n2001:db8::/32 10.0.0.2\n");
-    let e = run(&mut fib, crossed.load(NextHops::Listed))
-        .unwrap_err()
-        .to_string();
+    let e = fib.load_file(&crossed.load()).unwrap_err().to_string();
     assert!(e.contains("other family"), "{e}");
     assert_eq!(show(&mut fib, FibSelect::All), before);
     let good = File::new("good", "30.0.0.0/8 10.0.0.2\n2001:db8::/32 2001:db8::1\n");
-    assert_eq!(
-        run(&mut fib, good.load(NextHops::Listed)).unwrap().changed,
-        2
-    );
+    assert_eq!(fib.load_file(&good.load()).unwrap().changed, 2);
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::io::BufRead;
 use std::net::IpAddr;
 use std::path::Path;
 
+use crate::route_file::RouteFormat;
 use hashbrown::HashMap;
-use volley_model::RouteFormat;
 
 use crate::error::FibError;
 use crate::family::Af;

@@ -3,8 +3,8 @@
 use std::io::Cursor;
 use std::path::Path;
 
+use crate::RouteFormat;
 use proptest::prelude::*;
-use volley_model::RouteFormat;
 
 use super::*;
 

@@ -1,0 +1,119 @@
+//! Texts that are tables of fields in the file and in JSON.
+
+use crate::FieldError;
+use crate::kind::Kind;
+use crate::value::Value;
+use serde_json::{Map, Value as Json};
+
+/// The form of a text that is a table in the file and in JSON, and some words on the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct TextTable {
+    /// The fields of the table.
+    pub fields: fn() -> &'static [TableField],
+    /// The text of a table, from the values of its fields in order.
+    pub text: fn(&[Option<Value>]) -> Result<String, FieldError>,
+    /// The values of a text in its normal form.
+    pub values: fn(&str) -> Vec<Option<Value>>,
+    /// Words with which a text begins on the command line, so that several texts follow each other. The first of them may be in
+    /// front of each of the others.
+    pub begins: &'static [&'static str],
+}
+
+/// A field of such a table.
+#[derive(Clone, Debug)]
+pub struct TableField {
+    /// Its name in the file and in JSON.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// The class of the objects that it names: they cannot go while it names them.
+    pub needs: Option<&'static str>,
+}
+
+impl TableField {
+    /// Meaning, and what the field takes.
+    pub fn help(&self) -> String {
+        let doc = self.doc.trim_end_matches('.');
+        match (self.needs, &self.kind) {
+            (Some(class), Kind::Text(_)) => format!("{doc}: {}", name_of(class)),
+            (_, kind) => format!("{doc}: {}", kind.describe()),
+        }
+    }
+}
+
+impl TextTable {
+    /// The names of the fields, as sentences list them.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = (self.fields)().iter().map(|field| field.name).collect();
+        names.join(", ")
+    }
+
+    /// The objects that a text names: the class, and the value.
+    pub(crate) fn references(&self, text: &str) -> Vec<(&'static str, Value)> {
+        let fields = (self.fields)().iter().zip((self.values)(text));
+        fields
+            .filter_map(|(field, value)| Some((field.needs?, value?)))
+            .collect()
+    }
+
+    /// The text with another name in every place that refers to an object of `class`.
+    pub(crate) fn renamed(&self, text: &str, class: &str, from: &str, to: &str) -> String {
+        let mut values = (self.values)(text);
+        for (field, value) in (self.fields)().iter().zip(&mut values) {
+            let named = value.as_ref().and_then(Value::as_text) == Some(from);
+            if field.needs == Some(class) && named {
+                *value = Some(Value::text(to));
+            }
+        }
+        (self.text)(&values).unwrap_or_else(|_| text.to_owned())
+    }
+
+    /// The text of a table in JSON. An error is one sentence.
+    pub(crate) fn read(&self, map: &Map<String, Json>) -> Result<String, String> {
+        let fields = (self.fields)();
+        if let Some(key) = map
+            .keys()
+            .find(|key| !fields.iter().any(|f| f.name == *key))
+        {
+            let shown: String = key.chars().take(64).collect();
+            let shown = shown.escape_debug();
+            let names = self.names();
+            return Err(format!(
+                "has an unknown field `{shown}`, expected one of {names}"
+            ));
+        }
+        let value = |field: &TableField| match map.get(field.name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(json) => {
+                let value = field.kind.read_json(json);
+                let value = value.and_then(|value| field.kind.check(&value));
+                value
+                    .map(Some)
+                    .map_err(|why| format!("{} {why}", field.name))
+            }
+        };
+        let values: Result<Vec<Option<Value>>, String> = fields.iter().map(value).collect();
+        (self.text)(&values?).map_err(|error| error.to_string())
+    }
+
+    /// The table of a text in JSON.
+    pub(crate) fn write(&self, text: &str) -> Map<String, Json> {
+        let fields = (self.fields)().iter().zip((self.values)(text));
+        let entry = |(field, value): (&TableField, Option<Value>)| {
+            let value = field.kind.to_json(&value?);
+            Some((field.name.to_owned(), value))
+        };
+        fields.filter_map(entry).collect()
+    }
+}
+
+/// How a sentence names the name of an object of a class.
+pub(crate) fn name_of(class: &str) -> String {
+    let article = match class.starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    };
+    format!("the name of {article} {}", class.replace('_', " "))
+}

@@ -1,0 +1,107 @@
+//! Requests of earlier versions, in commits that they wrote.
+
+use serde_json::{Map, Value as Json, json};
+use volley_model::{Path, PathTarget};
+
+/// The request of today for one that earlier versions had.
+pub(crate) fn request(name: &str, content: &Json) -> Option<Json> {
+    (name == "route-load")
+        .then(|| route_file(content))
+        .flatten()
+}
+
+/// `{"route-load": {"path": ..., "next_hops": ...}}`.
+fn route_file(content: &Json) -> Option<Json> {
+    let mut file = Map::new();
+    file.insert("class".to_owned(), "route_file".into());
+    for name in ["path", "table", "family", "format", "limit"] {
+        if let Some(value) = content.get(name).filter(|value| !value.is_null()) {
+            file.insert(name.to_owned(), value.clone());
+        }
+    }
+    let next_hops = content.get("next_hops")?;
+    if let Some(given) = next_hops.get("paths") {
+        file.insert("fold".to_owned(), fold(given));
+        let paths: Vec<Path> = serde_json::from_value(given.get("paths")?.clone()).ok()?;
+        file.insert("paths".to_owned(), paths.iter().map(path).collect());
+    } else if let Some(given) = next_hops.get("range") {
+        file.insert("fold".to_owned(), fold(given));
+        for (old, new) in [
+            ("first", "next_hops"),
+            ("count", "count"),
+            ("interfaces", "interfaces"),
+        ] {
+            file.insert(new.to_owned(), given.get(old)?.clone());
+        }
+    }
+    Some(json!({ "set": file }))
+}
+
+fn fold(given: &Json) -> Json {
+    given
+        .get("fold")
+        .cloned()
+        .unwrap_or_else(|| "modulo".into())
+}
+
+/// A path as a table of its fields.
+fn path(path: &Path) -> Json {
+    let mut table = Map::new();
+    let mut put = |name: &str, value: Json| {
+        if !value.is_null() {
+            table.insert(name.to_owned(), value);
+        }
+    };
+    match &path.target {
+        PathTarget::Via {
+            addr,
+            interface,
+            table,
+        } => {
+            put("via", json!(addr));
+            put("interface", json!(interface));
+            put("next_hop_table", json!(table));
+        }
+        PathTarget::Interface(name) => put("interface", json!(name)),
+        PathTarget::LookupIn(number) => put("lookup_in", json!(number)),
+        action => put("action", action.to_string().into()),
+    }
+    put("weight", path.weight.into());
+    put("preference", path.preference.into());
+    put("onlink", path.onlink.into());
+    table.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{RouteFile, classes};
+    use volley_model::Request;
+    use volley_object::Object;
+
+    #[test]
+    fn files_of_earlier_commits_are_read() {
+        classes().unwrap();
+        let file = |text: &str| {
+            let old: Json = serde_json::from_str(text).unwrap();
+            let now = request("route-load", &old).unwrap();
+            let Request::Set(object) = serde_json::from_value(now).unwrap() else {
+                panic!("an object is set");
+            };
+            RouteFile::of(&object).unwrap()
+        };
+        let listed = r#"{"path":"/a","format":"auto","table":0,"family":null,"next_hops":"listed","limit":null}"#;
+        assert_eq!(file(listed), RouteFile::new("/a"));
+        let range = r#"{"path":"/a","format":"mrt","table":7,"family":"ip4","limit":9,
+            "next_hops":{"range":{"first":"192.0.2.1","count":2,"interfaces":["pg0"],"fold":"clamp"}}}"#;
+        let command = "ip route load /a format mrt table 7 family ip4 limit 9 fold clamp next-hops 192.0.2.1 2 pg0";
+        let spelled = |file: RouteFile| file.instance().unwrap().set_command();
+        assert_eq!(spelled(file(range)), command);
+        let paths = r#"{"path":"/a","next_hops":{"paths":{"paths":[
+            {"target":{"via":{"addr":"192.0.2.1","interface":"pg0","table":null}},"weight":2,"preference":1},
+            {"target":"drop","weight":1,"preference":0}]}}}"#;
+        let command = "ip route load /a via 192.0.2.1 pg0 weight 2 preference 1 via drop";
+        assert_eq!(spelled(file(paths)), command);
+        assert_eq!(request("route-loaded", &Json::Null), None);
+    }
+}

@@ -46,5 +46,5 @@ fn queries_and_their_texts() {
         volley_cli::help("show lamps colours ", &volley_cli::NoNames),
         "  max      followed by <max>: Most lamps to show: a number from 1 to 1000000 (default 7)\n  <enter>  run it\n"
     );
-    assert!(reference().contains("Colours of lamps. Example: `show lamps hall`"));
+    assert!(reference().contains("Colours of lamps. Example: `show lamp colour`"));
 }

@@ -80,11 +80,24 @@ impl QueryClass {
         &self.def
     }
 
+    /// The text that every command by a pattern shows, when it is a further one.
+    fn view_of(&self, pattern: &Pattern) -> Option<&ViewDef> {
+        let fixed = |view: &&ViewDef| pattern.fixed_words().any(|word| word == view.word);
+        self.def.views.iter().find(fixed)
+    }
+
     /// What a command by a pattern shows: the operator's text.
     pub fn doc_of(&self, pattern: &Pattern) -> &'static str {
-        let fixed = |view: &&ViewDef| pattern.fixed_words().any(|word| word == view.word);
-        let view = self.def.views.iter().find(fixed);
+        let view = self.view_of(pattern);
         view.map_or(self.class.doc(), |view| view.doc)
+    }
+
+    /// A whole command by a pattern, where it shows a further text: that of the definition shows another.
+    pub fn example_of(&self, pattern: &Pattern) -> String {
+        match self.view_of(pattern) {
+            Some(_) => pattern.fixed_words().collect::<Vec<_>>().join(" "),
+            None => self.class.def().example.to_owned(),
+        }
     }
 
     /// The text that a command shows with these words and these values of the parameters.

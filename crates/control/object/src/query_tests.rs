@@ -112,6 +112,8 @@ fn words_and_parameters_select_a_text() {
     };
     assert_eq!(query.doc_of(all), query.class().doc());
     assert_eq!(query.doc_of(sum), "The sum alone.");
+    assert_eq!(query.example_of(all), query.class().def().example);
+    assert_eq!(query.example_of(sum), "show test-sum");
 }
 
 /// A definition that differs from that of the gongs.

@@ -80,6 +80,7 @@ fn stream() -> impl Strategy<Value = Request> {
 /// One stream, or all, are let send or stopped.
 fn switch() -> impl Strategy<Value = Request> {
     (proptest::option::of(name()), any::<bool>()).prop_map(|(stream, on)| {
+        volley_pg::classes().unwrap();
         let mut fields = vec![("enabled", volley_object::Value::Bool(on))];
         fields.extend(stream.as_deref().map(|name| ("name", name.into())));
         Request::change_fields("stream", &fields).unwrap()

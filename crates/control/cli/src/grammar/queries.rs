@@ -45,11 +45,15 @@ impl VerbCommand {
 pub(super) fn commands(all: &Classes) -> Vec<(CommandDef, Pattern)> {
     let queries = all.queries().flat_map(|query| {
         let id = |query, at| Id::Query(QueryCommand { query, at });
-        of_class(query.class(), all, id, &|pattern| query.doc_of(pattern))
+        of_class(query.class(), all, id, &|pattern| {
+            (query.doc_of(pattern), query.example_of(pattern))
+        })
     });
     let verbs = all.verbs().flat_map(|verb| {
         let id = |verb, at| Id::Verb(VerbCommand { verb, at });
-        of_class(verb.class(), all, id, &|_| verb.class().doc())
+        of_class(verb.class(), all, id, &|_| {
+            (verb.class().doc(), verb.class().def().example.to_owned())
+        })
     });
     queries.chain(verbs).collect()
 }
@@ -59,15 +63,16 @@ fn of_class(
     class: &Class,
     all: &Classes,
     id: fn(&'static str, usize) -> Id,
-    doc: &dyn Fn(&volley_object::pattern::Pattern) -> &'static str,
+    texts: &dyn Fn(&volley_object::pattern::Pattern) -> (&'static str, String),
 ) -> Vec<(CommandDef, Pattern)> {
     let patterns = class.set_patterns().iter().enumerate();
     let command = |(at, pattern): (usize, &volley_object::pattern::Pattern)| {
+        let (doc, example) = texts(pattern);
         let definition = CommandDef {
             id: id(interned(class.name()), at),
             pattern: interned(&pattern.show(class.fields())),
-            text: interned(doc(pattern)),
-            example: interned(class.def().example),
+            text: interned(doc),
+            example: interned(&example),
         };
         (
             definition,

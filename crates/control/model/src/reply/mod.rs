@@ -23,6 +23,7 @@ use volley_object::{Answer, DefinitionError, Query as Define};
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "few replies exist at a time")]
 pub enum Reply {
     /// To [`crate::Query::Ping`].
     Ping(PingReply),

@@ -143,15 +143,7 @@ fn class_definition(
     let references = class.references.iter();
     let upgrade = class.upgrade.iter();
     let machine = class.machine;
-    let starts = class.starts.iter().map(|[key, verb, doc]| {
-        quote! { ::volley_object::Start { key: #key, verb: #verb, doc: #doc } }
-    });
-    let pairs = |all: &[[LitStr; 2]]| -> Vec<TokenStream> {
-        all.iter()
-            .map(|[words, text]| quote! { (#words, #text) })
-            .collect()
-    };
-    let (groups, instead) = (pairs(&class.groups), pairs(&class.instead));
+    let words = words_of_commands(class);
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -174,9 +166,7 @@ fn class_definition(
         #(class.interrupts = #interrupts;)*
         #(class.formerly = #formerly;)*
         #(class.interface = #interface;)*
-        #(class.starts = ::core::option::Option::Some(#starts);)*
-        class.groups = ::std::vec![#(#groups),*];
-        class.instead = ::std::vec![#(#instead),*];
+        #words
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -189,6 +179,24 @@ fn class_definition(
             }
         });)*
         class
+    }
+}
+
+/// The statements for words of commands that belong to the class: groups of commands, commands of other routers, verbs.
+fn words_of_commands(class: &OfClass) -> TokenStream {
+    let starts = class.starts.iter().map(|[key, verb, doc]| {
+        quote! { ::volley_object::Start { key: #key, verb: #verb, doc: #doc } }
+    });
+    let pairs = |all: &[[LitStr; 2]]| -> Vec<TokenStream> {
+        all.iter()
+            .map(|[words, text]| quote! { (#words, #text) })
+            .collect()
+    };
+    let (groups, instead) = (pairs(&class.groups), pairs(&class.instead));
+    quote! {
+        #(class.starts = ::core::option::Option::Some(#starts);)*
+        class.groups = ::std::vec![#(#groups),*];
+        class.instead = ::std::vec![#(#instead),*];
     }
 }
 
@@ -273,20 +281,17 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
     let (ty, text_name): (&Type, String) = (&field.ty, name.unraw().to_string());
     let key = of.key;
     let mut steps = Vec::new();
-    if let Some(default) = &of.default {
-        steps.push(quote! {
-            field.default = ::volley_object::FieldType::to_slot(&{ let it: #ty = #default; it });
-        });
-    }
-    if let Some(value) = &of.typed {
-        steps.push(quote! {
-            field.typed = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
-        });
-    }
-    if let Some(value) = &of.built_in {
-        steps.push(quote! {
-            field.built_in = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
-        });
+    let values = [
+        (&of.default, quote! { default }),
+        (&of.typed, quote! { typed }),
+        (&of.built_in, quote! { built_in }),
+    ];
+    for (value, slot) in values {
+        steps.extend(value.as_ref().map(|value| {
+            quote! {
+                field.#slot = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
+            }
+        }));
     }
     if of.each {
         steps.push(quote! { field.each = true; });

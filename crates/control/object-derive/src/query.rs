@@ -51,7 +51,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         reads.push(quote! { #field: asked.field::<#ty>(#at)? });
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
-    let detail = of.detail.as_ref().unwrap_or(shown);
+    let text_of = text_of(reply, shown, &of);
     let (show, example, figures) = (&of.show, of.example.iter(), of.figures.iter());
     let OfQuery {
         detail_by,
@@ -62,7 +62,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let check = of.check.iter();
     let words: Vec<&str> = of.views.iter().map(|view| &view.word[..]).collect();
     let docs = of.views.iter().map(|view| &view.doc);
-    let further = of.views.iter().map(|view| &view.shown);
     Ok(quote! {
         impl ::volley_object::Query for #ident {
             const NAME: &'static str = #name;
@@ -97,15 +96,25 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
                 ::std::vec![#(#writes),*]
             }
-            fn text(reply: &#reply, view: ::volley_object::View) -> ::std::string::String {
-                match view {
-                    #(::volley_object::View::Named(#words) => #further(reply),)*
-                    ::volley_object::View::Verbose => #detail(reply),
-                    _ => #shown(reply),
-                }
-            }
+            #text_of
         }
     })
+}
+
+/// The function that writes a reply as text: shortly, in detail, or as a word of the command asks.
+fn text_of(reply: &Type, shown: &Expr, of: &OfQuery) -> TokenStream {
+    let detail = of.detail.as_ref().unwrap_or(shown);
+    let words = of.views.iter().map(|view| &view.word[..]);
+    let further = of.views.iter().map(|view| &view.shown);
+    quote! {
+        fn text(reply: &#reply, view: ::volley_object::View) -> ::std::string::String {
+            match view {
+                #(::volley_object::View::Named(#words) => #further(reply),)*
+                ::volley_object::View::Verbose => #detail(reply),
+                _ => #shown(reply),
+            }
+        }
+    }
 }
 
 /// The fields of a struct, which are parameters.

@@ -9,7 +9,7 @@ use crate::icmp::{Class, LONGEST, Limits};
 use crate::{Icmp, IcmpSwitches, IpTrace, Step};
 use std::sync::Arc;
 use volley_fib::Af;
-use volley_fib::columns::{DESTINATION, FLOW_HASH};
+use volley_fib::columns::{DESTINATION, DST, DST1, DST2, DST3, FLOW_HASH};
 use volley_fib::dataplane::{AdjFacts, DataPlane, DpoKind, View};
 use volley_graph::{
     Col, Column, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction,
@@ -203,7 +203,7 @@ impl<F: Icmp> Node for Redirect<F> {
     type Next = Next<F>;
     type Count = Count;
     type Trace = IpTrace;
-    const COLUMNS: &'static [ColumnInfo] = &[FLOW_HASH];
+    const COLUMNS: &'static [ColumnInfo] = &[DST, DST1, DST2, DST3, FLOW_HASH];
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {

@@ -74,9 +74,9 @@ fn needed(object: &Instance) -> Vec<Request> {
         let key = classes
             .get(class)
             .and_then(|it| it.key_named(value, version));
-        if let Some(key) = key {
-            all.extend(Instance::usual(&key).map(Request::Set));
-        }
+        // Several references may name one object.
+        let object = key.and_then(|key| Instance::usual(&key)).map(Request::Set);
+        all.extend(object.filter(|object| !all.contains(object)));
     });
     all
 }

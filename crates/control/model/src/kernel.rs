@@ -23,8 +23,7 @@ fn namespace_fault(name: &str) -> Option<&'static str> {
 
 fn refuse(field: &'static str, name: &str, why: Option<&str>) -> Result<(), FieldError> {
     why.map_or(Ok(()), |why| {
-        let why = format!("'{}': {why}", name.escape_debug());
-        Err(FieldError { field, why })
+        volley_object::refuse(field, format!("'{}': {why}", name.escape_debug()))
     })
 }
 

@@ -80,3 +80,17 @@ pub struct FieldError {
     /// What is wrong and what would be right.
     pub why: String,
 }
+
+/// Refuses the value of a field of this name; `why` says what would be right.
+pub fn refuse<T>(field: &'static str, why: impl Into<String>) -> Result<T, FieldError> {
+    let why = why.into();
+    Err(FieldError { field, why })
+}
+
+/// Refuses a list with more than `limit` items.
+pub fn at_most(field: &'static str, items: usize, limit: usize) -> Result<(), FieldError> {
+    match items > limit {
+        true => refuse(field, format!("must be {limit} at most, not {items}")),
+        false => Ok(()),
+    }
+}

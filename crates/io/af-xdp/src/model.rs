@@ -1,7 +1,7 @@
 //! The object of this crate: an interface of the kernel, through XDP sockets.
 
 use volley_model::{check_host_name, check_namespace};
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse};
 
 /// Interface of the Linux kernel, through XDP sockets (AF_XDP): Volley takes the packets that the kernel's interface receives
 /// away from the kernel, and sends packets on it.
@@ -69,15 +69,14 @@ impl XdpInterface {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         check_host_name("host", &self.host)?;
         check_namespace("namespace", self.namespace.as_deref())?;
         if !self.ring.is_power_of_two() {
-            return wrong("ring", format!("must be a power of two, not {}", self.ring));
+            return refuse("ring", format!("must be a power of two, not {}", self.ring));
         }
         if self.mode == XdpMode::Generic && self.copy == XdpCopy::Zero {
             let why = "must not be zero with the generic path, which copies";
-            return wrong("copy", why.to_owned());
+            return refuse("copy", why);
         }
         Ok(())
     }

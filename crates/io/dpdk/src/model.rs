@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, text_field};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse, text_field};
 
 /// Longest argument in bytes.
 const ARGUMENT: usize = 1024;
@@ -205,16 +205,12 @@ impl Display for VirtualDevice {
 
 impl DpdkInterface {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: &str| {
-            let why = why.to_owned();
-            Err(FieldError { field, why })
-        };
         match (&self.dev, &self.vdev) {
-            (None, None) => wrong(
+            (None, None) => refuse(
                 "dev",
                 "must be given (a PCI address), or vdev (a virtual device)",
             ),
-            (Some(_), Some(_)) => wrong("vdev", "must not be beside dev: a port has one device"),
+            (Some(_), Some(_)) => refuse("vdev", "must not be beside dev: a port has one device"),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::show::ShowMemif;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, refuse};
 
 /// Longest filename of a socket, in bytes.
 const FILENAME: usize = 107;
@@ -27,18 +27,18 @@ pub struct MemifSocket {
 
 impl MemifSocket {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |why: String| {
-            Err(FieldError {
-                field: "filename",
-                why,
-            })
-        };
         match self.filename.as_os_str().as_encoded_bytes() {
-            b"@" => wrong("must be a path, or @ and a name for an abstract socket".to_owned()),
-            name if name.len() > FILENAME => wrong(format!(
-                "must have {FILENAME} bytes at most, not {}",
-                name.len()
-            )),
+            b"@" => refuse(
+                "filename",
+                "must be a path, or @ and a name for an abstract socket",
+            ),
+            name if name.len() > FILENAME => {
+                let len = name.len();
+                refuse(
+                    "filename",
+                    format!("must have {FILENAME} bytes at most, not {len}"),
+                )
+            }
             _ => Ok(()),
         }
     }
@@ -108,26 +108,23 @@ impl Memif {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         if !self.ring_size.is_power_of_two() {
             let why = format!("must be a power of two, 1 to 16384, not {}", self.ring_size);
-            return wrong("ring_size", why);
+            return refuse("ring_size", why);
         }
         let rings = u64::from(self.rx_queues + self.tx_queues) * u64::from(self.ring_size);
         if rings * u64::from(self.buffer_size + 128) >= MEMORY {
             let why =
                 "must be less: queues x ring_size x buffer_size stay below 4 GB of shared memory";
-            return wrong("buffer_size", why.to_owned());
+            return refuse("buffer_size", why);
         }
         match self.secret.as_deref() {
-            Some("") => wrong("secret", "must not be empty: leave it out".to_owned()),
-            Some(secret) if secret.len() > SECRET => wrong(
+            Some("") => refuse("secret", "must not be empty: leave it out"),
+            Some(secret) if secret.len() > SECRET => refuse(
                 "secret",
                 format!("must have {SECRET} bytes at most, not {}", secret.len()),
             ),
-            Some(secret) if secret.contains('\0') => {
-                wrong("secret", "must not have a NUL".to_owned())
-            }
+            Some(secret) if secret.contains('\0') => refuse("secret", "must not have a NUL"),
             _ => Ok(()),
         }
     }

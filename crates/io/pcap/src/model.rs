@@ -6,7 +6,9 @@ use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 use std::str::FromStr;
 use volley_model::{CAPTURED_BYTES, FilterText, limits, runtime_folder};
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, Verb, text_field};
+use volley_object::{
+    Choice, Class, DefinitionError, FieldError, Object, Query, Verb, refuse, text_field,
+};
 
 /// Interface of capture files: receives the packets of one file, transmits into another.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -85,19 +87,15 @@ pub enum Pace {
 
 impl PcapInterface {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: &str| {
-            let why = why.to_owned();
-            Err(FieldError { field, why })
-        };
         if self.rx.is_none() && self.tx.is_none() {
-            return wrong(
+            return refuse(
                 "rx",
                 "must be given, or tx, or both: the interface has no file",
             );
         }
         if self.rx.is_some() && self.rx == self.tx {
             let why = "must be another file than rx, which would be overwritten while it is read";
-            return wrong("tx", why);
+            return refuse("tx", why);
         }
         Ok(())
     }
@@ -146,10 +144,7 @@ impl PcapTraceOn {
     fn check(&self) -> Result<(), FieldError> {
         match self.rx || self.tx || self.drop {
             true => Ok(()),
-            false => Err(FieldError {
-                field: "rx",
-                why: "must be given, or tx, drop or several of them".into(),
-            }),
+            false => refuse("rx", "must be given, or tx, drop or several of them"),
         }
     }
 }

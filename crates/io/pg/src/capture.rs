@@ -1,7 +1,7 @@
 //! Captures of what packet-generator interfaces transmit.
 
 use std::path::PathBuf;
-use volley_object::{FieldError, Verb};
+use volley_object::{FieldError, Verb, refuse};
 
 /// Write what a packet-generator interface transmits into a file, or stop.
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]
@@ -26,13 +26,9 @@ pub struct PgCapture {
 
 impl PgCapture {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: &str| {
-            let why = why.to_owned();
-            Err(FieldError { field, why })
-        };
         match (&self.file, self.count) {
-            (None, _) if !self.off => wrong("file", "must be given, or off"),
-            (None, Some(_)) => wrong("count", "needs a file"),
+            (None, _) if !self.off => refuse("file", "must be given, or off"),
+            (None, Some(_)) => refuse("count", "needs a file"),
             _ => Ok(()),
         }
     }

@@ -1,7 +1,7 @@
 //! The object of this crate: a tap.
 
 use volley_model::{IfAddress, Mac, check_host_name, check_namespace};
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse};
 
 /// Tap or tun: an interface that Volley makes in the Linux kernel, with Volley at its other end.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -77,23 +77,22 @@ impl TapInterface {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         match &self.host {
             Some(host) => check_host_name("host", host)?,
             None => check_host_name("name", &self.name)?,
         }
         check_namespace("namespace", self.namespace.as_deref())?;
         if let Some(why) = self.host_mac.and_then(Mac::not_of_one_host) {
-            return wrong("host_mac", format!("must be {why}"));
+            return refuse("host_mac", format!("must be {why}"));
         }
         if self.vhost == TapVhost::On {
             if self.mode == TapMode::Tun {
                 let why = "must not be on for a tun: vhost-net serves Ethernet taps only";
-                return wrong("vhost", why.to_owned());
+                return refuse("vhost", why);
             }
             if self.queues > VHOST_QUEUES {
                 let why = format!("must be a number from 1 to {VHOST_QUEUES} with vhost on");
-                return wrong("queues", why);
+                return refuse("queues", why);
             }
         }
         Ok(())

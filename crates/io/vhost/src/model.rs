@@ -2,7 +2,7 @@
 
 use crate::show::ShowVhostUser;
 use std::path::PathBuf;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, refuse};
 
 /// Longest path of a socket, in bytes.
 const SOCKET: usize = 107;
@@ -86,11 +86,7 @@ pub enum SocketRole {
 
 fn check_socket(socket: &std::path::Path) -> Result<(), FieldError> {
     if socket.as_os_str().len() > SOCKET {
-        let why = format!("must have {SOCKET} bytes at most");
-        return Err(FieldError {
-            field: "socket",
-            why,
-        });
+        return refuse("socket", format!("must have {SOCKET} bytes at most"));
     }
     Ok(())
 }
@@ -106,7 +102,7 @@ impl VirtioUser {
         check_socket(&self.socket)?;
         if !self.ring.is_power_of_two() {
             let why = format!("must be a power of two, not {}", self.ring);
-            return Err(FieldError { field: "ring", why });
+            return refuse("ring", why);
         }
         Ok(())
     }

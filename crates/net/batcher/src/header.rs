@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use volley_model::limits;
-use volley_object::{FieldError, Object, text_field};
+use volley_object::{FieldError, Object, refuse, text_field};
 
 /// Most headers that follow a header.
 const NEXT: usize = 64;
@@ -172,10 +172,9 @@ impl Display for HeaderField {
 
 impl PathHeader {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         if !is_header_name(&self.name) || self.name == "path" {
             let why = "must be lower-case letters, digits and dashes, a letter first, and not path";
-            return wrong("name", format!("{why}, not '{}'", self.name.escape_debug()));
+            return refuse("name", format!("{why}, not '{}'", self.name.escape_debug()));
         }
         for (field, len, most) in [
             ("next", self.next.len(), NEXT),
@@ -183,25 +182,25 @@ impl PathHeader {
             ("fields", self.fields.len(), FIELDS),
         ] {
             if len > most {
-                return wrong(
+                return refuse(
                     field,
                     format!("must be given {most} times at most, not {len}"),
                 );
             }
         }
         if self.next_bytes == Some(3) {
-            return wrong("next_bytes", "must be 1, 2 or 4, not 3".to_owned());
+            return refuse("next_bytes", "must be 1, 2 or 4, not 3");
         }
         if self.next_at.is_none() && !self.next.is_empty() {
-            return wrong("next_at", "must be given where a header follows".to_owned());
+            return refuse("next_at", "must be given where a header follows");
         }
         for (at, field) in self.fields.iter().enumerate() {
             if field.bit > 2047 || !(1..=64).contains(&field.bits) {
                 let why = "must have a first bit from 0 to 2047 and 1 to 64 bits, not";
-                return wrong("fields", format!("{why} '{field}'"));
+                return refuse("fields", format!("{why} '{field}'"));
             }
             if self.fields[..at].iter().any(|f| f.name == field.name) {
-                return wrong("fields", format!("must not be given twice: {}", field.name));
+                return refuse("fields", format!("must not be given twice: {}", field.name));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use volley_model::{Mac, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, text_field};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse, text_field};
 
 /// Most tests of a rule.
 const TESTS: usize = 16;
@@ -75,7 +75,6 @@ impl BatcherSettings {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         let usual = BatcherSettings {
             learn: 0,
             batch: self.batch,
@@ -85,20 +84,20 @@ impl BatcherSettings {
         };
         if self.learn == 0 && *self != usual {
             let why = "must be given, as the other settings of learning are: 1 to 32 queues";
-            return wrong("learn", why.to_owned());
+            return refuse("learn", why);
         }
         if self.learn_field.len() > LEARN_FIELDS {
             let why = format!(
                 "must be {LEARN_FIELDS} at most, not {}",
                 self.learn_field.len()
             );
-            return wrong("learn_field", why);
+            return refuse("learn_field", why);
         }
         let bad = |field: &&String| !is_field(field) || !field.contains('.');
         match self.learn_field.iter().find(bad) {
             Some(bad) => {
                 let why = format!("must be a field of a header such as vlan.id, not '{bad}'");
-                wrong("learn_field", why)
+                refuse("learn_field", why)
             }
             None => Ok(()),
         }
@@ -156,10 +155,10 @@ impl PathRule {
     fn check(&self) -> Result<(), FieldError> {
         match self.r#match.len() {
             0..=TESTS => Ok(()),
-            many => Err(FieldError {
-                field: "match",
-                why: format!("must be {TESTS} tests at most, not {many}"),
-            }),
+            many => refuse(
+                "match",
+                format!("must be {TESTS} tests at most, not {many}"),
+            ),
         }
     }
 

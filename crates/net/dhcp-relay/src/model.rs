@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use volley_model::Family;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse};
 
 /// Most servers of an interface and IP version.
 const SERVERS: usize = 8;
@@ -52,11 +52,6 @@ pub struct DhcpRelay {
     pub option_82: Option82,
 }
 
-fn wrong(field: &'static str, why: impl Into<String>) -> Result<(), FieldError> {
-    let why = why.into();
-    Err(FieldError { field, why })
-}
-
 /// Whether an address can be that of one host of an IP version behind a router.
 fn is_host(addr: IpAddr, family: Family) -> bool {
     let near = match addr {
@@ -75,12 +70,12 @@ impl DhcpRelay {
                 "must be given 1 to {SERVERS} times, not {}",
                 self.server.len()
             );
-            return wrong("server", why);
+            return refuse("server", why);
         }
         let mut rest = self.server.iter();
         while let Some(server) = rest.next() {
             if rest.as_slice().contains(server) {
-                return wrong("server", format!("must not be given twice: {server}"));
+                return refuse("server", format!("must not be given twice: {server}"));
             }
         }
         let source = self.source.iter().map(|it| ("source", it));
@@ -89,17 +84,17 @@ impl DhcpRelay {
             if !is_host(*addr, self.family) {
                 let version = if six { "IPv6" } else { "IPv4" };
                 let why = format!("must be the {version} address of a host, not {addr}");
-                return wrong(field, why);
+                return refuse(field, why);
             }
         }
         if six && self.remote_id.is_some() {
-            return wrong("remote_id", "must be left out: option 82 is of IPv4 only");
+            return refuse("remote_id", "must be left out: option 82 is of IPv4 only");
         }
         if six && self.option_82 != Option82::Drop {
-            return wrong("option_82", "must be left out: it is of IPv4 only");
+            return refuse("option_82", "must be left out: it is of IPv4 only");
         }
         match self.remote_id.as_ref().map(String::len) {
-            Some(len) if !(1..=REMOTE_ID).contains(&len) => wrong(
+            Some(len) if !(1..=REMOTE_ID).contains(&len) => refuse(
                 "remote_id",
                 format!("must have 1 to {REMOTE_ID} bytes, not {len}"),
             ),

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use volley_model::{Applied, IfAddress, Mac, Owners, key_value};
-use volley_object::{Class, DefinitionError, FieldError, FieldType, Object, Query};
+use volley_object::{Class, DefinitionError, FieldError, FieldType, Object, Query, refuse};
 
 /// Sharing of a route's flows among its paths (multipath).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Object)]
@@ -28,10 +28,10 @@ impl Multipath {
     fn check(&self) -> Result<(), FieldError> {
         match self.buckets.is_power_of_two() {
             true => Ok(()),
-            false => Err(FieldError {
-                field: "buckets",
-                why: format!("must be a power of two, not '{}'", self.buckets),
-            }),
+            false => refuse(
+                "buckets",
+                format!("must be a power of two, not '{}'", self.buckets),
+            ),
         }
     }
 }
@@ -74,15 +74,14 @@ pub struct StaticNeighbor {
 
 impl StaticNeighbor {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         let addr = self.address;
         let broadcast = matches!(addr, IpAddr::V4(a) if a.is_broadcast());
         if addr.is_unspecified() || addr.is_multicast() || broadcast {
             let why = "must be the address of one host, not zero, multicast or broadcast:";
-            return wrong("address", format!("{why} {addr}"));
+            return refuse("address", format!("{why} {addr}"));
         }
         if let Some(why) = self.mac.not_of_one_host() {
-            return wrong("mac", format!("must be {why}, not {}", self.mac));
+            return refuse("mac", format!("must be {why}, not {}", self.mac));
         }
         Ok(())
     }
@@ -147,10 +146,7 @@ pub struct Address {
 impl Address {
     /// Of IPv4 networks shorter than /31 the first and the last address are no host's (RFC 1122, 3.2.1.3).
     fn check(&self) -> Result<(), FieldError> {
-        let refuse = |why: String| {
-            let field = "address";
-            Err(FieldError { field, why })
-        };
+        let refuse = |why: String| refuse("address", why);
         let (address, addr) = (self.address, self.address.addr());
         let broadcast = matches!(addr, IpAddr::V4(a) if a.is_broadcast());
         if addr.is_unspecified() || addr.is_multicast() || broadcast {
@@ -205,10 +201,10 @@ pub struct Unnumbered {
 impl Unnumbered {
     fn check(&self) -> Result<(), FieldError> {
         match self.uses == self.interface {
-            true => Err(FieldError {
-                field: "uses",
-                why: "must be another interface, not the interface itself".into(),
-            }),
+            true => refuse(
+                "uses",
+                "must be another interface, not the interface itself",
+            ),
             false => Ok(()),
         }
     }

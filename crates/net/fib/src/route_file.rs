@@ -4,7 +4,7 @@ use crate::family::Af;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use volley_model::{Path, limits};
-use volley_object::{Choice, FieldError, Instance, Object};
+use volley_object::{Choice, FieldError, Instance, Object, at_most, refuse};
 
 /// Format of a route file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
@@ -130,47 +130,39 @@ impl RouteFile {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         if self.path.as_os_str().is_empty() {
-            return wrong("path", "must be the path of a file".to_owned());
+            return refuse("path", "must be the path of a file");
         }
         if !self.paths.is_empty() && (self.next_hops.is_some() || !self.interfaces.is_empty()) {
             let why = "must not be given together with next hops and their interfaces";
-            return wrong("paths", why.to_owned());
+            return refuse("paths", why);
         }
-        let most = *limits::NEXT_HOPS.end() as usize;
-        if self.paths.len() > most {
-            let count = self.paths.len();
-            return wrong("paths", format!("must be {most} at most, not {count}"));
-        }
+        at_most("paths", self.paths.len(), *limits::NEXT_HOPS.end() as usize)?;
         for path in &self.paths {
             if let Err(error) = path.validate(self.only()) {
-                return wrong("paths", format!("have a fault: {error}"));
+                return refuse("paths", format!("have a fault: {error}"));
             }
         }
         match (self.next_hops, self.interfaces.is_empty()) {
             (None, true) if self.count == 1 => Ok(()),
-            (None, _) => wrong(
+            (None, _) => refuse(
                 "next_hops",
-                "is missing: give the first next hop, their number and their interfaces".to_owned(),
+                "is missing: give the first next hop, their number and their interfaces",
             ),
-            (Some(_), true) => wrong("interfaces", "must be given for next hops".to_owned()),
+            (Some(_), true) => refuse("interfaces", "must be given for next hops"),
             (Some(first), false) => self.check_next_hops(first),
         }
     }
 
     fn check_next_hops(&self, first: IpAddr) -> Result<(), FieldError> {
-        let wrong = |why: String| {
-            let field = "next_hops";
-            Err(FieldError { field, why })
-        };
+        let refuse = |why: String| refuse("next_hops", why);
         let broadcast = matches!(first, IpAddr::V4(a) if a.is_broadcast());
         if first.is_unspecified() || first.is_multicast() || broadcast {
             let why = "must be the address of one host, not zero, multicast or broadcast:";
-            return wrong(format!("{why} {first}"));
+            return refuse(format!("{why} {first}"));
         }
         if self.only().is_some_and(|af| af != Af::of(first)) {
-            return wrong(format!(
+            return refuse(format!(
                 "must be of the IP version of the routes, not {first}"
             ));
         }
@@ -180,7 +172,7 @@ impl RouteFile {
         };
         let count = self.count;
         match u128::from(count.saturating_sub(1)) > room {
-            true => wrong(format!(
+            true => refuse(format!(
                 "must be another one than {first}: the address space ends before {count} next hops"
             )),
             false => Ok(()),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use volley_model::{Family, PathTarget, Prefix, RouteSource};
-use volley_object::{FieldError, Query};
+use volley_object::{FieldError, Query, refuse};
 use volley_show::{GAUGE, Page, WIDTH, bytes, table};
 
 /// Routes: all, one a line (1000 unless a limit is given); in detail those of one prefix, or the one that forwards an address.
@@ -40,10 +40,10 @@ impl ShowFib {
         ];
         let mut selected = selected.iter().filter(|(_, is_given)| *is_given);
         match (selected.next(), selected.next()) {
-            (Some(_), Some((field, _))) => Err(FieldError {
+            (Some(_), Some((field, _))) => refuse(
                 field,
-                why: "cannot be given too: give a prefix, an address or summary".to_owned(),
-            }),
+                "cannot be given too: give a prefix, an address or summary",
+            ),
             _ => Ok(()),
         }
     }

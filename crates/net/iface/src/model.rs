@@ -5,7 +5,7 @@ use crate::registry::Registry;
 use crate::show::ShowInterfaces;
 use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
 use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -43,10 +43,7 @@ pub struct MacAddress {
 impl MacAddress {
     fn check(&self) -> Result<(), FieldError> {
         let why = self.mac.not_of_one_host();
-        why.map_or(Ok(()), |why| {
-            let why = format!("must be {why}");
-            Err(FieldError { field: "mac", why })
-        })
+        why.map_or(Ok(()), |why| refuse("mac", format!("must be {why}")))
     }
 }
 
@@ -120,10 +117,7 @@ impl Description {
     fn check(&self) -> Result<(), FieldError> {
         match self.text.chars().count() <= LONGEST {
             true => Ok(()),
-            false => Err(FieldError {
-                field: "text",
-                why: format!("must have at most {LONGEST} characters"),
-            }),
+            false => refuse("text", format!("must have at most {LONGEST} characters")),
         }
     }
 }
@@ -159,20 +153,19 @@ const SWITCHED: [(&str, &str); 3] = [
 
 impl ArcFeature {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         for (field, kind, name) in [
             ("arc", ObjectKind::Arc, &self.arc),
             ("feature", ObjectKind::Feature, &self.feature),
         ] {
             if let Err(error) = check_name(kind, name) {
-                return wrong(field, format!("must be a name: {error}"));
+                return refuse(field, format!("must be a name: {error}"));
             }
         }
         match SWITCHED
             .iter()
             .find(|(name, _)| self.feature.contains(name))
         {
-            Some((_, why)) => wrong("feature", format!("'{}': {why}", self.feature)),
+            Some((_, why)) => refuse("feature", format!("'{}': {why}", self.feature)),
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use crate::show::{ShowBridgeDomains, ShowL2, ShowL2Fib};
 use std::ops::RangeInclusive;
 use volley_model::{Mac, limits};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
 
 /// Patch: frames that an interface receives leave by another one, straight from the driver, without layer-2 processing.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -132,15 +132,14 @@ pub struct L2FibEntry {
 
 impl L2FibEntry {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         if self.mac.is_multicast() || self.mac.0 == [0; 6] {
             let why = "must be a unicast address (first octet even) and not zero, not";
-            return wrong("mac", format!("{why} {}", self.mac));
+            return refuse("mac", format!("{why} {}", self.mac));
         }
         if self.filter == self.interface.is_some() {
             let why =
                 "must be given, the port behind which the station is, or filter = true, not both";
-            return wrong("interface", why.to_owned());
+            return refuse("interface", why);
         }
         Ok(())
     }

@@ -2,7 +2,9 @@
 
 use crate::show::{ShowLcp, ShowLcpAudit};
 use volley_model::{ObjectKind, check_host_name, check_name, check_namespace};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, Reference, Value, Verb};
+use volley_object::{
+    Class, DefinitionError, FieldError, Object, Query, Reference, Value, Verb, refuse,
+};
 
 /// LCP tap: an interface of the Linux kernel with the MAC address and MTU of an interface of Volley. Volley keeps the two
 /// synchronised.
@@ -52,13 +54,12 @@ impl LcpTap {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         if let Err(error) = check_name(ObjectKind::Interface, &self.tap()) {
-            return wrong("interface", format!("has an LCP tap of its name: {error}"));
+            return refuse("interface", format!("has an LCP tap of its name: {error}"));
         }
         if self.vlan && self.parent_tap().is_none() {
             let why = "is for a sub-interface, called PARENT.NUMBER";
-            return wrong("vlan", why.into());
+            return refuse("vlan", why);
         }
         check_host_name("host_if", &self.host_if)?;
         check_namespace("netns", self.netns.as_deref())

@@ -4,7 +4,7 @@ use crate::members::show::ShowGroups;
 use crate::mroute::Mroute;
 use crate::show::ShowMroutes;
 use volley_model::Family;
-use volley_object::{Class, DefinitionError, FieldError, Object, Query};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, refuse};
 
 /// Querier of IGMP (RFC 3376, 8) or MLD (RFC 3810, 9): the interface asks its hosts for the groups that they listen to, and
 /// forwards these groups to them.
@@ -45,13 +45,13 @@ impl GroupQuerier {
     fn check(&self) -> Result<(), FieldError> {
         match self.max_response < self.query_interval * 1000 {
             true => Ok(()),
-            false => Err(FieldError {
-                field: "max_response",
-                why: format!(
+            false => refuse(
+                "max_response",
+                format!(
                     "must be shorter than the query interval of {} s (RFC 3376, 8.3), not {} ms",
                     self.query_interval, self.max_response
                 ),
-            }),
+            ),
         }
     }
 }

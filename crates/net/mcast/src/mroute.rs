@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::str::FromStr;
 use volley_model::{Family, Prefix};
-use volley_object::{FieldError, Object, text_field};
+use volley_object::{FieldError, Object, refuse, text_field};
 
 /// A group, or a prefix of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,6 @@ fn is_link_local(group: Prefix) -> bool {
 
 impl Mroute {
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         let group = self.group.0;
         let (least, full) = match group.family() {
             Family::V4 => (4, 32),
@@ -116,27 +115,27 @@ impl Mroute {
         };
         if !group.addr().is_multicast() || group.len() < least {
             let why = format!("must be in 224.0.0.0/4 or ff00::/8, not {group}");
-            return wrong("group", why);
+            return refuse("group", why);
         }
         if is_link_local(group) {
             let why = "must not be of one link (224.0.0.0/24, ff01::/16, ff02::/16): such packets are never forwarded";
-            return wrong("group", why.into());
+            return refuse("group", why);
         }
         let Some(source) = self.source.0 else {
             return Ok(());
         };
         if Family::of(source) != group.family() {
-            return wrong(
+            return refuse(
                 "source",
                 format!("must be of the IP version of the group {group}"),
             );
         }
         if group.len() != full {
             let why = format!("must be left out: a source goes with one group, not with {group}");
-            return wrong("source", why);
+            return refuse("source", why);
         }
         match source.is_multicast() || source.is_unspecified() {
-            true => wrong(
+            true => refuse(
                 "source",
                 format!("must be the address of one host, not {source}"),
             ),

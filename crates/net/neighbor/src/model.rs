@@ -2,7 +2,7 @@
 
 use crate::show::{ShowDiscovery, ShowNeighbors};
 use volley_model::{Family, Prefix};
-use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb};
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, at_most, refuse};
 
 /// Most prefixes of proxy ARP and proxy ND of an interface.
 const PROXIES: usize = 64;
@@ -36,26 +36,14 @@ pub struct Proxy {
     pub prefixes: Vec<Prefix>,
 }
 
-fn wrong<T>(field: &'static str, why: impl Into<String>) -> Result<T, FieldError> {
-    let why = why.into();
-    Err(FieldError { field, why })
-}
-
-fn most(field: &'static str, have: usize, limit: usize) -> Result<(), FieldError> {
-    match have > limit {
-        true => wrong(field, format!("must be {limit} at most, not {have}")),
-        false => Ok(()),
-    }
-}
-
 impl Proxy {
     fn check(&self) -> Result<(), FieldError> {
         if self.prefixes.is_empty() {
-            return wrong("prefixes", "must have one prefix at least");
+            return refuse("prefixes", "must have one prefix at least");
         }
-        most("prefixes", self.prefixes.len(), PROXIES)?;
+        at_most("prefixes", self.prefixes.len(), PROXIES)?;
         match self.prefixes.iter().find(|it| it.addr().is_multicast()) {
-            Some(group) => wrong(
+            Some(group) => refuse(
                 "prefixes",
                 format!("must not be of multicast groups: {group}"),
             ),

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 use volley_model::Prefix;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, at_most, refuse};
 
 /// Most configured prefixes of an interface's router advertisements.
 pub const PREFIXES: usize = 16;
@@ -16,18 +16,6 @@ const LIFETIME: u32 = 9000;
 const VALID: u32 = 2_592_000;
 /// The same for new connections (AdvPreferredLifetime).
 const PREFERRED: u32 = 604_800;
-
-fn wrong<T>(field: &'static str, why: impl Into<String>) -> Result<T, FieldError> {
-    let why = why.into();
-    Err(FieldError { field, why })
-}
-
-fn most(field: &'static str, have: usize, limit: usize) -> Result<(), FieldError> {
-    match have > limit {
-        true => wrong(field, format!("must be {limit} at most, not {have}")),
-        false => Ok(()),
-    }
-}
 
 /// What an interface takes from router advertisements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
@@ -141,22 +129,22 @@ impl RouterAdvertisement {
         let most_of_min = (max * 3 / 4).max(3);
         if self.min_interval.is_some_and(|min| min > most_of_min) {
             let why = format!("must be three quarters of max_interval at most: {most_of_min}");
-            return wrong("min_interval", why);
+            return refuse("min_interval", why);
         }
         if self.lifetime.is_some_and(|s| s != 0 && s < max) {
             let why = format!("must be 0 or not shorter than max_interval: {max}");
-            return wrong("lifetime", why);
+            return refuse("lifetime", why);
         }
-        most("rdnss", self.rdnss.len(), NAMES)?;
-        most("dnssl", self.dnssl.len(), NAMES)?;
+        at_most("rdnss", self.rdnss.len(), NAMES)?;
+        at_most("dnssl", self.dnssl.len(), NAMES)?;
         let bytes: usize = self.dnssl.iter().map(|name| name.len() + 2).sum();
         if bytes > DOMAIN_BYTES {
             let why = format!("must have {DOMAIN_BYTES} bytes at most in all, not {bytes}");
-            return wrong("dnssl", why);
+            return refuse("dnssl", why);
         }
         let host = |a: &Ipv6Addr| !(a.is_unspecified() || a.is_multicast() || a.is_loopback());
         if let Some(bad) = self.rdnss.iter().find(|a| !host(a)) {
-            return wrong(
+            return refuse(
                 "rdnss",
                 format!("must be the address of one host, not '{bad}'"),
             );
@@ -173,7 +161,7 @@ fn domain(name: &str) -> Result<(), FieldError> {
         let why = format!(
             "must be labels of letters, digits and hyphens with dots between, such as example.net, not '{name}'"
         );
-        return wrong("dnssl", why);
+        return refuse("dnssl", why);
     }
     Ok(())
 }
@@ -242,11 +230,11 @@ impl AdvertisedPrefix {
             IpAddr::V6(a) if unicast(a) => {}
             _ => {
                 let why = "must be of IPv6, and neither link-local nor multicast";
-                return wrong("prefix", why);
+                return refuse("prefix", why);
             }
         }
         match self.preferred_lifetime() > self.valid {
-            true => wrong("preferred", "must not be longer than valid"),
+            true => refuse("preferred", "must not be longer than valid"),
             false => Ok(()),
         }
     }

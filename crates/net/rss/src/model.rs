@@ -1,7 +1,7 @@
 //! Objects of software RSS and pipelines.
 
 use crate::show::ShowRss;
-use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query};
+use volley_object::{Choice, Class, DefinitionError, FieldError, Object, Query, refuse};
 
 /// Hash of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
@@ -57,10 +57,10 @@ impl Rss {
     fn check(&self) -> Result<(), FieldError> {
         match self.workers.is_sorted_by(|a, b| a < b) {
             true => Ok(()),
-            false => Err(FieldError {
-                field: "workers",
-                why: "must be in rising order, each worker once, such as 0,2".to_owned(),
-            }),
+            false => refuse(
+                "workers",
+                "must be in rising order, each worker once, such as 0,2",
+            ),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use volley_iface::VLAN;
 use volley_model::reply::{SubInterfaceRow, VlanTag};
-use volley_object::{Class, DefinitionError, FieldError, Object};
+use volley_object::{Class, DefinitionError, FieldError, Object, refuse};
 
 /// Sub-interface: frames of another interface that have certain VLAN tags (IEEE 802.1Q) and no others. MAC address, link and
 /// promiscuous mode are those of the parent. Without tags, the number of the sub-interface is the VLAN.
@@ -55,22 +55,18 @@ impl SubInterface {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: &str| {
-            let why = why.to_owned();
-            Err(FieldError { field, why })
-        };
         if self.id.is_none() || self.name != self.usual_name() {
             let why = format!(
                 "must be the parent's name, a dot and a number, such as {}.100",
                 self.parent
             );
-            return wrong("name", &why);
+            return refuse("name", &why);
         }
         match (self.dot1q, self.dot1ad) {
             (Some(_), Some(_)) => {
-                wrong("dot1ad", "must not be beside dot1q: there is one outer tag")
+                refuse("dot1ad", "must not be beside dot1q: there is one outer tag")
             }
-            (None, None) => wrong(
+            (None, None) => refuse(
                 "id",
                 "must be a VLAN, 1 to 4094, where there is no tag: give the tag, such as dot1q 100",
             ),

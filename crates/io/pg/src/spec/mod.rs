@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use volley_model::limits::VECTOR_SIZE;
 use volley_model::{ModelError, ObjectKind, check_name};
-use volley_object::{FieldError, Object, syntax_field};
+use volley_object::{FieldError, Object, at_most, refuse, syntax_field};
 
 /// Stream of packets: the packet generator makes them from a template, from data in the classic form, or from a file.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -138,9 +138,8 @@ impl StreamSpec {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        let wrong = |field, why: String| Err(FieldError { field, why });
         if let Err(error) = check_name(ObjectKind::Object, &self.name) {
-            return wrong("name", format!("is refused: {error}"));
+            return refuse("name", format!("is refused: {error}"));
         }
         let given = [
             ("template", self.template.is_some()),
@@ -151,25 +150,22 @@ impl StreamSpec {
         match (given.next(), given.next()) {
             (None, _) => {
                 let why = "is missing, as data and pcap are: give one of them";
-                return wrong("template", why.to_owned());
+                return refuse("template", why);
             }
             (Some((first, _)), Some((second, _))) => {
                 let why = format!("is one kind of packets too many: there is {first} already");
-                return wrong(second, why);
+                return refuse(second, why);
             }
             _ => {}
         }
         if self.interface.is_none() && self.node.is_none() {
             let why = "is missing, as node is: give an interface, a node to enter at, or both";
-            return wrong("interface", why.to_owned());
+            return refuse("interface", why);
         }
-        let edits = self.all_edits().count();
-        if edits > EDITS {
-            return wrong("edits", format!("must be {EDITS} at most, not {edits}"));
-        }
+        at_most("edits", self.all_edits().count(), EDITS)?;
         let template = self.layers();
         let mut outside = self.all_edits().filter_map(|edit| edit.outside(template?));
-        outside.next().map_or(Ok(()), |why| wrong("edits", why))
+        outside.next().map_or(Ok(()), |why| refuse("edits", why))
     }
 }
 

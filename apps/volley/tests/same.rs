@@ -18,7 +18,7 @@ struct Recorded {
 
 /// Words of commands that were replaced since: today they are refused.
 const REPLACED: [(&str, &str); 1] = [(
-    "ra-send", "prefix", // `ip6 nd prefix`: an advertised prefix is an object of its own
+    "ra-send", "prefix", // `ip6 nd prefix`: now the class `advertised_prefix`
 )];
 
 /// Keys of files that were replaced since: `timeout` of the path batcher has its unit in the definition.

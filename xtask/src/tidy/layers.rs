@@ -155,8 +155,7 @@ fn may_use(from: &str, to: &str) -> bool {
         _ if inside(from, "crates/base/") => false,
         "crates/net/iface" => base || [MODEL, OBJECT, SHOW].contains(&to),
         "crates/net/fib" => base || ["crates/net/iface", MODEL, OBJECT, SHOW].contains(&to),
-        // Neighbour discovery is one protocol: the machines of its routers and hosts are a crate of their own, which
-        // net/neighbor gives links and messages.
+        // Neighbour discovery is one protocol in two crates: net/neighbor passes links and messages to net/router-discovery.
         "crates/net/neighbor" if to == "crates/net/router-discovery" => true,
         _ if inside(from, "crates/net/") => {
             base || ["crates/net/iface", "crates/net/fib", MODEL, OBJECT, SHOW].contains(&to)

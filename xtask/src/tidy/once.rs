@@ -48,7 +48,9 @@ pub fn layouts(source: &Source) -> Vec<Finding> {
             text(at + 3),
             text(at + 4),
         ]) {
-            let text = format!("{word} has a place of its own: take it from `volley_wire::field`");
+            let text = format!(
+                "the place of the field {word} is written here: take it from `volley_wire::field`"
+            );
             findings.push(source.finding(token.line, text));
         }
     }

@@ -80,7 +80,7 @@ pub struct WorkerRow {
 /// Where workers paused.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PausesReply {
-    /// Gaps from here on are told.
+    /// The shortest gap that is recorded.
     pub threshold_us: u32,
     /// One per worker, in order.
     pub workers: Vec<WorkerPauses>,
@@ -213,7 +213,6 @@ fn pauses(reply: &PausesReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use {Pause, WorkerPauses};
 
     #[test]
     fn what_a_worker_does_and_where_it_paused() {

@@ -34,8 +34,8 @@ pub struct Field {
     pub bits: u8,
     /// What the bits mean.
     pub kind: FieldKind,
-    /// The field covers or is covered by other fields of the table, such as the whole TOS byte beside DSCP and ECN: one who
-    /// writes a header leaves it out.
+    /// The field covers or is covered by other fields of the table, such as the whole TOS byte beside DSCP and ECN. Code that
+    /// writes a header leaves such a field out.
     pub overlaps: bool,
     /// What it says, without a full stop.
     pub text: &'static str,
@@ -52,8 +52,12 @@ impl Field {
         self.bits > 0
     }
 
-    /// The value in a header that begins these bytes, most significant bit first; none where the bytes end before the field does.
+    /// The value in a header that begins these bytes, most significant bit first; none where the bytes end before the field
+    /// does, and for a field without a fixed place.
     pub fn read(&self, header: &[u8]) -> Option<u128> {
+        if !self.has_place() {
+            return None;
+        }
         let (first, end) = (
             usize::from(self.bit),
             usize::from(self.bit) + usize::from(self.bits),
@@ -108,7 +112,7 @@ pub fn of_ether_type(ether_type: EtherType) -> Option<&'static HeaderFields> {
         EtherType::ARP => &ARP,
         EtherType::IP4 => &IP4,
         EtherType::IP6 => &IP6,
-        _ if ether_type.0.get() == crate::ethertype::MPLS => &MPLS,
+        EtherType::MPLS => &MPLS,
         _ => return None,
     })
 }
@@ -183,9 +187,33 @@ impl Field {
     }
 }
 
+/// Fields of a VLAN tag of either EtherType.
+const VLAN_TAG: [Field; 4] = [
+    number("pcp", 0, 3, "priority").or(&["priority"]),
+    number("dei", 3, 1, "drop eligible"),
+    number("id", 4, 12, "VLAN identifier"),
+    number("type", 16, 16, "EtherType of what follows"),
+];
+
+/// Fields of an extension header that has options.
+const IP6_OPTIONS: [Field; 3] = [
+    number("next", 0, 8, "next header"),
+    number("length", 8, 8, "length in 8 bytes, less one").or(&["len"]),
+    bytes("options", 16, "options, padded to 8 bytes"),
+];
+
+/// Fields of a message of ICMP and ICMPv6.
+const ICMP_MESSAGE: [Field; 5] = [
+    number("type", 0, 8, "type"),
+    number("code", 8, 8, "code"),
+    number("checksum", 16, 16, "checksum"),
+    number("id", 32, 16, "identifier of an echo"),
+    number("seq", 48, 16, "sequence number of an echo"),
+];
+
 /// Defines headers, and the list of all of them.
 macro_rules! headers {
-    ($($id:ident, $name:literal $(| $alias:literal)*, $len:literal, $text:literal, [$($field:expr),* $(,)?];)*) => {
+    ($($id:ident, $name:literal $(| $alias:literal)*, $len:literal, $text:literal, $fields:expr;)*) => {
         $(
             #[doc = $text]
             pub static $id: HeaderFields = HeaderFields {
@@ -193,7 +221,7 @@ macro_rules! headers {
                 aliases: &[$($alias),*],
                 text: $text,
                 len: $len,
-                fields: &[$($field),*],
+                fields: $fields,
             };
         )*
 
@@ -203,24 +231,14 @@ macro_rules! headers {
 }
 
 headers! {
-    ETH, "eth" | "ether" | "ethernet", 14, "Ethernet II (IEEE 802.3)", [
+    ETH, "eth" | "ether" | "ethernet", 14, "Ethernet II (IEEE 802.3)", &[
         mac("dst", 0, "destination MAC address"),
         mac("src", 48, "source MAC address"),
         number("type", 96, 16, "EtherType"),
     ];
-    VLAN, "vlan", 4, "802.1Q tag (IEEE 802.1Q)", [
-        number("pcp", 0, 3, "priority").or(&["priority"]),
-        number("dei", 3, 1, "drop eligible"),
-        number("id", 4, 12, "VLAN identifier"),
-        number("type", 16, 16, "EtherType of what follows"),
-    ];
-    QINQ, "qinq", 4, "802.1ad tag (IEEE 802.1ad)", [
-        number("pcp", 0, 3, "priority").or(&["priority"]),
-        number("dei", 3, 1, "drop eligible"),
-        number("id", 4, 12, "VLAN identifier"),
-        number("type", 16, 16, "EtherType of what follows"),
-    ];
-    ARP, "arp", 28, "ARP for IPv4 over Ethernet (RFC 826)", [
+    VLAN, "vlan", 4, "802.1Q tag (IEEE 802.1Q)", &VLAN_TAG;
+    QINQ, "qinq", 4, "802.1ad tag (IEEE 802.1ad)", &VLAN_TAG;
+    ARP, "arp", 28, "ARP for IPv4 over Ethernet (RFC 826)", &[
         number("htype", 0, 16, "hardware type"),
         number("ptype", 16, 16, "protocol type"),
         number("hlen", 32, 8, "hardware address length"),
@@ -231,13 +249,13 @@ headers! {
         mac("tha", 144, "target MAC address"),
         ip4("tpa", 192, "target IPv4 address").or(&["dst"]),
     ];
-    MPLS, "mpls", 4, "MPLS label (RFC 3032)", [
+    MPLS, "mpls", 4, "MPLS label (RFC 3032)", &[
         number("label", 0, 20, "label"),
         number("tc", 20, 3, "traffic class").or(&["class"]),
         number("bottom", 23, 1, "bottom of stack"),
         number("ttl", 24, 8, "time to live"),
     ];
-    PPPOE, "pppoe", 8, "PPPoE session with the PPP protocol field (RFC 2516)", [
+    PPPOE, "pppoe", 8, "PPPoE session with the PPP protocol field (RFC 2516)", &[
         number("version", 0, 4, "version"),
         number("type", 4, 4, "type"),
         number("code", 8, 8, "code"),
@@ -245,7 +263,7 @@ headers! {
         number("length", 32, 16, "length of the payload"),
         number("proto", 48, 16, "PPP protocol"),
     ];
-    IP4, "ip4", 20, "IPv4 (RFC 791)", [
+    IP4, "ip4", 20, "IPv4 (RFC 791)", &[
         number("version", 0, 4, "version"),
         number("ihl", 4, 4, "header length in 32-bit words"),
         number("tos", 8, 8, "type of service: DSCP and ECN").beside_others(),
@@ -264,7 +282,7 @@ headers! {
         ip4("dst", 128, "destination address"),
         bytes("options", 160, "options, padded to 32-bit words"),
     ];
-    IP6, "ip6", 40, "IPv6 (RFC 8200)", [
+    IP6, "ip6", 40, "IPv6 (RFC 8200)", &[
         number("version", 0, 4, "version"),
         number("tc", 4, 8, "traffic class").or(&["class"]),
         number("dscp", 4, 6, "differentiated services").beside_others(),
@@ -276,59 +294,39 @@ headers! {
         ip6("src", 64, "source address"),
         ip6("dst", 192, "destination address"),
     ];
-    IP6_HBH, "ip6-hbh" | "ip6-hop", 2, "IPv6 hop-by-hop options (RFC 8200, 4.3)", [
-        number("next", 0, 8, "next header"),
-        number("length", 8, 8, "length in 8 bytes, less one").or(&["len"]),
-        bytes("options", 16, "options, padded to 8 bytes"),
-    ];
-    IP6_ROUTING, "ip6-routing", 4, "IPv6 routing header (RFC 8200, 4.4)", [
+    IP6_HBH, "ip6-hbh" | "ip6-hop", 2, "IPv6 hop-by-hop options (RFC 8200, 4.3)", &IP6_OPTIONS;
+    IP6_ROUTING, "ip6-routing", 4, "IPv6 routing header (RFC 8200, 4.4)", &[
         number("next", 0, 8, "next header"),
         number("length", 8, 8, "length in 8 bytes, less one").or(&["len"]),
         number("type", 16, 8, "routing type"),
         number("left", 24, 8, "segments left"),
     ];
-    IP6_DST, "ip6-dst" | "ip6-options", 2, "IPv6 destination options (RFC 8200, 4.6)", [
-        number("next", 0, 8, "next header"),
-        number("length", 8, 8, "length in 8 bytes, less one").or(&["len"]),
-        bytes("options", 16, "options, padded to 8 bytes"),
-    ];
-    IP6_FRAG, "ip6-frag" | "ip6-fragment", 8, "IPv6 fragment header (RFC 8200, 4.5)", [
+    IP6_DST, "ip6-dst" | "ip6-options", 2, "IPv6 destination options (RFC 8200, 4.6)", &IP6_OPTIONS;
+    IP6_FRAG, "ip6-frag" | "ip6-fragment", 8, "IPv6 fragment header (RFC 8200, 4.5)", &[
         number("next", 0, 8, "next header"),
         number("frag", 16, 13, "fragment offset in 8 bytes"),
         number("mf", 31, 1, "more fragments"),
         number("id", 32, 32, "identification"),
     ];
-    AH, "ah", 12, "authentication header (RFC 4302)", [
+    AH, "ah", 12, "authentication header (RFC 4302)", &[
         number("next", 0, 8, "next header"),
         number("length", 8, 8, "length in 4 bytes, less two").or(&["len"]),
         number("spi", 32, 32, "security parameters index"),
         number("seq", 64, 32, "sequence number"),
     ];
-    ESP, "esp", 8, "encapsulating security payload (RFC 4303)", [
+    ESP, "esp", 8, "encapsulating security payload (RFC 4303)", &[
         number("spi", 0, 32, "security parameters index"),
         number("seq", 32, 32, "sequence number"),
     ];
-    ICMP, "icmp", 8, "ICMP (RFC 792)", [
-        number("type", 0, 8, "type"),
-        number("code", 8, 8, "code"),
-        number("checksum", 16, 16, "checksum"),
-        number("id", 32, 16, "identifier of an echo"),
-        number("seq", 48, 16, "sequence number of an echo"),
-    ];
-    ICMP6, "icmp6", 8, "ICMPv6 (RFC 4443)", [
-        number("type", 0, 8, "type"),
-        number("code", 8, 8, "code"),
-        number("checksum", 16, 16, "checksum"),
-        number("id", 32, 16, "identifier of an echo"),
-        number("seq", 48, 16, "sequence number of an echo"),
-    ];
-    UDP, "udp", 8, "UDP (RFC 768)", [
+    ICMP, "icmp", 8, "ICMP (RFC 792)", &ICMP_MESSAGE;
+    ICMP6, "icmp6", 8, "ICMPv6 (RFC 4443)", &ICMP_MESSAGE;
+    UDP, "udp", 8, "UDP (RFC 768)", &[
         number("sport", 0, 16, "source port").or(&["src"]),
         number("dport", 16, 16, "destination port").or(&["dst"]),
         number("length", 32, 16, "length").or(&["len"]),
         number("checksum", 48, 16, "checksum"),
     ];
-    TCP, "tcp", 20, "TCP (RFC 9293)", [
+    TCP, "tcp", 20, "TCP (RFC 9293)", &[
         number("sport", 0, 16, "source port").or(&["src"]),
         number("dport", 16, 16, "destination port").or(&["dst"]),
         number("seq", 32, 32, "sequence number"),
@@ -340,24 +338,24 @@ headers! {
         number("urgent", 144, 16, "urgent pointer"),
         bytes("options", 160, "options, padded to 32-bit words"),
     ];
-    SCTP, "sctp", 12, "SCTP (RFC 9260)", [
+    SCTP, "sctp", 12, "SCTP (RFC 9260)", &[
         number("sport", 0, 16, "source port").or(&["src"]),
         number("dport", 16, 16, "destination port").or(&["dst"]),
         number("tag", 32, 32, "verification tag"),
         number("checksum", 64, 32, "checksum (CRC32c)"),
     ];
-    GRE, "gre", 4, "GRE (RFC 2784, RFC 2890)", [
+    GRE, "gre", 4, "GRE (RFC 2784, RFC 2890)", &[
         number("c", 0, 1, "a checksum is there"),
         number("k", 2, 1, "a key is there"),
         number("s", 3, 1, "a sequence number is there"),
         number("version", 13, 3, "version"),
         number("type", 16, 16, "EtherType of what follows"),
     ];
-    VXLAN, "vxlan", 8, "VXLAN (RFC 7348)", [
+    VXLAN, "vxlan", 8, "VXLAN (RFC 7348)", &[
         number("flags", 0, 8, "flags (0x08: the network identifier is there)"),
         number("vni", 32, 24, "network identifier"),
     ];
-    GENEVE, "geneve", 8, "Geneve (RFC 8926)", [
+    GENEVE, "geneve", 8, "Geneve (RFC 8926)", &[
         number("version", 0, 2, "version"),
         number("length", 2, 6, "length of the options in 4 bytes").or(&["len"]),
         number("oam", 8, 1, "control packet"),
@@ -365,7 +363,7 @@ headers! {
         number("type", 16, 16, "EtherType of what follows"),
         number("vni", 32, 24, "network identifier"),
     ];
-    GTPU, "gtpu", 8, "GTP-U (3GPP TS 29.281)", [
+    GTPU, "gtpu", 8, "GTP-U (3GPP TS 29.281)", &[
         number("version", 0, 3, "version"),
         number("type", 8, 8, "message type (255 G-PDU)"),
         number("length", 16, 16, "length behind the first 8 bytes").or(&["len"]),

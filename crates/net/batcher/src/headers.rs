@@ -41,9 +41,9 @@ pub(crate) struct HeaderType {
     pub(crate) next: Option<NextField>,
     /// Value, header, whether a packet within the packet begins.
     pub(crate) links: Vec<(u32, String, bool)>,
-    /// Fields of one whom an operator described: name, first bit, bits.
+    /// Fields of a header that an operator described: name, first bit, bits.
     pub(crate) own: Vec<(String, u16, u8)>,
-    /// Fields of one that is built in.
+    /// Fields of a built-in header.
     pub(crate) table: Option<&'static field::HeaderFields>,
 }
 

@@ -132,9 +132,9 @@ fn every_way_out_that_is_up_gets_one_but_not_the_one_in() {
             );
         }
     }
-    let nobody = In::new(&long).rx(2).column(DPO.col, id + 1);
+    let unknown = In::new(&long).rx(2).column(DPO.col, id + 1);
     let (snap, table) = (mfib.snap(), table());
-    let out = run(&[nobody], &domain, move |_| {
+    let out = run(&[unknown], &domain, move |_| {
         Replicate::<V4>::new(snap.clone(), table.clone())
     });
     assert_eq!(outcome(&out[0]), "no-receiver");

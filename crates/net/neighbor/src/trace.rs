@@ -3,7 +3,7 @@
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 
-/// An ARP packet, or what stands in its place.
+/// An ARP packet, or the packet that was received in place of one.
 #[derive(Clone, Copy)]
 pub struct ArpTrace(PacketTrace);
 

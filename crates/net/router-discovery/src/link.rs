@@ -24,7 +24,7 @@ pub struct Link {
     pub mtu: u16,
     /// Whether it is up.
     pub up: bool,
-    /// Whether somebody who could answer is at its other end.
+    /// Whether the link can have neighbours that are learned.
     pub learns: bool,
     /// Its addresses that are used.
     pub addresses: Vec<IfAddress>,

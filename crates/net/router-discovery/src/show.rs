@@ -92,7 +92,7 @@ pub struct RouterRow {
     pub preference: u8,
     /// Whether packets without a better route go to it; several share them.
     pub in_use: bool,
-    /// Whether it does not answer: others go before it (RFC 4861, 6.3.6).
+    /// Whether it does not answer: other routers are preferred (RFC 4861, 6.3.6).
     pub silent: bool,
     /// Its state as a neighbour; none = it is none.
     pub neighbor: Option<NeighborState>,

@@ -3,7 +3,7 @@
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;
 
-/// A message of neighbour discovery, or what stands in its place.
+/// A message of neighbour discovery, or the packet that was received in place of one.
 #[derive(Clone, Copy)]
 pub struct NdTrace(PacketTrace);
 

@@ -107,7 +107,7 @@ impl Reasons {
         Reasons(vec![(word, why)])
     }
 
-    /// What a word of the `ERR` column is about; none when nobody is told.
+    /// What a word of the `ERR` column is about; none for a drop that causes no ICMP error.
     pub(crate) fn find(&self, word: u32) -> Option<ErrorReason> {
         let at = self.0.binary_search_by_key(&word, |(w, _)| *w).ok()?;
         Some(self.0[at].1)

@@ -1,7 +1,7 @@
 //! ip4-rewrite, ip6-rewrite: one hop less and a new Ethernet header (RFC 1812, 5.3.1; RFC 1624; RFC 8200, 3). Section 7 of
 //! `docs/forwarding-rules.md`.
 //!
-//! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
+//! On entry the position is at the IP header and the `dpo` column names a complete adjacency; on exit at the Ethernet
 //! header, with `TX` filled.
 
 use crate::family::is_local;

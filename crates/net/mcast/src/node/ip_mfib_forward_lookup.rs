@@ -2,7 +2,7 @@
 //! the longest that covers the group (RFC 1812, 5.3.10).
 //!
 //! On entry the position is at the IP header of a packet to a group that may be forwarded; on exit too, the length is the
-//! packet's own, and the `Dpo` column has the route's number.
+//! packet's own, and the `dpo` column has the route's number.
 
 use crate::Mcast;
 use crate::table::Plane;

@@ -1,7 +1,7 @@
 //! ip4-mfib-forward-rpf, ip6-mfib-forward-rpf: drop what came by another interface than its multicast route accepts: it went
 //! a way that is none, and forwarded it would come twice, or go round (RFC 1812, 5.3.10).
 //!
-//! On entry the `Dpo` column has the route's number.
+//! On entry the `dpo` column has the route's number.
 
 use crate::Mcast;
 use crate::table::Plane;

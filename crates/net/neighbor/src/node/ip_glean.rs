@@ -2,7 +2,7 @@
 //! thread asks for it (RFC 1122, 2.3.2.2); those for whom nobody answered come back here and are dropped by way of the node
 //! that tells their senders (RFC 1812, 5.2.7.1; RFC 4861, 7.2.2). Rule 6.6 of `docs/forwarding-rules.md`.
 //!
-//! On entry the position is at the IP header and the `Dpo` column names an attached network or an incomplete adjacency.
+//! On entry the position is at the IP header and the `dpo` column names an attached network or an incomplete adjacency.
 
 use crate::lane::{ControlQueues, HeldForResolution};
 use crate::table::Key;

@@ -164,7 +164,8 @@ impl Autoconfiguration {
         }
     }
 
-    /// What is due: solicitations, and the end of what nobody said again. The neighbours of `failed` do not answer.
+    /// What is due: solicitations, and the end of prefixes and routers whose lifetime is over. The neighbours of `failed` do
+    /// not answer.
     pub fn turn(
         &mut self,
         neighbors: &mut dyn Reachability,

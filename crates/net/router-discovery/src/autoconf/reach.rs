@@ -32,12 +32,12 @@ pub enum Reach {
     },
 }
 
-/// A router as a neighbour.
+/// What the neighbour table knows of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReachabilityEvent {
-    /// It is none.
-    Nobody,
-    /// It is being sought.
+    /// There is no entry for the router.
+    NoEntry,
+    /// Its address is being resolved.
     Sought,
     /// Its MAC address is known.
     Known,
@@ -96,7 +96,7 @@ impl Reach {
             (Reach::Known { .. }, ReachabilityEvent::Known) => {}
             (_, ReachabilityEvent::Sought) => *self = Reach::Sought,
             // It was forgotten, and not for want of answers.
-            (_, ReachabilityEvent::Nobody) => {
+            (_, ReachabilityEvent::NoEntry) => {
                 *self = Reach::Sought;
                 return Some(AutoconfAction::Seek);
             }

@@ -1,4 +1,4 @@
-//! Looks at the default routers of an interface: asks for them, and changes over when one falls silent.
+//! Unreachability of default routers (RFC 4861, 6.3.6): solicits them, and uses others when one does not answer.
 
 use super::Autoconfiguration;
 use super::reach::{AutoconfAction, Reach, ReachabilityEvent};
@@ -33,7 +33,7 @@ pub(super) fn router_state(
 
 fn seen(fib: &Fib, neighbors: &dyn Reachability, router: (u32, Ipv6Addr)) -> ReachabilityEvent {
     match router_state(fib, neighbors, router) {
-        None => ReachabilityEvent::Nobody,
+        None => ReachabilityEvent::NoEntry,
         Some(NeighborState::Incomplete) => ReachabilityEvent::Sought,
         Some(NeighborState::Reachable | NeighborState::Static) => ReachabilityEvent::Answered,
         Some(NeighborState::Stale | NeighborState::Delay | NeighborState::Probe) => {

@@ -1,5 +1,5 @@
-//! Multicast listener discovery, the listener's side (RFC 3810, version 2; RFC 2710, version 1): switches and routers of the
-//! link are told which groups an interface listens to, so that solicitations for its addresses reach it.
+//! Multicast listener discovery, the listener's side (RFC 3810, version 2; RFC 2710, version 1): reports of the groups that an
+//! interface listens to make switches and routers of the link forward solicitations for its addresses to it.
 
 mod groups;
 pub(crate) mod packet;
@@ -66,7 +66,7 @@ impl Listeners {
         let wanted = wanted(iface, lcp_tap, moment);
         let there = moment.links.get(&iface);
         if there.is_none_or(|link| !link.up) {
-            // Nobody hears that it leaves.
+            // No report can be sent that it leaves its groups.
             self.0.remove(&iface);
         } else if !wanted.is_empty() || self.0.contains_key(&iface) {
             self.0.entry(iface).or_default().set(&wanted, moment.now);

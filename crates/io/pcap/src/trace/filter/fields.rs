@@ -85,7 +85,7 @@ impl Field {
 /// A header of a packet, and where it begins; nowhere in later fragments.
 type Place = (&'static HeaderFields, Option<usize>);
 
-/// Most headers that are looked at: Ethernet, a tag, IP, extension headers, transport.
+/// Most headers of a packet that a filter finds: Ethernet, a tag, IP, extension headers, transport.
 const MOST: usize = 12;
 
 /// Where the headers of a packet are.

@@ -19,7 +19,7 @@ fn who_answers_goes_first_then_who_is_not_known_then_who_is_silent() {
 fn a_router_is_sought_and_one_that_does_not_answer_is_asked_once_a_minute() {
     let mut reach = Reach::New;
     assert_eq!(
-        reach.look(ReachabilityEvent::Nobody, 0),
+        reach.look(ReachabilityEvent::NoEntry, 0),
         Some(AutoconfAction::Seek)
     );
     assert_eq!(reach.look(ReachabilityEvent::Sought, s(1)), None);
@@ -28,7 +28,9 @@ fn a_router_is_sought_and_one_that_does_not_answer_is_asked_once_a_minute() {
     // Advertisements make it a neighbour, which is not the same.
     assert_eq!(reach.look(ReachabilityEvent::Known, s(4)), None);
     let asked: Vec<u64> = (4..300)
-        .filter(|at| reach.look(ReachabilityEvent::Nobody, s(*at)) == Some(AutoconfAction::AskOnce))
+        .filter(|at| {
+            reach.look(ReachabilityEvent::NoEntry, s(*at)) == Some(AutoconfAction::AskOnce)
+        })
         .collect();
     assert_eq!(asked, [63, 123, 183, 243]);
     reach.fail(s(300));
@@ -57,13 +59,13 @@ fn one_that_was_known_is_sought_at_once_when_it_fails_and_when_it_is_forgotten()
     let mut failed = reach;
     failed.fail(s(50));
     assert_eq!(
-        failed.look(ReachabilityEvent::Nobody, s(50)),
+        failed.look(ReachabilityEvent::NoEntry, s(50)),
         Some(AutoconfAction::AskOnce)
     );
     assert_eq!(failed, Reach::Silent { again: s(110) });
     // An operator cleared the table: that says nothing of it.
     assert_eq!(
-        reach.look(ReachabilityEvent::Nobody, s(50)),
+        reach.look(ReachabilityEvent::NoEntry, s(50)),
         Some(AutoconfAction::Seek)
     );
     assert_eq!(reach, Reach::Sought);

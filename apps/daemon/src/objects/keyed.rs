@@ -23,6 +23,15 @@ pub(super) fn state(lines: &[&str]) -> State {
     Core::state_of(&all(lines)).unwrap_or_else(|e| panic!("{lines:?}: {e}"))
 }
 
+/// The steps of commands behind those that were carried out.
+pub(super) fn steps(before: &[&str], lines: &[&str]) -> Vec<String> {
+    let mut core = Core::default();
+    core.run(&all(before), &Nothing).unwrap();
+    let transaction = core.begin(&all(lines), &Nothing).unwrap();
+    let steps = transaction.steps().iter();
+    steps.map(|step| step.request.to_string()).collect()
+}
+
 pub(super) fn refusal(lines: &[&str]) -> String {
     Core::state_of(&all(lines)).unwrap_err().to_string()
 }
@@ -124,14 +133,7 @@ fn an_interface_is_created_again_with_its_socket() {
         ]
     );
     // One command does the same.
-    let mut core = Core::default();
-    core.run(&all(&[SOCKET, MEMIF]), &Nothing).unwrap();
-    let transaction = core.begin(&all(&[other]), &Nothing).unwrap();
-    let steps: Vec<String> = transaction
-        .steps()
-        .iter()
-        .map(|s| s.request.to_string())
-        .collect();
+    let steps = steps(&[SOCKET, MEMIF], &[other]);
     let wanted = [
         "delete interface up0",
         "delete memif socket id 1",

@@ -1,7 +1,7 @@
 //! Layer 2 of interfaces: three classes that exclude one another, and what refers to bridge domains.
 
+use super::tests::read;
 use crate::objects;
-use volley_cli::{Action, parse_line};
 use volley_control::{Core, NoProbe, State};
 use volley_model::Request;
 
@@ -11,13 +11,6 @@ const PATCH: &str = "test l2patch rx pg0 tx pg1";
 const XCONNECT: &str = "set interface l2 xconnect pg0 pg1";
 const PORT: &str = "set interface l2 bridge pg0 10 shg 1";
 const STATION: &str = "l2fib add 02:fe:00:00:00:01 10 pg0";
-
-fn read(line: &str) -> Request {
-    match parse_line(line).unwrap().action {
-        Action::Request(request) => *request,
-        other => panic!("{line}: {other:?}"),
-    }
-}
 
 /// Three interfaces, a bridge domain, and what the lines make.
 fn with(lines: &[&str]) -> Result<State, String> {

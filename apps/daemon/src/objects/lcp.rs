@@ -1,6 +1,6 @@
 //! LCP taps: spellings, files, order of dependence, requests of commits that earlier versions wrote.
 
-use super::keyed::{Nothing, all, error, refusal, state, was};
+use super::keyed::{all, error, refusal, state, steps, was};
 use volley_control::Core;
 use volley_model::Request;
 
@@ -8,14 +8,6 @@ const PG: &str = "create packet-generator interface pg0";
 const SUB: &str = "create sub-interfaces pg0 7";
 const TAP: &str = "lcp create pg0 host-if w netns frr";
 const DEVICE: &str = "lcp create pg0.7 host-if e7 vlan netns frr";
-
-fn steps(before: &[&str], line: &str) -> Vec<String> {
-    let mut core = Core::default();
-    core.run(&all(before), &Nothing).unwrap();
-    let transaction = core.begin(&all(&[line]), &Nothing).unwrap();
-    let steps = transaction.steps().iter();
-    steps.map(|step| step.request.to_string()).collect()
-}
 
 #[test]
 fn they_keep_their_spellings() {
@@ -80,7 +72,7 @@ fn a_device_needs_the_tap_of_its_parent() {
         .filter(|line| line.starts_with("lcp"))
         .collect();
     assert_eq!(lines, [TAP, DEVICE]);
-    let lines = steps(&[PG, SUB, TAP, DEVICE], "delete interface pg0");
+    let lines = steps(&[PG, SUB, TAP, DEVICE], &["delete interface pg0"]);
     let wanted = [
         "lcp delete pg0.7",
         "lcp delete pg0",
@@ -93,12 +85,12 @@ fn a_device_needs_the_tap_of_its_parent() {
 #[test]
 fn a_tap_that_changes_is_created_again_with_its_devices() {
     let other = "lcp create pg0 host-if x netns frr";
-    let lines = steps(&[PG, TAP], other);
+    let lines = steps(&[PG, TAP], &[other]);
     assert_eq!(lines, ["lcp delete pg0", other]);
-    let lines = steps(&[PG, SUB, TAP, DEVICE], other);
+    let lines = steps(&[PG, SUB, TAP, DEVICE], &[other]);
     let wanted = ["lcp delete pg0.7", "lcp delete pg0", other, DEVICE];
     assert_eq!(lines, wanted);
-    assert_eq!(steps(&[PG, TAP], TAP), [TAP]);
+    assert_eq!(steps(&[PG, TAP], &[TAP]), [TAP]);
     let lines = Core::difference(&state(&[PG, TAP]), &state(&[PG, other]));
     let again = "! the kernel interface of pg0 is deleted and created again: the control plane loses its routes there";
     assert!(lines.iter().any(|line| line == again), "{lines:?}");
@@ -113,7 +105,7 @@ fn a_tap_has_the_new_name_of_its_interface() {
     ];
     assert_eq!(Core::difference(&state(&wanted), &renamed), [""; 0]);
     assert_eq!(
-        steps(&[PG, TAP], "delete interface pg0"),
+        steps(&[PG, TAP], &["delete interface pg0"]),
         ["lcp delete pg0", "delete interface pg0"]
     );
 }

@@ -1,6 +1,6 @@
 //! Multicast routes: spellings, files, lists that lose interfaces, requests of commits that earlier versions wrote.
 
-use super::keyed::{Nothing, all, error, refusal, state, was};
+use super::keyed::{all, error, refusal, state, steps, was};
 use volley_control::Core;
 use volley_model::Request;
 use volley_object::formerly;
@@ -17,15 +17,6 @@ const SIX: &str = "ip6 mroute add ff05::/16 accept pg1";
 
 fn with<'l>(lines: &[&'l str]) -> Vec<&'l str> {
     BED.into_iter().chain(lines.iter().copied()).collect()
-}
-
-/// The steps of one command, or of several.
-fn steps(before: &[&str], lines: &[&str]) -> Vec<String> {
-    let mut core = Core::default();
-    core.run(&all(&with(before)), &Nothing).unwrap();
-    let transaction = core.begin(&all(lines), &Nothing).unwrap();
-    let steps = transaction.steps().iter();
-    steps.map(|step| step.request.to_string()).collect()
 }
 
 #[test]
@@ -182,7 +173,7 @@ fn a_route_stays_while_some_of_its_interfaces_change() {
     let other = "ip mroute add 239.1.1.1/32 accept pg1 pg3";
     let made = "create packet-generator interface pg3";
     let found = steps(
-        &["ip mroute add 239.1.1.1 accept pg0 pg1 forward pg2"],
+        &with(&["ip mroute add 239.1.1.1 accept pg0 pg1 forward pg2"]),
         &["delete interface pg0", made, other],
     );
     let wanted = [
@@ -200,7 +191,7 @@ fn a_route_stays_while_some_of_its_interfaces_change() {
             "ip mroute add 239.1.1.1/32 accept pg1",
         ];
         assert_eq!(
-            steps(&["ip mroute add 239.1.1.1 accept pg0"], &lines),
+            steps(&with(&["ip mroute add 239.1.1.1 accept pg0"]), &lines),
             wanted
         );
     }

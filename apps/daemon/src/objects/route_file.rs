@@ -1,6 +1,6 @@
 //! Files of routes: spellings, the file, the order of the files of a table, which are removed together.
 
-use super::keyed::{Nothing, all, error, refusal, state};
+use super::keyed::{Nothing, all, error, refusal, state, steps};
 use volley_control::{Core, Executor, Probe, State};
 use volley_model::{Applied, ModelError, Request};
 use volley_object::Instance;
@@ -15,15 +15,6 @@ const PATHS: &str = "ip route load \"/b c\" via 192.0.2.1 \"lan\" onlink weight 
 
 fn with<'l>(lines: &[&'l str]) -> Vec<&'l str> {
     BED.into_iter().chain(lines.iter().copied()).collect()
-}
-
-/// The steps of commands, and the notes of what they interrupt.
-fn steps(before: &[&str], lines: &[&str]) -> Vec<String> {
-    let mut core = Core::default();
-    core.run(&all(&with(before)), &Nothing).unwrap();
-    let transaction = core.begin(&all(lines), &Nothing).unwrap();
-    let steps = transaction.steps().iter();
-    steps.map(|step| step.request.to_string()).collect()
 }
 
 #[test]
@@ -179,20 +170,23 @@ fn the_files_of_a_table_are_removed_together() {
     let (a, b) = ("ip route load /a via pg1", "ip route load /b via \"lan\"");
     let other = "ip route load /c table 7 via pg1";
     let unload = "ip route unload";
-    assert_eq!(steps(&[a], &[b]), [b]);
+    assert_eq!(steps(&with(&[a]), &[b]), [b]);
     // The same file again is read again, without the others.
-    assert_eq!(steps(&[a, b], &[a]), [a]);
-    assert_eq!(steps(&[a, b], &[b]), [b]);
-    assert_eq!(steps(&[a], &[a, other]), [unload, a, other]);
+    assert_eq!(steps(&with(&[a, b]), &[a]), [a]);
+    assert_eq!(steps(&with(&[a, b]), &[b]), [b]);
+    assert_eq!(steps(&with(&[a]), &[a, other]), [unload, a, other]);
     let changed = "ip route load /a via \"lan\"";
-    assert_eq!(steps(&[a, b, other], &[changed]), [unload, b, changed]);
     assert_eq!(
-        steps(&[a, b, other], &["default route-file /a"]),
+        steps(&with(&[a, b, other]), &[changed]),
+        [unload, b, changed]
+    );
+    assert_eq!(
+        steps(&with(&[a, b, other]), &["default route-file /a"]),
         [unload, b]
     );
-    assert_eq!(steps(&[a, b, other], &[unload]), [unload]);
+    assert_eq!(steps(&with(&[a, b, other]), &[unload]), [unload]);
     assert_eq!(
-        steps(&[a, b, other], &[unload, other]),
+        steps(&with(&[a, b, other]), &[unload, other]),
         ["ip route unload table 7", unload, other]
     );
     let (of, to) = (state(&with(&[a, b])), state(&with(&[b, a, other])));

@@ -205,7 +205,11 @@ fn glibc(binary: &[u8]) -> String {
     let found = binary.windows(mark.len()).enumerate();
     let found = found.filter(|(_, window)| window == mark);
     let newest = found.filter_map(|(at, _)| number(at + mark.len())).max();
-    format!("2.{}", newest.unwrap_or(28))
+    // Packed relocations (apps/volley/build.rs) are a version without a number.
+    let packed = b"GLIBC_ABI_DT_RELR";
+    let packed = binary.windows(packed.len()).any(|window| window == packed);
+    let newest = newest.unwrap_or(28).max(if packed { 36 } else { 0 });
+    format!("2.{newest}")
 }
 
 fn pack(home: &Home, binary: &Path, tree: &Path, out: &Path) -> Result<PathBuf, String> {
@@ -296,6 +300,7 @@ mod tests {
     #[test]
     fn the_newest_symbol_says_which_glibc() {
         assert_eq!(glibc(b"..GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.17\0"), "2.34");
+        assert_eq!(glibc(b"GLIBC_2.34\0GLIBC_ABI_DT_RELR\0"), "2.36");
         assert_eq!(glibc(b""), "2.28");
     }
 }

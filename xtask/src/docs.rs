@@ -1,7 +1,8 @@
 //! Pages that a program writes: they fail when they are stale, and `--update` writes them anew.
 
+use crate::ahead::BUILD;
 use crate::home::Home;
-use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::report::{Fail, Outcome, Pass};
 use crate::run::Program;
 
 /// Page, and the arguments of `volley` whose output it is.
@@ -14,13 +15,10 @@ const PAGES: [(&str, &[&str]); 6] = [
     ("docs/generated/volley-toml.md", &["doc", "file"]),
 ];
 
-/// Compares (or writes) every page. Needs the release binary.
+/// Compares (or writes) every page, with the release binary of the checkout as it is now: an older one would print older pages.
 pub fn run(home: &Home, update: bool) -> Outcome {
-    if !home.volley().is_file() {
-        return Skip(format!(
-            "{} is not built (cargo build --release)",
-            home.volley().display()
-        ));
+    if let Err(reason) = Program::cargo(home).args(BUILD).require() {
+        return Fail(reason);
     }
     let mut problems = Vec::new();
     for (page, args) in PAGES {

@@ -83,14 +83,7 @@ fn in_clone(home: &Home, folder: &Path) -> Result<String, String> {
         .arg(folder)
         .require()?;
     let run = Program::new(home, "env")
-        .args([
-            "-u",
-            VARIABLE,
-            "-u",
-            "CARGO_TARGET_DIR",
-            "-u",
-            "CARGO_MANIFEST_DIR",
-        ])
+        .args(["-u", VARIABLE, "-u", "CARGO_TARGET_DIR"])
         .args(["bash", "-c", &command])
         .dir(folder)
         .limit_seconds(7200)

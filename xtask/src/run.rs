@@ -35,6 +35,15 @@ impl Program {
     pub fn new(home: &Home, program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program.as_ref());
         command.current_dir(&home.root).stdin(Stdio::null());
+        // `cargo run` describes xtask in the environment. A cargo that inherited it would build each crate again whose build
+        // script reads such a variable (ring), and the next cargo of the user's shell would build it again without.
+        let of_xtask = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")
+        };
+        for (name, _) in std::env::vars_os().filter(|(name, _)| of_xtask(name)) {
+            command.env_remove(name);
+        }
         Self {
             command,
             text: program.as_ref().to_string_lossy().into_owned(),

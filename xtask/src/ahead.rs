@@ -1,45 +1,57 @@
-//! The release build, begun while the tests wait for their peers: two cores are seldom both busy then.
+//! Builds that begin while the tests wait for their peers: two cores are seldom both busy then.
 //!
-//! It runs under the kernel's idle policy (sched(7), `SCHED_IDLE`): it gets what nobody else wants, so that no test is late by
-//! it. Whether it came to a good end is asked when its turn comes; otherwise it is done again there, and its messages are told.
+//! They run under the kernel's idle policy (sched(7), `SCHED_IDLE`): they get what no other program wants, so that no test is
+//! late by them. The release build comes first, then the builds of the sanitizers, one after the other. The stage of each build
+//! does it again if it failed, and reports its messages.
 
 use crate::home::Home;
 use crate::run::{Program, exists};
+use crate::sanitize;
 use std::cell::Cell;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, sync_channel};
 
-/// What begins a program under that policy (util-linux).
+/// The program that begins another one under that policy (util-linux).
 const IDLE: &str = "chrt";
 
-/// A build that may have been begun.
+/// Builds that may have been begun.
 #[derive(Default)]
-pub struct Ahead(Cell<Option<JoinHandle<bool>>>);
+pub struct Ahead(Cell<Option<Receiver<bool>>>);
 
 impl Ahead {
-    /// Begin, where the machine can.
-    pub fn begin(&self, home: &Home) {
+    /// Begin, where the machine can. `all_targets`: of the fuzzer as well.
+    pub fn begin(&self, home: &Home, all_targets: bool) {
         if !exists(IDLE) {
             return;
         }
-        let home = home.clone();
-        let build = move || {
-            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-            let program = Program::new(&home, IDLE).args(["--idle", "0"]).arg(cargo);
-            program
-                .args(BUILD)
-                .env("CARGO_INCREMENTAL", "0")
-                .require()
-                .is_ok()
-        };
-        self.0.set(Some(std::thread::spawn(build)));
+        let (home, (tell, told)) = (home.clone(), sync_channel(1));
+        std::thread::spawn(move || {
+            let release = idle_cargo(&home).args(BUILD).require();
+            // The other side may have gone: a run that failed early ends.
+            let _ = tell.send(release.is_ok());
+            for sanitizer in [
+                sanitize::address_tests(idle_cargo(&home), &home).arg("--no-run"),
+                sanitize::fuzz_targets_build(idle_cargo(&home), &home, all_targets),
+            ] {
+                // The stage finds out what failed.
+                let _ = sanitizer.require();
+            }
+        });
+        self.0.set(Some(told));
     }
 
-    /// Wait for its end: true where it was begun and is done.
+    /// Wait for the end of the release build: true where it was begun and is done.
     pub fn is_done(&self) -> bool {
         let begun = self.0.take();
-        begun.is_some_and(|thread| thread.join().unwrap_or(false))
+        begun.is_some_and(|told| told.recv().unwrap_or(false))
     }
 }
 
-/// Cargo's words for it.
+/// Cargo under the idle policy.
+fn idle_cargo(home: &Home) -> Program {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let idle = Program::new(home, IDLE).args(["--idle", "0"]).arg(cargo);
+    idle.env("CARGO_INCREMENTAL", "0")
+}
+
+/// Arguments of cargo for the release build.
 pub const BUILD: [&str; 3] = ["build", "--release", "--locked"];

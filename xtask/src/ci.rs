@@ -166,7 +166,9 @@ fn tests(sitting: &Sitting<'_>) -> Outcome {
     };
     suite::run(sitting.home, env, || {
         if sitting.whole {
-            sitting.ahead.begin(sitting.home);
+            sitting
+                .ahead
+                .begin(sitting.home, sitting.depth == Depth::Long);
         }
     })
 }

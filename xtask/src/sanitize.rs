@@ -41,7 +41,15 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Skip("AddressSanitizer is set up for x86-64 Linux".into());
     }
-    let tests = Program::cargo(home)
+    let tests = address_tests(Program::cargo(home), home)
+        .env("PROPTEST_CASES", cases.to_string())
+        .env("VOLLEY_SMALL", "1");
+    cargo_test::run(tests)
+}
+
+/// The tests that AddressSanitizer looks at, by this cargo.
+pub(crate) fn address_tests(cargo: Program, home: &Home) -> Program {
+    cargo
         .args(["test", "--lib", "--tests", "--no-fail-fast"])
         .args(["--target", TRIPLE])
         .args(packages(&BASE))
@@ -49,9 +57,6 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", home.target.join("asan"))
-        .env("PROPTEST_CASES", cases.to_string())
-        .env("VOLLEY_SMALL", "1");
-    cargo_test::run(tests)
 }
 
 /// What of the standard library looks like a race when it is not built with ThreadSanitizer.
@@ -240,25 +245,7 @@ pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
     if !exists("g++") && !exists("c++") {
         return Skip("libFuzzer needs a C++ compiler".into());
     }
-    let target = home.target.join("fuzz");
-    let features: &[&str] = if all { &[] } else { &["--no-default-features"] };
-    let build = || {
-        Program::cargo(home)
-            .args([
-                "build",
-                "--release",
-                "--bins",
-                "--target",
-                TRIPLE,
-                "--manifest-path",
-                "fuzz/Cargo.toml",
-            ])
-            .args(features)
-            .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", COVERAGE)
-            .env("CARGO_TARGET_DIR", &target)
-            .require()
-    };
+    let build = || fuzz_targets_build(Program::cargo(home), home, all).require();
     // The last build of a run is the one that finds a disk full that others fill: the dead linker gets a second try.
     let built = build().or_else(|reason| {
         if disk::is_full(&reason) {
@@ -280,6 +267,25 @@ pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
         Ok(names) => fuzz_each(home, &names, seconds),
         Err(error) => Fail(error.to_string()),
     }
+}
+
+/// The build of the fuzz targets, by this cargo.
+pub(crate) fn fuzz_targets_build(cargo: Program, home: &Home, all: bool) -> Program {
+    let features: &[&str] = if all { &[] } else { &["--no-default-features"] };
+    cargo
+        .args([
+            "build",
+            "--release",
+            "--bins",
+            "--target",
+            TRIPLE,
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+        ])
+        .args(features)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", COVERAGE)
+        .env("CARGO_TARGET_DIR", home.target.join("fuzz"))
 }
 
 fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {

@@ -18,7 +18,7 @@ const IDLE: &str = "chrt";
 pub struct Ahead(Cell<Option<Receiver<bool>>>);
 
 impl Ahead {
-    /// Begin, where the machine can. `all_targets`: of the fuzzer as well.
+    /// Begin, where the machine can. Of the fuzz targets all are built, or those of a run that is not long.
     pub fn begin(&self, home: &Home, all_targets: bool) {
         if !exists(IDLE) {
             return;
@@ -48,9 +48,7 @@ impl Ahead {
 
 /// Cargo under the idle policy.
 fn idle_cargo(home: &Home) -> Program {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let idle = Program::new(home, IDLE).args(["--idle", "0"]).arg(cargo);
-    idle.env("CARGO_INCREMENTAL", "0")
+    Program::cargo_by(home, IDLE, &["--idle", "0"])
 }
 
 /// Arguments of cargo for the release build.

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::home::Home;
+use crate::run::cargo;
 use pico_args::Arguments;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
@@ -50,8 +51,7 @@ pub fn finish(arguments: &mut Arguments) -> Result<(), Error> {
 /// # Errors
 /// Cargo cannot be started.
 pub fn tool(home: &Home, package: &str, words: &[OsString]) -> Result<u8, Error> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let status = Command::new(cargo())
         .current_dir(&home.root)
         .args(["run", "--quiet", "--locked", "--package", package, "--"])
         .args(words)

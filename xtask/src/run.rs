@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::home::Home;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -30,6 +30,11 @@ pub struct Program {
     limit: Duration,
 }
 
+/// The cargo that runs this program, else the one on the path.
+pub(crate) fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 impl Program {
     /// A program that runs in the checkout's folder, for at most half an hour.
     pub fn new(home: &Home, program: impl AsRef<OsStr>) -> Self {
@@ -53,12 +58,17 @@ impl Program {
 
     /// Cargo.
     pub fn cargo(home: &Home) -> Self {
-        Self::new(
-            home,
-            std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
-        )
-        // What is built once is built faster, and into less, without the books for building it again.
-        .env("CARGO_INCREMENTAL", "0")
+        Self::new(home, cargo()).of_cargo()
+    }
+
+    /// Cargo, begun by another program, which gets these arguments first.
+    pub fn cargo_by(home: &Home, program: &str, args: &[&str]) -> Self {
+        Self::new(home, program).args(args).arg(cargo()).of_cargo()
+    }
+
+    /// What is built once is built faster, and into less, without the books for building it again.
+    fn of_cargo(self) -> Self {
+        self.env("CARGO_INCREMENTAL", "0")
     }
 
     /// Adds one argument.
@@ -219,6 +229,16 @@ mod tests {
             ("out\n", "err\n", "exit code 3")
         );
         assert_eq!(output.tail(1), "err");
+    }
+
+    #[test]
+    fn inherits_nothing_that_describes_xtask() {
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let names = shell("env").output().unwrap().stdout;
+        let mut left = names
+            .lines()
+            .filter(|line| line.starts_with("CARGO_MANIFEST_") || line.starts_with("CARGO_PKG_"));
+        assert_eq!(left.next(), None);
     }
 
     #[test]

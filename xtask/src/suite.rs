@@ -16,7 +16,8 @@ use std::sync::{Mutex, PoisonError};
 const AT_ONCE: usize = 2;
 /// Test files that measure: they run before the others.
 const ALONE: [&str; 2] = ["idle", "gap"];
-/// Test files that take more than a minute: they begin first, so that the last to end is a short one.
+/// Test files that take longest: they begin first, so that the last to end is a short one. `week` is none of them: it counts lost
+/// packets, and `testpmd` takes a core for itself.
 const LONGEST: [&str; 5] = [
     "testpmd",
     "default_routers",

@@ -12,6 +12,7 @@ mod error;
 mod gso;
 mod interfaces;
 mod link_local;
+mod listeners;
 mod model;
 pub mod node;
 mod offload;
@@ -25,7 +26,6 @@ mod show_queues;
 mod sub_interface;
 mod table;
 mod tx_queue_pool;
-mod udp_listeners;
 pub mod virtio;
 
 pub use capture_hook::{CaptureHook, CapturePoint};
@@ -36,6 +36,7 @@ pub use gso::{GsoProtocol, GsoType};
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use link_local::{LinkLocalSender, LinkSource};
 pub use model::{
+pub use listeners::{ListenError, Listened};
     ArcFeature, Description, InterfacesClear, MacAddress, Mtu, Promiscuous, ReceiveMode,
     RxPlacement, VectorSize, WorkerAdd, WorkerDelete, classes,
 };
@@ -56,4 +57,3 @@ pub use table::{
     MAX_QUEUES,
 };
 pub use tx_queue_pool::{TxQueueLease, TxQueuePool};
-pub use udp_listeners::ListenError;

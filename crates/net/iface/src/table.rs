@@ -1,8 +1,8 @@
 //! Interfaces as workers see them: atomics by index, written by the control thread, and counters for each worker.
 
 use crate::capture_hook::CaptureHook;
+use crate::listeners::{ListenError, Listened, Listeners};
 use crate::sub_interface::Sub;
-use crate::udp_listeners::{ListenError, UdpListeners};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use volley_graph::{NodeId, WorkerSet};
@@ -180,7 +180,7 @@ pub struct IfTable {
     /// By interface index; allocated with the first interface of the index.
     queues: Box<[OnceLock<Box<[QueueCounters]>>]>,
     worker_set: Arc<WorkerSet>,
-    listeners: UdpListeners,
+    listeners: Listeners,
     tap: OnceLock<Arc<dyn CaptureHook>>,
 }
 
@@ -211,7 +211,7 @@ impl IfTable {
                 .map(|_| OnceLock::new())
                 .collect(),
             worker_set,
-            listeners: UdpListeners::default(),
+            listeners: Listeners::default(),
             tap: OnceLock::new(),
         })
     }
@@ -407,18 +407,36 @@ impl IfTable {
     /// The node that receives the UDP datagrams for the router on a port, if a feature listens there.
     #[inline(always)]
     pub fn udp_listener(&self, family: Family, port: u16) -> Option<NodeId> {
-        self.listeners.node(family, port)
+        self.listeners.node(Listened::Udp(family, port))
+    }
+
+    /// The node that receives the frames of an EtherType, if a feature listens to it.
+    #[inline(always)]
+    pub fn ethertype_listener(&self, ethertype: u16) -> Option<NodeId> {
+        self.listeners.node(Listened::EtherType(ethertype))
+    }
+
+    /// Makes `node` the listener of an EtherType, or removes it. An error when another node listens to it. Frames of IPv4, IPv6
+    /// and of tags do not go to listeners.
+    pub fn listen_ethertype(
+        &self,
+        ethertype: u16,
+        node: NodeId,
+        on: bool,
+    ) -> Result<(), ListenError> {
+        let protocol = Listened::EtherType(ethertype);
+        self.listeners.set(protocol, node, on)
     }
 
     /// Whether an interface receives UDP datagrams to all hosts of the link on a port, for the listener there.
     pub fn hears_link(&self, interface: u32, family: Family, port: u16) -> bool {
         let heard = self.slot(interface).link_listeners.load(Relaxed);
-        heard & self.listeners.bit(family, port) != 0
+        heard & self.listeners.bit(Listened::Udp(family, port)) != 0
     }
 
     /// Makes an interface receive UDP datagrams to all hosts of the link on a port, where a node listens, or no longer.
     pub fn hear_link(&self, interface: IfIdx, family: Family, port: u16, on: bool) {
-        let bit = self.listeners.bit(family, port);
+        let bit = self.listeners.bit(Listened::Udp(family, port));
         self.set_link_listeners(interface.0, bit, on);
     }
 
@@ -438,8 +456,9 @@ impl IfTable {
         node: NodeId,
         on: bool,
     ) -> Result<(), ListenError> {
-        let bit = self.listeners.bit(family, port);
-        self.listeners.set(family, port, node, on)?;
+        let protocol = Listened::Udp(family, port);
+        let bit = self.listeners.bit(protocol);
+        self.listeners.set(protocol, node, on)?;
         if !on && bit != 0 {
             (0..self.slots.len() as u32).for_each(|it| self.set_link_listeners(it, bit, false));
         }

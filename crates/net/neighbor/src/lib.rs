@@ -61,6 +61,7 @@ use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
 use volley_iface::{IfTable, LinkLocalSender, LinkSource, Registry};
 use volley_model::{ArpingQuery, ModelError};
 use volley_tables::{Publisher, Snap};
+use volley_wire::ethertype;
 
 /// The neighbours of a daemon. Dropping it ends the process that keeps them.
 pub struct Neighbors {
@@ -215,8 +216,13 @@ fn arp(
 ) -> Result<(), GraphError> {
     let size = engine.settings().vector_size;
     let (t, p, lanes) = (table.clone(), proxies.clone(), lanes.to_vec());
-    engine.add(ArpInput::NAME, move |worker| {
+    let input = engine.add(ArpInput::NAME, move |worker| {
         ArpInput::new(fib.clone(), (t.clone(), p.clone()), lanes[worker].clone())
+    })?;
+    let listens = table.listen_ethertype(ethertype::ARP, input, true);
+    listens.map_err(|error| GraphError::NotRegistered {
+        node: ArpInput::NAME,
+        why: error.to_string(),
     })?;
     let table = table.clone();
     engine.add(ArpReply::NAME, move |_| ArpReply::new(table.clone(), size))?;

@@ -16,6 +16,14 @@ pub enum GraphError {
     /// A crate needs a handle that no crate registered before it provides.
     #[error("no crate provides `{0}`: register the crate that does so earlier")]
     NotProvided(&'static str),
+    /// A node that cannot receive what it is for.
+    #[error("node `{node}` cannot be registered: {why}")]
+    NotRegistered {
+        /// The node.
+        node: &'static str,
+        /// The reason.
+        why: String,
+    },
     /// Two nodes with one name.
     #[error("node `{0}` exists already: choose another name")]
     NodeExists(String),

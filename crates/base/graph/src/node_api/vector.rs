@@ -21,6 +21,15 @@ use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
 #[must_use = "a node returns what the sending verb gave it"]
 pub struct Consumed(pub(crate) ());
 
+/// Marks a code of [`Vector::send_by_or_to`] that names a node in place of an edge.
+const RUN_TIME: u32 = 1 << 16;
+
+/// The code of a node chosen at run time, for [`Vector::send_by_or_to`].
+#[inline(always)]
+pub fn node_code(node: NodeId) -> u32 {
+    RUN_TIME | u32::from(node.0)
+}
+
 /// A vector of packets, owned by the node that runs.
 pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: Box<Frame>,
@@ -447,6 +456,21 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.dispatch.split(self.isa, self.frame, codes, |code| {
             edges[(code as usize).min(edges.len() - 1)]
         });
+        Consumed(())
+    }
+
+    /// As [`Vector::send_by`], where a code may also name a node chosen at run time ([`node_code`]).
+    #[inline(always)]
+    pub fn send_by_or_to(self, codes: &Column) -> Consumed {
+        let (edges, known) = (self.raw.edges, self.dispatch.queues.len());
+        let last = self.dispatch.drop_node;
+        let node = |code: u32| match (code & RUN_TIME, code as u16) {
+            (0, edge) => edges[usize::from(edge).min(edges.len() - 1)],
+            (_, node) if usize::from(node) < known => NodeId(node),
+            _ => last,
+        };
+        let codes = codes.words(self.frame.n);
+        self.dispatch.split(self.isa, self.frame, codes, node);
         Consumed(())
     }
 

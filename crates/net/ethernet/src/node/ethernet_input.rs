@@ -7,7 +7,8 @@ use crate::link::{is_for_group, is_for_listener, membership};
 use std::sync::Arc;
 use volley_graph::{
     Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Isa, Life, Node, PacketTrace,
-    PacketView, Trace, TraceNames, Vector, Words, counters, mask, nexts, or_all, strip_rows,
+    PacketView, Trace, TraceNames, Vector, Words, counters, mask, nexts, node_code, or_all,
+    strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 use volley_wire::{dissect, ethertype};
@@ -20,12 +21,11 @@ const DOT1Q: u32 = ethertype::VLAN as u32;
 const DOT1AD: u32 = ethertype::QINQ as u32;
 const OLD_TAG: u32 = ethertype::QINQ_OLD as u32;
 const IP4: u32 = ethertype::IP4 as u32;
-const ARP: u32 = ethertype::ARP as u32;
 const IP6: u32 = ethertype::IP6 as u32;
 
 nexts! {
     /// Where ethernet-input sends packets.
-    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input",
+    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect",
         Nd => "nd-input", Punt => "linux-cp-punt", Vlan => "vlan-input",
         Igmp => "igmp-input", Mld => "mld-router-input" }
 }
@@ -39,7 +39,7 @@ counters! {
         NotMyMac = "not-my-mac" (Error),
         /// the frame is tagged and no sub-interface takes the tag
         UnknownVlan = "unknown-vlan" (Error),
-        /// the type is neither IPv4 nor IPv6
+        /// no feature receives frames of the type
         UnknownType = "unknown-ethertype" (Error),
         /// the frame is for a group address, which is not forwarded (RFC 1812, 5.3.4)
         GroupMac = "group-mac" (Info),
@@ -195,6 +195,12 @@ impl EthernetInput {
             let routed = flags[row] & Flag::Multicast as u32 != 0 && !bridged;
             let heard = flags[row] & Flag::LinkUdp as u32 != 0 && !bridged;
             let (kind, frame) = (header[3] >> 16, v.view(row).bytes());
+            if *verdict == Count::UnknownType.code()
+                && let Some(listener) = self.table.ethertype_listener(kind as u16)
+            {
+                (*verdict, self.next.words_mut(n)[row]) = (0, node_code(listener));
+                continue;
+            }
             if routed && is_for_group(*verdict, kind, frame)
                 || heard
                     && is_for_listener(*verdict, kind, frame, |family, port| {
@@ -210,13 +216,9 @@ impl EthernetInput {
                 (*verdict, self.next.words_mut(n)[row]) = (0, Next::Punt as u32);
                 continue;
             }
-            let next = match header[3] >> 16 {
-                ARP => Next::Arp,
-                IP6 if header[0] >> 24 & 1 != 0 => Next::Nd,
-                _ => continue,
-            };
-            if *verdict == 0 && !bridged {
-                self.next.words_mut(n)[row] = next as u32;
+            let is_group = header[0] >> 24 & 1 != 0;
+            if *verdict == 0 && !bridged && kind == IP6 && is_group {
+                self.next.words_mut(n)[row] = Next::Nd as u32;
             }
         }
         v.put(NEXT.col, &mut self.next);
@@ -302,7 +304,7 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
         // Neighbours ask groups for us (RFC 4861, 7.2.2; RFC 2464, 7).
         IP6 if dst_high >> 16 == 0x3333 && flags & ND != 0 => 0,
         IP4 | IP6 if group => Count::GroupMac.code(),
-        IP4 | IP6 | ARP => 0,
+        IP4 | IP6 => 0,
         _ => Count::UnknownType.code(),
     }
 }
@@ -354,7 +356,7 @@ impl Node for EthernetInput {
             self.judge_all(cx, &mut v);
         }
         v.advance(HEADER);
-        v.send_by(&self.next)
+        v.send_by_or_to(&self.next)
     }
 }
 

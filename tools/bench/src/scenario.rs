@@ -7,9 +7,10 @@ use super::rtc::Rtc;
 use super::tables::{self, Rows};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
-use volley_daemon::stack::Stack;
+use volley_daemon::stack::{Stack, StackError};
 use volley_fib::{Path, Source, StaticNeighbor, V4, V6, Via};
-use volley_graph::{Clock, Worker};
+use volley_graph::{Clock, Node, Worker};
+use volley_iface::ReceiveFeature;
 use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
@@ -248,16 +249,22 @@ impl Bench {
             );
             let (patch, size) = (args.scenario == Scenario::Xc, args.vector_size as usize);
             let make_table = table.clone();
-            let node = self.stack.engine.borrow_mut().add("bench-rtc", move |_| {
+            let engine = self.stack.engine.clone();
+            let node = engine.borrow_mut().add(Rtc::NAME, move |_| {
                 Rtc::new(make_table.clone(), fib4.clone(), fib6.clone(), patch, size)
             });
-            let node = node.map_err(volley_daemon::stack::StackError::Graph)?;
+            node.map_err(StackError::Graph)?;
             self.settle();
+            // It comes before the patch of the scenario, which consumes what it gets.
+            let feature = ReceiveFeature::new(&engine, Rtc::NAME, &[]);
+            let feature = feature.map_err(StackError::Graph)?;
             for name in [RX_L2, RX_IP4, RX_IP6] {
-                if let Ok(index) = self.stack.interfaces.borrow().index(name) {
-                    table.set_rx_node(index, node);
+                let index = self.stack.interfaces.borrow().index(name);
+                if let Ok(index) = index {
+                    feature.set(index, true).map_err(StackError::Graph)?;
                 }
             }
+            self.settle();
         }
         Ok(())
     }

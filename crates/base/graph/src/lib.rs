@@ -51,7 +51,7 @@ pub use node_api::receive::MAX_SEGMENTS;
 pub use node_api::replicate::{ReplicaCounts, ReplicateAction, Replicator};
 pub use node_api::stage::{Batch, Stage, StageCx};
 pub use node_api::vector::{Consumed, NextNode, Vector, node_code};
-pub use queues::arcs::{ArcId, ArcPosition};
+pub use queues::arcs::{ArcId, ArcPosition, RECEIVE, RECEIVE_ARC};
 pub use queues::channel::{GAP_US, RoundGap};
 pub use queues::drop_table::{DropSample, SAMPLE};
 pub use queues::handoff::{HandoffReport, handoff_code};

@@ -55,7 +55,6 @@ impl Source for Receiver {
 struct Keeper {
     seen: Arc<Seen>,
     held: Vec<(Batch, bool)>,
-    out: NodeId,
     one: Column,
 }
 
@@ -80,8 +79,8 @@ impl Stage for Keeper {
 
     fn release<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, out: &mut Output<'_, I, Out>) -> usize {
         self.seen.releases.fetch_add(1, Relaxed);
-        let (old, to) = (self.held.iter().position(|(_, old)| *old), self.out);
-        let sent = old.map_or(0, |at| out.send_batch(self.held.remove(at).0, |_| to));
+        let old = self.held.iter().position(|(_, old)| *old);
+        let sent = old.map_or(0, |at| out.send_batch(self.held.remove(at).0, Out::Drop));
         if sent == 0 {
             self.held.iter_mut().for_each(|(_, old)| *old = true);
         }
@@ -105,7 +104,6 @@ fn bench(vector_size: usize) -> Bench {
     let mut engine = Engine::new(settings, pool, Domain::new()).unwrap();
     let seen = Arc::<Seen>::default();
     let inbox = Arc::new(ArrayQueue::new(64));
-    let out = engine.node(DROP_NODE).unwrap();
     let (theirs, put) = (seen.clone(), inbox.clone());
     engine
         .add_source(Receiver::NAME, move |_| Receiver {
@@ -118,7 +116,6 @@ fn bench(vector_size: usize) -> Bench {
         .add_stage(Keeper::NAME, move |_| Keeper {
             seen: theirs.clone(),
             held: Vec::new(),
-            out,
             one: Column::new(vector_size),
         })
         .unwrap();

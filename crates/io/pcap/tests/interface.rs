@@ -93,14 +93,10 @@ fn bench(size: usize, buffers: usize) -> Bench {
     let mut registry = Registry::new(engine);
     volley_iface::register(&mut registry).unwrap();
     let pcap = volley_pcap::register(&mut registry).unwrap();
-    let turn = registry
-        .engine
-        .borrow_mut()
-        .add("turn", move |_| Turn(Column::new(size)));
-    registry
-        .interfaces
-        .borrow_mut()
-        .set_default_rx_node(turn.unwrap());
+    let mut engine = registry.engine.borrow_mut();
+    let turn = engine.add("turn", move |_| Turn(Column::new(size)));
+    turn.and_then(|_| engine.set_receiver("turn")).unwrap();
+    drop(engine);
     let worker = registry.engine.borrow_mut().build().unwrap().pop().unwrap();
     Bench {
         registry,

@@ -17,8 +17,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use volley_graph::{Clock, Engine, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo};
-use volley_iface::{Change, IfIdx, Interfaces, Registry};
+use volley_graph::{Clock, Engine, PeriodicRunner, PeriodicTask, ProcessInfo};
+use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
 use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
 use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_tables::qsbr::Publisher;
@@ -36,7 +36,7 @@ struct Gates {
 struct Control {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
-    node: NodeId,
+    feature: ReceiveFeature,
     publisher: Publisher<Table>,
     wishes: ClassLimits,
     now: Situation,
@@ -67,18 +67,18 @@ pub(crate) fn first_table() -> Table {
 impl PathHandler {
     pub(crate) fn new(
         registry: &Registry,
-        node: NodeId,
+        feature: ReceiveFeature,
         publisher: Publisher<Table>,
         cells: Vec<Arc<Cells>>,
     ) -> Self {
         let gates: Rc<RefCell<Gates>> = Rc::default();
-        let (ours, table) = (gates.clone(), registry.table());
+        let (ours, entered) = (gates.clone(), feature.clone());
         registry.interfaces.borrow_mut().listen(move |change| {
             let Change::Deleted(gone) = change else {
                 return;
             };
             // What waits of it goes where packets of its number go: nowhere special.
-            table.set_ingress_stage(gone.index, None);
+            entered.clear(gone.index);
             let mut gates = ours.borrow_mut();
             gates.on.remove(&gone.index.0);
             gates.leaving.remove(&gone.index.0);
@@ -87,7 +87,7 @@ impl PathHandler {
         let control = Control {
             engine: registry.engine.clone(),
             interfaces: registry.interfaces.clone(),
-            node,
+            feature,
             publisher,
             wishes: ClassLimits::default(),
             now: Situation::default(),
@@ -241,14 +241,11 @@ impl Control {
             given.map_err(|e| ModelError::invalid(format!("path batcher on {}", name()), e))?;
             self.has_frames = true;
         }
+        self.feature.enable(&self.interfaces.borrow(), index)?;
         let mut gates = self.gates.borrow_mut();
         gates.leaving.remove(&index.0);
         gates.on.insert(index.0);
         drop(gates);
-        self.interfaces
-            .borrow()
-            .table()
-            .set_ingress_stage(index, Some(self.node));
         self.drain();
         Ok(Applied::one())
     }
@@ -266,10 +263,7 @@ impl Control {
             return;
         }
         let leaving = std::mem::take(&mut self.gates.borrow_mut().leaving);
-        let table = self.interfaces.borrow().table().clone();
-        leaving
-            .iter()
-            .for_each(|i| table.set_ingress_stage(IfIdx(*i), None));
+        leaving.iter().for_each(|i| self.feature.clear(IfIdx(*i)));
         self.now.pass = false;
         self.renew();
     }

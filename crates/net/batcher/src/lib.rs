@@ -34,7 +34,7 @@ pub use show::{
 };
 
 use volley_graph::{GraphError, Node};
-use volley_iface::Registry;
+use volley_iface::{ReceiveFeature, Registry};
 use volley_tables::qsbr::Publisher;
 
 /// Sixteenths of the buffers that the batcher may hold.
@@ -42,25 +42,24 @@ const SHARE: usize = 3;
 
 /// Bring in `path-batcher` and its requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
-    let interfaces = registry.table();
-    let (node, publisher, cells) = {
+    let (publisher, cells) = {
         let mut engine = registry.engine.borrow_mut();
         let settings = engine.settings().clone();
         let publisher = Publisher::new(engine.domain(), control::first_table());
         let cells: Vec<_> = (0..settings.workers).map(|_| count::Cells::new()).collect();
         let (snap, mine) = (publisher.snap(), cells.clone());
         let share = engine.add_share(PathBatcher::NAME, SHARE)?;
-        let node = engine.add_stage(PathBatcher::NAME, move |worker| {
+        engine.add_stage(PathBatcher::NAME, move |worker| {
             PathBatcher::new(
-                interfaces.clone(),
                 snap.clone(),
                 (mine[worker].clone(), share.clone()),
                 settings.clock.clone(),
                 (worker, settings.vector_size),
             )
         })?;
-        (node, publisher, cells)
+        (publisher, cells)
     };
-    PathHandler::new(registry, node, publisher, cells).own(registry);
+    let feature = ReceiveFeature::new(&registry.engine, PathBatcher::NAME, &[])?;
+    PathHandler::new(registry, feature, publisher, cells).own(registry);
     Ok(())
 }

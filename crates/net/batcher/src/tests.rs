@@ -12,7 +12,7 @@ use volley_graph::{
     PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
 use volley_iface::driver::DriverHost;
-use volley_iface::{IfIdx, Interfaces, NewInterface, Registry};
+use volley_iface::{Interfaces, NewInterface, Registry};
 use volley_model::{Applied, ModelError, Owners, Request};
 use volley_object::{FieldError, Value};
 
@@ -26,7 +26,6 @@ nexts! {
 
 struct Feeder {
     packets: Packets,
-    table: Arc<volley_iface::IfTable>,
     rx: u32,
 }
 
@@ -46,7 +45,7 @@ impl Source for Feeder {
         for (row, packet) in waiting.drain(..n).enumerate() {
             fresh.write(row, &packet);
         }
-        fresh.send_to(self.table.rx_node(self.rx))
+        fresh.send_received(self.rx)
     }
 }
 
@@ -80,7 +79,7 @@ struct Bench {
     out: Vectors,
     owners: Owners,
     processes: volley_graph::Processes,
-    _host: DriverHost,
+    host: DriverHost,
 }
 
 impl Bench {
@@ -101,12 +100,11 @@ impl Bench {
         let mut registry = Registry::new(engine);
         let (packets, out) = (Packets::default(), Vectors::default());
         let sink = out.clone();
-        let behind = registry
-            .engine
-            .borrow_mut()
-            .add(Behind::NAME, move |_| Behind(sink.clone()))
-            .unwrap();
-        registry.interfaces.borrow_mut().set_default_rx_node(behind);
+        let mut engine = registry.engine.borrow_mut();
+        let behind = engine.add(Behind::NAME, move |_| Behind(sink.clone()));
+        let behind = behind.unwrap();
+        engine.set_receiver(Behind::NAME).unwrap();
+        drop(engine);
         register(&mut registry).unwrap();
         let new = NewInterface::new("pg0", "test");
         let index = registry
@@ -114,13 +112,12 @@ impl Bench {
             .borrow_mut()
             .create(new, behind)
             .unwrap();
-        let (feed, table) = (packets.clone(), registry.table());
+        let feed = packets.clone();
         registry
             .engine
             .borrow_mut()
             .add_source("feeder", move |_| Feeder {
                 packets: feed.clone(),
-                table: table.clone(),
                 rx: index.0,
             })
             .unwrap();
@@ -134,7 +131,7 @@ impl Bench {
             out,
             processes: registry.processes.clone(),
             owners: registry.owners,
-            _host: host,
+            host,
         }
     }
 
@@ -517,12 +514,16 @@ fn an_interface_that_goes_takes_the_stage_with_it() {
     let mut bench = Bench::on(32, &TWO);
     bench.send(alternating(10));
     bench.run();
-    let interfaces: std::rc::Rc<std::cell::RefCell<Interfaces>> = bench._host.interfaces.clone();
+    let interfaces: std::rc::Rc<std::cell::RefCell<Interfaces>> = bench.host.interfaces.clone();
     interfaces.borrow_mut().delete("pg0").unwrap();
     assert!(bench.shown().interfaces.is_empty());
-    let table = interfaces.borrow().table().clone();
-    assert_eq!(table.rx_node(0), table.after_ingress(0));
-    assert_eq!(IfIdx(0).0, 0);
+    let arcs = bench.host.engine.borrow().arcs();
+    let on: Vec<u32> = arcs
+        .iter()
+        .flat_map(|arc| &arc.features)
+        .flat_map(|f| f.1.clone())
+        .collect();
+    assert!(on.is_empty(), "{on:?}");
     (0..20).for_each(|_| bench.later(10));
     assert_eq!(bench.pool.report().in_use(), 0);
 }

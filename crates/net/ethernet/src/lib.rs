@@ -9,14 +9,13 @@ use volley_iface::Registry;
 
 pub use node::ethernet_input::EthernetInput;
 
-/// Bring in `ethernet-input`, and make it the first node of received packets.
+/// Bring in `ethernet-input`, and make it the receiver: the node behind the arc of received packets.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();
     let size = engine.settings().vector_size;
-    let node = engine.add(EthernetInput::NAME, move |_| {
+    engine.add(EthernetInput::NAME, move |_| {
         EthernetInput::new(table.clone(), size)
     })?;
-    registry.interfaces.borrow_mut().set_default_rx_node(node);
-    Ok(())
+    engine.set_receiver(EthernetInput::NAME)
 }

@@ -160,7 +160,6 @@ pub struct Interfaces {
     /// Sub-interfaces of each interface that has some.
     subs: BTreeMap<IfIdx, BTreeSet<IfIdx>>,
     ports: BTreeMap<IfIdx, Rc<RefCell<Box<dyn Port>>>>,
-    default_rx_node: NodeId,
     listeners: Vec<Listener>,
     mac_seed: u64,
     pub(crate) rates: Rates,
@@ -178,7 +177,6 @@ impl Interfaces {
             names: HashMap::new(),
             subs: BTreeMap::new(),
             ports: BTreeMap::new(),
-            default_rx_node: NodeId(0),
             listeners: Vec::new(),
             mac_seed: 1,
             rates: Rates::default(),
@@ -190,16 +188,6 @@ impl Interfaces {
     /// The workers' side.
     pub fn table(&self) -> &Arc<IfTable> {
         &self.table
-    }
-
-    /// Where packets of new interfaces go first (`ethernet-input`).
-    pub fn set_default_rx_node(&mut self, node: NodeId) {
-        self.default_rx_node = node;
-    }
-
-    /// Where packets of an interface go first that has nothing special.
-    pub fn default_rx_node(&self) -> NodeId {
-        self.default_rx_node
     }
 
     /// Set the seed of generated MAC addresses. Two routers must not have the same one.
@@ -319,7 +307,6 @@ impl Interfaces {
         self.table.set_tx_node(index, tx_node);
         self.table.set_caps(index, interface.caps.bits());
         self.table.set_rx_mode(index, interface.rx_mode);
-        self.table.set_rx_node(index, self.default_rx_node);
         self.by_index.insert(index, interface.clone());
         self.names.insert(interface.name.clone(), index);
         self.ports.insert(index, Rc::new(RefCell::new(new.port)));

@@ -19,6 +19,7 @@ mod offload;
 mod queue_assignment;
 mod queue_migration;
 mod rates;
+mod receive;
 mod registry;
 mod rx_queue_owner;
 mod show;
@@ -35,8 +36,8 @@ pub use error::IfError;
 pub use gso::{GsoProtocol, GsoType};
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use link_local::{LinkLocalSender, LinkSource};
-pub use model::{
 pub use listeners::{ListenError, Listened};
+pub use model::{
     ArcFeature, Description, InterfacesClear, MacAddress, Mtu, Promiscuous, ReceiveMode,
     RxPlacement, VectorSize, WorkerAdd, WorkerDelete, classes,
 };
@@ -44,6 +45,7 @@ pub use node::interface_output::InterfaceOutput;
 pub use offload::{Fault, Payload, complete_checksum as finish_checksum};
 pub use queue_assignment::QueueMover;
 pub use queue_migration::{QueueMigration, QueueTarget, WorkerQueue, WorkerQueues};
+pub use receive::{ReceiveFeature, is_consumed};
 pub use registry::{InterfaceNotes, Registry, register};
 pub use rx_queue_owner::RxQueueOwner;
 pub use show::{Counter, InterfaceRate, InterfaceRow, InterfacesReply, NamedValue, ShowInterfaces};

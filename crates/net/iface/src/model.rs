@@ -4,6 +4,7 @@ use crate::control::InterfaceHandler;
 use crate::registry::Registry;
 use crate::show::ShowInterfaces;
 use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
+use volley_graph::RECEIVE_ARC;
 use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value, limits};
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
 
@@ -160,6 +161,10 @@ impl ArcFeature {
             if let Err(error) = check_name(kind, name) {
                 return refuse(field, format!("must be a name: {error}"));
             }
+        }
+        if self.arc == RECEIVE_ARC {
+            let why = "the settings that own the features of this arc switch them, such as a bridge domain's ports";
+            return refuse("arc", format!("'{}': {why}", self.arc));
         }
         match SWITCHED
             .iter()

@@ -86,13 +86,6 @@ pub enum Direction {
 #[repr(align(64))]
 struct Slot {
     flags: AtomicU32,
-    rx_node: AtomicU32,
-    /// The node after the ingress stage, or the first node when there is no stage.
-    after_stage: AtomicU32,
-    /// 1 + the node of the ingress stage, 0 for none.
-    ingress_stage: AtomicU32,
-    /// 1 + the RSS node, in front of the ingress stage; 0 for none.
-    rss_node: AtomicU32,
     tx_node: AtomicU32,
     patch_peer: AtomicU32,
     /// 1 + the interface's LCP tap, 0 for none.
@@ -108,26 +101,6 @@ struct Slot {
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
-
-impl Slot {
-    /// The node after the RSS node: the ingress stage, or the node after it.
-    #[inline(always)]
-    fn after_rss(&self) -> u32 {
-        match self.ingress_stage.load(Relaxed) {
-            0 => self.after_stage.load(Relaxed),
-            stage => stage - 1,
-        }
-    }
-
-    /// Set the first node of received packets after a change on the control thread.
-    fn update_rx_node(&self) {
-        let first = match self.rss_node.load(Relaxed) {
-            0 => self.after_rss(),
-            spread => spread - 1,
-        };
-        self.rx_node.store(first, Relaxed);
-    }
-}
 
 /// Counters of one queue, written only by the worker of the queue, on separate cache lines: the neighbours are
 /// counters of other workers' queues.
@@ -251,12 +224,6 @@ impl IfTable {
         self.slot(interface).mtu.load(Relaxed)
     }
 
-    /// The first node of its received packets.
-    #[inline(always)]
-    pub fn rx_node(&self, interface: u32) -> NodeId {
-        NodeId(self.slot(interface).rx_node.load(Relaxed) as u16)
-    }
-
     /// The transmit node.
     #[inline(always)]
     pub fn tx_node(&self, interface: u32) -> NodeId {
@@ -342,41 +309,6 @@ impl IfTable {
         self.slot(interface.0)
             .mac
             .store(u64::from_be_bytes([0, 0, a, b, c, d, e, f]), Relaxed);
-    }
-
-    /// Set the node of received packets: the first one, or the one after the ingress stage.
-    pub fn set_rx_node(&self, interface: IfIdx, node: NodeId) {
-        let slot = self.slot(interface.0);
-        slot.after_stage.store(u32::from(node.0), Relaxed);
-        slot.update_rx_node();
-    }
-
-    /// Set or remove the ingress stage, a node in front of the one of received packets.
-    pub fn set_ingress_stage(&self, interface: IfIdx, stage: Option<NodeId>) {
-        let slot = self.slot(interface.0);
-        slot.ingress_stage
-            .store(stage.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
-        slot.update_rx_node();
-    }
-
-    /// Set or remove the RSS node, which is in front of all others and distributes received packets to workers.
-    pub fn set_rss_node(&self, interface: IfIdx, spread: Option<NodeId>) {
-        let slot = self.slot(interface.0);
-        slot.rss_node
-            .store(spread.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
-        slot.update_rx_node();
-    }
-
-    /// The node for packets of an interface on the worker that RSS chose.
-    #[inline(always)]
-    pub fn after_rss(&self, interface: u32) -> NodeId {
-        NodeId(self.slot(interface).after_rss() as u16)
-    }
-
-    /// The node after the ingress stage of an interface.
-    #[inline(always)]
-    pub fn after_ingress(&self, interface: u32) -> NodeId {
-        NodeId(self.slot(interface).after_stage.load(Relaxed) as u16)
     }
 
     /// Set the transmit node.

@@ -7,8 +7,8 @@ use crate::stations::{FILTERED, MacEntries, MacEntry, Rules, key};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use volley_graph::{Clock, Domain, NodeId};
-use volley_iface::{Flag, IfIdx, IfTable};
+use volley_graph::{Clock, Domain, GraphError};
+use volley_iface::{Flag, IfIdx, IfTable, ReceiveFeature};
 use volley_model::Mac;
 use volley_tables::mac::Full;
 use volley_tables::{MacSnap, Publisher, Snap};
@@ -47,9 +47,8 @@ pub(crate) struct Control {
     plane: Publisher<Plane>,
     table: Arc<IfTable>,
     lanes: Vec<Arc<LearnQueue>>,
-    /// Where packets of ports go first, and those of others.
-    learn: NodeId,
-    default_rx_node: NodeId,
+    /// The feature that consumes the frames of ports.
+    learn: ReceiveFeature,
     clock: Clock,
     busy_until: u64,
 }
@@ -60,7 +59,7 @@ pub(crate) struct TooMany;
 impl Control {
     pub(crate) fn new(
         domain: &Arc<Domain>,
-        table: Arc<IfTable>,
+        (table, learn): (Arc<IfTable>, ReceiveFeature),
         lanes: Vec<Arc<LearnQueue>>,
         clock: Clock,
     ) -> Self {
@@ -73,8 +72,7 @@ impl Control {
             plane: Publisher::new(domain, Plane::new()),
             table,
             lanes,
-            learn: NodeId(0),
-            default_rx_node: NodeId(0),
+            learn,
             clock,
             busy_until: 0,
         }
@@ -85,13 +83,13 @@ impl Control {
         (self.plane.snap(), self.stations.snap())
     }
 
-    /// Say where packets of ports go, and those of other interfaces.
-    pub(crate) fn set_nodes(&mut self, learn: NodeId, default_rx_node: NodeId) {
-        (self.learn, self.default_rx_node) = (learn, default_rx_node);
-    }
-
     pub(crate) fn now_ns(&self) -> u64 {
         self.clock.now_ns()
+    }
+
+    /// Whether a feature consumes all frames of an interface.
+    pub(crate) fn is_consumed(&self, interface: IfIdx) -> bool {
+        self.learn.is_consumed(interface)
     }
 
     /// The bridge domain of a port.
@@ -169,13 +167,13 @@ impl Control {
         true
     }
 
-    /// Makes an interface a port of a bridge domain, or of another one than before.
-    pub(crate) fn join(&mut self, port: IfIdx, domain: u32, shg: u32) {
+    /// Makes an interface a port of a bridge domain, or of another one than before. After an error it is in no domain.
+    pub(crate) fn join(&mut self, port: IfIdx, domain: u32, shg: u32) -> Result<(), GraphError> {
         if self.bridge_of(port).is_some_and(|now| now != domain) {
             self.leave(port);
         }
         let Some(bridge) = self.bridges.get_mut(&domain) else {
-            return;
+            return Ok(());
         };
         bridge.ports.insert(port, shg);
         self.publish();
@@ -187,7 +185,11 @@ impl Control {
             // A table that is full has no room for it either way: its frames are flooded.
             let _ = self.install(domain, mac, Some(port));
         }
-        self.table.set_rx_node(port, self.learn);
+        let enabled = self.learn.set(port, true);
+        if enabled.is_err() {
+            self.leave(port);
+        }
+        enabled
     }
 
     /// Takes an interface out of its bridge domain; false when it is in none.
@@ -195,7 +197,7 @@ impl Control {
         let Some(domain) = self.bridge_of(port) else {
             return false;
         };
-        self.table.set_rx_node(port, self.default_rx_node);
+        self.learn.clear(port);
         if let Some(bridge) = self.bridges.get_mut(&domain) {
             bridge.ports.remove(&port);
         }

@@ -6,8 +6,7 @@ use crate::show::{L2Mode, L2Reply, L2Row, ShowL2};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use volley_graph::NodeId;
-use volley_iface::{Change, Flag, IfIdx, Interfaces, Registry};
+use volley_iface::{Change, Flag, IfIdx, Interfaces, ReceiveFeature, Registry};
 use volley_model::{Applied, ModelError, ObjectKind};
 
 /// What an interface is bound to, and how.
@@ -21,21 +20,21 @@ struct Binding {
 #[derive(Clone)]
 pub struct L2Handler {
     interfaces: Rc<RefCell<Interfaces>>,
-    patch: NodeId,
+    patch: ReceiveFeature,
     bridges: Rc<RefCell<Control>>,
     bindings: Rc<RefCell<BTreeMap<IfIdx, Binding>>>,
 }
 
 impl L2Handler {
-    /// A handler; `patch` is the node of patches, and ports of `bridges` are not free.
+    /// A handler; `patch` is the feature of patches, and ports of `bridges` are not free.
     pub(crate) fn new(
         interfaces: Rc<RefCell<Interfaces>>,
-        patch: NodeId,
+        patch: ReceiveFeature,
         bridges: Rc<RefCell<Control>>,
     ) -> Self {
         let bindings: Rc<RefCell<BTreeMap<IfIdx, Binding>>> = Rc::default();
         let (ours, table) = (bindings.clone(), interfaces.borrow().table().clone());
-        let default_rx = interfaces.borrow().default_rx_node();
+        let patches = patch.clone();
         interfaces.borrow_mut().listen(move |change| {
             let Change::Deleted(gone) = change else {
                 return;
@@ -45,7 +44,7 @@ impl L2Handler {
                 let dissolved = rx == gone.index || binding.tx == gone.index;
                 if dissolved {
                     table.set(rx, Flag::L2, false);
-                    table.set_rx_node(rx, default_rx);
+                    patches.clear(rx);
                 }
                 !dissolved
             });
@@ -104,7 +103,7 @@ impl L2Handler {
         let table = all.table();
         table.set_peer(rx, tx);
         match mode {
-            L2Mode::Patch => table.set_rx_node(rx, self.patch),
+            L2Mode::Patch => self.patch.enable(&all, rx)?,
             L2Mode::Xconnect => table.set(rx, Flag::L2, true),
         }
         self.bindings.borrow_mut().insert(rx, Binding { tx, mode });
@@ -118,7 +117,7 @@ impl L2Handler {
         }
         let all = self.interfaces.borrow();
         all.table().set(rx, Flag::L2, false);
-        all.table().set_rx_node(rx, all.default_rx_node());
+        self.patch.clear(rx);
         self.bindings.borrow_mut().remove(&rx);
         Applied::one()
     }

@@ -127,7 +127,8 @@ impl BridgeHandler {
         self.exists(port.domain)?;
         self.can_be_port(index)?;
         let mut control = self.control.borrow_mut();
-        if control.bridge_of(index).is_none() && self.is_bound(index) {
+        let is_bound = || self.is_cross_connected(index) || control.is_consumed(index);
+        if control.bridge_of(index).is_none() && is_bound() {
             let by = "a patch or cross-connect";
             return Err(ModelError::in_use(
                 ObjectKind::Interface,
@@ -135,15 +136,14 @@ impl BridgeHandler {
                 by,
             ));
         }
-        control.join(index, port.domain, port.shg);
+        let joined = control.join(index, port.domain, port.shg);
+        let what = || format!("bridge domain of {}", port.interface);
+        joined.map_err(|error| ModelError::invalid(what(), error))?;
         Ok(Applied::one())
     }
 
-    /// Whether an interface is patched or cross-connected.
-    fn is_bound(&self, index: IfIdx) -> bool {
-        let all = self.interfaces.borrow();
-        let table = all.table();
-        table.has(index.0, Flag::L2) || table.after_ingress(index.0) != all.default_rx_node()
+    fn is_cross_connected(&self, index: IfIdx) -> bool {
+        self.interfaces.borrow().table().has(index.0, Flag::L2)
     }
 
     fn fix(&self, entry: &L2FibEntry) -> Done {

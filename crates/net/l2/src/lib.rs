@@ -36,20 +36,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::{GraphError, Node, ProcessInfo};
-use volley_iface::Registry;
+use volley_iface::{ReceiveFeature, Registry};
 
 /// Bring in `l2-patch`, `l2-xconnect`, the nodes of bridge domains, and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let bridges = bridges(registry)?;
     let (patch_table, xconnect_table) = (registry.table(), registry.table());
-    let patch = {
+    {
         let mut engine = registry.engine.borrow_mut();
-        let patch = engine.add(L2Patch::NAME, move |_| L2Patch::new(patch_table.clone()))?;
+        engine.add(L2Patch::NAME, move |_| L2Patch::new(patch_table.clone()))?;
         engine.add(L2Xconnect::NAME, move |_| {
             L2Xconnect::new(xconnect_table.clone())
         })?;
-        patch
-    };
+    }
+    let patch = ReceiveFeature::consumer(&registry.engine, L2Patch::NAME)?;
     let handler = L2Handler::new(registry.interfaces.clone(), patch, bridges);
     handler.own(registry);
     Ok(())
@@ -57,15 +57,17 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
 
 fn bridges(registry: &mut Registry) -> Result<Rc<RefCell<Control>>, GraphError> {
     let table = registry.table();
+    let learn = ReceiveFeature::consumer(&registry.engine, L2Learn::NAME)?;
     let control = {
         let mut engine = registry.engine.borrow_mut();
         let settings = engine.settings().clone();
         let lanes: Vec<Arc<LearnQueue>> = (0..settings.workers).map(|_| Arc::default()).collect();
         let domain = engine.domain().clone();
-        let mut control = Control::new(&domain, table.clone(), lanes.clone(), settings.clock);
+        let clock = settings.clock;
+        let control = Control::new(&domain, (table.clone(), learn), lanes.clone(), clock);
         let (snaps, size) = (control.snaps(), settings.vector_size);
         let of = snaps.clone();
-        let learn = engine.add(L2Learn::NAME, move |worker| {
+        engine.add(L2Learn::NAME, move |worker| {
             L2Learn::new(of.clone(), worker, lanes[worker].clone(), size)
         })?;
         let of = snaps.clone();
@@ -75,7 +77,6 @@ fn bridges(registry: &mut Registry) -> Result<Rc<RefCell<Control>>, GraphError> 
         engine.add(L2Flood::NAME, move |_| {
             L2Flood::new(snaps.0.clone(), table.clone())
         })?;
-        control.set_nodes(learn, registry.interfaces.borrow().default_rx_node());
         Rc::new(RefCell::new(control))
     };
     let info = ProcessInfo {

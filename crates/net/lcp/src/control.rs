@@ -4,8 +4,7 @@ use crate::model::LcpTap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use volley_graph::NodeId;
-use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces};
+use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, ReceiveFeature};
 use volley_model::reply::LcpRow;
 use volley_model::{Applied, ModelError, ObjectKind};
 
@@ -86,11 +85,11 @@ fn called(interface: &str) -> String {
 pub(crate) struct LcpHandler {
     interfaces: Rc<RefCell<Interfaces>>,
     pairs: LcpTaps,
-    xc: NodeId,
+    xc: ReceiveFeature,
 }
 
 impl LcpHandler {
-    pub fn new(interfaces: Rc<RefCell<Interfaces>>, pairs: LcpTaps, xc: NodeId) -> Self {
+    pub fn new(interfaces: Rc<RefCell<Interfaces>>, pairs: LcpTaps, xc: ReceiveFeature) -> Self {
         LcpHandler {
             interfaces,
             pairs,
@@ -122,8 +121,8 @@ impl LcpHandler {
         let table = self.table();
         // First the way out, then the way in: the kernel is never asked something that it could not answer.
         table.set_peer(tap, phy);
+        self.xc.enable(&self.interfaces.borrow(), tap)?;
         table.set(tap, Flag::IsLcpTap, true);
-        table.set_rx_node(tap, self.xc);
         table.set_lcp_tap(phy, Some(tap));
         book.insert(phy, LcpTapEntry { tap, pair });
         Ok(Applied::one())
@@ -135,10 +134,10 @@ impl LcpHandler {
         let gone = self.pairs.0.borrow_mut().remove(&phy);
         let none = || ModelError::not_found(ObjectKind::Object, called(interface), [""; 0]);
         let LcpTapEntry { tap, .. } = gone.ok_or_else(none)?;
-        let (table, default) = (self.table(), self.interfaces.borrow().default_rx_node());
+        let table = self.table();
         table.set_lcp_tap(phy, None);
         table.set(tap, Flag::IsLcpTap, false);
-        table.set_rx_node(tap, default);
+        self.xc.clear(tap);
         Ok(Applied::one())
     }
 }

@@ -19,23 +19,24 @@ use control::LcpHandler;
 use node::linux_cp_punt::LinuxCpPunt;
 use node::linux_cp_xc::LinuxCpXc;
 use volley_graph::{GraphError, Node};
-use volley_iface::Registry;
+use volley_iface::{ReceiveFeature, Registry};
 use volley_model::ModelError;
 use volley_model::reply::LcpReply;
 
 /// Bring in `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
 pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     let (punt, xc) = (registry.table(), registry.table());
-    let node = {
+    {
         let mut engine = registry.engine.borrow_mut();
         let size = engine.settings().vector_size;
         engine.add(LinuxCpPunt::NAME, move |_| {
             LinuxCpPunt::new(punt.clone(), size)
         })?;
-        engine.add(LinuxCpXc::NAME, move |_| LinuxCpXc::new(xc.clone(), size))?
-    };
+        engine.add(LinuxCpXc::NAME, move |_| LinuxCpXc::new(xc.clone(), size))?;
+    }
+    let xc = ReceiveFeature::consumer(&registry.engine, LinuxCpXc::NAME)?;
     let pairs = LcpTaps::new(&registry.interfaces);
-    let handler = LcpHandler::new(registry.interfaces.clone(), pairs.clone(), node);
+    let handler = LcpHandler::new(registry.interfaces.clone(), pairs.clone(), xc);
     queries(registry, pairs.clone());
     registry.own(move |key, now: Option<LcpTap>| match now {
         Some(tap) => handler.create(tap),

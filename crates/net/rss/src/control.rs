@@ -16,7 +16,7 @@ use volley_graph::{
     Clock, Counters, Engine, HandoffReport, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo,
     WorkerSet,
 };
-use volley_iface::{Change, IfIdx, Interfaces, Registry};
+use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
 use volley_model::limits::RSS_INTERFACES;
 use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_object::Object;
@@ -43,8 +43,8 @@ struct Port {
     auto: Auto,
     /// The worker of each entry, while packets are spread.
     entries: Option<Box<[u8; ENTRIES]>>,
-    /// Whether its packets come to the node at all.
-    in_front: bool,
+    /// Whether the feature is enabled on it.
+    is_on_arc: bool,
     /// It goes as soon as nothing of it is left elsewhere.
     leaves: bool,
     rebalanced: u64,
@@ -54,6 +54,7 @@ struct Control {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
     node: NodeId,
+    feature: ReceiveFeature,
     publisher: Publisher<Table>,
     cells: Vec<Arc<Cells>>,
     clock: Clock,
@@ -89,15 +90,15 @@ pub struct RssHandler {
 impl RssHandler {
     pub(crate) fn new(
         registry: &Registry,
-        node: NodeId,
+        (node, feature): (NodeId, ReceiveFeature),
         publisher: Publisher<Table>,
         cells: Vec<Arc<Cells>>,
     ) -> Self {
         let gone: Rc<RefCell<BTreeSet<u32>>> = Rc::default();
-        let (ours, table) = (gone.clone(), registry.table());
+        let (ours, entered) = (gone.clone(), feature.clone());
         registry.interfaces.borrow_mut().listen(move |change| {
             if let Change::Deleted(it) = change {
-                table.set_rss_node(it.index, None);
+                entered.clear(it.index);
                 ours.borrow_mut().insert(it.index.0);
             }
         });
@@ -105,6 +106,7 @@ impl RssHandler {
             engine: registry.engine.clone(),
             interfaces: registry.interfaces.clone(),
             node,
+            feature,
             publisher,
             cells,
             clock: registry.engine.borrow().settings().clock.clone(),
@@ -169,7 +171,7 @@ impl PeriodicTask for Control {
         if self.ports.is_empty() && !self.is_parting() {
             return self.linked.map(|_| LOOK);
         }
-        let busy = |port: &Port| port.in_front && port.entries.is_none();
+        let busy = |port: &Port| port.is_on_arc && port.entries.is_none();
         let soon = self.linked != Some(true) || self.is_parting() || self.ports.values().any(busy);
         Some(if soon { SOON } else { LOOK })
     }
@@ -179,6 +181,7 @@ impl PeriodicTask for Control {
         self.link();
         self.straighten();
         self.look();
+        self.enter();
         self.settle();
     }
 }
@@ -278,11 +281,15 @@ impl Control {
             }
         }
         self.publish();
-        let table = self.interfaces.borrow().table().clone();
+        self.enter();
+    }
+
+    /// Enable the feature on the interfaces whose packets are spread. Where a queue of changes is full, the next run of the
+    /// process does it.
+    fn enter(&mut self) {
         for (&index, port) in &mut self.ports {
-            if port.entries.is_some() && !port.in_front {
-                port.in_front = true;
-                table.set_rss_node(IfIdx(index), Some(self.node));
+            if port.entries.is_some() && !port.is_on_arc {
+                port.is_on_arc = self.feature.set(IfIdx(index), true).is_ok();
             }
         }
     }
@@ -304,7 +311,7 @@ impl Control {
 
     /// Interfaces that are no longer spread, and of which no worker has anything left, go straight on again.
     fn settle(&mut self) {
-        let busy = |port: &Port| port.in_front && port.entries.is_none();
+        let busy = |port: &Port| port.is_on_arc && port.entries.is_none();
         if !self.ports.values().any(busy) && !self.is_parting() {
             self.ports.retain(|_, port| !port.leaves);
             return;
@@ -315,11 +322,10 @@ impl Control {
             self.engine.borrow().wake();
             return;
         }
-        let table = self.interfaces.borrow().table().clone();
         for (&index, port) in &mut self.ports {
-            if port.entries.is_none() {
-                table.set_rss_node(IfIdx(index), None);
-                port.in_front = false;
+            if port.entries.is_none() && port.is_on_arc {
+                self.feature.clear(IfIdx(index));
+                port.is_on_arc = false;
             }
         }
         self.ports.retain(|_, port| !port.leaves);
@@ -513,7 +519,7 @@ impl Control {
             before: now,
             auto: Auto::default(),
             entries: None,
-            in_front: false,
+            is_on_arc: false,
             leaves: false,
             rebalanced: 0,
         })

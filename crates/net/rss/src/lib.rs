@@ -23,12 +23,11 @@ pub use node::worker_handoff::WorkerHandoff;
 pub use show::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow, ShowRss};
 
 use volley_graph::{GraphError, Node};
-use volley_iface::Registry;
+use volley_iface::{ReceiveFeature, Registry};
 use volley_tables::qsbr::Publisher;
 
 /// Bring in `worker-handoff` and its requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
-    let interfaces = registry.table();
     let (node, publisher, cells) = {
         let mut engine = registry.engine.borrow_mut();
         let settings = engine.settings().clone();
@@ -37,16 +36,12 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         let (snap, mine) = (publisher.snap(), cells.clone());
         let node = engine.add_stage(WorkerHandoff::NAME, move |worker| {
             let cells = mine[worker].clone();
-            WorkerHandoff::new(
-                interfaces.clone(),
-                snap.clone(),
-                cells,
-                settings.vector_size,
-            )
+            WorkerHandoff::new(snap.clone(), cells, settings.vector_size)
         })?;
         (node, publisher, cells)
     };
-    let handler = RssHandler::new(registry, node, publisher, cells);
+    let feature = ReceiveFeature::new(&registry.engine, WorkerHandoff::NAME, &["path-batcher"])?;
+    let handler = RssHandler::new(registry, (node, feature), publisher, cells);
     handler.own(registry);
     Ok(())
 }

@@ -4,9 +4,11 @@ use crate::model::SubInterface;
 use crate::table::TagTable;
 use std::cell::RefCell;
 use std::rc::Rc;
-use volley_graph::NodeId;
+use volley_graph::{Engine, NodeId};
 use volley_iface::driver::{Port, PortRefusal, to_model_error};
-use volley_iface::{Change, Flag, IfIdx, Interfaces, NewInterface, Sub, TagKind, Tags};
+use volley_iface::{
+    Change, Flag, IfIdx, Interfaces, NewInterface, Registry, Sub, TagKind, Tags, is_consumed,
+};
 use volley_model::{
     Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request, RxMode, Switch,
 };
@@ -45,6 +47,7 @@ impl Port for SubPort {
 /// Carries out requests of sub-interfaces.
 pub(crate) struct VlanHandler {
     interfaces: Rc<RefCell<Interfaces>>,
+    engine: Rc<RefCell<Engine>>,
     tags: Rc<RefCell<TagTable>>,
     output: NodeId,
 }
@@ -60,7 +63,8 @@ fn tags(it: &SubInterface) -> Tags {
 }
 
 impl VlanHandler {
-    pub(crate) fn new(interfaces: Rc<RefCell<Interfaces>>, tags: TagTable, output: NodeId) -> Self {
+    pub(crate) fn new(registry: &Registry, tags: TagTable, output: NodeId) -> Self {
+        let interfaces = registry.interfaces.clone();
         let tags = Rc::new(RefCell::new(tags));
         let ours = tags.clone();
         interfaces.borrow_mut().listen(move |change| {
@@ -72,6 +76,7 @@ impl VlanHandler {
         });
         VlanHandler {
             interfaces,
+            engine: registry.engine.clone(),
             tags,
             output,
         }
@@ -90,10 +95,10 @@ impl VlanHandler {
             return refuse("that is a sub-interface itself: name two tags of its parent instead");
         }
         let table = all.table();
-        let is_ours = table.after_ingress(index.0) == all.default_rx_node();
-        // The mirror reads what comes from a twin, and has sub-interfaces of it for what goes there.
-        let is_ours = is_ours || table.has(index.0, Flag::IsLcpTap);
-        if table.has(index.0, Flag::L2) || !is_ours {
+        // The mirror reads what comes from an LCP tap, and has sub-interfaces of it for what goes there.
+        let is_tap = table.has(index.0, Flag::IsLcpTap);
+        let is_consumed = is_consumed(&self.engine.borrow(), index) && !is_tap;
+        if table.has(index.0, Flag::L2) || is_consumed {
             return refuse(
                 "it is bridged, patched or cross-connected, and hands over whole frames: put it back in L3 mode first",
             );

@@ -37,7 +37,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         })?;
         (tags, output)
     };
-    let handler = VlanHandler::new(registry.interfaces.clone(), tags, output);
+    let handler = VlanHandler::new(registry, tags, output);
     registry.handlers.push(Box::new(handler));
     Ok(())
 }

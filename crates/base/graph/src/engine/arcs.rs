@@ -3,8 +3,12 @@
 
 use crate::data::error::GraphError;
 use crate::data::ids::NodeId;
-use crate::queues::arcs::{ArcId, ArcTable, ArcTables};
+use crate::node_api::drop_node::DROP_NODE;
+use crate::queues::arcs::{ArcId, ArcTable, ArcTables, RECEIVE_ARC};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Where the arc of received packets begins, as `show features` names it: every source sends packets into it.
+const SOURCES: &str = "sources";
 
 /// A feature that can be switched on for an interface: a node on an arc.
 #[derive(Clone, Debug)]
@@ -31,9 +35,17 @@ pub struct ArcReport {
 }
 
 /// The control thread's account of arcs: what exists, and what is on where.
-#[derive(Default)]
 pub(crate) struct ArcRegistry {
     pub(crate) arcs: Vec<ArcEntry>,
+}
+
+impl Default for ArcRegistry {
+    /// The arc of received packets, which ends at the drop node until [`crate::Engine::set_receiver`].
+    fn default() -> Self {
+        let mut registry = ArcRegistry { arcs: Vec::new() };
+        registry.declare(RECEIVE_ARC, SOURCES, DROP_NODE);
+        registry
+    }
 }
 
 pub(crate) struct ArcEntry {
@@ -43,6 +55,8 @@ pub(crate) struct ArcEntry {
     /// The node behind the arc.
     pub(crate) end: &'static str,
     pub(crate) features: Vec<Feature>,
+    /// Features that consume all packets of an interface; they are behind the others.
+    pub(crate) consumers: BTreeSet<&'static str>,
     /// Interface -> names of the features that are on.
     pub(crate) enabled: BTreeMap<u32, BTreeSet<&'static str>>,
 }
@@ -62,6 +76,7 @@ impl ArcRegistry {
             start,
             end,
             features: Vec::new(),
+            consumers: BTreeSet::new(),
             enabled: BTreeMap::new(),
         });
         ArcId((self.arcs.len() - 1) as u8)
@@ -74,14 +89,36 @@ impl ArcRegistry {
             .ok_or_else(|| GraphError::NoArc(arc.to_owned()))
     }
 
-    /// Add a feature, keeping the list in an order that obeys every before and after.
-    pub(crate) fn add(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
+    /// Add a feature, keeping the list in an order that obeys every before and after, consumers behind all others.
+    pub(crate) fn add(
+        &mut self,
+        arc: &str,
+        feature: Feature,
+        consumes: bool,
+    ) -> Result<(), GraphError> {
         let entry = self.find(arc)?;
+        let (name, mut consumers) = (feature.name, entry.consumers.clone());
+        match consumes {
+            true => consumers.insert(name),
+            false => consumers.remove(name),
+        };
         let mut features = entry.features.clone();
-        features.retain(|f| f.name != feature.name);
+        features.retain(|f| f.name != name);
         features.push(feature);
-        entry.features = topological_order(arc, features)?;
+        let mut sorted = topological_order(arc, features)?;
+        sorted.sort_by_key(|f| consumers.contains(f.name));
+        if let Some(feature) = out_of_order(&sorted) {
+            return Err(cycle(arc, feature));
+        }
+        (entry.features, entry.consumers) = (sorted, consumers);
         Ok(())
+    }
+
+    /// The feature that consumes all packets of an interface.
+    pub(crate) fn consumer(&self, arc: ArcId, interface: u32) -> Option<&'static str> {
+        let entry = self.arcs.get(usize::from(arc.0))?;
+        let on = entry.enabled.get(&interface)?;
+        on.intersection(&entry.consumers).next().copied()
     }
 
     /// The workers' form. `node` finds a node by name.
@@ -93,6 +130,7 @@ impl ArcRegistry {
         for arc in &self.arcs {
             let names = arc.features.iter().map(|feature| feature.name);
             let mut table = ArcTable {
+                end: node(arc.end).ok(),
                 order: names
                     .chain([arc.end])
                     .filter_map(|name| node(name).ok())
@@ -135,21 +173,34 @@ fn topological_order(arc: &str, mut left: Vec<Feature>) -> Result<Vec<Feature>, 
         });
         match free {
             Some(at) => out.push(left.remove(at)),
-            None => {
-                return Err(GraphError::FeatureCycle {
-                    arc: arc.to_owned(),
-                    feature: left[0].name.to_owned(),
-                });
-            }
+            None => return Err(cycle(arc, left[0].name)),
         }
     }
     Ok(out)
 }
 
+/// A feature that comes before one that must come earlier.
+fn out_of_order(features: &[Feature]) -> Option<&'static str> {
+    let mut pairs = features.iter().enumerate();
+    let wrong = |at: usize, f: &Feature| {
+        let later = &features[at + 1..];
+        let mut later = later.iter();
+        later.any(|g| f.after.contains(&g.name) || g.before.contains(&f.name))
+    };
+    pairs.find(|(at, f)| wrong(*at, f)).map(|(_, f)| f.name)
+}
+
+fn cycle(arc: &str, feature: &str) -> GraphError {
+    GraphError::FeatureCycle {
+        arc: arc.to_owned(),
+        feature: feature.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queues::arcs::ArcPosition;
+    use crate::queues::arcs::{ArcPosition, RECEIVE};
 
     const fn feature(
         name: &'static str,
@@ -167,29 +218,67 @@ mod tests {
     fn constraints_order_the_arc_and_cycles_are_refused() {
         let mut book = ArcRegistry::default();
         book.declare("ip4-unicast", "ip4-input", "ip4-lookup");
-        book.add("ip4-unicast", feature("nat", &[], &["acl"]))
+        book.add("ip4-unicast", feature("nat", &[], &["acl"]), false)
             .unwrap();
-        book.add("ip4-unicast", feature("acl", &[], &[])).unwrap();
-        book.add("ip4-unicast", feature("first", &["acl"], &[]))
+        book.add("ip4-unicast", feature("acl", &[], &[]), false)
             .unwrap();
-        let names: Vec<_> = book.arcs[0].features.iter().map(|f| f.name).collect();
+        book.add("ip4-unicast", feature("first", &["acl"], &[]), false)
+            .unwrap();
+        let names: Vec<_> = book.arcs[1].features.iter().map(|f| f.name).collect();
         assert_eq!(names, ["first", "acl", "nat"]);
-        let bad = book.add("ip4-unicast", feature("loop", &["first"], &["nat"]));
+        let bad = book.add("ip4-unicast", feature("loop", &["first"], &["nat"]), false);
         assert!(matches!(bad, Err(GraphError::FeatureCycle { .. })));
         assert_eq!(
-            book.arcs[0].features.len(),
+            book.arcs[1].features.len(),
             3,
             "a refused feature changes nothing"
         );
     }
 
     #[test]
+    fn consumers_are_behind_all_others_of_the_receive_arc() {
+        let mut book = ArcRegistry::default();
+        let mut add = |it, consumes| book.add(RECEIVE_ARC, it, consumes);
+        add(feature("patch", &[], &[]), true).unwrap();
+        add(feature("batcher", &[], &[]), false).unwrap();
+        add(feature("spread", &["batcher"], &[]), false).unwrap();
+        let names: Vec<_> = book.arcs[0].features.iter().map(|f| f.name).collect();
+        assert_eq!(names, ["spread", "batcher", "patch"]);
+        let late = book.add(RECEIVE_ARC, feature("late", &[], &["patch"]), false);
+        assert!(matches!(late, Err(GraphError::FeatureCycle { .. })));
+
+        book.arcs[0].end = "end";
+        book.arcs[0].enabled.insert(3, BTreeSet::from(["spread"]));
+        let both = BTreeSet::from(["spread", "patch"]);
+        book.arcs[0].enabled.insert(4, both);
+        assert_eq!(book.consumer(RECEIVE, 3), None);
+        assert_eq!(book.consumer(RECEIVE, 4), Some("patch"));
+        let node = |name: &str| {
+            Ok(NodeId(match name {
+                "spread" => 10,
+                "patch" => 11,
+                "batcher" => 12,
+                _ => 13,
+            }))
+        };
+        let tables = book.tables(node).unwrap();
+        let first = [2, 3, 4, 9999].map(|interface| tables.receiver(interface).unwrap().0);
+        assert_eq!(first, [13, 10, 10, 13]);
+        let node = NodeId(10);
+        let arc = RECEIVE;
+        let behind = [2, 3, 4].map(|rx| tables.after(ArcPosition { arc, node }, rx).unwrap().0.0);
+        assert_eq!(behind, [13, 13, 11]);
+    }
+
+    #[test]
     fn packets_walk_the_chain_of_their_interface() {
         let mut book = ArcRegistry::default();
         let arc = book.declare("ip4-unicast", "start", "end");
-        book.add("ip4-unicast", feature("a", &[], &[])).unwrap();
-        book.add("ip4-unicast", feature("b", &[], &["a"])).unwrap();
-        book.arcs[0].enabled.insert(3, BTreeSet::from(["a", "b"]));
+        book.add("ip4-unicast", feature("a", &[], &[]), false)
+            .unwrap();
+        book.add("ip4-unicast", feature("b", &[], &["a"]), false)
+            .unwrap();
+        book.arcs[1].enabled.insert(3, BTreeSet::from(["a", "b"]));
         let node = |name: &str| {
             Ok(NodeId(match name {
                 "a" => 10,
@@ -213,12 +302,13 @@ mod tests {
         let mut book = ArcRegistry::default();
         let arc = book.declare("ip4-unicast", "start", "end");
         for (name, after) in [("a", &[][..]), ("b", &["a"]), ("c", &["b"])] {
-            book.add("ip4-unicast", feature(name, &[], after)).unwrap();
+            book.add("ip4-unicast", feature(name, &[], after), false)
+                .unwrap();
         }
         let on: [&[&'static str]; 4] = [&["a", "b", "c"], &["b"], &["a", "c"], &["a"]];
         for (interface, on) in on.into_iter().enumerate() {
             let on = on.iter().copied().collect();
-            book.arcs[0].enabled.insert(interface as u32, on);
+            book.arcs[1].enabled.insert(interface as u32, on);
         }
         let node = |name: &str| {
             Ok(NodeId(match name {

@@ -4,7 +4,7 @@ use crate::data::error::GraphError;
 use crate::engine::arcs::{ArcEntry, ArcReport, Feature};
 use crate::engine::changes::SetArcs;
 use crate::engine::state::Engine;
-use crate::queues::arcs::ArcId;
+use crate::queues::arcs::{ArcId, RECEIVE_ARC};
 
 impl Engine {
     /// Declare a feature arc from node `start` to node `end`.
@@ -14,7 +14,26 @@ impl Engine {
 
     /// Make a node available as a feature of an arc.
     pub fn add_feature(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
-        self.arcs.add(arc, feature)
+        self.arcs.add(arc, feature, false)
+    }
+
+    /// As [`Engine::add_feature`], for a node that consumes all packets of an interface: none of them continues on the arc.
+    /// Consumers come behind all other features.
+    pub fn add_consumer(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
+        self.arcs.add(arc, feature, true)
+    }
+
+    /// The enabled feature that consumes all packets of an interface, if there is one.
+    pub fn consumer(&self, arc: ArcId, interface: u32) -> Option<&'static str> {
+        self.arcs.consumer(arc, interface)
+    }
+
+    /// Set the node behind the arc of received packets ([`RECEIVE_ARC`]): it gets the packets of interfaces without features.
+    pub fn set_receiver(&mut self, node: &'static str) -> Result<(), GraphError> {
+        self.node(node)?;
+        self.room_for_changes()?;
+        self.arcs.find(RECEIVE_ARC)?.end = node;
+        self.send_arcs()
     }
 
     /// All arcs with their features in order, and the interfaces where each feature is enabled.
@@ -72,6 +91,16 @@ impl Engine {
             entry.enabled = before;
         }
         sent
+    }
+
+    /// Disable a feature on an interface where nothing can report an error. If a queue of changes is full, the workers get
+    /// it with the next change of arcs.
+    pub fn clear_feature(&mut self, arc: ArcId, feature: &str, interface: u32) {
+        let entry = self.arcs.arcs.get_mut(usize::from(arc.0));
+        let on = entry.and_then(|entry| entry.enabled.get_mut(&interface));
+        if on.is_some_and(|on| on.remove(feature)) {
+            let _ = self.send_arcs();
+        }
     }
 
     /// Disable all features on an interface that was deleted, because another interface may get its index.

@@ -50,7 +50,7 @@ impl StageCx<'_> {
 impl<I: Isa, X: Nexts> Output<'_, I, X> {
     /// See [`Vector::stage_cx`].
     pub fn stage_cx(&mut self) -> StageCx<'_> {
-        StageCx::of(self.dispatch)
+        StageCx::of(self.dispatch, self.raw.node)
     }
 }
 

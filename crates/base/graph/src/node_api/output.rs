@@ -42,6 +42,12 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         !self.dispatch.holding && self.dispatch.handoff.is_flushed()
     }
 
+    /// The first node of the packets that `interface` received: see [`crate::RECEIVE_ARC`].
+    #[inline(always)]
+    pub fn receiver(&self, interface: u32) -> NodeId {
+        self.dispatch.receiver(interface)
+    }
+
     /// A vector of up to `rows` empty packets, received on interface `rx`, each with a new buffer; fewer, down to
     /// none, when buffers are short.
     #[inline(always)]
@@ -312,6 +318,19 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     #[inline(always)]
     pub fn send(self, next: X) -> usize {
         let target = self.raw.edges[next.index()];
+        self.send_to(target)
+    }
+
+    /// The first node of the packets that `interface` received: see [`crate::RECEIVE_ARC`].
+    #[inline(always)]
+    pub fn receiver(&self, interface: u32) -> NodeId {
+        self.dispatch.receiver(interface)
+    }
+
+    /// Send all packets, which `interface` received, into the arc of received packets.
+    #[inline(always)]
+    pub fn send_received(self, interface: u32) -> usize {
+        let target = self.receiver(interface);
         self.send_to(target)
     }
 

@@ -3,8 +3,8 @@
 //! A stage is a [`Node`] that takes packets out of vectors as a [`Batch`] (nothing is copied when all packets of a
 //! vector have the same code). After every round the worker calls it to release packets. Each released batch passes
 //! the whole graph before the next one is released, so its packets stay in one vector. A batch belongs to its worker:
-//! it has one owner, its buffers count as held, and it leaves the stage only by [`StageCx::send`] or
-//! [`Output::send_batch`].
+//! it has one owner, its buffers count as held, and it leaves the stage only by [`StageCx::send_on_receive`],
+//! [`Output::send_batch`] or [`Output::send_batch_on_receive`].
 
 use crate::data::col::Col;
 use crate::data::column::Column;
@@ -43,7 +43,7 @@ pub trait Stage: Node {
         self.is_holding()
     }
 
-    /// Release at most one vector by [`Output::send_batch`] and return the number of packets. Called again until it
+    /// Release at most one vector, by [`Output::send_batch`] or [`Output::send_batch_on_receive`], and return the number of packets. Called again until it
     /// returns 0.
     fn release<I: Isa>(
         &mut self,
@@ -93,12 +93,14 @@ impl Batch {
 /// The context of a stage: frames to collect packets in, and the way to send them.
 pub struct StageCx<'a> {
     pub(crate) dispatch: &'a mut DispatchState,
+    node: NodeId,
 }
 
 impl<'a> StageCx<'a> {
-    pub(crate) fn of(dispatch: &'a mut DispatchState) -> Self {
-        StageCx { dispatch }
+    pub(crate) fn of(dispatch: &'a mut DispatchState, node: NodeId) -> Self {
+        StageCx { dispatch, node }
     }
+
     /// A batch without packets.
     #[inline(always)]
     pub fn empty_batch(&mut self) -> Batch {
@@ -149,30 +151,31 @@ impl<'a> StageCx<'a> {
         }
     }
 
-    /// Send a batch: each packet to the node that `target` names for the packet's receive interface.
+    /// Send a batch: each packet to the next node on the arc of received packets ([`crate::RECEIVE_ARC`]), of which this node
+    /// is a feature.
     #[inline(always)]
-    pub fn send<I: Isa>(&mut self, isa: I, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
+    pub fn send_on_receive<I: Isa>(&mut self, isa: I, batch: Batch) -> usize {
         let frame = into_frame(batch);
         let rows = frame.n;
-        let known = self.dispatch.queues.len();
-        let last = self.dispatch.drop_node;
-        let node = |rx: u32| {
-            Some(target(rx))
-                .filter(|t| t.index() < known)
-                .unwrap_or(last)
-        };
         let rx = frame.words(Col::RX.at());
         let Some(&first) = rx.first() else {
             self.dispatch.recycle(frame);
             return 0;
         };
+        let next = self.dispatch.behind_on_receive(self.node, first);
         if all_equal(rx) {
-            self.dispatch.push_frame(node(first), frame);
+            self.dispatch.push_frame(next, frame);
             return rows;
         }
         let mut targets = std::mem::take(&mut self.dispatch.targets);
+        // Packets of an interface come in runs.
+        let (mut last, mut next) = (first, u32::from(next.0));
         for (word, &rx) in targets.words_mut(rows).iter_mut().zip(rx) {
-            *word = u32::from(node(rx).0);
+            if rx != last {
+                let node = self.dispatch.behind_on_receive(self.node, rx);
+                (last, next) = (rx, u32::from(node.0));
+            }
+            *word = next;
         }
         let of = |code| NodeId(code as u16);
         self.dispatch.split(isa, frame, targets.words(rows), of);
@@ -215,9 +218,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         mut keep: impl FnMut(&mut StageCx<'_>, u32, Batch),
     ) -> Consumed {
         let (frame, isa) = (self.frame, self.isa);
-        let mut stage_cx = StageCx {
-            dispatch: self.dispatch,
-        };
+        let mut stage_cx = StageCx::of(self.dispatch, self.raw.node);
         let codes = codes.words(frame.n);
         let Some(&first) = codes.first() else {
             stage_cx.dispatch.recycle(frame);
@@ -250,31 +251,55 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// Send held packets in front of this vector: see [`StageCx`].
     #[inline(always)]
     pub fn stage_cx(&mut self) -> StageCx<'_> {
-        StageCx {
-            dispatch: self.dispatch,
-        }
+        StageCx::of(self.dispatch, self.raw.node)
     }
 
-    /// Send all packets: each to the node that `target` names for the packet's receive interface.
+    /// Send each packet to the next node on the arc of received packets: see [`StageCx::send_on_receive`].
     #[inline(always)]
-    pub fn send_by_rx(self, target: impl Fn(u32) -> NodeId) -> Consumed {
+    pub fn send_on_receive(self) -> Consumed {
         let (frame, isa) = (self.frame, self.isa);
-        let mut stage_cx = StageCx {
-            dispatch: self.dispatch,
-        };
-        stage_cx.send(isa, Batch { frame, at: 0 }, target);
+        let mut stage_cx = StageCx::of(self.dispatch, self.raw.node);
+        stage_cx.send_on_receive(isa, Batch { frame, at: 0 });
         Consumed(())
+    }
+
+    /// The next node on the arc of received packets ([`crate::RECEIVE_ARC`]), of which this node is a feature, for packets of
+    /// `interface`.
+    #[inline(always)]
+    pub fn next_on_receive(&self, interface: u32) -> NodeId {
+        let node = self.raw.node;
+        self.dispatch.behind_on_receive(node, interface)
+    }
+
+    /// The node behind the arc of received packets: for a node that sends packets back there which have passed the arc.
+    #[inline(always)]
+    pub fn receive_end(&self) -> NodeId {
+        self.dispatch.receive_end()
+    }
+
+    /// The first node of the packets that `interface` received: for a node that makes packets of one interface those of another.
+    #[inline(always)]
+    pub fn receiver(&self, interface: u32) -> NodeId {
+        self.dispatch.receiver(interface)
     }
 }
 
 impl<I: Isa, X: Nexts> Output<'_, I, X> {
-    /// Send a batch: see [`StageCx::send`].
+    /// Send a batch to an edge. Returns the number of packets.
     #[inline(always)]
-    pub fn send_batch(&mut self, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
+    pub fn send_batch(&mut self, batch: Batch, next: X) -> usize {
+        let frame = into_frame(batch);
+        let rows = frame.n;
+        self.dispatch
+            .push_frame(self.raw.edges[next.index()], frame);
+        rows
+    }
+
+    /// Send a batch along the arc of received packets: see [`StageCx::send_on_receive`].
+    #[inline(always)]
+    pub fn send_batch_on_receive(&mut self, batch: Batch) -> usize {
         let isa = self.isa;
-        let mut stage_cx = StageCx {
-            dispatch: self.dispatch,
-        };
-        stage_cx.send(isa, batch, target)
+        let mut stage_cx = StageCx::of(self.dispatch, self.raw.node);
+        stage_cx.send_on_receive(isa, batch)
     }
 }

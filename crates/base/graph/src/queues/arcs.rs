@@ -6,6 +6,12 @@ use crate::data::ids::NodeId;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct ArcId(pub u8);
 
+/// The arc of received packets, which every engine has: sources send packets into it by the interface that received them.
+pub const RECEIVE: ArcId = ArcId(0);
+
+/// The name of [`RECEIVE`].
+pub const RECEIVE_ARC: &str = "device-input";
+
 /// What a worker knows of the arcs.
 #[derive(Default)]
 pub(crate) struct ArcTables {
@@ -15,6 +21,8 @@ pub(crate) struct ArcTables {
 #[derive(Default)]
 pub(crate) struct ArcTable {
     pub(crate) active: bool,
+    /// The node behind the arc, if there is one of its name.
+    pub(crate) end: Option<NodeId>,
     /// Per interface: 1 + position in `chains`, 0 for none.
     pub(crate) chain_of: Vec<u8>,
     /// Each chain ends with the node behind the arc.
@@ -51,6 +59,26 @@ impl ArcTables {
             *table.chains.get(chain)?.first()?,
             arc_word(arc.0 as usize, chain, 0),
         ))
+    }
+
+    /// The node behind the arc of received packets.
+    #[inline(always)]
+    pub(crate) fn receive_end(&self) -> Option<NodeId> {
+        self.arcs.first()?.end
+    }
+
+    /// The first node of the packets that `interface` received.
+    #[inline(always)]
+    pub(crate) fn receiver(&self, interface: u32) -> Option<NodeId> {
+        let table = self.arcs.first()?;
+        if !table.active {
+            return table.end;
+        }
+        let chain = table.chain_of.get(interface as usize).copied();
+        match chain.and_then(|chain| (chain as usize).checked_sub(1)) {
+            Some(chain) => table.chains.get(chain)?.first().copied(),
+            None => table.end,
+        }
     }
 
     /// Where a packet of `interface` goes on behind `spot`, whatever has been switched since it came there.

@@ -5,7 +5,7 @@ use crate::data::column::Column;
 use crate::data::frame::{CHAINED, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet;
-use crate::queues::arcs::{ArcPosition, ArcTables};
+use crate::queues::arcs::{ArcPosition, ArcTables, RECEIVE};
 use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
 use crate::queues::pending_nodes::PendingNodes;
@@ -271,6 +271,26 @@ impl DispatchState {
             }
             None => self.recycle(frame),
         }
+    }
+
+    /// The first node of the packets that `interface` received.
+    #[inline(always)]
+    pub(crate) fn receiver(&self, interface: u32) -> NodeId {
+        self.arcs.receiver(interface).unwrap_or(self.drop_node)
+    }
+
+    /// The node behind the arc of received packets.
+    #[inline(always)]
+    pub(crate) fn receive_end(&self) -> NodeId {
+        self.arcs.receive_end().unwrap_or(self.drop_node)
+    }
+
+    /// The node behind `node` on the arc of received packets, for packets of `interface`.
+    #[inline(always)]
+    pub(crate) fn behind_on_receive(&self, node: NodeId, interface: u32) -> NodeId {
+        let spot = ArcPosition { arc: RECEIVE, node };
+        let behind = self.arcs.after(spot, interface);
+        behind.map_or(self.drop_node, |(node, _)| node)
     }
 
     /// The next node on a feature arc after a feature; the position on the arc is written to the row.

@@ -104,7 +104,7 @@ impl DpdkInput {
                 tap.packet_passed(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
             }
         }
-        fresh.send_to(table.rx_node(rx));
+        fresh.send_received(rx);
     }
 }
 

@@ -177,7 +177,7 @@ impl<Q: RxQueue> Input<Q> {
         self.table
             .count_queue(rx, Direction::Rx, queue, packets, bytes);
         self.show(cx, &fresh, rx);
-        let target = self.table.rx_node(rx);
+        let target = fresh.receiver(rx);
         if bad == 0 {
             fresh.send_to(target);
             return;

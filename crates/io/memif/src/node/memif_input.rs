@@ -236,7 +236,7 @@ impl MemifInput {
     ) -> usize {
         let rx = from.interface;
         let due = arrived.packets();
-        let to = self.table.rx_node(rx);
+        let to = out.receiver(rx);
         let mut fresh = out.alloc(due, rx);
         let n = fresh.len();
         let plain = arrived.is_plain();

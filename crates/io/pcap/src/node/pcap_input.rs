@@ -80,7 +80,7 @@ impl PcapInput {
         rx: u32,
         broken: u64,
     ) {
-        let target = self.table.rx_node(rx);
+        let target = fresh.receiver(rx);
         if broken == 0 {
             fresh.send_to(target);
             return;

@@ -142,15 +142,15 @@ impl PgInput {
 
     /// Find out how many packets each stream has to give, and where they go.
     #[inline(always)]
-    fn survey(&mut self, now_ns: u64, size: usize) {
+    fn survey<I: Isa>(&mut self, now_ns: u64, out: &Output<'_, I, Next>) {
         for stream in &mut self.streams {
             (stream.packets, stream.bytes, stream.quota) = (0, 0, 0);
             if !stream.on || stream.shared.worker() != self.worker {
                 continue;
             }
-            stream.quota = stream.due(now_ns, size);
+            stream.quota = stream.due(now_ns, out.vector_size());
             stream.is_down = stream.rx().is_some_and(|rx| !self.table.has(rx, Flag::Up));
-            let receiver = || stream.rx().map(|rx| self.table.rx_node(rx));
+            let receiver = || stream.rx().map(|rx| out.receiver(rx));
             stream.target = stream.node().or_else(receiver).unwrap_or(self.drop_node);
         }
     }
@@ -301,7 +301,7 @@ impl PgInput {
         lap.at = 0;
         while lap.rows.len() < lap.packets {
             let left = lap.packets - lap.rows.len();
-            self.survey(cx.now_ns(), out.vector_size());
+            self.survey(cx.now_ns(), out);
             let wanted = self.streams.iter().map(|s| s.quota).sum();
             let mut fresh = out.alloc(left.min(wanted), 0);
             let n = self.interleave(fresh.len());
@@ -313,7 +313,7 @@ impl PgInput {
             lap.rows.extend(self.plan.words(n).iter().map(|s| *s as u8));
             fresh.defer(&mut lap.aside);
         }
-        self.survey(cx.now_ns(), out.vector_size());
+        self.survey(cx.now_ns(), out);
     }
 }
 
@@ -353,7 +353,7 @@ impl Source for PgInput {
         if self.streams.is_empty() {
             return 0;
         }
-        self.survey(cx.now_ns(), out.vector_size());
+        self.survey(cx.now_ns(), out);
         match self.lap() {
             None => self.live(cx, out),
             Some(owner) => self.preloaded(cx, out, owner),

@@ -58,14 +58,10 @@ pub fn bench(vector_size: usize, buffers: usize) -> Bench {
     let pg = volley_pg::register(&mut registry).unwrap();
     let seen = Seen::default();
     let mine = seen.clone();
-    let node = registry
-        .engine
-        .borrow_mut()
-        .add("bounce", move |_| Bounce(mine.clone()));
-    registry
-        .interfaces
-        .borrow_mut()
-        .set_default_rx_node(node.unwrap());
+    let mut engine = registry.engine.borrow_mut();
+    let node = engine.add("bounce", move |_| Bounce(mine.clone()));
+    node.and_then(|_| engine.set_receiver("bounce")).unwrap();
+    drop(engine);
     let worker = registry.engine.borrow_mut().build().unwrap().pop().unwrap();
     let mut bench = Bench {
         registry,

@@ -315,7 +315,7 @@ impl Poller {
                 }
             }
         }
-        let target = self.table.rx_node(rx);
+        let target = fresh.receiver(rx);
         if broken == 0 {
             fresh.send_to(target);
         } else {

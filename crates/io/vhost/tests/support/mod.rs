@@ -14,7 +14,7 @@ use volley_graph::{
     Clock, Consumed, Cx, Domain, Engine, Isa, Level, NoCounters, NoNext, Node, NodeId, Output,
     PacketTrace, Settings, Source, Vector, WakeConditions, Worker, nexts,
 };
-use volley_iface::{IfCounts, Registry};
+use volley_iface::{IfCounts, ReceiveFeature, Registry};
 use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Object};
 use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
@@ -114,7 +114,7 @@ impl Bench {
         volley_iface::register(&mut registry).unwrap();
         volley_vhost::register(&mut registry).unwrap();
         let (todo, got) = (Todo::default(), Got::default());
-        let collect = {
+        {
             let mut engine = registry.engine.borrow_mut();
             let feed = todo.clone();
             let add = engine.add_source("feed", move |_| Feed {
@@ -124,12 +124,9 @@ impl Bench {
             add.unwrap();
             let out = got.clone();
             let add = engine.add("collect", move |_| Collect { got: out.clone() });
-            add.unwrap()
-        };
-        registry
-            .interfaces
-            .borrow_mut()
-            .set_default_rx_node(collect);
+            add.unwrap();
+            engine.set_receiver("collect").unwrap();
+        }
         let workers = registry.engine.borrow_mut().build().unwrap();
         Bench {
             registry,
@@ -263,14 +260,11 @@ impl Bench {
 
     /// Send everything received by an interface straight out of another.
     pub fn patch(&self, rx: &str, tx: &str) {
-        let (interfaces, engine) = (
-            self.registry.interfaces.borrow(),
-            self.registry.engine.borrow(),
-        );
-        let node = engine.node(&format!("{tx}-tx")).unwrap();
-        interfaces
-            .table()
-            .set_rx_node(interfaces.index(rx).unwrap(), node);
+        let interfaces = self.registry.interfaces.borrow();
+        let node: &'static str = format!("{tx}-tx").leak();
+        let feature = ReceiveFeature::consumer(&self.registry.engine, node).unwrap();
+        let rx = interfaces.index(rx).unwrap();
+        feature.enable(&interfaces, rx).unwrap();
     }
 }
 

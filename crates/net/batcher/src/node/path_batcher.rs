@@ -1,7 +1,6 @@
 //! path-batcher: puts packets of one path together before the graph, so that vectors do not split.
 //!
-//! It stands between the source and the node that an interface's packets go to, for the interfaces where it is on: they
-//! name it as the place where their packets go first. Where it is off nothing runs.
+//! A feature of the arc of received packets, on the interfaces where the path batcher is enabled.
 
 use crate::count::{Cells, bump};
 use crate::memo::{Front, LearnedEntries, Trail, front};
@@ -13,11 +12,10 @@ use volley_graph::{
     Clock, Col, Column, Consumed, Cx, Isa, Node, Output, PacketView, Share, Stage, Trace,
     TraceNames, Vector, WakeConditions, counters, nexts,
 };
-use volley_iface::IfTable;
 use volley_tables::qsbr::Snap;
 
 nexts! {
-    /// Where path-batcher sends packets: to what stands behind it on their interface, `ethernet-input` mostly.
+    /// Where path-batcher sends packets: to the next node on the arc of their interface, `ethernet-input` mostly.
     pub enum Next { Ethernet => "ethernet-input", Drop => "error-drop" }
 }
 
@@ -40,7 +38,6 @@ const EARLY_NS: u64 = 150_000;
 
 /// State of path-batcher on one worker.
 pub struct PathBatcher {
-    interfaces: Arc<IfTable>,
     table: Snap<Table>,
     queues: Queues,
     cells: Arc<Cells>,
@@ -59,14 +56,12 @@ pub struct PathBatcher {
 
 impl PathBatcher {
     pub(crate) fn new(
-        interfaces: Arc<IfTable>,
         table: Snap<Table>,
         (cells, share): (Arc<Cells>, Arc<Share>),
         clock: Clock,
         (worker, size): (usize, usize),
     ) -> Self {
         PathBatcher {
-            interfaces,
             table,
             queues: Queues::new(cells.clone(), share, worker),
             cells,
@@ -143,8 +138,7 @@ impl PathBatcher {
         let (now, isa) = (self.clock.now_ns(), v.isa());
         cx.count(Count::Flushed, self.queues.packets);
         while let Some(batch) = self.queues.flush(now) {
-            v.stage_cx()
-                .send(isa, batch, |rx| self.interfaces.after_ingress(rx));
+            v.stage_cx().send_on_receive(isa, batch);
         }
         self.queues.publish();
     }
@@ -213,12 +207,12 @@ impl Node for PathBatcher {
         }
         if table.pass {
             cx.count(Count::Passed, v.len() as u64);
-            return v.send_by_rx(|rx| self.interfaces.after_ingress(rx));
+            return v.send_on_receive();
         }
         self.sort(table, &mut v);
         cx.count(Count::Queued, v.len() as u64);
         let (now, isa) = (self.clock.now_ns(), v.isa());
-        let (queues, interfaces) = (&mut self.queues, &self.interfaces);
+        let queues = &mut self.queues;
         let done = v.classify(&self.codes, |stage_cx, id, piece| {
             queues.push(
                 stage_cx,
@@ -227,7 +221,7 @@ impl Node for PathBatcher {
                 piece,
                 now,
                 |stage_cx, batch| {
-                    stage_cx.send(isa, batch, |rx| interfaces.after_ingress(rx));
+                    stage_cx.send_on_receive(isa, batch);
                 },
             );
         });
@@ -261,7 +255,7 @@ impl Stage for PathBatcher {
         if table.version != self.version {
             cx.count(Count::Flushed, batch.len() as u64);
         }
-        let sent = out.send_batch(batch, |rx| self.interfaces.after_ingress(rx));
+        let sent = out.send_batch_on_receive(batch);
         if self.queues.packets == 0 {
             self.queues.publish();
         }

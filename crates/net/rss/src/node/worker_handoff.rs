@@ -1,7 +1,7 @@
 //! worker-handoff: gives each packet to the worker that its flow belongs to (software RSS).
 //!
-//! It stands between the source and everything else for the interfaces whose packets are spread. Packets of no flow, ARP
-//! for example, stay. Where it is off nothing runs.
+//! The first feature of the arc of received packets, on the interfaces whose packets are spread. Packets of no flow, ARP for
+//! example, stay on the worker that received them.
 
 use crate::count::Cells;
 use crate::table::Table;
@@ -11,11 +11,10 @@ use volley_graph::{
     Col, Column, Consumed, Counters, Cx, Isa, Node, Output, PacketTrace, Stage, StageCx, Vector,
     counters, handoff_code, nexts,
 };
-use volley_iface::IfTable;
 use volley_tables::qsbr::Snap;
 
 nexts! {
-    /// Where worker-handoff sends packets: to what stands behind it on their interface, `ethernet-input` mostly.
+    /// Where worker-handoff sends packets: to the next node on the arc of their interface, `ethernet-input` mostly.
     pub enum Next { Ethernet => "ethernet-input", Drop => "error-drop" }
 }
 
@@ -33,7 +32,6 @@ counters! {
 
 /// State of worker-handoff on one worker.
 pub struct WorkerHandoff {
-    interfaces: Arc<IfTable>,
     table: Snap<Table>,
     cells: Arc<Cells>,
     codes: Column,
@@ -44,14 +42,8 @@ pub struct WorkerHandoff {
 }
 
 impl WorkerHandoff {
-    pub(crate) fn new(
-        interfaces: Arc<IfTable>,
-        table: Snap<Table>,
-        cells: Arc<Cells>,
-        size: usize,
-    ) -> Self {
+    pub(crate) fn new(table: Snap<Table>, cells: Arc<Cells>, size: usize) -> Self {
         WorkerHandoff {
-            interfaces,
             table,
             cells,
             codes: Column::new(size),
@@ -79,13 +71,20 @@ impl WorkerHandoff {
     #[inline(always)]
     fn sort<I: Isa>(&mut self, table: &Table, v: &Vector<'_, I, Next>, me: usize) {
         let codes = self.codes.words_mut(v.len());
+        let mut last = None;
         for (row, &rx) in v.column(Col::RX).iter().enumerate() {
+            // Packets of an interface come in runs.
+            let behind = match last {
+                Some((of, node)) if of == rx => node,
+                _ => v.next_on_receive(rx),
+            };
+            last = Some((rx, behind));
             let worker = table.spread(rx).and_then(|(spread, workers)| {
                 let entry = spread.entry(v.view(row).bytes())?;
                 self.cells.count(spread.place, entry);
                 Some(usize::from(workers[entry]))
             });
-            codes[row] = handoff_code(worker.unwrap_or(me), self.interfaces.after_rss(rx));
+            codes[row] = handoff_code(worker.unwrap_or(me), behind);
         }
     }
 }

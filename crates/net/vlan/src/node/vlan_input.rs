@@ -7,8 +7,8 @@
 use crate::table::{TagSnap, TagView, Unknown};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
-    Vector, Words, counters, nexts,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, NodeId, PacketTrace, PacketView, Trace,
+    TraceNames, Vector, Words, counters, nexts,
 };
 use volley_iface::{Direction, Flag, IfTable, TagKind, Tags};
 use volley_wire::ethertype::{self, is_tag};
@@ -19,7 +19,7 @@ const HEADER: u32 = 14;
 const TAG: u32 = 4;
 
 nexts! {
-    /// Where vlan-input sends packets, besides to where their interface's packets go first.
+    /// Where vlan-input sends packets, besides the arc of received packets.
     pub enum Next { Drop => "error-drop" }
 }
 
@@ -219,12 +219,12 @@ impl VlanInput {
         }
     }
 
-    /// Where packets of an interface go: a parent's own have passed what is in front of its first node.
+    /// The node for packets of an interface: a parent's own have passed the arc of received packets.
     #[inline(always)]
-    fn node(&self, rx: u32) -> volley_graph::NodeId {
+    fn node<I: Isa>(&self, v: &Vector<'_, I, Next>, rx: u32) -> NodeId {
         match self.table.sub(rx) {
-            Some(_) => self.table.rx_node(rx),
-            None => self.table.after_ingress(rx),
+            Some(_) => v.receiver(rx),
+            None => v.receive_end(),
         }
     }
 }
@@ -249,12 +249,13 @@ impl Node for VlanInput {
         self.strip_all(&mut v);
         self.note(cx, &v);
         if let Some(rx) = v.same(Col::RX) {
-            return v.send_all_to(self.node(rx));
+            let node = self.node(&v, rx);
+            return v.send_all_to(node);
         }
         let mut nodes = std::mem::take(&mut self.nodes);
         let words = nodes.words_mut(v.len()).iter_mut();
         for (node, &rx) in words.zip(v.column(Col::RX)) {
-            *node = u32::from(self.node(rx).0);
+            *node = u32::from(self.node(&v, rx).0);
         }
         self.nodes = nodes;
         v.send_to(&self.nodes)

@@ -3,7 +3,7 @@ use crate::table::TagTable;
 use std::rc::Rc;
 use volley_graph::Domain;
 use volley_graph::harness::{In, run};
-use volley_graph::{Checksum, Gso, NodeId, Offload};
+use volley_graph::{Checksum, Gso, Offload};
 use volley_iface::{GsoProtocol, IfIdx, Sub};
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9];
@@ -32,12 +32,10 @@ fn world(domain: &Arc<Domain>) -> (Arc<IfTable>, Rc<TagTable>) {
         sub(TagKind::Dot1q, 100, Some(4094)),
         sub(TagKind::Dot1q, 300, None),
     ];
-    table.set_rx_node(IfIdx(3), NodeId(u16::MAX));
     for (n, sub) in subs.into_iter().enumerate() {
         let index = IfIdx(1024 + n as u32);
         table.set_sub(index, Some(sub));
         table.set(index, Flag::Up, n != 3);
-        table.set_rx_node(index, NodeId(u16::MAX));
         tags.insert(sub, index);
     }
     (table, Rc::new(tags))

@@ -140,7 +140,7 @@ ETHERNET = [
     Case("2", "pg6", b"\x01\x02\x03\x04", "pg1"),
     Case("2", "pg6", eth(0x1234, b"anything", b"\x02" * 6), "pg1"),
     Case("2", "pg5", eth(0x8100, b"\x00\x05\x08\x00" + ip4(), b"\x02" * 6), "pg1"),
-    Case("3.1", "pg5", b"\x01" * 13, "ethernet-input: too-short"),
+    Case("2.1", "pg5", b"\x01" * 13, "l2-xconnect: too-short"),
     Case("3.1", "pg0", MAC["pg0"] + b"\x01" * 7, "ethernet-input: too-short"),
     Case("3.3", "pg0", eth(0x0800, ip4(), b"\x02" * 6), "ethernet-input: not-my-mac"),
     Case("3.3", "pg7", eth(0x0800, ip4(), b"\x02" * 6), "pg1"),

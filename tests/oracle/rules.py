@@ -82,6 +82,8 @@ class Oracle:
             return Drop(rx.source_node, "admin-down")  # 1.2
         if rx.mode == "l2patch":
             return self._cross_connect(rx, frame)  # 1.3
+        if rx.mode == "l2xc":
+            return self._cross_connect(rx, frame) if len(frame) >= 14 else Drop("l2-xconnect", "too-short")  # 2.1
         return self._ethernet(rx, frame)
 
     def _cross_connect(self, rx: Interface, frame: bytes) -> Outcome:
@@ -94,8 +96,6 @@ class Oracle:
         node = "ethernet-input"
         if len(frame) < 14:
             return Drop(node, "too-short")  # 3.1
-        if rx.mode == "l2xc":
-            return self._cross_connect(rx, frame)  # 3.2
         group = frame[0] & 1
         if not group and not rx.promiscuous and frame[:6] != rx.mac:
             return Drop(node, "not-my-mac")  # 3.3

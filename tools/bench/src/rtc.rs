@@ -27,12 +27,21 @@ counters! {
     }
 }
 
+/// An interface that is patched or cross-connected.
+#[derive(Clone, Copy)]
+pub struct Bound {
+    /// Its index.
+    pub rx: u32,
+    /// Shorter frames are dropped.
+    pub shortest: u32,
+}
+
 /// State of bench-rtc.
 pub struct Rtc {
     table: Arc<IfTable>,
     fib4: Fib4Snap,
     fib6: Fib6Snap,
-    patch: bool,
+    bound: Option<Bound>,
     tx: Column,
     verdict: Column,
     length: Column,
@@ -41,12 +50,12 @@ pub struct Rtc {
 }
 
 impl Rtc {
-    /// `patch` sends everything to the interface's peer unseen.
+    /// Frames of the interface of `bound` go to its peer.
     pub fn new(
         table: Arc<IfTable>,
         fib4: Fib4Snap,
         fib6: Fib6Snap,
-        patch: bool,
+        bound: Option<Bound>,
         size: usize,
     ) -> Self {
         let column = || Column::new(size);
@@ -54,7 +63,7 @@ impl Rtc {
             table,
             fib4,
             fib6,
-            patch,
+            bound,
             tx: column(),
             verdict: column(),
             length: column(),
@@ -151,15 +160,14 @@ impl Node for Rtc {
             self.verdict.words_mut(n),
             self.length.words_mut(n),
         );
-        let (table, patch) = (&self.table, self.patch);
+        let (table, bound) = (&self.table, self.bound);
         self.lens.words_mut(n).copy_from_slice(v.column(Col::LEN));
         self.rxs.words_mut(n).copy_from_slice(v.column(Col::RX));
         let (rxs, lens) = (self.rxs.words(n), self.lens.words(n));
         v.apply::<128>(|row, p| {
             let (rx, len) = (rxs[row], lens[row]);
-            let flags = table.flags(rx);
-            let done = if patch || flags & Flag::L2 as u32 != 0 {
-                (patch || len >= 14).then(|| (table.patch_peer(rx), len))
+            let done = if let Some(bound) = bound.filter(|it| it.rx == rx) {
+                (len >= bound.shortest).then(|| (table.patch_peer(rx), len))
             } else {
                 let mac = u64::from(be32(p, 0)) << 16 | u64::from(be16(p, 4));
                 match be16(p, 12) {

@@ -3,7 +3,7 @@
 
 use super::BenchError;
 use super::args::{Args, Scenario, Style};
-use super::rtc::Rtc;
+use super::rtc::{Bound, Rtc};
 use super::tables::{self, Rows};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
@@ -247,11 +247,19 @@ impl Bench {
                 self.stack.fib.borrow().dataplane4(),
                 self.stack.fib.borrow().dataplane6(),
             );
-            let (patch, size) = (args.scenario == Scenario::Xc, args.vector_size as usize);
+            let shortest = match args.scenario {
+                Scenario::Xc => Some(0),
+                Scenario::L2xc | Scenario::Mix => Some(14),
+                _ => None,
+            };
+            let rx = self.stack.interfaces.borrow().index(RX_L2);
+            let bound = shortest.zip(rx.ok());
+            let bound = bound.map(|(shortest, rx)| Bound { rx: rx.0, shortest });
+            let size = args.vector_size as usize;
             let make_table = table.clone();
             let engine = self.stack.engine.clone();
             let node = engine.borrow_mut().add(Rtc::NAME, move |_| {
-                Rtc::new(make_table.clone(), fib4.clone(), fib6.clone(), patch, size)
+                Rtc::new(make_table.clone(), fib4.clone(), fib6.clone(), bound, size)
             });
             node.map_err(StackError::Graph)?;
             self.settle();

@@ -286,7 +286,6 @@ impl Interfaces {
         }
         for flag in [
             Flag::Up,
-            Flag::L2,
             Flag::Promiscuous,
             Flag::Ip4,
             Flag::Ip6,

@@ -35,8 +35,6 @@ pub struct IfIdx(pub u32);
 pub enum Flag {
     /// Administratively up, with link.
     Up = 1,
-    /// In L2 mode: cross-connected.
-    L2 = 2,
     /// Promiscuous: receives frames for any MAC address.
     Promiscuous = 4,
     /// Has an IPv4 address.

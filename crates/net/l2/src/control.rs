@@ -6,7 +6,7 @@ use crate::show::{L2Mode, L2Reply, L2Row, ShowL2};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use volley_iface::{Change, Flag, IfIdx, Interfaces, ReceiveFeature, Registry};
+use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
 use volley_model::{Applied, ModelError, ObjectKind};
 
 /// What an interface is bound to, and how.
@@ -16,25 +16,40 @@ struct Binding {
     mode: L2Mode,
 }
 
+/// The features of the arc of received packets that bind interfaces.
+#[derive(Clone)]
+pub(crate) struct Features {
+    pub(crate) patch: ReceiveFeature,
+    pub(crate) xconnect: ReceiveFeature,
+}
+
+impl Features {
+    fn of(&self, mode: L2Mode) -> &ReceiveFeature {
+        match mode {
+            L2Mode::Patch => &self.patch,
+            L2Mode::Xconnect => &self.xconnect,
+        }
+    }
+}
+
 /// Carries out patches and cross-connects.
 #[derive(Clone)]
 pub struct L2Handler {
     interfaces: Rc<RefCell<Interfaces>>,
-    patch: ReceiveFeature,
+    features: Features,
     bridges: Rc<RefCell<Control>>,
     bindings: Rc<RefCell<BTreeMap<IfIdx, Binding>>>,
 }
 
 impl L2Handler {
-    /// A handler; `patch` is the feature of patches, and ports of `bridges` are not free.
+    /// A handler; ports of `bridges` are not free.
     pub(crate) fn new(
         interfaces: Rc<RefCell<Interfaces>>,
-        patch: ReceiveFeature,
+        features: Features,
         bridges: Rc<RefCell<Control>>,
     ) -> Self {
         let bindings: Rc<RefCell<BTreeMap<IfIdx, Binding>>> = Rc::default();
-        let (ours, table) = (bindings.clone(), interfaces.borrow().table().clone());
-        let patches = patch.clone();
+        let (ours, bound) = (bindings.clone(), features.clone());
         interfaces.borrow_mut().listen(move |change| {
             let Change::Deleted(gone) = change else {
                 return;
@@ -43,15 +58,14 @@ impl L2Handler {
             ours.borrow_mut().retain(|&rx, binding| {
                 let dissolved = rx == gone.index || binding.tx == gone.index;
                 if dissolved {
-                    table.set(rx, Flag::L2, false);
-                    patches.clear(rx);
+                    bound.of(binding.mode).clear(rx);
                 }
                 !dissolved
             });
         });
         L2Handler {
             interfaces,
-            patch,
+            features,
             bridges,
             bindings,
         }
@@ -100,12 +114,8 @@ impl L2Handler {
         self.interfaces.borrow().refuse_sub_interfaces(rx)?;
         self.is_free(rx, name, mode)?;
         let all = self.interfaces.borrow();
-        let table = all.table();
-        table.set_peer(rx, tx);
-        match mode {
-            L2Mode::Patch => self.patch.enable(&all, rx)?,
-            L2Mode::Xconnect => table.set(rx, Flag::L2, true),
-        }
+        all.table().set_peer(rx, tx);
+        self.features.of(mode).enable(&all, rx)?;
         self.bindings.borrow_mut().insert(rx, Binding { tx, mode });
         Ok(Applied::one())
     }
@@ -115,9 +125,7 @@ impl L2Handler {
         if bound.is_none_or(|it| it.mode != mode) {
             return Applied::nothing();
         }
-        let all = self.interfaces.borrow();
-        all.table().set(rx, Flag::L2, false);
-        self.patch.clear(rx);
+        self.features.of(mode).clear(rx);
         self.bindings.borrow_mut().remove(&rx);
         Applied::one()
     }

@@ -127,8 +127,7 @@ impl BridgeHandler {
         self.exists(port.domain)?;
         self.can_be_port(index)?;
         let mut control = self.control.borrow_mut();
-        let is_bound = || self.is_cross_connected(index) || control.is_consumed(index);
-        if control.bridge_of(index).is_none() && is_bound() {
+        if control.bridge_of(index).is_none() && control.is_consumed(index) {
             let by = "a patch or cross-connect";
             return Err(ModelError::in_use(
                 ObjectKind::Interface,
@@ -140,10 +139,6 @@ impl BridgeHandler {
         let what = || format!("bridge domain of {}", port.interface);
         joined.map_err(|error| ModelError::invalid(what(), error))?;
         Ok(Applied::one())
-    }
-
-    fn is_cross_connected(&self, index: IfIdx) -> bool {
-        self.interfaces.borrow().table().has(index.0, Flag::L2)
     }
 
     fn fix(&self, entry: &L2FibEntry) -> Done {

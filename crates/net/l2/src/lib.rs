@@ -31,6 +31,7 @@ pub use show::{
 };
 
 use bridge::Control;
+use control::Features;
 use lane::LearnQueue;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,13 +45,17 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let (patch_table, xconnect_table) = (registry.table(), registry.table());
     {
         let mut engine = registry.engine.borrow_mut();
+        let size = engine.settings().vector_size;
         engine.add(L2Patch::NAME, move |_| L2Patch::new(patch_table.clone()))?;
         engine.add(L2Xconnect::NAME, move |_| {
-            L2Xconnect::new(xconnect_table.clone())
+            L2Xconnect::new(xconnect_table.clone(), size)
         })?;
     }
-    let patch = ReceiveFeature::consumer(&registry.engine, L2Patch::NAME)?;
-    let handler = L2Handler::new(registry.interfaces.clone(), patch, bridges);
+    let features = Features {
+        patch: ReceiveFeature::consumer(&registry.engine, L2Patch::NAME)?,
+        xconnect: ReceiveFeature::consumer(&registry.engine, L2Xconnect::NAME)?,
+    };
+    let handler = L2Handler::new(registry.interfaces.clone(), features, bridges);
     handler.own(registry);
     Ok(())
 }

@@ -94,11 +94,9 @@ impl VlanHandler {
         if all.get(index).is_some_and(|i| i.sub.is_some()) {
             return refuse("that is a sub-interface itself: name two tags of its parent instead");
         }
-        let table = all.table();
         // The mirror reads what comes from an LCP tap, and has sub-interfaces of it for what goes there.
-        let is_tap = table.has(index.0, Flag::IsLcpTap);
-        let is_consumed = is_consumed(&self.engine.borrow(), index) && !is_tap;
-        if table.has(index.0, Flag::L2) || is_consumed {
+        let is_tap = all.table().has(index.0, Flag::IsLcpTap);
+        if is_consumed(&self.engine.borrow(), index) && !is_tap {
             return refuse(
                 "it is bridged, patched or cross-connected, and hands over whole frames: put it back in L3 mode first",
             );

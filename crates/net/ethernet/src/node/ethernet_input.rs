@@ -1,5 +1,4 @@
-//! ethernet-input: tells received frames apart by interface mode, destination address and type (IEEE 802.3; RFC 894,
-//! RFC 2464). The order of the checks is section 3 of `docs/forwarding-rules.md`.
+//! ethernet-input: tells received frames apart by destination address and type (IEEE 802.3; RFC 894, RFC 2464). The order of the checks is section 3 of `docs/forwarding-rules.md`.
 //!
 //! On entry the position is at the Ethernet header; on exit 14 bytes behind it, on every edge but the drop.
 
@@ -25,7 +24,7 @@ const IP6: u32 = ethertype::IP6 as u32;
 
 nexts! {
     /// Where ethernet-input sends packets.
-    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect",
+    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input",
         Nd => "nd-input", Punt => "linux-cp-punt", Vlan => "vlan-input",
         Igmp => "igmp-input", Mld => "mld-router-input" }
 }
@@ -187,13 +186,12 @@ impl EthernetInput {
                 (*verdict, self.next.words_mut(n)[row]) = (0, Next::Vlan as u32);
                 continue;
             }
-            let bridged = flags[row] & Flag::L2 as u32 != 0;
-            if !bridged && let Some(next) = membership(flags[row], *verdict, v.view(row).bytes()) {
+            if let Some(next) = membership(flags[row], *verdict, v.view(row).bytes()) {
                 (*verdict, self.next.words_mut(n)[row]) = (0, next as u32);
                 continue;
             }
-            let routed = flags[row] & Flag::Multicast as u32 != 0 && !bridged;
-            let heard = flags[row] & Flag::LinkUdp as u32 != 0 && !bridged;
+            let routed = flags[row] & Flag::Multicast as u32 != 0;
+            let heard = flags[row] & Flag::LinkUdp as u32 != 0;
             let (kind, frame) = (header[3] >> 16, v.view(row).bytes());
             if *verdict == Count::UnknownType.code()
                 && let Some(listener) = self.table.ethertype_listener(kind as u16)
@@ -217,30 +215,13 @@ impl EthernetInput {
                 continue;
             }
             let is_group = header[0] >> 24 & 1 != 0;
-            if *verdict == 0 && !bridged && kind == IP6 && is_group {
+            if *verdict == 0 && kind == IP6 && is_group {
                 self.next.words_mut(n)[row] = Next::Nd as u32;
             }
         }
         v.put(NEXT.col, &mut self.next);
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         v.take(NEXT.col, &mut self.next);
-    }
-
-    /// A cross-connect looks at no byte of the frame.
-    #[inline(always)]
-    fn cross_connected<I: Isa>(
-        &mut self,
-        cx: &Cx<'_, Count>,
-        mut v: Vector<'_, I, Next>,
-    ) -> Consumed {
-        let short = Count::TooShort.code();
-        let verdicts = self.verdict.words_mut(v.len());
-        for (verdict, &len) in verdicts.iter_mut().zip(v.column(Col::LEN)) {
-            *verdict = if len < HEADER { short } else { 0 };
-        }
-        v.drop_out(cx, &self.verdict, |_| Next::Drop);
-        v.advance(HEADER);
-        v.send_all(Next::L2)
     }
 }
 
@@ -268,13 +249,12 @@ fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u3
     // All in masks, not in truth values: loops over those become code that packs and unpacks.
     let ip6 = mask(type_word >> 16 == IP6);
     let ip = ip6 | mask(type_word >> 16 == IP4);
-    let l2 = mask(flags & Flag::L2 as u32 != 0);
     let mine = mask((dst_high ^ mac.0) | ((dst_low_src >> 16) ^ mac.1) == 0);
     let promiscuous = mask(flags & Flag::Promiscuous as u32 != 0) & mask(dst_high & 1 << 24 == 0);
-    let goes = (l2 | (ip & (mine | promiscuous))) & mask(len >= HEADER);
+    let goes = ip & (mine | promiscuous) & mask(len >= HEADER);
     // The edges in order: one on from IPv4 is IPv6.
     let edge = (Next::Ip4 as u32).wrapping_sub(ip6);
-    (!goes, (edge & !l2) | (Next::L2 as u32 & l2))
+    (!goes, edge)
 }
 
 const PARENT: u32 = Flag::HasSubInterfaces as u32;
@@ -292,9 +272,6 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     let foreign = !group && !mine && flags & Flag::Promiscuous as u32 == 0;
     if len < HEADER {
         return Count::TooShort.code();
-    }
-    if flags & Flag::L2 as u32 != 0 {
-        return 0;
     }
     if foreign {
         return Count::NotMyMac.code();
@@ -332,9 +309,6 @@ impl Node for EthernetInput {
         let n = v.len();
         let same = v.same(Col::RX);
         let (one, (flags, mac)) = (same.is_some(), self.interface(same.unwrap_or(0)));
-        if one && flags & Flag::L2 as u32 != 0 {
-            return self.cross_connected(cx, v);
-        }
         if I::FEW
             && one
             && let Some(next) = few(&v, flags, mac)

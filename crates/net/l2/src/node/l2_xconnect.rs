@@ -1,38 +1,58 @@
-//! l2-xconnect: sends frames of an interface in L2 mode out of the one it is cross-connected to, untouched.
+//! l2-xconnect: sends frames of an interface out of the one it is cross-connected to, untouched.
 //!
-//! On entry the position is behind the Ethernet header; on exit at it again.
+//! A consumer of the arc of received packets. Unlike `l2-patch` it drops what is shorter than an Ethernet header.
 
 use super::to_peers;
 use std::sync::Arc;
-use volley_graph::{Consumed, Cx, Isa, NoCounters, Node, PacketTrace, Vector, nexts};
+use volley_graph::{
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
+};
 use volley_iface::IfTable;
+
+/// Length of an Ethernet header.
+const HEADER: u32 = 14;
 
 nexts! {
     /// Where l2-xconnect sends packets.
-    pub enum Next { Output => "interface-output" }
+    pub enum Next { Output => "interface-output", Drop => "error-drop" }
+}
+
+counters! {
+    /// What l2-xconnect counts.
+    pub enum Count {
+        /// the frame is shorter than an Ethernet header
+        TooShort = "too-short" (Error),
+    }
 }
 
 /// State of l2-xconnect.
 pub struct L2Xconnect {
     table: Arc<IfTable>,
+    verdict: Column,
 }
 
 impl L2Xconnect {
-    /// Over the workers' view of interfaces.
-    pub fn new(table: Arc<IfTable>) -> Self {
-        L2Xconnect { table }
+    /// Over the workers' view of interfaces, for vectors of up to `size` packets.
+    pub fn new(table: Arc<IfTable>, size: usize) -> Self {
+        let verdict = Column::new(size);
+        L2Xconnect { table, verdict }
     }
 }
 
 impl Node for L2Xconnect {
     const NAME: &'static str = "l2-xconnect";
     type Next = Next;
-    type Count = NoCounters;
+    type Count = Count;
     type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Consumed {
-        v.retreat(14);
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
+        let short = Count::TooShort.code();
+        let verdicts = self.verdict.words_mut(v.len());
+        for (verdict, &len) in verdicts.iter_mut().zip(v.column(Col::LEN)) {
+            *verdict = if len < HEADER { short } else { 0 };
+        }
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
         to_peers(&self.table, &mut v);
         v.send_all(Next::Output)
     }
@@ -41,22 +61,25 @@ impl Node for L2Xconnect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_graph::Domain;
     use volley_graph::harness::{In, run};
-    use volley_graph::{Col, Domain};
     use volley_iface::IfIdx;
 
     #[test]
-    fn the_ethernet_header_comes_back() {
+    fn frames_go_to_the_other_side_and_short_ones_are_dropped() {
         let table = IfTable::new(1);
         table.set_peer(IfIdx(3), IfIdx(4));
         let frame: Vec<u8> = (0..64).collect();
-        let packet = In::new(&frame).rx(3).advance(14);
-        let out = run(&[packet], &Domain::new(), move |_| {
-            L2Xconnect::new(table.clone())
+        let packets = [&frame[..], &frame[..14], &frame[..13]].map(|it| In::new(it).rx(3));
+        let out = run(&packets, &Domain::new(), move |_| {
+            L2Xconnect::new(table.clone(), 256)
         });
-        assert_eq!(
-            (out[0].bytes.as_slice(), out[0].columns[&Col::TX]),
-            (frame.as_slice(), 4)
-        );
+        let (dropped, sent): (Vec<_>, Vec<_>) = out.iter().partition(|it| it.reason.is_some());
+        assert_eq!(sent.len(), 2);
+        for (out, sent) in sent.iter().zip(&packets) {
+            assert_eq!((&out.bytes, out.columns[&Col::TX]), (&sent.bytes, 4));
+        }
+        let reasons: Vec<_> = dropped.iter().map(|it| it.reason.as_deref()).collect();
+        assert_eq!(reasons, [Some("too-short")]);
     }
 }

@@ -13,7 +13,7 @@ fn table() -> Arc<IfTable> {
     for kind in [0x0806, 0x22f0] {
         table.listen_ethertype(kind, NO_NODE, true).unwrap();
     }
-    for (index, flag) in [(0, Flag::Up), (1, Flag::L2), (2, Flag::Promiscuous)] {
+    for (index, flag) in [(0, Flag::Up), (2, Flag::Promiscuous)] {
         table.set(IfIdx(index), flag, true);
         table.set_mac(IfIdx(index), [2, 0, 0, 0, 0, 1]);
     }
@@ -127,7 +127,6 @@ fn datagrams_to_all_hosts_pass_where_a_feature_listens() {
         (four([10, 0, 0, 255], 17, 67).rx(9), "group-mac"),
         (four(all, 17, 67).rx(4), "ip4-input"),
         (four(all, 17, 68).rx(4), "linux-cp-punt"),
-        (four(all, 17, 67).rx(1), "l2-xconnect"),
         (cut, "group-mac"),
         (six("ff02::1:2", 547).rx(9), "ip6-input"),
         (six("ff02::1:2", 546).rx(9), "group-mac"),
@@ -176,30 +175,25 @@ fn frames_are_told_apart_in_the_order_of_the_rules() {
         (In::new(&tagged(GROUP, 0x88a8, 7, 14)).rx(5), "vlan-input"),
         (In::new(&tagged(OTHER, 0x8100, 7, 60)).rx(5), "not-my-mac"),
         (In::new(&tagged(ME, 0x9100, 7, 60)).rx(5), "unknown-vlan"),
-        (In::new(&tagged(ME, 0x8100, 7, 60)).rx(1), "l2-xconnect"),
         (In::new(&frame(ME, 0x0800, 60)).rx(5), "ip4-input"),
         (In::new(&frame(GROUP, 0x0806, 60)), LISTENER),
         (In::new(&frame(ME, 0x0806, 60)), LISTENER),
-        (In::new(&frame(GROUP, 0x0806, 60)).rx(1), "l2-xconnect"),
         (In::new(&frame(ME, 0x88cc, 60)), "unknown-ethertype"),
         (In::new(&frame(ME, 0x22f0, 60)), LISTENER),
         (In::new(&frame(GROUP, 0x22f0, 60)).rx(4), LISTENER),
         (In::new(&frame(OTHER, 0x22f0, 60)), "not-my-mac"),
-        (In::new(&frame(OTHER, 0x22f0, 60)).rx(1), "l2-xconnect"),
         (In::new(&frame(GROUP, 0x0800, 60)), "group-mac"),
         (In::new(&frame(GROUP6, 0x86dd, 60)), "group-mac"),
         (In::new(&frame(GROUP6, 0x86dd, 60)).rx(3), "nd-input"),
         (In::new(&frame(GROUP6, 0x0800, 60)).rx(3), "group-mac"),
         (In::new(&frame(GROUP, 0x86dd, 60)).rx(3), "group-mac"),
-        (In::new(&frame(GROUP6, 0x86dd, 60)).rx(1), "l2-xconnect"),
         (In::new(&frame(GROUP, 0x0800, 60)).rx(4), "linux-cp-punt"),
         (In::new(&frame(GROUP6, 0x86dd, 60)).rx(4), "linux-cp-punt"),
         (In::new(&frame(GROUP, 0x88cc, 60)).rx(4), "linux-cp-punt"),
         (In::new(&frame(GROUP, 0x0806, 60)).rx(4), LISTENER),
         (In::new(&frame(OTHER, 0x0800, 60)).rx(4), "not-my-mac"),
         (In::new(&frame(GROUP, 0x8100, 60)).rx(4), "unknown-vlan"),
-        (In::new(&frame(OTHER, 0x88cc, 60)).rx(1), "l2-xconnect"),
-        (In::new(&frame(OTHER, 0x88cc, 12)).rx(1), "too-short"),
+        (In::new(&frame(OTHER, 0x88cc, 12)), "too-short"),
     ];
     for (packet, want) in &cases {
         let table = table();

@@ -43,5 +43,6 @@ macro_rules! features {
 features! {
     volley_batcher,
     volley_dhcp_relay,
+    volley_ping,
     volley_rss,
 }

@@ -16,7 +16,9 @@ use volley_model::{
     Applied, EngineSettings, Family, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query,
     Reply, Request,
 };
-use volley_object::{DefinitionError, Object, ObjectKey, Query as Define, Verb};
+use volley_object::{
+    DefinitionError, Instance, Object, ObjectKey, Query as Define, Run, Running, Stream, Verb,
+};
 use volley_rights::Rights;
 
 /// Why Volley cannot start.
@@ -63,8 +65,6 @@ pub struct Stack {
     pub(crate) lcp: volley_lcp::LcpTaps,
     /// Who may do what.
     pub rights: Rights,
-    /// Pings and traceroutes of its own.
-    pub pings: volley_ping::Pings,
     /// Captures.
     pub pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
@@ -146,7 +146,6 @@ impl Stack {
         features(&mut registry, &fib)?;
         ip(&mut registry, &fib)?;
         neighbors.listen(warn_of_neighbor);
-        let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
         let pcap = volley_pcap::register(&mut registry)?;
@@ -176,7 +175,6 @@ impl Stack {
                 neighbors,
                 lcp,
                 rights,
-                pings,
                 pcap,
                 _memif: memif,
                 _multicast: multicast,
@@ -241,6 +239,19 @@ impl Stack {
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
         self.owners.borrow_mut().answer(answer)
+    }
+
+    /// Makes `begin` the owner of a query, whose reply comes in items, that is added while the daemon runs.
+    pub(crate) fn own_stream<Q: Stream + 'static, R: Run<Reply = Q::Reply> + 'static>(
+        &self,
+        begin: impl FnMut(Q) -> Result<R, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        self.owners.borrow_mut().stream(begin)
+    }
+
+    /// Begins a run of a query whose reply comes in items.
+    pub(crate) fn begin(&self, asked: &Instance) -> Result<Running, ModelError> {
+        self.owners.borrow_mut().begin(asked)
     }
 
     /// Makes `perform` an owner of a verb that is added while the daemon runs.

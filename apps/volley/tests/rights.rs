@@ -13,10 +13,9 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use support::users::{Users, is_root};
 use support::{Daemon, Folder, secret, text, volley};
-use volley_cli::server::Follow;
 use volley_cli::{Action, parse_line, reference};
 use volley_control::Core;
-use volley_model::{ConfigSource, Query, Request, Role};
+use volley_model::{ConfigSource, Request, Role};
 
 const PLAIN: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\naddresses = [\"10.0.0.1/24\"]\n\
     [[interface]]\nname = \"m0\"\nkind = \"memif\"\nmemif = { secret = \"psst\" }\n";
@@ -230,10 +229,8 @@ fn url(path: &str, operation: &Value) -> String {
 /// The role that the kind of a command implies: what it shows, and whether the desired state takes it.
 fn expected(line: &str, action: &Action) -> Option<Role> {
     match action {
-        Action::Query(Query::Ping(_) | Query::Arping(_) | Query::Traceroute(_), _) => {
-            Some(Role::Operate)
-        }
-        Action::Monitor(_) => Some(Role::Operate),
+        // It sends packets, or shows those of others.
+        Action::Query(query, _) if query.stream().is_some() => Some(Role::Operate),
         Action::Query(..) => Some(Role::Read),
         Action::Config(_) => {
             let writes = ["commit", "confirm", "rollback"];
@@ -282,7 +279,6 @@ fn every_command_has_the_role_of_its_kind() {
             Action::Query(query, _) => Some(query.role()),
             Action::Config(action) => Some(action.role()),
             Action::Request(request) => Some(request.role()),
-            Action::Monitor(monitor) => Some(Follow::Monitor((**monitor).clone()).role()),
             Action::Nothing | Action::Builtin(_) => None,
         };
         assert_eq!(role, expected(line, &action), "{line}");

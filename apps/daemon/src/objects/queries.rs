@@ -4,6 +4,8 @@ use crate::objects;
 use volley_cli::{Action, View, parse_line};
 use volley_http::read_query;
 use volley_model::Query;
+use volley_object::Query as _;
+use volley_pcap::Monitor;
 
 /// Commands, each with the path and the parameters of the same query, and the text that is shown.
 const COMMANDS: &[(&str, &str, &str, View)] = &[
@@ -127,6 +129,36 @@ const COMMANDS: &[(&str, &str, &str, View)] = &[
     ),
     ("pcap trace status", "pcap-trace", "", View::Table),
     ("show pcap trace", "pcap-trace", "", View::Table),
+    (
+        "ping 192.0.2.9 source 192.0.2.1 table 7 count 3 interval 20 size 9 ttl 5 timeout 30",
+        "ping",
+        "destination=192.0.2.9&source=192.0.2.1&table=7&count=3&interval_ms=20&size=9&hops=5&timeout_ms=30",
+        View::Table,
+    ),
+    (
+        "ping 2001:db8::9 repeat 0 hops 7",
+        "ping",
+        "destination=2001:db8::9&count=0&hops=7",
+        View::Table,
+    ),
+    (
+        "traceroute 192.0.2.9 most-hops 5 probes 1",
+        "traceroute",
+        "destination=192.0.2.9&most_hops=5&probes=1",
+        View::Table,
+    ),
+    (
+        "arping lan0 192.0.2.9 repeat 3",
+        "arping",
+        "interface=lan0&address=192.0.2.9&count=3",
+        View::Table,
+    ),
+    (
+        "ndping lan0 2001:db8::9 interval 20 timeout 30",
+        "arping",
+        "interface=lan0&address=2001:db8::9&interval_ms=20&timeout_ms=30",
+        View::Table,
+    ),
     ("show version", "version", "", View::Table),
     ("sh ver brief", "version", "", View::Table),
     ("show process", "process", "", View::Table),
@@ -205,7 +237,7 @@ fn commands_and_paths_make_the_same_queries() {
     for query in known.queries() {
         let name = query.name();
         assert!(
-            COMMANDS.iter().any(|it| it.1 == name),
+            !query.has_whole() || COMMANDS.iter().any(|it| it.1 == name),
             "no command of {name}"
         );
         let example = query.class().def().example;
@@ -213,5 +245,46 @@ fn commands_and_paths_make_the_same_queries() {
             panic!("{example}");
         };
         assert_eq!(asked.class().name(), name, "{example}");
+    }
+}
+
+#[test]
+fn packets_are_shown_as_they_pass_and_have_no_path() {
+    objects::register().unwrap();
+    let refused = read_query("monitor", "count=1").unwrap_err();
+    assert!(refused.message.contains("there is no /v1/show/monitor"));
+    let (query, _) = read(r#"monitor any tx drop filter "udp and port 53" count 10 pcapng"#);
+    let Query::Registered(asked) = &query else {
+        panic!("{query:?}");
+    };
+    let monitor = Monitor::of(asked).unwrap();
+    assert_eq!(
+        monitor,
+        Monitor {
+            interface: None,
+            rx: false,
+            tx: true,
+            drop: true,
+            filter: Some("udp and port 53".parse().unwrap()),
+            count: Some(10),
+            max_bytes_per_packet: None,
+            pcapng: true,
+        }
+    );
+    assert_eq!(query.stream(), Some(asked));
+    for (line, why) in [
+        ("monitor", "interface"),
+        ("monitor any count 0", "1 to 1000000"),
+        ("monitor any count 2 count 3", "given twice"),
+        ("monitor any max-bytes-per-packet 9", "14 to 65535"),
+        ("watch monitor any", "only commands that show something"),
+        ("ping 192.0.2.9 interval 1", "10 to 10000"),
+        (
+            "ping 224.0.0.1",
+            "column 6: destination must be the address of one host, not 224.0.0.1",
+        ),
+    ] {
+        let error = parse_line(line).unwrap_err().to_string();
+        assert!(error.contains(why), "{line}: {error}");
     }
 }

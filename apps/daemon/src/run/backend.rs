@@ -22,7 +22,6 @@ use volley_model::{
 };
 use volley_netlink::LcpSync;
 use volley_object::{FieldType, Instance, Object, Query as _};
-use volley_ping::ProbeId;
 use volley_tap::model::TapInterface;
 
 /// How long a worker may take to use a change.
@@ -31,8 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a transaction may keep the control thread to itself at a time.
 const SLICE: Duration = Duration::from_millis(5);
-/// How often to look whether a ping has ended.
-const PROBED: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
 
@@ -212,12 +209,9 @@ impl Daemon {
 
     /// Answers a question.
     pub(super) fn answer(&self, query: Query) -> Pending<'_, Reply> {
-        if let Some(ticket) = self.stack.pings.start(&query) {
-            // It takes as long as its answers do, which says nothing of the daemon.
-            return Box::pin(async move { Ok(self.probed(ticket?).await) });
-        }
-        if let Query::Arping(query) = query {
-            return Box::pin(async move { super::follow::arping(self, &query).await });
+        if let Some(running) = super::follow::begin_whole(self, &query) {
+            // It takes as long as its items do, which says nothing of the daemon.
+            return Box::pin(async move { super::follow::whole(running?).await });
         }
         if matches!(&query, Query::Registered(asked) if ShowLcpAudit::of(asked).is_some()) {
             // As long as the kernel has routes to tell.
@@ -265,16 +259,6 @@ impl Daemon {
             sleep(LOOK).await;
         }
         Ok(())
-    }
-
-    /// Waits for the end of a ping or traceroute. Whoever asked and goes away ends it.
-    async fn probed(&self, ticket: ProbeId) -> Reply {
-        loop {
-            if let Some(reply) = ticket.reply() {
-                return reply;
-            }
-            sleep(PROBED).await;
-        }
     }
 
     fn features(&self) -> Vec<String> {

@@ -6,7 +6,8 @@ use std::rc::Weak;
 use tokio::sync::{mpsc, oneshot};
 use volley_model::{Applied, ModelError};
 use volley_object::{
-    DefinitionError, Object, ObjectKey, Query, Verb, unregister, unregister_query, unregister_verb,
+    DefinitionError, Object, ObjectKey, Query, Run, Stream, Verb, unregister, unregister_query,
+    unregister_verb,
 };
 
 /// Most calls that wait for the control thread.
@@ -65,6 +66,15 @@ impl Control {
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + Send + 'static,
     ) -> Result<(), ControlError> {
         self.call(move |daemon| Ok(daemon.stack.own_query(answer)?))
+    }
+
+    /// Adds a query whose reply comes in items over time and makes `begin` its owner, see [`volley_model::Owners::stream`]. Waits for
+    /// the control thread, and must not be called on it.
+    pub fn stream<Q: Stream + 'static, R: Run<Reply = Q::Reply> + 'static>(
+        &self,
+        begin: impl FnMut(Q) -> Result<R, ModelError> + Send + 'static,
+    ) -> Result<(), ControlError> {
+        self.call(move |daemon| Ok(daemon.stack.own_stream(begin)?))
     }
 
     /// Removes a query and its owner. Waits for the control thread, and must not be called on it.

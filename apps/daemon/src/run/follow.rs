@@ -1,144 +1,71 @@
-//! Answers that come in parts: what a client of `arping` and `monitor` gets, for as long as it wants it.
+//! Replies that come in items over time: what a client gets that follows a run, or waits for its end. A client that goes away
+//! ends its run.
 
 use super::backend::Daemon;
 use std::time::Duration;
 use tokio::time::sleep;
-use volley_cli::render::{arping_failure, arping_head, arping_line, arping_summary};
-use volley_cli::server::{AnswerPart, AnswerStream, Follow, Pending};
-use volley_model::{ArpingQuery, ModelError, Reply};
-use volley_neighbor::Arping;
-use volley_pcap::MonitorSession;
+use volley_cli::server::{AnswerStream, Pending};
+use volley_model::{ModelError, Query, Reply};
+use volley_object::{Instance, Part, Running};
 
-/// Between two looks for answers, or for packets.
+/// Between two looks for items.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Begin what a client follows.
-pub(super) fn begin(daemon: &Daemon, what: &Follow) -> Result<Box<dyn AnswerStream>, ModelError> {
-    match what {
-        Follow::Arping(query) => {
-            query.validate_followed()?;
-            let run = daemon.stack.neighbors.arping(query)?;
-            Ok(Box::new(ArpingStream {
-                run,
-                state: State::New,
-            }))
-        }
-        Follow::Monitor(spec) => {
-            let session = daemon.stack.pcap.monitor(spec)?;
-            Ok(Box::new(MonitorStream {
-                session,
-                begun: false,
-                ended: false,
-            }))
-        }
-    }
+/// Begins what a client follows.
+pub(super) fn begin(
+    daemon: &Daemon,
+    asked: &Instance,
+) -> Result<Box<dyn AnswerStream>, ModelError> {
+    let running = daemon.stack.begin(asked)?;
+    Ok(Box::new(Followed {
+        running,
+        begun: false,
+    }))
 }
 
-/// A whole run of arping, for a client that waits for its end.
-pub(super) async fn arping(daemon: &Daemon, query: &ArpingQuery) -> Result<Reply, ModelError> {
-    query.validate()?;
-    let run = daemon.stack.neighbors.arping(query)?;
-    let mut answers = Vec::new();
+/// Begins what a client waits for as a whole; none where the reply does not come in items.
+pub(super) fn begin_whole(daemon: &Daemon, query: &Query) -> Option<Result<Running, ModelError>> {
+    let asked = query.stream()?;
+    let class = query.class()?;
+    let invalid = |error| ModelError::invalid(class.name(), error);
+    let checked = class.stream()?.check_whole(asked).map_err(invalid);
+    Some(checked.and_then(|()| daemon.stack.begin(asked)))
+}
+
+/// Waits for the end of a run.
+pub(super) async fn whole(mut running: Running) -> Result<Reply, ModelError> {
     loop {
-        let (mut reply, ended) = run.take();
-        answers.append(&mut reply.answers);
-        if ended {
-            reply.answers = answers;
-            return Ok(Reply::Arping(reply));
+        let whole = running.whole();
+        match whole.map_err(|error| ModelError::invalid("the reply", error))? {
+            Some(answer) => return Ok(Reply::Registered(answer)),
+            None => sleep(LOOK).await,
         }
-        sleep(LOOK).await;
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Nothing was sent yet.
-    New,
-    /// Parts come.
-    Running,
-    /// The client has enough.
-    Stopped,
-    /// The summary was sent.
-    Ended,
+struct Followed {
+    running: Running,
+    begun: bool,
 }
 
-struct ArpingStream {
-    run: Arping,
-    state: State,
-}
-
-impl AnswerStream for ArpingStream {
-    fn next(&mut self) -> Pending<'_, Option<AnswerPart>> {
+impl AnswerStream for Followed {
+    fn next(&mut self) -> Pending<'_, Part> {
         Box::pin(async move {
             loop {
-                let (reply, ended) = self.run.take();
-                if self.state == State::Ended {
-                    return Ok(None);
-                }
-                let mut text = String::new();
-                if self.state == State::New {
-                    text = arping_head(&reply);
-                    self.state = State::Running;
-                }
-                text.extend(reply.answers.iter().map(arping_line));
-                let mut failure = None;
-                if ended || self.state == State::Stopped {
-                    self.state = State::Ended;
-                    text += &arping_summary(&reply);
-                    failure = (reply.received == 0).then(|| arping_failure(&reply));
-                }
-                if !text.is_empty() {
-                    return Ok(Some(AnswerPart {
-                        text,
-                        failure,
-                        ..AnswerPart::default()
-                    }));
-                }
-                sleep(LOOK).await;
-            }
-        })
-    }
-
-    fn stop(&mut self) {
-        if self.state != State::Ended {
-            self.state = State::Stopped;
-        }
-    }
-}
-
-struct MonitorStream {
-    session: MonitorSession,
-    begun: bool,
-    ended: bool,
-}
-
-impl AnswerStream for MonitorStream {
-    fn next(&mut self) -> Pending<'_, Option<AnswerPart>> {
-        Box::pin(async move {
-            while !self.ended {
                 if self.begun {
-                    // Between two parts the control thread has time for others, however fast packets come.
+                    // Between two parts the control thread has time for others, however fast items come.
                     sleep(LOOK).await;
                 }
                 self.begun = true;
-                let mut part = self.session.take();
-                if part.is_last {
-                    self.ended = true;
-                    part.text += &self.session.summary();
-                }
-                if !(part.text.is_empty() && part.bytes.is_empty()) {
-                    return Ok(Some(AnswerPart {
-                        text: part.text,
-                        bytes: part.bytes,
-                        failure: None,
-                    }));
+                let part = self.running.part();
+                if !part.is_empty() {
+                    return Ok(part);
                 }
             }
-            Ok(None)
         })
     }
 
     fn stop(&mut self) {
-        self.session.stop();
+        self.running.stop();
     }
 }

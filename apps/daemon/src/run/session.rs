@@ -6,7 +6,7 @@ use super::backend::Daemon;
 use std::pin::Pin;
 use std::rc::Rc;
 use tracing::debug;
-use volley_cli::server::{AnswerStream, Backend, Follow, Misplaced, Pending};
+use volley_cli::server::{AnswerStream, Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
 use volley_control::TransactionError;
 use volley_http::metrics::Latencies;
@@ -87,11 +87,11 @@ impl Backend for Session {
         })
     }
 
-    fn follow(&self, what: Follow) -> Result<Box<dyn AnswerStream>, ModelError> {
-        self.allow(what.role())?;
+    fn follow(&self, asked: &Instance) -> Result<Box<dyn AnswerStream>, ModelError> {
+        self.allow(Query::Registered(asked.clone()).role())?;
         let Client { user, from, .. } = &self.client;
-        let begun = super::follow::begin(&self.daemon, &what)?;
-        debug!(target: "client", %user, %from, "follows {what:?}");
+        let begun = super::follow::begin(&self.daemon, asked)?;
+        debug!(target: "client", %user, %from, "follows {asked:?}");
         Ok(begun)
     }
 

@@ -1,7 +1,19 @@
 //! Types of the model as types of fields of objects.
 
 use crate::{Family, IfAddress, Mac, Prefix};
-use volley_object::text_field;
+use std::net::IpAddr;
+use volley_object::{FieldError, refuse, text_field};
+
+/// Checks that a field is the address of one host.
+pub fn one_host(field: &'static str, address: IpAddr) -> Result<(), FieldError> {
+    match address.is_multicast() || address.is_unspecified() {
+        true => refuse(
+            field,
+            format!("must be the address of one host, not {address}"),
+        ),
+        false => Ok(()),
+    }
+}
 
 text_field!(
     Mac,

@@ -24,20 +24,6 @@ pub const CORE: std::ops::RangeInclusive<u32> = 0..=1023;
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
 /// Megabytes of memory that peers share, or cost.
 pub const PEER_MB: std::ops::RangeInclusive<u32> = 1..=1 << 26;
-/// Echo requests of one ping.
-pub const PING_COUNT: std::ops::RangeInclusive<u32> = 1..=100;
-/// Milliseconds between two of them, and that an answer is waited for.
-pub const PING_MS: std::ops::RangeInclusive<u32> = 10..=10_000;
-/// Bytes behind the header of an echo request.
-pub const PING_SIZE: std::ops::RangeInclusive<u32> = 0..=1400;
-/// Time to live or hop limit of an echo request.
-pub const PING_HOPS: std::ops::RangeInclusive<u32> = 1..=254;
-/// The most hops of a traceroute.
-pub const TRACE_HOPS: std::ops::RangeInclusive<u32> = 1..=64;
-/// Echo requests of a traceroute with one number of hops.
-pub const TRACE_PROBES: std::ops::RangeInclusive<u32> = 1..=5;
-/// Milliseconds that a ping or traceroute may take in all.
-pub const PING_SPAN_MS: u64 = 60_000;
 /// Groups of hosts on an interface, of each IP version.
 pub const GROUPS: usize = 1024;
 /// Sources that the hosts of an interface name of a group.

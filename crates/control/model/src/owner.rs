@@ -9,12 +9,14 @@ use crate::request::Request;
 use std::collections::BTreeMap;
 use volley_object::{
     Answer, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object, ObjectKey,
-    Query as Define, Verb,
+    Query as Define, Run, Running, Stream, Verb,
 };
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
 
 type Answerer = Box<dyn FnMut(&Instance) -> Result<Answer, ModelError>>;
+
+type Starter = Box<dyn FnMut(&Instance) -> Result<Running, ModelError>>;
 
 type Performer = Box<dyn FnMut(&Invocation) -> Result<Applied, ModelError>>;
 
@@ -23,6 +25,7 @@ type Performer = Box<dyn FnMut(&Invocation) -> Result<Applied, ModelError>>;
 pub struct Owners {
     all: BTreeMap<&'static str, Owner>,
     queries: BTreeMap<&'static str, Answerer>,
+    streams: BTreeMap<&'static str, Starter>,
     verbs: BTreeMap<&'static str, Vec<Performer>>,
 }
 
@@ -58,10 +61,7 @@ impl Owners {
         &mut self,
         mut answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
-        let name = Q::query()?.name();
-        if self.queries.contains_key(name) {
-            return Err(DefinitionError::new(name, "it has two owners").of_query());
-        }
+        let name = self.unanswered::<Q>()?;
         let owner = move |asked: &Instance| match Q::of(asked) {
             Some(query) => Reply::answer::<Q>(answer(query)?),
             None => Err(not_answered(asked)),
@@ -70,9 +70,38 @@ impl Owners {
         Ok(())
     }
 
+    /// Registers a query whose reply comes in items, when it is not registered, and its owner, which begins a run with these
+    /// parameters.
+    pub fn stream<Q: Stream + 'static, R: Run<Reply = Q::Reply> + 'static>(
+        &mut self,
+        mut begin: impl FnMut(Q) -> Result<R, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        let name = self.unanswered::<Q>()?;
+        let owner = move |asked: &Instance| match Q::of(asked) {
+            Some(query) => begin(query).map(Running::new::<Q>),
+            None => Err(not_answered(asked)),
+        };
+        self.streams.insert(name, Box::new(owner));
+        Ok(())
+    }
+
+    /// The name of a query that has no owner; an error when it has one.
+    fn unanswered<Q: Define>(&self) -> Result<&'static str, DefinitionError> {
+        let name = Q::query()?.name();
+        match self.is_answered(name) {
+            true => Err(DefinitionError::new(name, "it has two owners").of_query()),
+            false => Ok(name),
+        }
+    }
+
+    fn is_answered(&self, query: &str) -> bool {
+        self.queries.contains_key(query) || self.streams.contains_key(query)
+    }
+
     /// Removes the owner of a query; the query is removed by its name.
     pub fn withdraw(&mut self, query: &str) {
         self.queries.remove(query);
+        self.streams.remove(query);
     }
 
     /// Registers a verb, when it is not registered, and its owner, which performs it with these parameters. A verb for all owners
@@ -119,6 +148,14 @@ impl Owners {
         })
     }
 
+    /// Begins a run of a query whose reply comes in items.
+    pub fn begin(&mut self, asked: &Instance) -> Result<Running, ModelError> {
+        match self.streams.get_mut(asked.class().name()) {
+            Some(owner) => owner(asked),
+            None => Err(not_answered(asked)),
+        }
+    }
+
     /// Answers a query.
     pub fn ask<Q: Define>(&mut self, query: &Q) -> Result<Q::Reply, ModelError> {
         let query = Query::of(query)?;
@@ -134,7 +171,7 @@ impl Owners {
         let mut names = owned.map(Class::name);
         let class = names.find(|name| !self.all.contains_key(name));
         let mut queries = classes.queries().map(|query| query.name());
-        let query = queries.find(|name| !self.queries.contains_key(name));
+        let query = queries.find(|name| !self.is_answered(name));
         let mut verbs = classes.verbs().map(|verb| verb.name());
         let verb = verbs.find(|name| !self.verbs.contains_key(name));
         let class = class.map(|name| format!("class {name}"));

@@ -2,21 +2,14 @@
 
 use crate::error::ModelError;
 use crate::log::LogLevel;
-use crate::ping::{ArpingQuery, PingQuery, TracerouteQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use volley_object::{Instance, Query as Define};
+use volley_object::{Instance, Query as Define, QueryClass, classes};
 
 /// One question. Each variant is answered by the [`crate::Reply`] of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Query {
-    /// Sends echo requests and waits for their answers.
-    Ping(PingQuery),
-    /// The same with growing hops.
-    Traceroute(TracerouteQuery),
-    /// Asks a link who has an address.
-    Arping(ArpingQuery),
     /// The records of the log that are in memory, the newest of them.
     Log {
         /// At most this many records; none = 100.
@@ -44,5 +37,23 @@ impl Query {
         asked
             .map(Query::Registered)
             .map_err(|error| ModelError::invalid(Q::NAME, error))
+    }
+
+    /// The query of the registry.
+    pub fn class(&self) -> Option<QueryClass> {
+        match self {
+            Query::Registered(asked) => classes().query(asked.class().name()).cloned(),
+            Query::Log { .. } => None,
+        }
+    }
+
+    /// The parameters of a query whose reply comes in items over time; none where it does not.
+    pub fn stream(&self) -> Option<&Instance> {
+        let class = self.class();
+        class.as_ref()?.stream()?;
+        match self {
+            Query::Registered(asked) => Some(asked),
+            Query::Log { .. } => None,
+        }
     }
 }

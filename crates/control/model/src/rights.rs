@@ -54,19 +54,11 @@ impl Request {
 }
 
 impl Query {
-    /// The role that a client needs for it: a query that sends packets is no mere look. A new query has to be added here.
+    /// The role that a client needs for it: its definition tells, as a query that sends packets is no mere look.
     pub fn role(&self) -> Role {
-        match self {
-            Query::Ping(_) | Query::Arping(_) | Query::Traceroute(_) => Role::Operate,
-            Query::Log { .. } => Role::Read,
-            Query::Registered(asked) => {
-                let all = volley_object::classes();
-                let query = all.query(asked.class().name());
-                match query.is_some_and(|query| query.def().operate) {
-                    true => Role::Operate,
-                    false => Role::Read,
-                }
-            }
+        match self.class().is_some_and(|query| query.def().operate) {
+            true => Role::Operate,
+            false => Role::Read,
         }
     }
 }

@@ -50,34 +50,5 @@ impl Deref for FilterText {
     }
 }
 
-/// Where packets are captured. At least one must be true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Directions {
-    /// On receipt from an interface.
-    pub rx: bool,
-    /// On transmission to an interface.
-    pub tx: bool,
-    /// When dropped.
-    pub drop: bool,
-}
-
 /// Bytes that a capture keeps of each packet.
 pub const CAPTURED_BYTES: std::ops::RangeInclusive<u32> = 14..=65_535;
-
-/// Show packets to one client as they pass.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Monitor {
-    /// Where.
-    pub directions: Directions,
-    /// Only this interface; none = any.
-    pub interface: Option<String>,
-    /// End after this many packets, up to 1000000; none = when the client ends it.
-    pub count: Option<u64>,
-    /// Bytes kept of each packet; none = all.
-    pub snap: Option<u32>,
-    /// Only packets that match this expression, written as for a capture.
-    pub filter: Option<String>,
-    /// A capture in the format pcapng, instead of a line of text for each packet.
-    pub pcapng: bool,
-}

@@ -8,11 +8,9 @@ use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{Path, PathTarget, Route};
 use crate::route_batch::RouteBatch;
-use crate::trace::{CAPTURED_BYTES, FilterText, Monitor};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 use volley_object::Class;
 
 type Check = Result<(), ModelError>;
@@ -68,11 +66,6 @@ impl Request {
             | Request::UnsetAny(_) => Ok(()),
         }
     }
-}
-
-fn some_filter(filter: Option<&str>) -> Check {
-    let read = filter.map(FilterText::from_str).transpose();
-    read.map(|_filter| ())
 }
 
 fn some_path(route: &Route) -> Check {
@@ -237,15 +230,5 @@ impl RouteBatch {
             return Err(ModelError::invalid(format!("prefix {prefix}"), why));
         }
         Ok(())
-    }
-}
-
-impl Monitor {
-    /// Whether it is within its limits.
-    pub fn validate(&self) -> Result<(), ModelError> {
-        within("count", self.count.unwrap_or(1), limits::TRACE_PACKETS)?;
-        within("snap", self.snap.unwrap_or(14), CAPTURED_BYTES)?;
-        some_filter(self.filter.as_deref())?;
-        self.interface.as_deref().map_or(Ok(()), interface)
     }
 }

@@ -9,6 +9,7 @@ mod choice;
 mod doc;
 mod object;
 mod query;
+mod stream;
 mod verb;
 
 use proc_macro::TokenStream;

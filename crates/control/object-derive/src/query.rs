@@ -2,6 +2,7 @@
 
 use crate::doc::doc;
 use crate::object::{Owner, definition};
+use crate::stream::OfStream;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{
@@ -21,6 +22,7 @@ struct OfQuery {
     check: Option<ExprPath>,
     detail_by: Vec<LitStr>,
     views: Vec<Further>,
+    stream: Option<OfStream>,
     operate: bool,
     large: bool,
 }
@@ -40,8 +42,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     if text.is_empty() {
         return Err(Error::new_spanned(ident, "a query needs a doc comment"));
     }
-    let (Some(name), Some(reply), Some(shown)) = (&of.name, &of.reply, &of.text) else {
-        let why = "a query needs `name = \"...\"`, `reply = Type` and `text = function`";
+    let (Some(name), Some(reply), true) = (
+        &of.name,
+        &of.reply,
+        of.text.is_some() != of.stream.is_some(),
+    ) else {
+        let why = "a query needs `name = \"...\"`, `reply = Type`, and `text = function` or `stream(...)`";
         return Err(Error::new_spanned(ident, why));
     };
     let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
@@ -51,7 +57,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         reads.push(quote! { #field: asked.field::<#ty>(#at)? });
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
-    let text_of = text_of(reply, shown, &of);
+    let text_of = text_of(reply, &of);
+    let stream = of.stream.iter();
+    let (streamed, stream) = (
+        stream.clone().map(|it| it.definition(ident)),
+        stream.map(|it| it.implementation(ident, reply)),
+    );
     let (show, example, figures) = (&of.show, of.example.iter(), of.figures.iter());
     let OfQuery {
         detail_by,
@@ -85,6 +96,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                         #figures(reply, page);
                     }
                 });)*
+                #(#streamed)*
                 query
             }
             fn of(asked: &::volley_object::Instance) -> ::core::option::Option<Self> {
@@ -98,11 +110,19 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
             #text_of
         }
+        #(#stream)*
     })
 }
 
 /// The function that writes a reply as text: shortly, in detail, or as a word of the command asks.
-fn text_of(reply: &Type, shown: &Expr, of: &OfQuery) -> TokenStream {
+fn text_of(reply: &Type, of: &OfQuery) -> TokenStream {
+    let Some(shown) = &of.text else {
+        return quote! {
+            fn text(reply: &#reply, _: ::volley_object::View) -> ::std::string::String {
+                <Self as ::volley_object::Stream>::whole_text(reply)
+            }
+        };
+    };
     let detail = of.detail.as_ref().unwrap_or(shown);
     let words = of.views.iter().map(|view| &view.word[..]);
     let further = of.views.iter().map(|view| &view.shown);
@@ -145,6 +165,7 @@ fn of_query(attributes: &[Attribute]) -> Result<OfQuery> {
                 Some("figures") => of.figures = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
                 Some("detail_by") => of.detail_by.push(meta.value()?.parse()?),
+                Some("stream") => of.stream = Some(OfStream::read(&meta)?),
                 Some("operate") => of.operate = true,
                 Some("large") => of.large = true,
                 Some("view") => {
@@ -161,7 +182,7 @@ fn of_query(attributes: &[Attribute]) -> Result<OfQuery> {
                     });
                 }
                 _ => {
-                    let known = "name, show, example, reply, text, detail, detail_by, view, check, operate, large or figures";
+                    let known = "name, show, example, reply, text, detail, detail_by, view, stream, check, operate, large or figures";
                     return Err(meta.error(known));
                 }
             }

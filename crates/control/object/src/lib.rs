@@ -7,6 +7,7 @@
 //! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
 //! | `query`, `query_class` | queries, each defined once as well, and their replies |
+//! | `stream` | queries whose reply comes in items over time, and their runs |
 //! | `change` | new values for some fields of objects that are there |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
 //! | `verb` | verbs, each defined once as well, and a verb with its parameters |
@@ -36,6 +37,9 @@ mod query_tests;
 mod registry;
 #[cfg(any(test, feature = "strategy"))]
 mod strategy;
+mod stream;
+#[cfg(test)]
+mod stream_tests;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -65,6 +69,9 @@ pub use registry::{
 };
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
+pub use stream::{
+    Part, Progress, Run, Running, Stream, StreamDef, WHOLE_ITEMS, WHOLE_MS, whole_run,
+};
 pub use table::{TableField, TextTable};
 pub use value::{Value, quote};
 pub use verb::{Invocation, Verb};

@@ -4,6 +4,7 @@ use crate::class::ClassDef;
 use crate::instance::Instance;
 use crate::query_class::{Figures, QueryClass, QueryDef};
 use crate::registry::{classes, register_query_once};
+use crate::stream::{Stream, StreamDef};
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
 use schemars::JsonSchema;
@@ -26,6 +27,7 @@ use volley_show::Page;
 /// - `detail_by = "name"`: a command that gives this parameter a value shows the detailed text; any number of them.
 /// - `view(dot = path, "For graphviz.")`: a further text, which the word `dot` of a command selects, and the operator's text of
 ///   the commands that always have the word; any number of them.
+/// - `stream(...)`: the reply comes in items over time, see [`Stream`]; in place of `text`.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
 /// - `operate`: a client needs the role `operate` in place of `read`.
 /// - `large`: the reply may be large: its JSON is made beside the control thread.
@@ -103,7 +105,13 @@ impl QueryDef {
                 None => String::new(),
             },
             figures: None,
+            stream: None,
         }
+    }
+
+    /// The reply comes in items.
+    pub fn stream<Q: Stream>(&mut self) -> &mut StreamDef {
+        self.stream.insert(StreamDef::new::<Q>())
     }
 
     /// Has figures on the page of metrics.
@@ -177,6 +185,11 @@ impl Answer {
     /// The reply as text.
     pub fn text(&self, view: View) -> String {
         self.query.text(self.body.any(), view)
+    }
+
+    /// Why the run that has ended with this reply has failed; none where it has not, or the query has no runs.
+    pub fn failure(&self) -> Option<String> {
+        self.query.def().stream?.failure(self.body.any())
     }
 
     /// Adds the figures of the reply to the page of metrics.

@@ -3,8 +3,10 @@
 use crate::DefinitionError;
 use crate::class::{Class, ClassDef};
 use crate::instance::Instance;
+use crate::kind::Kind;
 use crate::pattern::Pattern;
 use crate::query::View;
+use crate::stream::StreamDef;
 use crate::value::Value;
 use schemars::{Schema, SchemaGenerator};
 use std::any::Any;
@@ -28,6 +30,8 @@ pub struct QueryDef {
     pub operate: bool,
     /// A reply may be large.
     pub large: bool,
+    /// The reply comes in items over time.
+    pub stream: Option<StreamDef>,
     pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) text: Text,
     pub(crate) figures: Option<Figures>,
@@ -62,6 +66,16 @@ impl QueryClass {
         if let Some(view) = def.views.iter().find(|view| !has(view)) {
             return Err(wrong(format!("no command has the word '{}'", view.word)));
         }
+        let bytes = def.stream.and_then(|stream| stream.bytes);
+        let is_bool = |name| {
+            class
+                .field(name)
+                .is_some_and(|it| matches!(it.1.kind, Kind::Bool))
+        };
+        if let Some((name, _)) = bytes.filter(|(name, _)| !is_bool(name)) {
+            let why = format!("parameter '{name}' must be on or off: it selects bytes");
+            return Err(wrong(why));
+        }
         Ok(QueryClass { class, def })
     }
 
@@ -78,6 +92,16 @@ impl QueryClass {
     /// The definition.
     pub fn def(&self) -> &QueryDef {
         &self.def
+    }
+
+    /// What is defined of its runs, where the reply comes in items over time.
+    pub fn stream(&self) -> Option<&StreamDef> {
+        self.def.stream.as_ref()
+    }
+
+    /// Whether a client can get the reply as a whole.
+    pub fn has_whole(&self) -> bool {
+        self.def.stream.is_none_or(|stream| !stream.live)
     }
 
     /// The text that every command by a pattern shows, when it is a further one.

@@ -21,13 +21,14 @@ pub use interface::PcapHandler;
 pub use model::{PcapTraceOff, PcapTraceOn, classes};
 pub use node::capture_tx::CaptureTx;
 pub use node::pcap_input::PcapInput;
-pub use trace::{Filter, MonitorPart, MonitorSession, PcapTraceReply, ShowPcapTrace, ended_early};
+pub use trace::{
+    Filter, Monitor, MonitorReply, MonitorSession, PcapTraceReply, ShowPcapTrace, ended_early,
+};
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::{MAX_INTERFACES, QueueMigration, Registry};
-use volley_model::{ModelError, Monitor};
 
 /// Gets a sentence for the operator.
 type Listener = Box<dyn Fn(&str)>;
@@ -53,11 +54,6 @@ impl Pcap {
     /// Report captures that could not be written, one sentence each, when that happens.
     pub fn listen(&self, listener: impl Fn(&str) + 'static) {
         *self.listener.borrow_mut() = Box::new(listener);
-    }
-
-    /// Show packets to a client as they pass.
-    pub fn monitor(&self, spec: &Monitor) -> Result<MonitorSession, ModelError> {
-        MonitorSession::begin(&self.trace, spec)
     }
 
     /// Whether anything is written into a file.
@@ -89,6 +85,8 @@ pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
         .push(Box::new(PcapHandler::new(ports.clone())));
     let shown = trace.clone();
     registry.answer(move |_: ShowPcapTrace| Ok(shown.borrow_mut().report()));
+    let captured = trace.clone();
+    registry.stream(move |it: Monitor| MonitorSession::begin(&captured, &it));
     let captured = trace.clone();
     registry.perform(move |it: PcapTraceOn| captured.borrow_mut().start(&it));
     let captured = trace.clone();

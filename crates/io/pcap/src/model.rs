@@ -158,6 +158,7 @@ pub struct PcapTraceOff;
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     crate::trace::ShowPcapTrace::query()?;
+    crate::trace::Monitor::query()?;
     PcapTraceOn::verb()?;
     PcapTraceOff::verb()?;
     Ok(vec![PcapInterface::class()?])

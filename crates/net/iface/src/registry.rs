@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
 use volley_model::{Applied, Handler, ModelError, Owners};
-use volley_object::{DefinitionError, Object, ObjectKey, Query, Verb};
+use volley_object::{DefinitionError, Object, ObjectKey, Query, Run, Stream, Verb};
 
 type Note = Box<dyn Fn(&mut InterfaceRow)>;
 
@@ -111,6 +111,14 @@ impl Registry {
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) {
         self.refused.extend(self.owners.answer(answer).err());
+    }
+
+    /// Makes `begin` the owner of a query whose reply comes in items, see [`Owners::stream`].
+    pub fn stream<Q: Stream + 'static, R: Run<Reply = Q::Reply> + 'static>(
+        &mut self,
+        begin: impl FnMut(Q) -> Result<R, ModelError> + 'static,
+    ) {
+        self.refused.extend(self.owners.stream(begin).err());
     }
 
     /// Makes `perform` the owner of a verb, or one of its owners, see [`Owners::perform`].

@@ -3,6 +3,7 @@
 //! True on exit: an answer changes nothing here beyond what it would have taught without a run. What a link can make a run
 //! keep is bounded, however many stations answer.
 
+pub(crate) mod query;
 pub(crate) mod run;
 
 use crate::control::Control;
@@ -10,49 +11,56 @@ use crate::entry::Mac;
 use crate::lane::{ControlQueues, ProbeEvent, ProbeMessage};
 use crate::message::Found;
 use crate::table::Key;
+use query::{Arping, ArpingReply};
 use run::Run;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
-use volley_model::reply::ArpingReply;
-use volley_model::{ArpingQuery, Family, ModelError};
+use volley_model::{Family, ModelError};
+use volley_object::Progress;
 
 /// Runs at once.
 const RUNS: usize = 8;
+
 /// A client's run. Dropping it ends the run.
-pub struct Arping {
+pub struct ArpingRun {
     control: Rc<RefCell<Control>>,
     id: u16,
     interface: String,
     address: IpAddr,
     source: IpAddr,
+    stopped: bool,
 }
 
-impl Drop for Arping {
+impl Drop for ArpingRun {
     fn drop(&mut self) {
         self.control.borrow_mut().end_arping(self.id);
     }
 }
 
-impl Arping {
-    /// Begin a run; the query is within its limits.
+impl ArpingRun {
+    /// Begin a run.
     pub(crate) fn begin(
         control: &Rc<RefCell<Control>>,
-        query: &ArpingQuery,
-    ) -> Result<Arping, ModelError> {
+        query: &Arping,
+    ) -> Result<ArpingRun, ModelError> {
         let (id, source) = control.borrow_mut().start_arping(query)?;
-        Ok(Arping {
+        Ok(ArpingRun {
             control: control.clone(),
             id,
             interface: query.interface.clone(),
             address: query.address,
             source,
+            stopped: false,
         })
     }
+}
 
-    /// The state of the run, with the answers that came since the last call; and whether it has ended.
-    pub fn take(&self) -> (ArpingReply, bool) {
+impl volley_object::Run for ArpingRun {
+    type Reply = ArpingReply;
+
+    fn take(&mut self) -> Progress<ArpingReply> {
         let mut control = self.control.borrow_mut();
         let now = control.now();
         let mut reply = ArpingReply {
@@ -65,12 +73,18 @@ impl Arping {
             answers: Vec::new(),
         };
         let Some(run) = control.arpings.runs.get_mut(&self.id) else {
-            return (reply, true);
+            let is_over = true;
+            return Progress { reply, is_over };
         };
         (reply.sent, reply.received) = (run.asked, run.received);
         reply.macs = run.macs.iter().copied().map(volley_model::Mac).collect();
         reply.answers = std::mem::take(&mut run.unread);
-        (reply, run.is_done(now))
+        let is_over = self.stopped || run.is_done(now);
+        Progress { reply, is_over }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
     }
 }
 
@@ -127,7 +141,7 @@ impl Arpings {
 }
 
 impl Control {
-    fn start_arping(&mut self, query: &ArpingQuery) -> Result<(u16, IpAddr), ModelError> {
+    fn start_arping(&mut self, query: &Arping) -> Result<(u16, IpAddr), ModelError> {
         if self.arpings.runs.len() >= RUNS {
             let why = format!("{RUNS} of them run already; try again when one has ended");
             return Err(ModelError::invalid("arping", why));
@@ -153,7 +167,7 @@ impl Control {
     }
 
     /// The interface of a run, and our address for its requests.
-    fn arping_source(&self, query: &ArpingQuery) -> Result<(u32, IpAddr), ModelError> {
+    fn arping_source(&self, query: &Arping) -> Result<(u32, IpAddr), ModelError> {
         let iface = self.interface_index(&query.interface)?;
         let refuse = |why: String| {
             let what = format!("arping on interface {}", query.interface);

@@ -31,7 +31,7 @@ pub mod table;
 mod trace;
 mod way;
 
-pub use arping::Arping;
+pub use arping::query::{Arping, ArpingAnswer, ArpingReply};
 pub use control::NeighborCounters;
 pub use model::{Dad, NeighborClear, Proxy, classes};
 pub use show::{
@@ -41,6 +41,7 @@ pub use show::{
 pub use table::Counts;
 pub use trace::ArpTrace;
 
+use arping::ArpingRun;
 use control::Control;
 use handler::NeighborHandler;
 use lane::ControlQueues;
@@ -59,7 +60,6 @@ use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
 use volley_iface::{IfTable, LinkLocalSender, LinkSource, Registry};
-use volley_model::{ArpingQuery, ModelError};
 use volley_tables::{Publisher, Snap};
 use volley_wire::ethertype;
 
@@ -90,11 +90,6 @@ impl Neighbors {
     pub fn is_sending(&self) -> bool {
         let control = self.control.borrow();
         control.lanes.iter().any(|lane| lane.is_waiting())
-    }
-
-    /// Ask a link who has an address; the query is within its limits.
-    pub fn arping(&self, query: &ArpingQuery) -> Result<Arping, ModelError> {
-        Arping::begin(&self.control, query)
     }
 
     /// What the table counted, and what else was counted.
@@ -178,6 +173,8 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     registry.answer(move |query: ShowDiscovery| shown.show(query.interface.as_deref()));
     let shown = NeighborHandler(control.clone());
     registry.answer(move |query: ShowNeighbors| shown.neighbors(&query));
+    let asked = control.clone();
+    registry.stream(move |query: Arping| ArpingRun::begin(&asked, &query));
     let cleared = NeighborHandler(control.clone());
     registry.perform(move |clear: NeighborClear| cleared.clear(&clear));
     let handler = NeighborHandler(control.clone());

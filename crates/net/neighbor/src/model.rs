@@ -1,5 +1,6 @@
 //! Objects of neighbour discovery: settings of interfaces.
 
+use crate::arping::query::Arping;
 use crate::show::{ShowDiscovery, ShowNeighbors};
 use volley_model::{Family, Prefix};
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, at_most, refuse};
@@ -68,6 +69,7 @@ pub struct NeighborClear {
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowDiscovery::query()?;
     ShowNeighbors::query()?;
+    Arping::query()?;
     NeighborClear::verb()?;
     Ok(vec![Dad::class()?, Proxy::class()?])
 }

@@ -2,6 +2,7 @@
 
 use crate::lane::{Event, LONGEST, PingQueues, ProbeReply, RUNS, Request};
 use crate::packet::Echo;
+use crate::reply::ProbeResult;
 use crate::run::{MILLISECOND, Plan, Run};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
 use volley_fib::{Family as Version, Fib, V4, V6};
 use volley_graph::{Clock, Engine, Guard};
 use volley_iface::Interfaces;
-use volley_model::reply::ProbeResult;
 use volley_model::{Family, IfAddress, ModelError};
 
 /// Between two looks while something runs.
@@ -128,18 +128,16 @@ impl Control {
         }
     }
 
-    /// A run, when it has ended.
-    pub fn take(&mut self, id: u16) -> Option<Entry> {
+    /// A run, and the time.
+    pub fn run(&mut self, id: u16) -> Option<(&mut Run, u64)> {
         let now = self.clock.now_ns();
-        let done = self.runs.get(&id)?.run.is_done(now);
-        done.then(|| self.remove(id))?
+        self.runs.get_mut(&id).map(|entry| (&mut entry.run, now))
     }
 
     /// End a run.
-    pub fn remove(&mut self, id: u16) -> Option<Entry> {
-        let entry = self.runs.remove(&id);
+    pub fn remove(&mut self, id: u16) {
+        self.runs.remove(&id);
         self.expect();
-        entry
     }
 
     /// One look at everything; when the next one is due.

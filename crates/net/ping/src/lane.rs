@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Runs at once.
-pub const RUNS: usize = 8;
+pub const RUNS: usize = 16;
 /// Bytes of the longest request, with its IP header.
 pub const LONGEST: usize = 1480;
 

@@ -4,38 +4,37 @@
 
 mod control;
 mod lane;
+mod model;
 pub mod node;
 mod packet;
+mod reply;
 mod run;
+mod text;
 
-use control::{Control, Entry, Spec};
+pub use model::{Ping, Traceroute, classes};
+pub use reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
+
+use control::{Control, Spec};
 use lane::PingQueues;
 use node::ping_input::PingInput;
 use node::ping_output::PingOutput;
-use run::{MILLISECOND, Plan};
+use run::{MILLISECOND, Plan, Tally};
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::Fib;
-use volley_graph::{GraphError, Node, ProcessInfo, Source, Watch};
+use volley_graph::{GraphError, Node, ProcessInfo, Source};
 use volley_iface::Registry;
-use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
-use volley_model::{ModelError, PingQuery, Query, Reply, TracerouteQuery};
+use volley_model::ModelError;
+use volley_object::{Progress, Run};
 
-/// The pings and traceroutes of a daemon. Dropping it ends the process that keeps them.
-pub struct Pings {
-    control: Rc<RefCell<Control>>,
-    _turns: Watch,
-}
-
-/// A run. Dropping it ends the run.
-pub struct ProbeId {
+/// A client's run. Dropping it ends the run.
+struct ProbeId {
     control: Rc<RefCell<Control>>,
     id: u16,
     destination: IpAddr,
     source: IpAddr,
-    trace: Option<u32>,
 }
 
 impl Drop for ProbeId {
@@ -44,17 +43,43 @@ impl Drop for ProbeId {
     }
 }
 
-impl Pings {
-    /// Begin what a query asks for; none when it is another query.
-    pub fn start(&self, query: &Query) -> Option<Result<ProbeId, ModelError>> {
-        match query {
-            Query::Ping(ping) => Some(ping.validate().and_then(|()| self.ping(ping))),
-            Query::Traceroute(trace) => Some(trace.validate().and_then(|()| self.trace(trace))),
-            _ => None,
+impl ProbeId {
+    fn begin(control: &Rc<RefCell<Control>>, spec: Spec) -> Result<ProbeId, ModelError> {
+        let (id, source) = control.borrow_mut().start(spec)?;
+        Ok(ProbeId {
+            control: control.clone(),
+            id,
+            destination: spec.destination,
+            source,
+        })
+    }
+
+    /// The requests that are over, in groups of this size; the outcome of all; and whether nothing follows.
+    fn take(&self, group: usize) -> (Vec<run::Probe>, Tally, bool) {
+        match self.control.borrow_mut().run(self.id) {
+            Some((run, now)) => {
+                let probes = run.take(group, now);
+                (probes, run.tally(), run.is_done(now))
+            }
+            None => (Vec::new(), Tally::default(), true),
         }
     }
 
-    fn ping(&self, ping: &PingQuery) -> Result<ProbeId, ModelError> {
+    fn stop(&self) {
+        if let Some((run, _)) = self.control.borrow_mut().run(self.id) {
+            run.stop();
+        }
+    }
+}
+
+/// A run of `ping`.
+struct PingRun {
+    probes: ProbeId,
+    size: u32,
+}
+
+impl PingRun {
+    fn begin(control: &Rc<RefCell<Control>>, ping: &Ping) -> Result<PingRun, ModelError> {
         let plan = Plan::Ping {
             count: ping.count,
             interval: u64::from(ping.interval_ms) * MILLISECOND,
@@ -68,10 +93,48 @@ impl Pings {
             plan,
             timeout_ms: ping.timeout_ms,
         };
-        self.begin(spec, None)
+        Ok(PingRun {
+            probes: ProbeId::begin(control, spec)?,
+            size: ping.size,
+        })
+    }
+}
+
+impl Run for PingRun {
+    type Reply = PingReply;
+
+    fn take(&mut self) -> Progress<PingReply> {
+        let (probes, tally, is_over) = self.probes.take(1);
+        let reply = PingReply {
+            destination: self.probes.destination,
+            source: self.probes.source,
+            size: self.size,
+            sent: tally.sent,
+            received: tally.received,
+            min_us: tally.min_us,
+            avg_us: tally.avg_us(),
+            max_us: tally.max_us,
+            answers: probes.into_iter().map(|probe| probe.answer).collect(),
+        };
+        Progress { reply, is_over }
     }
 
-    fn trace(&self, trace: &TracerouteQuery) -> Result<ProbeId, ModelError> {
+    fn stop(&mut self) {
+        self.probes.stop();
+    }
+}
+
+/// Bytes behind the ICMP header of a request of `traceroute`.
+const TRACE_SIZE: usize = 32;
+
+/// A run of `traceroute`.
+struct TraceRun {
+    probes: ProbeId,
+    each: usize,
+}
+
+impl TraceRun {
+    fn begin(control: &Rc<RefCell<Control>>, trace: &Traceroute) -> Result<TraceRun, ModelError> {
         let plan = Plan::Trace {
             most: trace.most_hops as u8,
             each: trace.probes,
@@ -80,73 +143,43 @@ impl Pings {
             destination: trace.destination,
             source: trace.source,
             table: trace.table,
-            size: 32,
+            size: TRACE_SIZE,
             plan,
             timeout_ms: trace.timeout_ms,
         };
-        self.begin(spec, Some(trace.probes))
-    }
-
-    fn begin(&self, spec: Spec, trace: Option<u32>) -> Result<ProbeId, ModelError> {
-        let mut control = self.control.borrow_mut();
-        let (id, source) = control.start(spec)?;
-        Ok(ProbeId {
-            control: self.control.clone(),
-            id,
-            destination: spec.destination,
-            source,
-            trace,
+        Ok(TraceRun {
+            probes: ProbeId::begin(control, spec)?,
+            each: trace.probes.max(1) as usize,
         })
     }
 }
 
-impl ProbeId {
-    /// What came of the run, when it has ended.
-    pub fn reply(&self) -> Option<Reply> {
-        let entry = self.control.borrow_mut().take(self.id)?;
-        Some(match self.trace {
-            None => Reply::Ping(self.pinged(&entry)),
-            Some(each) => Reply::Traceroute(self.traced(&entry, each as usize)),
-        })
+impl Run for TraceRun {
+    type Reply = TracerouteReply;
+
+    fn take(&mut self) -> Progress<TracerouteReply> {
+        let (probes, tally, is_over) = self.probes.take(self.each);
+        let hop = |all: &[run::Probe]| TraceHop {
+            hops: all.first().map_or(0, |probe| u32::from(probe.hops)),
+            answers: all.iter().map(|probe| probe.answer).collect(),
+        };
+        let reply = TracerouteReply {
+            destination: self.probes.destination,
+            source: self.probes.source,
+            reached: tally.received > 0,
+            hops: probes.chunks(self.each).map(hop).collect(),
+        };
+        Progress { reply, is_over }
     }
 
-    fn pinged(&self, entry: &Entry) -> PingReply {
-        let answers: Vec<Option<ProbeAnswer>> =
-            entry.run.probes().iter().map(|p| p.answer).collect();
-        let good = |a: &&ProbeAnswer| a.result == ProbeResult::Reply;
-        let times = answers.iter().flatten().filter(good).map(|a| a.rtt_us);
-        let times: Vec<u64> = times.collect();
-        PingReply {
-            destination: self.destination,
-            source: self.source,
-            size: entry.echo.size as u32,
-            sent: answers.len() as u32,
-            received: times.len() as u32,
-            min_us: times.iter().copied().min(),
-            avg_us: times.iter().sum::<u64>().checked_div(times.len() as u64),
-            max_us: times.iter().copied().max(),
-            answers,
-        }
-    }
-
-    fn traced(&self, entry: &Entry, each: usize) -> TracerouteReply {
-        let hops = entry.run.probes().chunks(each.max(1)).map(|all| TraceHop {
-            hops: u32::from(all[0].hops),
-            answers: all.iter().map(|p| p.answer).collect(),
-        });
-        let hops: Vec<TraceHop> = hops.collect();
-        let there = |a: &ProbeAnswer| a.result == ProbeResult::Reply;
-        TracerouteReply {
-            destination: self.destination,
-            source: self.source,
-            reached: hops.iter().flat_map(|h| &h.answers).flatten().any(there),
-            hops,
-        }
+    fn stop(&mut self) {
+        self.probes.stop();
     }
 }
 
-/// Bring in the nodes and the process that keeps the runs.
-pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Pings, GraphError> {
+/// Bring in the nodes, the process that keeps the runs, and the owner of the queries. The registry provides the routes.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let fib: Rc<RefCell<Fib>> = registry.provided()?;
     let table = registry.table();
     let lanes: Vec<Arc<PingQueues>> = {
         let mut engine = registry.engine.borrow_mut();
@@ -173,8 +206,12 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Pings,
     let turns = registry.processes.every(info, move || {
         kept.upgrade().map(|control| control.borrow_mut().turn())
     });
-    Ok(Pings {
-        control,
-        _turns: turns,
-    })
+    let pings = control.clone();
+    registry.stream(move |ping: Ping| {
+        // The process lives as long as the owner.
+        let _turns = &turns;
+        PingRun::begin(&pings, &ping)
+    });
+    registry.stream(move |trace: Traceroute| TraceRun::begin(&control, &trace));
+    Ok(())
 }

@@ -4,18 +4,16 @@ mod args;
 mod config;
 mod interface;
 mod log;
-mod monitor;
 mod object;
-mod ping;
 mod route;
-mod show;
 
 use crate::grammar::{Id, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
 use args::Args;
-use volley_model::{ConfigAction, ModelError, Monitor, Query, Request, SyntaxError};
+use volley_model::{ConfigAction, ModelError, Query, Request, SyntaxError};
+use volley_object::{Instance, QueryClass};
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,10 +35,26 @@ pub enum Action {
     Query(Query, View),
     /// Something done with the configuration as a whole.
     Config(ConfigAction),
-    /// Packets, shown as they come.
-    Monitor(Box<Monitor>),
     /// Something the command line does itself.
     Builtin(Builtin),
+}
+
+impl Action {
+    /// The query whose reply comes in items over time; none where it is another action.
+    pub(crate) fn stream(&self) -> Option<&Instance> {
+        match self {
+            Action::Query(query, _) => query.stream(),
+            _ => None,
+        }
+    }
+
+    /// Whether the answer is there as a whole, and can be asked for again and again.
+    fn shows(&self) -> bool {
+        match self {
+            Action::Query(query, _) => query.class().is_none_or(|it| QueryClass::has_whole(&it)),
+            other => matches!(other, Action::Config(_)),
+        }
+    }
 }
 
 /// What the command line does itself.
@@ -101,9 +115,6 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     if let Action::Request(request) = &action {
         request.validate().map_err(|e| located(e, &pieces))?;
     }
-    if let Action::Monitor(monitor) = &action {
-        monitor.validate().map_err(|e| located(e, &pieces))?;
-    }
     if pipes.contains(&Pipe::Json) && matches!(action, Action::Builtin(_)) {
         return Err(SyntaxError::new(
             1,
@@ -132,13 +143,14 @@ fn watched(line: &str) -> Result<Option<Builtin>, SyntaxError> {
         rest = after.trim_start();
     }
     let column = line.chars().count() - rest.chars().count();
-    match parse_line(rest).map_err(|e| e.shifted(column))?.action {
-        Action::Query(..) | Action::Config(_) => Ok(Some(Builtin::Watch {
+    let action = parse_line(rest).map_err(|e| e.shifted(column))?.action;
+    match action.shows() {
+        true => Ok(Some(Builtin::Watch {
             every_s,
             times,
             line: rest.to_owned(),
         })),
-        _ => Err(SyntaxError::new(
+        false => Err(SyntaxError::new(
             column + 1,
             "only commands that show something can be watched",
         )),
@@ -169,7 +181,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::Verb(command) => object::invocation(command, args)?,
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
-        Id::Monitor => return monitor::monitor(args).map(|m| Action::Monitor(Box::new(m))),
         Id::History => return Ok(Action::Builtin(Builtin::History)),
         Id::Exec => {
             let (file, undo) = (args.text()?, args.has("undo"));
@@ -185,8 +196,8 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
         Id::DeleteInterface | Id::SetState | Id::SetName => interface::set(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
-        Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
-        show => return show::query(show, args),
+        // `show log` and `set log level`.
+        id => return log::action(id, args),
     };
     Ok(Action::Request(Box::new(request)))
 }

@@ -156,6 +156,11 @@ impl Connection {
 
     /// Runs a line; a refusal is an error. The files that it names are those of this process.
     pub fn exec(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
+        self.answer(line, json)?.accepted()
+    }
+
+    /// The same, refusals included.
+    pub(super) fn answer(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
         let own = OwnFiles::of(line)?;
         let mut answer = self.ask(&Ask {
             json,
@@ -163,12 +168,19 @@ impl Connection {
             ..Ask::new(Op::Exec, own.line)
         })?;
         answer.text += &own.note;
-        match answer.error {
+        Ok(answer)
+    }
+}
+
+impl Answer {
+    /// The answer, or why the daemon refused the line.
+    pub(super) fn accepted(self) -> Result<Answer, ClientError> {
+        match self.error {
             Some(e) => Err(ClientError::Refused {
                 column: e.column,
                 message: e.message,
             }),
-            None => Ok(answer),
+            None => Ok(self),
         }
     }
 }

@@ -1,31 +1,77 @@
-//! `arping` and `monitor`: each part of the answer is printed when it comes, and Ctrl-C ends it with its summary.
+//! Answers that come in parts (`ping`, `monitor`): each part is printed when it comes, and Ctrl-C ends the answer with its summary.
 
 use super::connection::Connection;
 use super::error::ClientError;
-use super::probe::Interrupt;
-use crate::server::{Answer, Ask, Follow, Op, bytes};
+use crate::server::{Answer, Ask, Op, bytes};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use volley_object::{Instance, classes};
 
 /// Between two looks whether the user has enough.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// Ctrl-C, noticed between two parts of an answer.
+struct Interrupt {
+    runtime: Runtime,
+    signal: Signal,
+}
+
+impl Interrupt {
+    fn new() -> Result<Interrupt, ClientError> {
+        let terminal = |e: std::io::Error| ClientError::Terminal(e.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(terminal)?;
+        let signal = {
+            let _inside = runtime.enter();
+            signal(SignalKind::interrupt()).map_err(terminal)?
+        };
+        Ok(Interrupt { runtime, signal })
+    }
+
+    /// Waits; true when the user wants no more.
+    fn within(&mut self, span: Duration) -> bool {
+        let signal = &mut self.signal;
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = signal.recv() => true,
+                () = tokio::time::sleep(span) => false,
+            }
+        })
+    }
+}
+
+/// A program that reads the bytes that a query asks for; none when it asks for text.
+fn reader(asked: &Instance) -> Option<&'static str> {
+    let all = classes();
+    let query = all.query(asked.class().name())?;
+    query.stream()?.reader(asked)
+}
 
 /// Runs a line whose answer comes in parts.
 pub(super) fn run(
     connection: &mut Connection,
     line: &str,
-    what: &Follow,
+    asked: &Instance,
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
-    let packets = matches!(what, Follow::Monitor(monitor) if monitor.pcapng);
-    if packets && std::io::stdout().is_terminal() {
+    let reader = reader(asked);
+    if let Some(reader) = reader
+        && std::io::stdout().is_terminal()
+    {
         return Err(ClientError::Refused {
             column: None,
-            message: "standard output is a terminal, which shows no captures: write `volley ctl monitor ... pcapng | wireshark -k -i -`"
-                .to_owned(),
+            message: format!(
+                "standard output is a terminal, which shows no captures: write `volley ctl {} | {reader}`",
+                line.trim()
+            ),
         });
     }
-    let done = parts(connection, line, packets, out);
+    let done = parts(connection, line, reader.is_some(), out);
     if !matches!(done, Ok(()) | Err(ClientError::Refused { .. })) {
         // What comes of it still is no answer to another request.
         connection.close();
@@ -40,7 +86,7 @@ pub(super) fn run(
 fn parts(
     connection: &mut Connection,
     line: &str,
-    packets: bool,
+    is_bytes: bool,
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
     let mut interrupt = Interrupt::new()?;
@@ -50,7 +96,7 @@ fn parts(
         let answer = connection.next_within(&mut held, LOOK)?;
         if let Some(answer) = answer {
             let more = answer.more;
-            show(answer, packets, out)?;
+            show(answer, is_bytes, out)?;
             if !more {
                 return Ok(());
             }
@@ -66,14 +112,14 @@ fn parts(
     }
 }
 
-/// Prints a part: where standard output has the packets, text goes to standard error.
-fn show(answer: Answer, packets: bool, out: &mut dyn Write) -> Result<(), ClientError> {
+/// Prints a part: where standard output has the bytes, text goes to standard error.
+fn show(answer: Answer, is_bytes: bool, out: &mut dyn Write) -> Result<(), ClientError> {
     let odd = || {
         let why = "bytes are not hexadecimal";
         ClientError::Broken(std::io::Error::new(ErrorKind::InvalidData, why))
     };
     let bytes = bytes(&answer.bytes).ok_or_else(odd)?;
-    let written = match packets {
+    let written = match is_bytes {
         true => out
             .write_all(&bytes)
             .and_then(|()| std::io::stderr().write_all(answer.text.as_bytes())),

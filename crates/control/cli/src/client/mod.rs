@@ -5,7 +5,6 @@ mod error;
 mod files;
 mod follow;
 mod interactive;
-mod probe;
 mod run;
 mod screen;
 mod script;

@@ -3,16 +3,14 @@
 use super::connection::Connection;
 use super::error::ClientError;
 use super::files::read;
+use super::follow;
 use super::screen::Screen;
 use super::watch::watch;
-use super::{follow, probe};
 use crate::script::commands;
-use crate::server::{Answer, Ask, Follow, Op};
-use crate::{Action, Builtin, Command, render};
+use crate::server::{Answer, Ask, Op};
+use crate::{Action, Builtin, Command};
 use std::io::Write;
 use std::path::Path;
-use volley_model::Query;
-use volley_model::reply::ArpingReply;
 
 /// Runs one line and writes its answer.
 pub fn one_shot(
@@ -39,7 +37,6 @@ pub(super) fn carry_out(
     {
         return done;
     }
-    let is_arping = matches!(&command, Ok(command) if matches!(command.action, Action::Query(Query::Arping(_), _)));
     match command.map(|c| c.action) {
         Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
             let run = if undo { all_or_none } else { batch };
@@ -54,22 +51,17 @@ pub(super) fn carry_out(
         }
         _ => {}
     }
-    let answer = connection.exec(line, json)?;
-    let Some(data) = answer.data.filter(|_| json) else {
-        return screen.show(&answer.text, out);
-    };
-    writeln!(out, "{}", Answer::json(&data)).map_err(ClientError::Output)?;
-    match is_arping.then(|| serde_json::from_value::<ArpingReply>(data)) {
-        Some(Ok(reply)) if reply.received == 0 => Err(ClientError::Refused {
-            column: None,
-            message: render::arping_failure(&reply),
-        }),
-        _ => Ok(()),
+    let answer = connection.answer(line, json)?;
+    // A run that has failed has data all the same.
+    if let Some(data) = answer.data.as_ref().filter(|_| json) {
+        writeln!(out, "{}", Answer::json(data)).map_err(ClientError::Output)?;
+        return answer.accepted().map(drop);
     }
+    screen.show(&answer.accepted()?.text, out)
 }
 
-/// Prints the answers of a ping, traceroute, arping or monitor as they come; none where it is another command, or its
-/// answer is to be data or goes through a pipe.
+/// Prints an answer that comes in parts as it comes; none where the command has another answer, or the answer is to be data
+/// or goes through a pipe.
 pub(super) fn probed(
     connection: &mut Connection,
     (line, command): (&str, &Command),
@@ -79,13 +71,8 @@ pub(super) fn probed(
     if json || !command.pipes.is_empty() {
         return None;
     }
-    if let Some(what) = Follow::of(&command.action) {
-        return Some(follow::run(connection, line, &what, out));
-    }
-    match &command.action {
-        Action::Query(query, _) => probe::run(connection, query, out),
-        _ => None,
-    }
+    let asked = command.action.stream()?;
+    Some(follow::run(connection, line, asked, out))
 }
 
 /// Runs the lines of a file as one transaction: all of them or none. An error names file and line.

@@ -65,17 +65,6 @@ commands! {
     Watch: "watch [every <n>] [times <n>] <command>",
         "Run a command every second (or so many), until Ctrl-C (or so many times).", "watch every 2 show interfaces";
 
-    Ping: "ping <address> {source <address> | table <table> | (repeat | count) <n> | interval <n> | size <n> | (hops | ttl) <n> | timeout <n>}",
-        "Send echo requests (5, a second apart) and tell what answers; interval and timeout in milliseconds.", "ping 192.0.2.9 count 3 source 192.0.2.1";
-    Traceroute: "traceroute <address> {source <address> | table <table> | most-hops <n> | probes <n> | timeout <n>}",
-        "Send echo requests with one hop, two, and so on (30), and tell who answers; timeout in milliseconds.", "traceroute 2001:db8::9 most-hops 5";
-    Arping: "(arping | ndping) <interface> <address> {(repeat | count) <n> | interval <n> | timeout <n>}",
-        "Ask the link of an interface who has an address (5 requests, a second apart; count 0: until Ctrl-C); interval and timeout in milliseconds.",
-        "arping lan0 192.0.2.9 count 3";
-    Monitor: "monitor (any | <interface>) {rx | tx | drop | filter <expression> | count <n> | max-bytes-per-packet <n> | pcapng}",
-        "Show packets as they pass, one line each, until Ctrl-C; with pcapng: as a capture on standard output, for `wireshark -k -i -`.",
-        "monitor lan0 filter \"udp and port 53\" count 10";
-
     ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
     ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";
     ConfigDiff: "config diff [commit <n> | <file>]",

@@ -16,18 +16,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("table", "Number of the IP table; without it table 0."),
         ],
     ),
-    (
-        "arping",
-        &[
-            ("count", "Number of requests; 0: until Ctrl-C."),
-            ("interval", "Milliseconds between two requests."),
-            ("repeat", "Number of requests; 0: until Ctrl-C."),
-            (
-                "timeout",
-                "Milliseconds to wait for answers to the last request.",
-            ),
-        ],
-    ),
     ("config commit", COMMIT),
     (
         "config diff",
@@ -54,53 +42,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("ip route", ROUTE),
     ("ip6 route", ROUTE),
-    (
-        "monitor",
-        &[
-            ("any", "Packets of all interfaces."),
-            ("count", "End after this many packets."),
-            ("drop", "Packets that are dropped, with the reason."),
-            ("filter", "Only packets that match this expression."),
-            (
-                "max-bytes-per-packet",
-                "Keep the first bytes of each packet only.",
-            ),
-            (
-                "pcapng",
-                "Write a capture to standard output, for `wireshark -k -i -` or `tcpdump -r -`.",
-            ),
-            (
-                "rx",
-                "Packets on receipt; without rx, tx and drop: rx and tx.",
-            ),
-            ("tx", "Packets on transmission."),
-        ],
-    ),
-    (
-        "ndping",
-        &[
-            ("count", "Number of requests; 0: until Ctrl-C."),
-            ("interval", "Milliseconds between two requests."),
-            ("repeat", "Number of requests; 0: until Ctrl-C."),
-            (
-                "timeout",
-                "Milliseconds to wait for answers to the last request.",
-            ),
-        ],
-    ),
-    (
-        "ping",
-        &[
-            ("count", "Number of requests; 0: until Ctrl-C."),
-            ("hops", "Time to live or hop limit of the requests."),
-            ("interval", "Milliseconds between two requests."),
-            ("repeat", "Number of requests; 0: until Ctrl-C."),
-            ("size", "Bytes of data in each request."),
-            ("source", "Own address to send from."),
-            ("timeout", "Milliseconds to wait for an answer."),
-            ("ttl", "Time to live or hop limit of the requests."),
-        ],
-    ),
     ("save", COMMIT),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
@@ -144,15 +85,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("level", "Records of this level and more serious ones."),
             ("module", "Records of this module."),
-        ],
-    ),
-    (
-        "traceroute",
-        &[
-            ("most-hops", "Give up behind this many hops."),
-            ("probes", "Requests of each number of hops."),
-            ("source", "Own address to send from."),
-            ("timeout", "Milliseconds to wait for an answer."),
         ],
     ),
     (

@@ -2,10 +2,8 @@
 
 mod config;
 mod log;
-pub(crate) mod ping;
 
 pub(crate) use config::text as config;
-pub use ping::{arping_failure, arping_head, arping_line, arping_summary};
 use volley_model::{Applied, Reply};
 pub use volley_object::View;
 
@@ -13,9 +11,6 @@ pub use volley_object::View;
 pub fn text(reply: &Reply, view: View) -> String {
     match (reply, view) {
         (Reply::Registered(answer), view) => answer.text(view),
-        (Reply::Ping(r), _) => ping::ping(r),
-        (Reply::Traceroute(r), _) => ping::traceroute(r),
-        (Reply::Arping(r), _) => ping::arping(r),
         (Reply::Log(r), _) => log::log(r),
     }
 }

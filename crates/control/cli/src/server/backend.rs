@@ -1,11 +1,12 @@
 //! What the daemon gives the command line.
 
-use super::follow::{AnswerStream, Follow};
+use super::follow::AnswerStream;
 use crate::grammar::Names;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Query, Reply, Request};
+use volley_object::Instance;
 
 /// An answer that comes later (a change is confirmed when all workers use it).
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
@@ -33,8 +34,8 @@ pub trait Backend: Names {
         Box::pin(async move { done.await.map_err(|error| (None, error)) })
     }
 
-    /// Begins an answer that comes in parts.
-    fn follow(&self, _what: Follow) -> Result<Box<dyn AnswerStream>, ModelError> {
+    /// Begins the answer to a query whose reply comes in items.
+    fn follow(&self, _asked: &Instance) -> Result<Box<dyn AnswerStream>, ModelError> {
         let instead = "ask a daemon that forwards packets";
         Err(ModelError::unsupported("an answer in parts", instead))
     }

@@ -17,8 +17,8 @@ mod protocol;
 mod session;
 
 pub use backend::{Backend, Misplaced, Pending};
+pub use follow::AnswerStream;
 pub(crate) use follow::bytes;
-pub use follow::{AnswerPart, AnswerStream, Follow};
 pub use limits::Limits;
 pub use listen::{Place, Server, ServerError, listen_at};
 pub use protocol::{Answer, Ask, Failure, Op};

@@ -52,7 +52,7 @@ pub enum Op {
     Stop,
 }
 
-/// An answer: either `error`, or the rest.
+/// An answer: either `error`, or the rest; a run that has failed has both.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// Text to show; empty when there is nothing to say.
@@ -73,7 +73,7 @@ pub struct Answer {
     /// Follow: bytes of the answer, in hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bytes: String,
-    /// The request was refused and changed nothing.
+    /// The request was refused and changed nothing; beside data, the run that has ended has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
 }

@@ -224,15 +224,12 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
         Err(e) => return Answer::failure(Some(e.column), e.message),
     };
     let wants_json = pipes.contains(&Pipe::Json);
+    let mut failure = None;
     let (text, value) = match action {
         Action::Nothing => return Answer::default(),
         Action::Builtin(Builtin::Help(words)) => (reference::listing(&words), None),
         Action::Builtin(_) => {
             let why = "this is a command of the interactive command line";
-            return Answer::failure(Some(1), why);
-        }
-        Action::Monitor(_) => {
-            let why = "packets are shown as they come, to `volley ctl monitor ...` without a pipe and without --json";
             return Answer::failure(Some(1), why);
         }
         Action::Request(request) => match backend.apply(*request).await {
@@ -249,6 +246,8 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
         Action::Query(query, view) => match backend.query(query).await {
             Ok(reply) => {
                 let value = (data || wants_json).then(|| render::json(&reply));
+                // Who reads data gets why the run has failed beside it; a text says it.
+                failure = data.then(|| reply.failure()).flatten();
                 (render::text(&reply, view), value)
             }
             Err(e) => return Answer::failure(None, e),
@@ -263,6 +262,7 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
     Answer {
         text,
         data,
+        error: failure.and_then(|why| Answer::failure(None, why).error),
         ..Answer::default()
     }
 }

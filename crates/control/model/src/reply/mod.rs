@@ -6,16 +6,12 @@ mod interfaces;
 mod lcp;
 mod log;
 mod neighbor;
-mod ping;
 
 use crate::error::ModelError;
 pub use interfaces::{InterfaceTables, SubInterfaceRow, VlanTag};
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;
 pub use neighbor::NeighborState;
-pub use ping::{
-    ArpingAnswer, ArpingReply, PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply,
-};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use volley_object::{Answer, DefinitionError, Query as Define};
@@ -23,14 +19,7 @@ use volley_object::{Answer, DefinitionError, Query as Define};
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "few replies exist at a time")]
 pub enum Reply {
-    /// To [`crate::Query::Ping`].
-    Ping(PingReply),
-    /// To [`crate::Query::Traceroute`].
-    Traceroute(TracerouteReply),
-    /// To [`crate::Query::Arping`].
-    Arping(ArpingReply),
     /// To [`crate::Query::Log`].
     Log(LogReply),
     /// To [`crate::Query::Registered`].
@@ -43,6 +32,14 @@ impl Reply {
     pub fn answer<Q: Define>(reply: Q::Reply) -> Result<Answer, ModelError> {
         let why = |error: DefinitionError| ModelError::invalid(Q::NAME, error.why);
         Answer::new::<Q>(reply).map_err(why)
+    }
+
+    /// Why the run that has ended with this reply has failed; none where it has not, or the query has no runs.
+    pub fn failure(&self) -> Option<String> {
+        match self {
+            Reply::Registered(answer) => answer.failure(),
+            Reply::Log(_) => None,
+        }
     }
 
     /// The reply to a query that a crate of a feature defines; none when it is to another one.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
 use volley_iface::driver::to_model_error;
 use volley_iface::{CapturePoint, Direction, Interfaces};
-use volley_model::{Applied, Directions, ModelError, ObjectKind};
+use volley_model::{Applied, ModelError, ObjectKind};
 
 /// The capture into a file, at most one at a time, and the clients that look on.
 pub struct Control {
@@ -60,6 +60,17 @@ impl Describe for Words<'_> {
         let why = info.map_or_else(String::new, |i| format!("{} ({})", i.name, i.text));
         Some(format!("{}: {why}", self.engine.name(node)))
     }
+}
+
+/// Where packets are captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Directions {
+    /// On receipt from an interface.
+    pub rx: bool,
+    /// On transmission to an interface.
+    pub tx: bool,
+    /// When dropped.
+    pub drop: bool,
 }
 
 pub(super) fn wanted(directions: Directions) -> u32 {

@@ -11,7 +11,7 @@ mod show;
 
 pub use control::Control;
 pub use filter::Filter;
-pub use monitor::{MonitorPart, MonitorSession};
+pub use monitor::{Monitor, MonitorReply, MonitorSession};
 pub use show::{PcapTraceReply, ShowPcapTrace, ended_early};
 
 use crate::spool::{CaptureWriter, Note};

@@ -3,17 +3,19 @@
 //! Contract: a client that reads slowly, or not at all, costs its records ([`RECORDS`]) and nothing else: packets that find no
 //! record are counted as lost, and no thread waits for the client. Every part of pcapng ends behind a whole block.
 
-use super::control::{Control, Words, wanted};
+use super::control::{Control, Directions, Words, wanted};
 use super::{Session, bit};
 use crate::spool::{CaptureWriter, Describe, Note, Record, WHOLE, wall_base};
 use crate::{FileFormat, LinkType, PacketRef, PcapError, Writer, WriterOptions};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_iface::{CapturePoint, Direction, Interfaces};
-use volley_model::{ModelError, Monitor, Timestamp};
+use volley_model::{CAPTURED_BYTES, FilterText, ModelError, Timestamp, limits};
+use volley_object::{Progress, Query, Run};
 use volley_wire::dissect;
 
 /// Packets of one client that may wait.
@@ -24,6 +26,84 @@ const CLIENTS: usize = 4;
 const LINES: usize = 256;
 /// Bytes of one part, give or take a packet.
 const PART: usize = 256 << 10;
+
+/// Show packets as they pass, one line each, until Ctrl-C; with pcapng: as a capture on standard output, for `wireshark -k -i -`.
+#[derive(Clone, Debug, PartialEq, Eq, Query)]
+#[query(name = "monitor", operate, reply = MonitorReply)]
+#[query(
+    show = "monitor (any | <interface>) {rx@rx=on | tx@tx=on | drop@drop=on | filter <filter> | count <count> | \
+            max-bytes-per-packet <max_bytes_per_packet> | pcapng@pcapng=on}"
+)]
+#[query(example = "monitor lan0 filter \"udp and port 53\" count 10")]
+#[query(stream(
+    items = lines,
+    line = line_of,
+    end = summary,
+    bytes = pcapng,
+    reader = "wireshark -k -i -",
+    live
+))]
+pub struct Monitor {
+    /// Only packets of this interface; none = of all.
+    #[query(needs = "interface")]
+    pub interface: Option<String>,
+    /// Packets on receipt; without rx, tx and drop: rx and tx.
+    #[query(default = false)]
+    pub rx: bool,
+    /// Packets on transmission.
+    #[query(default = false)]
+    pub tx: bool,
+    /// Packets that are dropped, with the reason.
+    #[query(default = false)]
+    pub drop: bool,
+    /// Only packets that match this expression.
+    pub filter: Option<FilterText>,
+    /// End after this many packets.
+    #[query(range = limits::TRACE_PACKETS)]
+    pub count: Option<u64>,
+    /// Keep the first bytes of each packet only.
+    #[query(range = CAPTURED_BYTES, unit = "bytes")]
+    pub max_bytes_per_packet: Option<u32>,
+    /// Write a capture to standard output, for `wireshark -k -i -` or `tcpdump -r -`.
+    #[query(default = false)]
+    pub pcapng: bool,
+}
+
+impl Monitor {
+    fn directions(&self) -> Directions {
+        let Monitor { rx, tx, drop, .. } = *self;
+        match rx || tx || drop {
+            true => Directions { rx, tx, drop },
+            false => Directions {
+                rx: true,
+                tx: true,
+                drop: false,
+            },
+        }
+    }
+}
+
+/// Packets that passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MonitorReply {
+    /// Packets shown.
+    pub packets: u64,
+    /// Packets that came faster than they could be shown.
+    pub lost: u64,
+    /// A line of each packet.
+    pub lines: Vec<String>,
+    /// The capture.
+    #[serde(skip)]
+    pub pcapng: Vec<u8>,
+}
+
+fn line_of(_: usize, line: &String) -> String {
+    format!("{line}\n")
+}
+
+fn summary(reply: &MonitorReply) -> String {
+    format!("{} packets, {} lost\n", reply.packets, reply.lost)
+}
 
 /// The sessions of all clients.
 #[derive(Default)]
@@ -59,20 +139,9 @@ enum Form {
     PcapNg(Box<Writer<Vec<u8>>>, HashMap<u32, u32>),
 }
 
-/// A part of what a client gets.
-#[derive(Debug, Default)]
-pub struct MonitorPart {
-    /// Lines.
-    pub text: String,
-    /// pcapng.
-    pub bytes: Vec<u8>,
-    /// Nothing follows.
-    pub is_last: bool,
-}
-
 impl Drop for MonitorSession {
     fn drop(&mut self) {
-        self.stop();
+        self.end();
     }
 }
 
@@ -82,14 +151,13 @@ impl MonitorSession {
         control: &Rc<RefCell<Control>>,
         spec: &Monitor,
     ) -> Result<MonitorSession, ModelError> {
-        spec.validate()?;
         let mut it = control.borrow_mut();
         if it.monitors.all.len() >= CLIENTS {
             let why = format!("{CLIENTS} clients look on already; try again when one has ended");
             return Err(ModelError::invalid("monitor", why));
         }
         let (interface, filter) = it.asked(spec.interface.as_deref(), spec.filter.as_deref())?;
-        let snap = spec.snap.map_or(WHOLE, |n| n as usize);
+        let snap = spec.max_bytes_per_packet.map_or(WHOLE, |n| n as usize);
         let spool = CaptureWriter::new(RECORDS, snap, spec.count.unwrap_or(u64::MAX));
         let form = match spec.pcapng {
             false => Form::Text,
@@ -100,7 +168,7 @@ impl MonitorSession {
         let id = it.monitors.next;
         it.monitors.next = id.wrapping_add(1);
         let session = Session {
-            wants: wanted(spec.directions),
+            wants: wanted(spec.directions()),
             spool: spool.clone(),
             interface,
             filter,
@@ -121,8 +189,8 @@ impl MonitorSession {
         })
     }
 
-    /// Capture no more: what is captured comes with the next parts.
-    pub fn stop(&mut self) {
+    /// Capture no more.
+    fn end(&mut self) {
         if std::mem::replace(&mut self.stopped, true) {
             return;
         }
@@ -130,10 +198,14 @@ impl MonitorSession {
         control.monitors.all.remove(&self.id);
         control.publish();
     }
+}
 
-    /// What was captured since the last part; some of it, when that is much.
-    pub fn take(&mut self) -> MonitorPart {
-        let mut part = MonitorPart::default();
+impl Run for MonitorSession {
+    type Reply = MonitorReply;
+
+    /// What was captured since the last call; some of it, when that is much.
+    fn take(&mut self) -> Progress<MonitorReply> {
+        let mut reply = MonitorReply::default();
         let control = self.control.borrow();
         let (engine, interfaces) = (control.engine.borrow(), control.interfaces.borrow());
         let words = Words {
@@ -141,9 +213,14 @@ impl MonitorSession {
             interfaces: &interfaces,
         };
         let (form, base_ns) = (&mut self.form, self.base_ns);
+        let mut written = 0;
         for _ in 0..LINES {
             let taken = self.spool.take_some(1, |record| match form {
-                Form::Text => line(&mut part.text, record, base_ns, &words),
+                Form::Text => {
+                    let line = line(record, base_ns, &words);
+                    written += line.len();
+                    reply.lines.push(line);
+                }
                 // Writing into memory does not fail.
                 Form::PcapNg(writer, numbers) => {
                     let _ = block(writer, numbers, record, base_ns, &words);
@@ -151,7 +228,7 @@ impl MonitorSession {
             });
             self.taken += taken as u64;
             let held = match form {
-                Form::Text => part.text.len(),
+                Form::Text => written,
                 Form::PcapNg(writer, _) => writer.pending(),
             };
             if taken == 0 || held >= PART {
@@ -159,31 +236,30 @@ impl MonitorSession {
             }
         }
         if let Form::PcapNg(writer, _) = form {
-            part.bytes = writer.take_written();
+            reply.pcapng = writer.take_written();
         }
         let lost = self.spool.lost();
         if matches!(form, Form::Text) && lost > self.told {
             let more = lost - self.told;
-            // Writing into a string does not fail.
-            let _ = writeln!(
-                part.text,
-                "{more} packets lost: they come faster than they can be shown"
-            );
+            let line = format!("{more} packets lost: they come faster than they can be shown");
+            reply.lines.push(line);
         }
         self.told = lost;
         drop((engine, interfaces));
         drop(control);
         let over = self.count.is_some() && self.spool.is_over();
+        let mut is_over = false;
         if (self.stopped || over) && self.spool.is_empty() {
-            self.stop();
-            part.is_last = self.spool.is_empty();
+            self.end();
+            is_over = self.spool.is_empty();
         }
-        part
+        (reply.packets, reply.lost) = (self.taken, self.spool.lost());
+        Progress { reply, is_over }
     }
 
-    /// What became of it, in one line.
-    pub fn summary(&self) -> String {
-        format!("{} packets, {} lost\n", self.taken, self.spool.lost())
+    /// What is captured comes with the next calls.
+    fn stop(&mut self) {
+        self.end();
     }
 }
 
@@ -233,7 +309,7 @@ fn block(
 }
 
 /// `04:17:32.123456 lan0 rx IP4: ... / UDP ...`
-fn line(text: &mut String, record: &Record, base_ns: u64, words: &dyn Describe) {
+fn line(record: &Record, base_ns: u64, words: &dyn Describe) -> String {
     let note: &Note = &record.note;
     let at = base_ns.saturating_add(note.at_ns) / 1000;
     let at = Timestamp::of_microseconds(at).time_of_day();
@@ -248,6 +324,5 @@ fn line(text: &mut String, record: &Record, base_ns: u64, words: &dyn Describe) 
         .offloaded(record.unfinished);
     let why = words.comment(note);
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-    // Writing into a string does not fail.
-    let _ = writeln!(text, "{at} {name} {direction} {packet}{why}");
+    format!("{at} {name} {direction} {packet}{why}")
 }

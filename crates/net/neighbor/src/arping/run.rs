@@ -1,9 +1,8 @@
 //! One run of arping: when its requests are due, and what came of them.
 
+use super::query::{Arping, ArpingAnswer};
 use crate::entry::{Mac, SECOND};
 use std::net::IpAddr;
-use volley_model::ArpingQuery;
-use volley_model::reply::ArpingAnswer;
 
 /// Answers that are kept of each request.
 const ANSWERS: usize = 16;
@@ -34,7 +33,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub fn new(iface: u32, query: &ArpingQuery, now: u64) -> Run {
+    pub fn new(iface: u32, query: &Arping, now: u64) -> Run {
         Run {
             iface,
             address: query.address,
@@ -104,11 +103,12 @@ mod tests {
     const MS: u64 = MILLISECOND;
 
     fn run(count: u32) -> Run {
-        let query = ArpingQuery {
+        let query = Arping {
+            interface: "lan0".to_owned(),
+            address: "192.0.2.9".parse().unwrap(),
             count,
             interval_ms: 100,
             timeout_ms: 50,
-            ..ArpingQuery::new("lan0", "192.0.2.9".parse().unwrap())
         };
         Run::new(3, &query, 0)
     }

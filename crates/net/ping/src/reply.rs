@@ -1,12 +1,11 @@
-//! Answers to `ping`, `traceroute` and `arping`.
+//! Replies to `ping` and `traceroute`.
 
-use crate::Mac;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::net::IpAddr;
 
 /// What an answer to an echo request says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeResult {
     /// The destination answers.
@@ -26,7 +25,7 @@ pub enum ProbeResult {
 }
 
 /// One answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProbeAnswer {
     /// From whom.
     pub from: IpAddr,
@@ -39,7 +38,7 @@ pub struct ProbeAnswer {
 }
 
 /// What came of a ping.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PingReply {
     /// To whom.
     pub destination: IpAddr,
@@ -62,7 +61,7 @@ pub struct PingReply {
 }
 
 /// One number of hops.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TraceHop {
     /// How many.
     pub hops: u32,
@@ -71,7 +70,7 @@ pub struct TraceHop {
 }
 
 /// What came of a traceroute.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TracerouteReply {
     /// To whom.
     pub destination: IpAddr,
@@ -81,34 +80,4 @@ pub struct TracerouteReply {
     pub reached: bool,
     /// The hops, from one on.
     pub hops: Vec<TraceHop>,
-}
-
-/// One answer to an ARP request or neighbour solicitation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ArpingAnswer {
-    /// The request that was the last one when it came, from 0.
-    pub number: u32,
-    /// Who has the address.
-    pub mac: Mac,
-    /// Microseconds from this request to the answer.
-    pub rtt_us: u64,
-}
-
-/// What came of an arping.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ArpingReply {
-    /// On which interface.
-    pub interface: String,
-    /// For which address.
-    pub address: IpAddr,
-    /// From which address.
-    pub source: IpAddr,
-    /// Requests sent.
-    pub sent: u32,
-    /// Those that at least one answer came to.
-    pub received: u32,
-    /// Who has the address: more than one MAC address are a conflict.
-    pub macs: Vec<Mac>,
-    /// The answers, as they came; 16 of each request at most.
-    pub answers: Vec<ArpingAnswer>,
 }

@@ -1,0 +1,255 @@
+//! Queries whose reply comes in items over time (`ping`, `monitor`): what runs of them are for every face.
+//!
+//! A run belongs to one client, and ends when the client has enough, or is gone. A client either follows the run, and gets
+//! the text of each item when the item comes, or gets the reply as a whole when the run has ended.
+
+use crate::FieldError;
+use crate::class::Check;
+use crate::instance::Instance;
+use crate::query::{Answer, Query};
+use crate::{DefinitionError, refuse};
+use std::any::Any;
+
+/// Requests or items of a run that a client gets as a whole.
+pub const WHOLE_ITEMS: std::ops::RangeInclusive<u32> = 1..=100;
+/// Milliseconds that a run takes at most whose reply a client gets as a whole.
+pub const WHOLE_MS: u64 = 60_000;
+
+/// A query whose reply comes in items, by `stream(...)` of `#[derive(Query)]`:
+///
+/// - `items = answers`: the field of the reply that lists the items.
+/// - `line = path`: a function `fn(usize, &Item) -> String` that makes the text of an item; the number is that of the item, from 0.
+/// - `head = path`, `end = path`: functions `fn(&Reply) -> String` that make the text in front of the first item, and behind the
+///   last one.
+/// - `failure = path`: a function `fn(&Reply) -> Option<String>`: why a run that has ended has failed, as one sentence.
+/// - `whole = path`: a function `fn(&Self) -> Result<(), FieldError>` with what a query must be for a client that gets the reply
+///   as a whole, see [`whole_run`].
+/// - `live`: no client gets the reply as a whole.
+/// - `bytes = pcapng`, `reader = "wireshark -k -i -"`: the parameter that is on when the client wants bytes for its standard
+///   output, the field of the reply that has them, and a program that reads them. Both fields have this name.
+///
+/// The text of a whole reply is that of its parts, one behind the other: such a query has no `text`.
+pub trait Stream: Query {
+    /// The text in front of the first item.
+    fn head(reply: &Self::Reply) -> String;
+
+    /// The texts of the items of a reply; the first item has this number.
+    fn lines(reply: &Self::Reply, first: usize) -> String;
+
+    /// The text behind the last item.
+    fn end(reply: &Self::Reply) -> String;
+
+    /// Number of items of a reply.
+    fn count(reply: &Self::Reply) -> usize;
+
+    /// Puts items in front of those of a reply.
+    fn prepend(reply: &mut Self::Reply, before: Self::Reply);
+
+    /// Takes the bytes for the standard output of the client.
+    fn take_bytes(_reply: &mut Self::Reply) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Why a run that has ended has failed.
+    fn failure(_reply: &Self::Reply) -> Option<String> {
+        None
+    }
+
+    /// The text of a whole reply.
+    fn whole_text(reply: &Self::Reply) -> String {
+        Self::head(reply) + &Self::lines(reply, 0) + &Self::end(reply)
+    }
+}
+
+/// A run of a query. Dropping it ends the run.
+pub trait Run {
+    /// The reply to the query.
+    type Reply;
+
+    /// What came since the last call.
+    fn take(&mut self) -> Progress<Self::Reply>;
+
+    /// The client has enough: nothing new is begun, and what came already is still taken.
+    fn stop(&mut self);
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress<R> {
+    /// The state of the reply, with the items that came since the last look.
+    pub reply: R,
+    /// Nothing follows.
+    pub is_over: bool,
+}
+
+/// What the definition of a query says of its runs.
+#[derive(Clone, Copy)]
+pub struct StreamDef {
+    /// No client gets the reply as a whole.
+    pub live: bool,
+    /// The parameter that is on when the client wants bytes, and a program that reads them.
+    pub bytes: Option<(&'static str, &'static str)>,
+    /// What a query must be for a client that gets the reply as a whole.
+    pub whole: Option<Check>,
+    failure: fn(&dyn Any) -> Option<String>,
+}
+
+impl StreamDef {
+    /// Of a query.
+    pub fn new<Q: Stream>() -> StreamDef {
+        StreamDef {
+            live: false,
+            bytes: None,
+            whole: None,
+            failure: |reply| reply.downcast_ref().and_then(Q::failure),
+        }
+    }
+
+    /// Why a run that has ended with this reply has failed.
+    pub(crate) fn failure(&self, reply: &dyn Any) -> Option<String> {
+        (self.failure)(reply)
+    }
+
+    /// Whether a client gets the reply to a query as a whole; an error says what to do in place of it.
+    pub fn check_whole(&self, asked: &Instance) -> Result<(), FieldError> {
+        if self.live {
+            let name = asked.class().name();
+            let why = format!(
+                "shows what comes when it comes: write `volley ctl {name} ...` without a pipe and without --json"
+            );
+            return refuse(name, why);
+        }
+        self.whole.map_or(Ok(()), |check| check(asked))
+    }
+
+    /// A program that reads the bytes that a query asks for; none when it asks for text.
+    pub fn reader(&self, asked: &Instance) -> Option<&'static str> {
+        let (parameter, reader) = self.bytes?;
+        let at = asked.class().field(parameter)?.0;
+        asked.field::<bool>(at)?.then_some(reader)
+    }
+}
+
+/// Checks a run whose reply a client gets as a whole: the number of its requests, and the milliseconds from the first one
+/// until the last one is over.
+pub fn whole_run(field: &'static str, requests: u32, span_ms: u64) -> Result<(), FieldError> {
+    if !WHOLE_ITEMS.contains(&requests) {
+        let (least, most) = WHOLE_ITEMS.into_inner();
+        let why = format!(
+            "must be a number from {least} to {most}, not '{requests}', where the answer comes as a whole"
+        );
+        return refuse(field, why);
+    }
+    if span_ms > WHOLE_MS {
+        let why = format!(
+            "makes a run of {} s, and {} s is the most: choose fewer requests, or less time for each",
+            span_ms.div_ceil(1000),
+            WHOLE_MS / 1000
+        );
+        return refuse(field, why);
+    }
+    Ok(())
+}
+
+/// A part of a reply, as a client gets it that follows the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Lines of text.
+    pub text: String,
+    /// Bytes for the standard output of the client.
+    pub bytes: Vec<u8>,
+    /// Nothing follows.
+    pub is_last: bool,
+    /// The run has ended, and has failed: one sentence.
+    pub failure: Option<String>,
+}
+
+impl Part {
+    /// Whether there is nothing to show, and more may follow.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.bytes.is_empty() && !self.is_last
+    }
+}
+
+/// A run of a registered query.
+pub struct Running(Box<dyn AnyRun>);
+
+impl Running {
+    /// A run of `Q`.
+    pub fn new<Q: Stream + 'static>(run: impl Run<Reply = Q::Reply> + 'static) -> Running {
+        Running(Box::new(Typed::<Q, _> {
+            run,
+            number: 0,
+            begun: false,
+            before: None,
+        }))
+    }
+
+    /// What came since the last call, as text and bytes.
+    pub fn part(&mut self) -> Part {
+        self.0.part()
+    }
+
+    /// The whole reply, when the run has ended. A run whose parts are taken has no whole reply.
+    pub fn whole(&mut self) -> Result<Option<Answer>, DefinitionError> {
+        self.0.whole()
+    }
+
+    /// The client has enough.
+    pub fn stop(&mut self) {
+        self.0.stop();
+    }
+}
+
+trait AnyRun {
+    fn part(&mut self) -> Part;
+    fn whole(&mut self) -> Result<Option<Answer>, DefinitionError>;
+    fn stop(&mut self);
+}
+
+struct Typed<Q: Query, R> {
+    run: R,
+    /// Number of the next item.
+    number: usize,
+    /// The head was taken.
+    begun: bool,
+    /// Items of a whole reply that came.
+    before: Option<Q::Reply>,
+}
+
+impl<Q: Stream, R: Run<Reply = Q::Reply>> AnyRun for Typed<Q, R> {
+    fn part(&mut self) -> Part {
+        let Progress { mut reply, is_over } = self.run.take();
+        let mut part = Part {
+            is_last: is_over,
+            bytes: Q::take_bytes(&mut reply),
+            ..Part::default()
+        };
+        if !std::mem::replace(&mut self.begun, true) {
+            part.text = Q::head(&reply);
+        }
+        part.text += &Q::lines(&reply, self.number);
+        self.number += Q::count(&reply);
+        if is_over {
+            part.text += &Q::end(&reply);
+            part.failure = Q::failure(&reply);
+        }
+        part
+    }
+
+    fn whole(&mut self) -> Result<Option<Answer>, DefinitionError> {
+        let Progress { mut reply, is_over } = self.run.take();
+        if let Some(before) = self.before.take() {
+            Q::prepend(&mut reply, before);
+        }
+        if is_over {
+            return Answer::new::<Q>(reply).map(Some);
+        }
+        self.before = Some(reply);
+        Ok(None)
+    }
+
+    fn stop(&mut self) {
+        self.run.stop();
+    }
+}

@@ -1,0 +1,206 @@
+//! Queries whose reply comes in items: parts, the whole, and what is refused.
+
+use crate::{
+    FieldError, Part, Progress, Query, Run, Running, Value, View, classes, refuse, register_query,
+    unregister_query, whole_run,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Strokes of a clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+struct Strokes {
+    /// Number of strokes so far.
+    all: u32,
+    /// The strokes.
+    strokes: Vec<u32>,
+    /// Recorded sound.
+    #[serde(skip)]
+    sound: Vec<u8>,
+}
+
+/// Listen to a clock.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(
+    name = "test-clock",
+    show = "listen test-clock <hour> [sound@sound=on]",
+    operate
+)]
+#[query(example = "listen test-clock 3", reply = Strokes)]
+#[query(stream(
+    items = strokes,
+    head = head,
+    line = line,
+    end = end,
+    failure = failure,
+    whole = Listen::whole,
+    bytes = sound,
+    reader = "play -"
+))]
+struct Listen {
+    /// Hour of the clock.
+    hour: u32,
+    /// Recorded sound in place of text.
+    #[query(default = false)]
+    sound: bool,
+}
+
+impl Listen {
+    fn whole(&self) -> Result<(), FieldError> {
+        match self.hour {
+            12 => refuse("hour", "must be another one: the clock does not end"),
+            hour => whole_run("hour", hour, u64::from(hour) * 10_000),
+        }
+    }
+}
+
+/// Look at a clock.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "test-look", show = "look test-clock", reply = Strokes)]
+#[query(stream(items = strokes, line = line, end = end, live))]
+struct Look;
+
+fn head(_: &Strokes) -> String {
+    "the clock\n".to_owned()
+}
+
+fn line(number: usize, stroke: &u32) -> String {
+    format!("{number}: stroke {stroke}\n")
+}
+
+fn end(strokes: &Strokes) -> String {
+    format!("{} strokes\n", strokes.all)
+}
+
+fn failure(strokes: &Strokes) -> Option<String> {
+    (strokes.all == 0).then(|| "the clock does not strike".to_owned())
+}
+
+/// Two strokes a look, until the hour is told.
+struct Clock {
+    hour: u32,
+    told: u32,
+    stopped: bool,
+}
+
+impl Clock {
+    fn of(hour: u32) -> Clock {
+        let (told, stopped) = (0, false);
+        Clock {
+            hour,
+            told,
+            stopped,
+        }
+    }
+}
+
+impl Run for Clock {
+    type Reply = Strokes;
+
+    fn take(&mut self) -> Progress<Strokes> {
+        let first = self.told + 1;
+        self.told = (self.told + 2).min(self.hour);
+        let reply = Strokes {
+            all: self.told,
+            strokes: (first..=self.told).collect(),
+            sound: vec![self.told as u8],
+        };
+        let is_over = self.stopped || self.told == self.hour;
+        Progress { reply, is_over }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+}
+
+#[test]
+fn a_reply_comes_in_parts_with_head_and_end() {
+    let mut running = Running::new::<Listen>(Clock::of(3));
+    let first = running.part();
+    assert_eq!(first.text, "the clock\n0: stroke 1\n1: stroke 2\n");
+    assert_eq!((first.bytes, first.is_last), (vec![2], false));
+    let last = Part {
+        text: "2: stroke 3\n3 strokes\n".to_owned(),
+        bytes: vec![3],
+        is_last: true,
+        failure: None,
+    };
+    assert_eq!(running.part(), last);
+    // One that is stopped ends with what came, and one without an item has failed.
+    let mut running = Running::new::<Listen>(Clock::of(9));
+    running.part();
+    running.stop();
+    let last = running.part();
+    assert_eq!(last.text, "2: stroke 3\n3: stroke 4\n4 strokes\n");
+    assert!(last.is_last && last.failure.is_none());
+    let silent = Running::new::<Listen>(Clock::of(0)).part();
+    assert_eq!(silent.failure.unwrap(), "the clock does not strike");
+    assert!(Part::default().is_empty());
+}
+
+#[test]
+fn a_whole_reply_is_what_its_parts_are() {
+    let mut running = Running::new::<Listen>(Clock::of(3));
+    assert!(running.whole().unwrap().is_none());
+    let whole = running.whole().unwrap().unwrap();
+    assert_eq!(whole.json()["strokes"], serde_json::json!([1, 2, 3]));
+    assert_eq!(whole.failure(), None);
+    let mut parts = Running::new::<Listen>(Clock::of(3));
+    let parts = parts.part().text + &parts.part().text;
+    assert_eq!(whole.text(View::Table), parts);
+    let silent = Running::new::<Listen>(Clock::of(0)).whole().unwrap();
+    assert!(silent.unwrap().failure().is_some());
+}
+
+#[test]
+fn who_waits_for_the_end_gets_one() {
+    let listen = Listen::query().unwrap();
+    let stream = listen.stream().unwrap();
+    let check = |hour| {
+        let asked = Listen { hour, sound: false }.asked().unwrap();
+        stream.check_whole(&asked).map_err(|e| e.to_string())
+    };
+    assert_eq!(check(5), Ok(()));
+    for (hour, why) in [
+        (12, "hour must be another one: the clock does not end"),
+        (
+            7,
+            "hour makes a run of 70 s, and 60 s is the most: choose fewer requests, or less time for each",
+        ),
+        (
+            0,
+            "hour must be a number from 1 to 100, not '0', where the answer comes as a whole",
+        ),
+    ] {
+        assert_eq!(check(hour), Err(why.to_owned()));
+    }
+    let reader = |sound| stream.reader(&Listen { hour: 1, sound }.asked().unwrap());
+    assert_eq!((reader(true), reader(false)), (Some("play -"), None));
+    let look = Look::query().unwrap();
+    assert!(!look.has_whole() && listen.has_whole());
+    let asked = look.class().instance(Vec::new()).unwrap();
+    let error = look.stream().unwrap().check_whole(&asked).unwrap_err();
+    assert!(
+        error.to_string().contains("volley ctl test-look ..."),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_parameter_that_selects_bytes_is_on_or_off() {
+    let mut def = Listen::definition();
+    def.class.name = "test-deaf";
+    for (parameter, why) in [("hour", "on or off"), ("volume", "on or off")] {
+        def.stream.as_mut().unwrap().bytes = Some((parameter, "play -"));
+        let error = register_query(def.clone()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    def.stream.as_mut().unwrap().bytes = Some(("sound", "play -"));
+    register_query(def).unwrap();
+    let known = classes();
+    let deaf = known.query("test-deaf").unwrap();
+    let asked = deaf.class().instance(vec![Some(Value::Number(1))]).unwrap();
+    assert!(deaf.stream().unwrap().reader(&asked).is_none());
+    unregister_query("test-deaf").unwrap();
+}

@@ -4,18 +4,19 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tracing::{debug, info, warn};
 use volley_iface::{Change, Interface, Link, Registry};
-use volley_log::{Log, LogHandler};
+use volley_log::Log;
 use volley_model::{AdminState, Mac};
+use volley_object::DefinitionError;
 
-/// Bring in `show log`, and follow the interfaces from now on.
-pub fn register(registry: &mut Registry) {
-    let log = LogHandler(Log::of_process());
-    registry.handlers.push(Box::new(log));
+/// Bring in `show log` and `set log level`, and follow the interfaces from now on.
+pub fn register(registry: &mut Registry) -> Result<(), DefinitionError> {
+    Log::of_process().own(&mut registry.owners)?;
     let known: RefCell<BTreeMap<u32, Interface>> = RefCell::default();
     registry
         .interfaces
         .borrow_mut()
         .listen(move |change| notice(&mut known.borrow_mut(), change));
+    Ok(())
 }
 
 fn notice(known: &mut BTreeMap<u32, Interface>, change: &Change) {

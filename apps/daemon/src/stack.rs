@@ -13,11 +13,10 @@ use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
 use volley_model::{
-    Applied, EngineSettings, Family, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query,
-    Reply, Request,
+    Applied, EngineSettings, Family, Handler, IsaChoice, ModelError, ObjectKind, Owners, Request,
 };
 use volley_object::{
-    DefinitionError, Instance, Object, ObjectKey, Query as Define, Run, Running, Stream, Verb,
+    Answer, Asked, DefinitionError, Object, ObjectKey, Query, Run, Running, Stream, Verb,
 };
 use volley_rights::Rights;
 
@@ -152,7 +151,7 @@ impl Stack {
         pcap.listen(report);
         let memif = drivers(&mut registry, settings)?;
         follow_interfaces(&registry.interfaces, &fib);
-        crate::notice::register(&mut registry);
+        crate::notice::register(&mut registry)?;
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
         Observer::register(&mut registry, &worker_set);
@@ -234,7 +233,7 @@ impl Stack {
     }
 
     /// Makes `answer` the owner of a query that is added while the daemon runs.
-    pub(crate) fn own_query<Q: Define + 'static>(
+    pub(crate) fn own_query<Q: Query + 'static>(
         &self,
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
@@ -250,7 +249,7 @@ impl Stack {
     }
 
     /// Begins a run of a query whose reply comes in items.
-    pub(crate) fn begin(&self, asked: &Instance) -> Result<Running, ModelError> {
+    pub(crate) fn begin(&self, asked: &Asked) -> Result<Running, ModelError> {
         self.owners.borrow_mut().begin(asked)
     }
 
@@ -273,7 +272,7 @@ impl Stack {
     }
 
     /// Answers a query that a crate of a feature defines.
-    pub fn ask<Q: Define>(&self, query: &Q) -> Result<Q::Reply, ModelError> {
+    pub fn ask<Q: Query>(&self, query: &Q) -> Result<Q::Reply, ModelError> {
         self.owners.borrow_mut().ask(query)
     }
 
@@ -331,16 +330,8 @@ impl Stack {
     }
 
     /// Answer a question.
-    pub fn query(&self, query: &Query) -> Result<Reply, ModelError> {
-        if let Some(answer) = self.owners.borrow_mut().query(query) {
-            return answer;
-        }
-        let mut handlers = self.handlers.borrow_mut();
-        let found = handlers.iter_mut().find_map(|h| h.query(query));
-        found.unwrap_or_else(|| {
-            let query = format!("{query:?}");
-            Err(ModelError::unsupported(query, "another command"))
-        })
+    pub fn query(&self, asked: &Asked) -> Result<Answer, ModelError> {
+        self.owners.borrow_mut().query(asked)
     }
 
     /// Whether every worker uses every change so far. Frees what changes have replaced.
@@ -482,9 +473,9 @@ mod tests {
     use super::*;
     use volley_iface::{Link, ShowInterfaces};
 
-    fn shown(stack: &Stack, query: &Query) -> String {
-        let view = volley_cli::View::Table;
-        volley_cli::render::text(&stack.query(query).unwrap(), view)
+    fn shown(stack: &Stack, query: &impl Query) -> String {
+        let reply = stack.query(&query.asked().unwrap());
+        reply.unwrap().text(volley_cli::View::Table)
     }
 
     #[test]
@@ -513,7 +504,7 @@ mod tests {
         let set = |link| stack.interfaces.borrow_mut().set_link(index, link);
         set(Link::down("the peer is gone"));
         assert!(!connected());
-        let shown = shown(&stack, &Query::of(&ShowInterfaces { name: None }).unwrap());
+        let shown = shown(&stack, &ShowInterfaces { name: None });
         assert!(shown.contains("no-link") && shown.contains("pg0: no link: the peer is gone"));
         set(Link::Up);
         assert!(connected());

@@ -230,7 +230,7 @@ fn url(path: &str, operation: &Value) -> String {
 fn expected(line: &str, action: &Action) -> Option<Role> {
     match action {
         // It sends packets, or shows those of others.
-        Action::Query(query, _) if query.stream().is_some() => Some(Role::Operate),
+        Action::Query(asked, _) if asked.is_stream() => Some(Role::Operate),
         Action::Query(..) => Some(Role::Read),
         Action::Config(_) => {
             let writes = ["commit", "confirm", "rollback"];
@@ -276,7 +276,7 @@ fn every_command_has_the_role_of_its_kind() {
             *source = ConfigSource::Text(String::new());
         }
         let role = match &action {
-            Action::Query(query, _) => Some(query.role()),
+            Action::Query(asked, _) => Some(Role::from(asked)),
             Action::Config(action) => Some(action.role()),
             Action::Request(request) => Some(request.role()),
             Action::Nothing | Action::Builtin(_) => None,

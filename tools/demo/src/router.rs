@@ -4,7 +4,7 @@ use super::DemoError;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volley_cli::{Action, View, parse_line, render};
+use volley_cli::{Action, View, parse_line};
 use volley_daemon::show::{
     BuffersReply, DropsReply, ErrorRow, ErrorsReply, RuntimeReply, ShowBuffers, ShowDrops,
     ShowErrors, ShowRuntime,
@@ -240,7 +240,7 @@ impl Lab {
             Action::Query(query, view) => {
                 let reply = self.stack.query(&query);
                 let reply = reply.map_err(|e| refused(e.to_string()))?;
-                Ok(render::text(&reply, view))
+                Ok(reply.text(view))
             }
             _ => Err(refused("it is no question".to_owned())),
         }

@@ -3,8 +3,7 @@
 use crate::objects;
 use volley_cli::{Action, View, parse_line};
 use volley_http::read_query;
-use volley_model::Query;
-use volley_object::Query as _;
+use volley_object::Asked;
 use volley_pcap::Monitor;
 
 /// Commands, each with the path and the parameters of the same query, and the text that is shown.
@@ -159,6 +158,13 @@ const COMMANDS: &[(&str, &str, &str, View)] = &[
         "interface=lan0&address=2001:db8::9&interval_ms=20&timeout_ms=30",
         View::Table,
     ),
+    ("show log", "log", "", View::Table),
+    (
+        "show log module interface 20 level warn",
+        "log",
+        "max=20&level=warn&module=interface",
+        View::Table,
+    ),
     ("show version", "version", "", View::Table),
     ("sh ver brief", "version", "", View::Table),
     ("show process", "process", "", View::Table),
@@ -215,7 +221,7 @@ const COMMANDS: &[(&str, &str, &str, View)] = &[
     ),
 ];
 
-fn read(line: &str) -> (Query, View) {
+fn read(line: &str) -> (Asked, View) {
     match parse_line(line)
         .unwrap_or_else(|e| panic!("{line}: {e}"))
         .action
@@ -241,10 +247,7 @@ fn commands_and_paths_make_the_same_queries() {
             "no command of {name}"
         );
         let example = query.class().def().example;
-        let Query::Registered(asked) = read(example).0 else {
-            panic!("{example}");
-        };
-        assert_eq!(asked.class().name(), name, "{example}");
+        assert_eq!(read(example).0.name(), name, "{example}");
     }
 }
 
@@ -254,10 +257,7 @@ fn packets_are_shown_as_they_pass_and_have_no_path() {
     let refused = read_query("monitor", "count=1").unwrap_err();
     assert!(refused.message.contains("there is no /v1/show/monitor"));
     let (query, _) = read(r#"monitor any tx drop filter "udp and port 53" count 10 pcapng"#);
-    let Query::Registered(asked) = &query else {
-        panic!("{query:?}");
-    };
-    let monitor = Monitor::of(asked).unwrap();
+    let monitor: Monitor = query.get().unwrap();
     assert_eq!(
         monitor,
         Monitor {
@@ -271,7 +271,7 @@ fn packets_are_shown_as_they_pass_and_have_no_path() {
             pcapng: true,
         }
     );
-    assert_eq!(query.stream(), Some(asked));
+    assert!(query.is_stream());
     for (line, why) in [
         ("monitor", "interface"),
         ("monitor any count 0", "1 to 1000000"),

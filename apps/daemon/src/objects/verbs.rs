@@ -35,6 +35,12 @@ fn of_router() -> Vec<Command> {
             json!({ "verb": "interfaces-clear" }),
         ),
         ("clear trace", "", json!({ "verb": "trace-clear" })),
+        ("set log level default", "", json!({ "verb": "log-level" })),
+        (
+            "set log level debug module memif",
+            "",
+            json!({ "verb": "log-level", "level": "debug", "module": "memif" }),
+        ),
         ("workers add", "", json!({ "verb": "worker-add" })),
         (
             "workers add core 3",

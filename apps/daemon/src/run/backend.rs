@@ -17,11 +17,9 @@ use volley_http::metrics::Latencies;
 use volley_iface::MacAddress;
 use volley_lcp::{LcpResync, LcpTap, ShowLcp, ShowLcpAudit};
 use volley_model::reply::LcpReply;
-use volley_model::{
-    Applied, Client, IfAddress, Mac, ModelError, ObjectKind, Query, Reply, Request,
-};
+use volley_model::{Applied, Client, IfAddress, Mac, ModelError, ObjectKind, Request};
 use volley_netlink::LcpSync;
-use volley_object::{FieldType, Instance, Object, Query as _};
+use volley_object::{Answer, Asked, FieldType, Instance, Object};
 use volley_tap::model::TapInterface;
 
 /// How long a worker may take to use a change.
@@ -208,28 +206,26 @@ impl Daemon {
     }
 
     /// Answers a question.
-    pub(super) fn answer(&self, query: Query) -> Pending<'_, Reply> {
-        if let Some(running) = super::follow::begin_whole(self, &query) {
+    pub(super) fn answer(&self, asked: Asked) -> Pending<'_, Answer> {
+        if asked.is_stream() {
+            let begun = super::follow::begin_whole(self, &asked);
             // It takes as long as its items do, which says nothing of the daemon.
-            return Box::pin(async move { super::follow::whole(running?).await });
+            return Box::pin(async move { super::follow::whole(begun?).await });
         }
-        if matches!(&query, Query::Registered(asked) if ShowLcpAudit::of(asked).is_some()) {
+        if asked.is::<ShowLcpAudit>() {
             // As long as the kernel has routes to tell.
             return Box::pin(async move {
                 let found = self.mirror.audit().await?;
-                Reply::answer::<ShowLcpAudit>(found).map(Reply::Registered)
+                Ok(Answer::new::<ShowLcpAudit>(found)?)
             });
         }
         let answer = async move {
-            let reply = self.stack.query(&query)?;
-            let Reply::Registered(answer) = &reply else {
-                return Ok(reply);
-            };
+            let answer = self.stack.query(&asked)?;
             let Some(mut lcp) = answer.get::<LcpReply>().cloned() else {
-                return Ok(reply);
+                return Ok(answer);
             };
             self.mirror.amend(&mut lcp);
-            Reply::answer::<ShowLcp>(lcp).map(Reply::Registered)
+            Ok(Answer::new::<ShowLcp>(lcp)?)
         };
         Box::pin(self.latencies.query.time(answer))
     }

@@ -5,17 +5,14 @@ use super::backend::Daemon;
 use std::time::Duration;
 use tokio::time::sleep;
 use volley_cli::server::{AnswerStream, Pending};
-use volley_model::{ModelError, Query, Reply};
-use volley_object::{Instance, Part, Running};
+use volley_model::ModelError;
+use volley_object::{Answer, Asked, Part, Running};
 
 /// Between two looks for items.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Begins what a client follows.
-pub(super) fn begin(
-    daemon: &Daemon,
-    asked: &Instance,
-) -> Result<Box<dyn AnswerStream>, ModelError> {
+pub(super) fn begin(daemon: &Daemon, asked: &Asked) -> Result<Box<dyn AnswerStream>, ModelError> {
     let running = daemon.stack.begin(asked)?;
     Ok(Box::new(Followed {
         running,
@@ -23,21 +20,18 @@ pub(super) fn begin(
     }))
 }
 
-/// Begins what a client waits for as a whole; none where the reply does not come in items.
-pub(super) fn begin_whole(daemon: &Daemon, query: &Query) -> Option<Result<Running, ModelError>> {
-    let asked = query.stream()?;
-    let class = query.class()?;
-    let invalid = |error| ModelError::invalid(class.name(), error);
-    let checked = class.stream()?.check_whole(asked).map_err(invalid);
-    Some(checked.and_then(|()| daemon.stack.begin(asked)))
+/// Begins what a client waits for as a whole.
+pub(super) fn begin_whole(daemon: &Daemon, asked: &Asked) -> Result<Running, ModelError> {
+    let checked = asked.check_whole();
+    checked.map_err(|error| ModelError::invalid(asked.name(), error))?;
+    daemon.stack.begin(asked)
 }
 
 /// Waits for the end of a run.
-pub(super) async fn whole(mut running: Running) -> Result<Reply, ModelError> {
+pub(super) async fn whole(mut running: Running) -> Result<Answer, ModelError> {
     loop {
-        let whole = running.whole();
-        match whole.map_err(|error| ModelError::invalid("the reply", error))? {
-            Some(answer) => return Ok(Reply::Registered(answer)),
+        match running.whole()? {
+            Some(answer) => return Ok(answer),
             None => sleep(LOOK).await,
         }
     }

@@ -11,10 +11,8 @@ use volley_cli::{NameKind, Names};
 use volley_control::TransactionError;
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Events, Later, RunningState};
-use volley_model::{
-    Applied, Client, ConfigAction, ConfigReply, ModelError, Query, Reply, Request, Role, Via,
-};
-use volley_object::Instance;
+use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Request, Role, Via};
+use volley_object::{Answer, Asked, Instance};
 
 /// The daemon and a client.
 pub struct Session {
@@ -61,9 +59,9 @@ impl Backend for Session {
         self.transact(vec![request])
     }
 
-    fn query(&self, query: Query) -> Pending<'_, Reply> {
-        match self.allow(query.role()) {
-            Ok(()) => self.daemon.answer(query),
+    fn query(&self, asked: Asked) -> Pending<'_, Answer> {
+        match self.allow(Role::from(&asked)) {
+            Ok(()) => self.daemon.answer(asked),
             Err(error) => Box::pin(async move { Err(error) }),
         }
     }
@@ -87,8 +85,8 @@ impl Backend for Session {
         })
     }
 
-    fn follow(&self, asked: &Instance) -> Result<Box<dyn AnswerStream>, ModelError> {
-        self.allow(Query::Registered(asked.clone()).role())?;
+    fn follow(&self, asked: &Asked) -> Result<Box<dyn AnswerStream>, ModelError> {
+        self.allow(Role::from(asked))?;
         let Client { user, from, .. } = &self.client;
         let begun = super::follow::begin(&self.daemon, asked)?;
         debug!(target: "client", %user, %from, "follows {asked:?}");

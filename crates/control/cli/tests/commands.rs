@@ -2,7 +2,9 @@
 //! errors, and lines that mean nothing.
 
 use volley_cli::{Action, Builtin, Pipe, View, parse_line, reference};
+use volley_log::{LogModule, ShowLog};
 use volley_model::*;
+use volley_object::Choice;
 
 fn request(line: &str) -> Request {
     match parse_line(line)
@@ -14,17 +16,19 @@ fn request(line: &str) -> Request {
     }
 }
 
-fn query(line: &str) -> (Query, View) {
+fn log(line: &str) -> ShowLog {
+    volley_log::classes().unwrap();
     match parse_line(line)
         .unwrap_or_else(|e| panic!("{line}: {e}"))
         .action
     {
-        Action::Query(query, view) => (query, view),
+        Action::Query(asked, View::Table) => asked.get().unwrap(),
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn error(line: &str) -> String {
+    volley_log::classes().unwrap();
     parse_line(line).expect_err(line).to_string()
 }
 
@@ -66,6 +70,7 @@ fn well_known_spellings_and_their_canonical_form() {
 
 #[test]
 fn pipes() {
+    volley_log::classes().unwrap();
     let piped = parse_line("show log | grep drop | count").unwrap();
     assert_eq!(piped.pipes, [Pipe::Grep("drop".into()), Pipe::Count]);
     assert_eq!(parse_line("show log json").unwrap().pipes, [Pipe::Json]);
@@ -180,6 +185,7 @@ fn lines_that_never_end_are_refused_quickly() {
 
 #[test]
 fn the_reference_has_every_command_and_its_examples_parse() {
+    volley_log::classes().unwrap();
     let text = reference();
     let examples: Vec<_> = text
         .lines()
@@ -188,7 +194,7 @@ fn the_reference_has_every_command_and_its_examples_parse() {
     // Those of the commands that no class, query or verb defines.
     assert!(examples.len() > 20, "{} examples", examples.len());
     for (_, example) in examples {
-        // No class of objects, no query and no verb is registered here.
+        // No class of objects is registered here, and of queries and verbs only those of the log.
         let example = example.replace("show interfaces", "show log");
         let example = example.trim_end_matches('`');
         assert!(
@@ -211,18 +217,18 @@ fn the_reference_has_every_command_and_its_examples_parse() {
 
 #[test]
 fn the_log_is_shown_whole_or_in_part() {
-    let log = |line: &str| query(line).0;
-    let all = Query::Log {
+    let all = ShowLog {
         max: None,
         level: None,
         module: None,
         after: None,
     };
     assert_eq!(log("show log"), all);
-    let part = Query::Log {
+    let module = LogModule::ALL.iter().find(|it| it.0 == "interface");
+    let part = ShowLog {
         max: Some(20),
         level: Some(LogLevel::Warn),
-        module: Some("interface".into()),
+        module: module.map(|it| it.2),
         after: None,
     };
     assert_eq!(log("show log 20 level warn module interface"), part);

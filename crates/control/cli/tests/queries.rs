@@ -4,10 +4,9 @@ mod support;
 
 use support::ShowLamps;
 use volley_cli::{Action, View, parse_line, reference};
-use volley_model::Query;
-use volley_object::Query as _;
+use volley_object::{Asked, Query as _};
 
-fn query(line: &str) -> (Query, View) {
+fn query(line: &str) -> (Asked, View) {
     match parse_line(line)
         .unwrap_or_else(|e| panic!("{line}: {e}"))
         .action
@@ -22,7 +21,7 @@ fn queries_and_their_texts() {
     ShowLamps::query().unwrap();
     let lamps = |room: Option<&str>, max| {
         let room = room.map(str::to_owned);
-        Query::of(&ShowLamps { room, max }).unwrap()
+        ShowLamps { room, max }.asked().unwrap()
     };
     for line in ["show lamps", "show lamp", "sh la"] {
         assert_eq!(query(line), (lamps(None, Some(7)), View::Table), "{line}");

@@ -11,10 +11,8 @@ use support::{Lamps, ShowLamps};
 use volley_cli::client::{Connection, ScriptOptions, one_shot, script};
 use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
 use volley_cli::{Backend, NameKind, Names};
-use volley_model::{
-    Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Query, Reply, Request,
-};
-use volley_object::Query as _;
+use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Request};
+use volley_object::{Answer as Reply, Asked, Query as _};
 
 struct Fake;
 
@@ -47,16 +45,13 @@ impl Backend for Fake {
         Box::pin(async move { Ok(ConfigReply::Confirmed { number: 7 }) })
     }
 
-    fn query(&self, query: Query) -> Pending<'_, Reply> {
+    fn query(&self, asked: Asked) -> Pending<'_, Reply> {
         Box::pin(async move {
-            let Query::Registered(asked) = &query else {
-                return Err(ModelError::invalid("the query", "it is another one"));
-            };
-            let lines = match ShowLamps::of(asked).and_then(|asked| asked.max) {
+            let lines = match asked.get::<ShowLamps>().and_then(|asked| asked.max) {
                 Some(max) => vec!["x".repeat(1000); max as usize],
                 None => Vec::new(),
             };
-            Reply::answer::<ShowLamps>(Lamps { lines }).map(Reply::Registered)
+            Ok(Reply::new::<ShowLamps>(Lamps { lines })?)
         })
     }
 }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use volley_cli::{Action, parse_line};
+use volley_log::{LogModule, SetLogLevel};
 use volley_model::*;
+use volley_object::Choice;
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -92,12 +94,13 @@ fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
         (
-            proptest::option::of(0..LOG_MODULES.len()),
+            proptest::option::of(0..LogModule::ALL.len()),
             proptest::option::of(0..LogLevel::ALL.len())
         )
-            .prop_map(|(module, level)| Request::LogLevel {
-                module: module.map(|at| LOG_MODULES[at].0.to_owned()),
-                level: level.map(|at| LogLevel::ALL[at].1),
+            .prop_map(|(module, level)| {
+                let module = module.map(|at| LogModule::ALL[at].2);
+                let level = level.map(|at| LogLevel::ALL[at].2);
+                Request::of(&SetLogLevel { level, module }).unwrap()
             }),
     ]
 }

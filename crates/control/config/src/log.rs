@@ -6,6 +6,7 @@ use crate::schema::{Key, Table};
 use volley_model::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogSettings, limits,
 };
+use volley_object::Choice;
 
 const fn k(name: &'static str, text: &'static str) -> Key {
     Key { name, text }
@@ -53,9 +54,15 @@ pub(crate) static MODULES: Table = Table {
     keys: &MODULE_KEYS,
 };
 
+/// The levels by name.
+fn by_name() -> Vec<(&'static str, LogLevel)> {
+    let all = LogLevel::ALL.iter();
+    all.map(|(name, _, level)| (*name, *level)).collect()
+}
+
 pub(crate) fn log(section: Section<'_>) -> LogSettings {
     let usual = LogSettings::default();
-    let level = section.get("level").and_then(|f| f.one_of(&LogLevel::ALL));
+    let level = section.get("level").and_then(|f| f.one_of(&by_name()));
     let mut levels = LogLevels {
         level: level.unwrap_or_default(),
         ..LogLevels::default()
@@ -63,7 +70,7 @@ pub(crate) fn log(section: Section<'_>) -> LogSettings {
     let modules = section.get("modules").and_then(|f| f.section(&MODULES));
     for (module, _) in modules.iter().flat_map(|_| LOG_MODULES) {
         let field = modules.as_ref().and_then(|section| section.get(module));
-        if let Some(level) = field.and_then(|f| f.one_of(&LogLevel::ALL)) {
+        if let Some(level) = field.and_then(|f| f.one_of(&by_name())) {
             levels.modules.insert(module.to_owned(), level);
         }
     }

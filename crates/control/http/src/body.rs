@@ -7,10 +7,12 @@ use axum::body::{Body, HttpBody};
 use axum::http::StatusCode;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use volley_model::{ConfigAction, Request};
+use volley_object::{VerbClass, classes};
 
 /// Bytes of bodies that all clients together hold.
 #[derive(Clone, Default)]
@@ -126,14 +128,63 @@ fn told(error: &serde_json::Error, place: &str, own: usize) -> Problem {
     }
 }
 
-/// One request.
+/// One request, also as an earlier version wrote it.
 pub fn read_request(body: &[u8]) -> Result<Request, Problem> {
-    parse(body, 0)
+    parse(body, 0).or_else(|problem| match Request::formerly(body) {
+        Some(request) => request.map_err(|why| told_of_earlier(&why)),
+        None => Err(problem),
+    })
 }
 
-/// The requests of a transaction.
+/// The requests of a transaction, also as an earlier version wrote them.
 pub fn read_transaction(body: &[u8]) -> Result<Vec<Request>, Problem> {
-    parse(body, 0)
+    parse(body, 0).or_else(|problem| {
+        let Ok(each) = serde_json::from_slice::<Vec<Map<String, Value>>>(body) else {
+            return Err(problem);
+        };
+        let read = |(at, request): (usize, Map<String, Value>)| {
+            let text = serde_json::to_vec(&request).unwrap_or_default();
+            let earlier = Request::formerly(&text);
+            match (serde_json::from_value(Value::Object(request)), earlier) {
+                (Ok(request), _) | (Err(_), Some(Ok(request))) => Ok(request),
+                (Err(_), Some(Err(why))) => {
+                    let mut problem = told_of_earlier(&why).at(format!("[{at}]"));
+                    problem.index = Some(at);
+                    Err(problem)
+                }
+                // What was found first names the place.
+                (Err(_), None) => Err(problem.clone()),
+            }
+        };
+        each.into_iter().enumerate().map(read).collect()
+    })
+}
+
+/// A request of an earlier version that is not valid.
+fn told_of_earlier(why: &str) -> Problem {
+    Problem::malformed(format!("the body is not valid: {why}"))
+}
+
+/// The verb of a path.
+pub fn verb(name: &str) -> Result<VerbClass, Problem> {
+    let all = classes();
+    all.verb(name).cloned().ok_or_else(|| {
+        let known: Vec<&str> = all.verbs().map(VerbClass::name).collect();
+        let known = known.join(", ");
+        Problem::no_such_path(format!("there is no /v1/do/{name}; there are: {known}"))
+    })
+}
+
+/// A verb with its parameters, which are the body; without one, they have their defaults.
+pub fn read_invocation(verb: &VerbClass, body: &[u8]) -> Result<Request, Problem> {
+    let parameters: Map<String, Value> = match body.trim_ascii().is_empty() {
+        true => Map::new(),
+        false => parse(body, 0)?,
+    };
+    let invoked = verb.invoke_with(&parameters);
+    invoked
+        .map(Request::Do)
+        .map_err(|why| Problem::malformed(format!("/v1/do/{}: {why}", verb.name())))
 }
 
 /// Something to be done with the configuration: the name is of the path, the rest is the body.
@@ -168,6 +219,8 @@ struct Nothing {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_log::SetLogLevel;
+    use volley_model::LogLevel;
 
     #[test]
     fn errors_name_request_and_key() {
@@ -186,6 +239,50 @@ mod tests {
         assert!(read_request(br#"{"interface-delete":{"name":"a"}} 1"#).is_err());
         assert!(read_request(b"").is_err());
         assert!(read_request(&[b'['; 100_000]).is_err());
+    }
+
+    #[test]
+    fn verbs_are_read_by_their_path_and_by_what_they_were_called() {
+        volley_log::classes().unwrap();
+        let level = verb("log-level").unwrap();
+        let set = |level: Option<LogLevel>| {
+            Request::of(&SetLogLevel {
+                level,
+                module: None,
+            })
+        };
+        let debug = set(Some(LogLevel::Debug)).unwrap();
+        let read = read_invocation(&level, br#"{"level":"debug"}"#);
+        assert_eq!(read, Ok(debug.clone()));
+        for body in ["", " ", "{}"] {
+            let read = read_invocation(&level, body.as_bytes());
+            assert_eq!(read, Ok(set(None).unwrap()), "{body:?}");
+        }
+        for (body, why) in [
+            (
+                r#"{"level":"loud"}"#,
+                "level must be off, error, warn, info, debug or trace",
+            ),
+            (r#"{"lewel":"info"}"#, "unknown field `lewel`"),
+            (r#"{"verb":"log-level"}"#, "unknown field `verb`"),
+            ("[]", "not valid"),
+        ] {
+            let problem = read_invocation(&level, body.as_bytes()).unwrap_err();
+            assert!(problem.message.contains(why), "{}", problem.message);
+        }
+        assert_eq!(verb("log-lewel").unwrap_err().code, "no-such-path");
+        let before = r#"{"log-level":{"module":null,"level":"debug"}}"#;
+        assert_eq!(read_request(before.as_bytes()), Ok(debug.clone()));
+        let both = format!(r#"[{{"interface-delete":{{"name":"a"}}}},{before}]"#);
+        assert_eq!(read_transaction(both.as_bytes()).unwrap()[1], debug);
+        let wrong = br#"[{"log-level":{"level":"loud"}}]"#;
+        let problem = read_transaction(wrong).unwrap_err();
+        assert_eq!(problem.index, Some(0));
+        assert!(
+            problem.message.contains("debug or trace"),
+            "{}",
+            problem.message
+        );
     }
 
     #[test]

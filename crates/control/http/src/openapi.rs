@@ -6,7 +6,8 @@ use crate::shows::{Variant, actions, described, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
-use volley_model::{ConfigAction, ConfigReply, Event, LogRecord, Query, Reply, Request};
+use volley_model::{ConfigAction, ConfigReply, Event, LogRecord, Request};
+use volley_object::FieldDef;
 
 /// The document as text, made once for each set of classes.
 pub(crate) fn text() -> String {
@@ -56,6 +57,9 @@ fn answer(text: &str, kind: &str, schema: Value) -> Value {
 
 const JSON: &str = "application/json";
 
+/// The query that has a shorter path as well.
+pub(crate) const LOG: &str = <volley_log::ShowLog as volley_object::Query>::NAME;
+
 fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
     let parameter = |name: &str, schema: &Value, required: bool| json!({ "name": name, "in": "query", "required": required, "schema": schema });
     let asked = |name: &str, summary: &str, parameters: Vec<Value>, reply: Value| {
@@ -66,20 +70,6 @@ fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
             "responses": answer("The answer.", JSON, reply),
         })
     };
-    let replies = variants::<Reply>(made);
-    for question in variants::<Query>(made) {
-        let reply = replies.iter().find(|r| r.name == question.name);
-        let schema = reply.map_or(json!(true), |r| r.schema.clone());
-        let fields = question.fields().into_iter();
-        let parameters = fields.map(|(name, schema, required)| parameter(name, schema, required));
-        let get = asked(&question.name, &question.text, parameters.collect(), schema);
-        if question.name == "log" {
-            let mut get = get.clone();
-            get["operationId"] = json!("log");
-            paths.insert("/v1/log".into(), json!({ "get": get }));
-        }
-        paths.insert(format!("/v1/show/{}", question.name), json!({ "get": get }));
-    }
     let all = volley_object::classes();
     for query in all.queries().filter(|query| query.has_whole()) {
         let (name, class) = (query.name(), query.class());
@@ -88,6 +78,11 @@ fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         let fields = class.fields().iter();
         let parameters = fields.map(|f| parameter(f.name, &f.schema(), f.required()));
         let get = asked(name, class.doc(), parameters.collect(), schema);
+        if name == LOG {
+            let mut get = get.clone();
+            get["operationId"] = json!(LOG);
+            paths.insert("/v1/log".into(), json!({ "get": get }));
+        }
         paths.insert(format!("/v1/show/{name}"), json!({ "get": get }));
     }
 }
@@ -119,6 +114,23 @@ fn changes(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         "/v1/transactions".into(),
         posted("transaction", text, many, responses),
     );
+    verbs(&done("It is done, and every worker uses it."), paths);
+}
+
+fn verbs(responses: &Value, paths: &mut Map<String, Value>) {
+    for verb in volley_object::classes().verbs() {
+        let (name, class) = (verb.name(), verb.class());
+        let id = format!("do-{name}");
+        let mut path = posted(
+            &id,
+            class.doc(),
+            verb.parameters_schema(),
+            responses.clone(),
+        );
+        let is_needed = class.fields().iter().any(FieldDef::required);
+        path["post"]["requestBody"]["required"] = is_needed.into();
+        paths.insert(format!("/v1/do/{name}"), path);
+    }
 }
 
 /// Which answer an action gets.
@@ -242,7 +254,11 @@ mod tests {
 
     #[test]
     fn every_reference_leads_somewhere_and_every_answer_has_a_type() {
+        volley_log::classes().unwrap();
         let document = document();
+        let level = &document["paths"]["/v1/do/log-level"]["post"];
+        assert_eq!(level["operationId"], "do-log-level");
+        assert!(document["paths"]["/v1/log"]["get"].is_object());
         let mut all = Vec::new();
         references(&document, &mut all);
         assert!(all.len() > 50, "{}", all.len());
@@ -251,14 +267,6 @@ mod tests {
             assert!(document.pointer(pointer).is_some(), "{to}");
         }
         let made = &mut generator();
-        let replies = variants::<Reply>(made);
-        for question in variants::<Query>(made) {
-            assert!(
-                replies.iter().any(|r| r.name == question.name),
-                "{}",
-                question.name
-            );
-        }
         let replies = variants::<ConfigReply>(made);
         for action in variants::<ConfigAction>(made) {
             let name = reply_to(&action.name);

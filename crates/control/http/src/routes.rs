@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Extension, Router};
-use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Reply, Request};
+use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Request, Role};
 
 /// The path of metrics.
 const METRICS: &str = "/metrics";
@@ -28,6 +28,7 @@ pub(crate) fn router(control: Control, limits: Limits) -> Router {
         .route("/v1/events", get(stream))
         .route("/v1/requests", post(request))
         .route("/v1/transactions", post(transaction))
+        .route("/v1/do/{verb}", post(invoke))
         .route("/v1/config/{name}", get(read_config).post(act))
         .route(METRICS, get(exposition))
         .route("/v1/{class}", any_of_object())
@@ -96,7 +97,7 @@ async fn log(
     Extension(client): Extension<Client>,
     RawQuery(q): RawQuery,
 ) -> Answer {
-    answer(&hands, client, "log", q).await
+    answer(&hands, client, openapi::LOG, q).await
 }
 
 async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<String>) -> Answer {
@@ -105,12 +106,8 @@ async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<St
         Box::pin(async move { api.query(query).await })
     });
     let reply = asked.await??;
-    let is_large = match &reply {
-        Reply::Registered(answer) => answer.is_large(),
-        other => matches!(other, Reply::Log(_)),
-    };
-    // Without the name around it, which stands in the path.
-    let inner = move || volley_cli::render::json(&reply).to_string();
+    let is_large = reply.is_large();
+    let inner = move || reply.json().to_string();
     let text = match is_large {
         true => elsewhere(inner).await?,
         false => inner(),
@@ -161,6 +158,24 @@ async fn transaction(
 ) -> Answer {
     let requests = value(&hands, body, body::read_transaction).await?;
     json(&change(&hands, client, requests).await?)
+}
+
+/// `POST /v1/do/l2-fib-flush` with the parameters of the verb as body. The role is judged before the body is read.
+async fn invoke(
+    State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Answer {
+    let verb = body::verb(&name)?;
+    let needed = Role::from(&verb);
+    let allowed = hands.control.ask_for(client.clone(), move |api| {
+        Box::pin(async move { api.allow(needed) })
+    });
+    allowed.await??;
+    let read = move |bytes: &[u8]| body::read_invocation(&verb, bytes);
+    let request = value(&hands, body, read).await?;
+    json(&change(&hands, client, vec![request]).await?)
 }
 
 async fn carry_out(

@@ -1,11 +1,11 @@
-//! The questions and actions, from the model's own description of itself: the one place that maps them to paths.
+//! Queries by their paths, and the actions on the configuration, from the model's own description of itself.
 
 use crate::error::Problem;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::OnceLock;
-use volley_model::{ConfigAction, Query};
-use volley_object::{Classes, QueryClass, classes};
+use volley_model::ConfigAction;
+use volley_object::{Asked, Classes, QueryClass, classes};
 
 /// One variant of an enumeration of the model.
 #[derive(Clone, Debug)]
@@ -18,19 +18,6 @@ pub(crate) struct Variant {
     pub is_unit: bool,
     /// The description of its fields.
     pub schema: Value,
-}
-
-impl Variant {
-    /// Its fields: name, description, and whether it must be there.
-    pub fn fields(&self) -> Vec<(&str, &Value, bool)> {
-        let required = |name: &str| {
-            let all = self.schema["required"].as_array();
-            all.is_some_and(|all| all.iter().any(|n| n == name))
-        };
-        let all = self.schema["properties"].as_object().into_iter().flatten();
-        all.map(|(name, schema)| (&name[..], schema, required(name)))
-            .collect()
-    }
 }
 
 /// Descriptions as OpenAPI 3.1 has them.
@@ -75,154 +62,83 @@ pub(crate) fn described(generator: &mut SchemaGenerator, schema: &Value) -> Valu
     found.unwrap_or(schema).clone()
 }
 
-/// What can be asked.
-pub(crate) fn questions() -> &'static [Variant] {
-    static ALL: OnceLock<Vec<Variant>> = OnceLock::new();
-    ALL.get_or_init(|| variants::<Query>(&mut generator()))
-}
-
 /// What can be done with the configuration as a whole.
 pub(crate) fn actions() -> &'static [Variant] {
     static ALL: OnceLock<Vec<Variant>> = OnceLock::new();
     ALL.get_or_init(|| variants::<ConfigAction>(&mut generator()))
 }
 
-/// A question: the name is of the path, its fields are parameters. A field that is a choice with a value is written with a
-/// dot: `select.match=192.0.2.1`.
-pub fn read_query(name: &str, parameters: &str) -> Result<Query, Problem> {
+/// A query: the name is of the path, its fields are parameters.
+pub fn read_query(name: &str, parameters: &str) -> Result<Asked, Problem> {
     let classes = classes();
+    let query = classes.query(name).filter(|query| query.has_whole());
+    let query = query.ok_or_else(|| no_such_query(&classes, name))?;
     let given: Result<Vec<(String, String)>, _> = serde_urlencoded::from_str(parameters);
     let given =
-        given.map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")));
-    let Some(question) = questions().iter().find(|q| q.name == name) else {
-        return match classes.query(name).filter(|query| query.has_whole()) {
-            Some(query) => registered(query, given?),
-            None => Err(no_such_query(&classes, name)),
-        };
-    };
-    let given = given?;
-    let fields = question.fields();
-    let mut values = Map::new();
-    for (key, text) in given {
-        let (field, inner) = match key.split_once('.') {
-            Some((field, inner)) => (field, Some(inner)),
-            None => (&key[..], None),
-        };
-        let Some((_, schema, _)) = fields.iter().find(|(name, _, _)| *name == field) else {
-            let names: Vec<&str> = fields.iter().map(|(name, _, _)| *name).collect();
-            return Err(no_such_parameter(name, field, &names));
-        };
-        let mut value = typed(field, schema, text)?;
-        if let Some(inner) = inner {
-            value = Value::Object(Map::from_iter([(inner.to_owned(), value)]));
-        }
-        if values.insert(field.to_owned(), value).is_some() {
-            return Err(twice(field));
-        }
-    }
-    let name = Value::String(question.name.clone());
-    let query = match (question.is_unit, name) {
-        (true, name) => name,
-        (false, _) => Value::Object(Map::from_iter([(
-            question.name.clone(),
-            Value::Object(values),
-        )])),
-    };
-    serde_json::from_value(query)
-        .map_err(|e| Problem::malformed(format!("/v1/show/{}: {e}", question.name)))
-}
-
-fn no_such_query(classes: &Classes, name: &str) -> Problem {
-    let names = questions().iter().map(|q| &q.name[..]);
-    let whole = classes.queries().filter(|query| query.has_whole());
-    let mut names: Vec<&str> = names.chain(whole.map(QueryClass::name)).collect();
-    names.sort_unstable();
-    let known = names.join(", ");
-    Problem::no_such_path(format!("there is no /v1/show/{name}; there are: {known}"))
-}
-
-fn no_such_parameter(query: &str, parameter: &str, names: &[&str]) -> Problem {
-    let known = match names {
-        [] => "it takes none".to_owned(),
-        names => format!("it takes: {}", names.join(", ")),
-    };
-    let message = format!("/v1/show/{query} has no parameter '{parameter}'; {known}");
-    Problem::malformed(message).at(parameter.to_owned())
-}
-
-fn twice(parameter: &str) -> Problem {
-    let message = format!("parameter '{parameter}' is given twice");
-    Problem::malformed(message).at(parameter.to_owned())
-}
-
-/// A query of the registry.
-fn registered(query: &QueryClass, given: Vec<(String, String)>) -> Result<Query, Problem> {
+        given.map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")))?;
     let class = query.class();
     let mut slots = vec![None; class.fields().len()];
     for (name, text) in given {
         let Some((at, field)) = class.field(&name) else {
-            let names: Vec<&str> = class.fields().iter().map(|f| f.name).collect();
-            return Err(no_such_parameter(query.name(), &name, &names));
+            return Err(no_such_parameter(query, &name));
         };
         let value = field.kind.read(&text);
         let value = value.map_err(|why| {
             Problem::malformed(format!("parameter '{name}' {why}")).at(name.clone())
         })?;
         if slots[at].replace(value).is_some() {
-            return Err(twice(&name));
+            let message = format!("parameter '{name}' is given twice");
+            return Err(Problem::malformed(message).at(name));
         }
     }
-    let asked = class.instance(slots);
-    let asked = asked.map_err(|error| {
+    query.ask(slots).map_err(|error| {
         let place = error.field.to_owned();
         Problem::malformed(format!("/v1/show/{}: {error}", query.name())).at(place)
-    });
-    asked.map(Query::Registered)
+    })
 }
 
-/// A parameter's text as the type that its field has.
-fn typed(field: &str, schema: &Value, text: String) -> Result<Value, Problem> {
-    let is = |kind: &str| match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().any(|k| k == kind),
-        one => one == kind,
+fn no_such_query(classes: &Classes, name: &str) -> Problem {
+    let whole = classes.queries().filter(|query| query.has_whole());
+    let known: Vec<&str> = whole.map(QueryClass::name).collect();
+    let known = known.join(", ");
+    Problem::no_such_path(format!("there is no /v1/show/{name}; there are: {known}"))
+}
+
+fn no_such_parameter(query: &QueryClass, parameter: &str) -> Problem {
+    let names: Vec<&str> = query.class().fields().iter().map(|f| f.name).collect();
+    let known = match &names[..] {
+        [] => "it takes none".to_owned(),
+        names => format!("it takes: {}", names.join(", ")),
     };
-    if !is("integer") {
-        return Ok(Value::String(text));
-    }
-    let number: Result<u64, _> = text.parse();
-    number.map(Value::from).map_err(|_| {
-        let message = format!("parameter '{field}' is '{text}', it must be a number");
-        Problem::malformed(message).at(field.to_owned())
-    })
+    let name = query.name();
+    let message = format!("/v1/show/{name} has no parameter '{parameter}'; {known}");
+    Problem::malformed(message).at(parameter.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_log::ShowLog;
 
     #[test]
-    fn questions_are_read_from_paths() {
-        let log = Query::Log {
-            max: Some(2),
-            level: None,
-            module: None,
-            after: None,
-        };
-        assert_eq!(read_query("log", "max=2"), Ok(log));
-        for (name, parameters) in [
-            ("log", "max=x"),
-            ("log", "max=1&max=2"),
-            ("log", "nome=pg0"),
-            ("nothing", ""),
+    fn queries_are_read_from_paths() {
+        volley_log::classes().unwrap();
+        let log = read_query("log", "max=2").unwrap().get::<ShowLog>();
+        assert_eq!(log.unwrap().max, Some(2));
+        for (name, parameters, why) in [
+            ("log", "max=x", "must be a number"),
+            ("log", "max=1&max=2", "given twice"),
+            ("log", "nome=pg0", "max, level, module, after"),
+            ("log", "module=memiff", "memif, vhost"),
+            ("nothing", "", "there are: log"),
         ] {
-            let problem = read_query(name, parameters).unwrap_err();
-            assert!(!problem.message.contains('\n'), "{}", problem.message);
+            let message = read_query(name, parameters).unwrap_err().message;
+            assert!(message.contains(why), "{message}");
         }
     }
 
     #[test]
     fn every_variant_has_a_path() {
-        assert!(questions().iter().all(|q| !q.text.is_empty()));
         let names: Vec<&str> = actions().iter().map(|a| &a.name[..]).collect();
         assert_eq!(
             names,

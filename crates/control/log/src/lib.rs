@@ -11,17 +11,18 @@
 mod collector;
 mod error;
 mod file;
-mod handler;
 mod job;
 mod journald;
 mod limit;
 mod memory;
+mod model;
 mod select;
 mod shared;
+mod text;
 mod writer;
 
 pub use error::LogError;
-pub use handler::LogHandler;
+pub use model::{LogModule, LogReply, SetLogLevel, ShowLog, classes};
 pub use select::Select;
 pub use writer::Writer;
 
@@ -33,7 +34,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tracing_core::Dispatch;
-use volley_model::reply::LogReply;
 use volley_model::{LogLevel, LogLevels, LogRecord, LogSettings};
 use writer::{QUEUE, Sink};
 

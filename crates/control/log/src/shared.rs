@@ -3,6 +3,7 @@
 use crate::job::Job;
 use crate::limit::{Draft, Limiter, Verdict};
 use crate::memory::Memory;
+use crate::model::LogReply;
 use crate::select::Select;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
@@ -10,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::broadcast;
 use tracing_core::callsite::Identifier;
-use volley_model::reply::LogReply;
 use volley_model::{LogLevel, LogLevels, LogRecord, Timestamp};
 
 /// Records that wait for the slowest reader; older ones are lost to it, and counted.

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{debug, info, warn};
-use volley_model::{Handler, LogFormat, Query, Reply, Request};
+use volley_model::{LogFormat, Owners, Request};
+use volley_object::{Value, classes};
 
 /// What a test's destination got.
 #[derive(Clone, Default)]
@@ -139,24 +140,26 @@ fn records_are_selected() {
     );
     let after = Some(2);
     assert_eq!(messages(&log, Select { after, ..select }), ["c", "d"]);
-    let mut handler = LogHandler(log.clone());
-    let query = |module: &str| Query::Log {
-        max: None,
-        level: None,
-        module: Some(module.into()),
-        after: None,
+    let mut owners = Owners::default();
+    log.own(&mut owners).unwrap();
+    let read = |class: &str, module: &str| {
+        let all = classes();
+        let query = all.query(class).unwrap();
+        query.ask(vec![None, None, Some(Value::text(module)), None])
     };
-    let Some(Ok(Reply::Log(reply))) = handler.query(&query("memif")) else {
-        panic!("no reply");
-    };
-    assert_eq!(reply.records.len(), 2);
-    assert!(handler.query(&query("memiff")).unwrap().is_err());
-    let request = Request::LogLevel {
-        module: None,
+    let shown = owners.query(&read("log", "memif").unwrap()).unwrap();
+    assert_eq!(shown.get::<LogReply>().unwrap().records.len(), 2);
+    let error = read("log", "memiff").unwrap_err().to_string();
+    assert!(error.contains("interface, neighbor"), "{error}");
+    let request = Request::of(&SetLogLevel {
         level: Some(LogLevel::Warn),
-    };
-    assert_eq!(handler.apply(&request).unwrap().unwrap().changed, 1);
-    assert_eq!(handler.apply(&request).unwrap().unwrap().changed, 0);
+        module: None,
+    })
+    .unwrap();
+    assert_eq!(request.to_string(), "set log level warn");
+    for changed in [1, 0] {
+        assert_eq!(owners.apply(&request).unwrap().unwrap().changed, changed);
+    }
     assert_eq!(log.levels().level, LogLevel::Warn);
 }
 

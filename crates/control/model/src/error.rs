@@ -275,6 +275,12 @@ impl SyntaxError {
     }
 }
 
+impl From<volley_object::DefinitionError> for ModelError {
+    fn from(error: volley_object::DefinitionError) -> Self {
+        ModelError::invalid(format!("{} {}", error.kind, error.class), error.why)
+    }
+}
+
 impl From<SyntaxError> for volley_object::TextError {
     fn from(error: SyntaxError) -> Self {
         volley_object::TextError {

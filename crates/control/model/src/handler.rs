@@ -1,8 +1,6 @@
-//! How feature crates take part: each answers the requests and queries that are its own.
+//! How feature crates take part: each carries out the requests that are its own.
 
 use crate::error::ModelError;
-use crate::query::Query;
-use crate::reply::Reply;
 use crate::request::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,12 +63,12 @@ impl Applied {
     }
 }
 
-/// A part of the daemon that carries out requests and answers queries. Runs on the control thread only.
+/// A part of the daemon that carries out requests. Runs on the control thread only.
 ///
 /// The daemon asks its handlers in order; `None` = "not mine, ask the next".
 pub trait Handler {
     /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`]. Requests about objects
-    /// of a class and verbs go to their owners.
+    /// of a class and verbs go to their owners, and so do queries.
     fn apply(&mut self, _request: &Request) -> Option<Result<Applied, ModelError>> {
         None
     }
@@ -78,11 +76,6 @@ pub trait Handler {
     /// Check whether a request of an interactive client can be carried out at once. A file or a commit is not checked: a
     /// device that is missing may still appear.
     fn ready(&mut self, _request: &Request) -> Option<Result<(), ModelError>> {
-        None
-    }
-
-    /// Answers a query with the reply of the same name. Registered queries go to their owners.
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
         None
     }
 }

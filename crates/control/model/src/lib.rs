@@ -1,8 +1,7 @@
 //! The typed language of Volley's control plane: what can be asked for, and what is answered.
 //!
-//! Every face (configuration file, command line, HTTP, binary API, netlink mirror) builds [`Request`]s for changes and
-//! [`Query`]s for questions, and nothing else. Feature crates answer them through [`Handler`]. This crate is a leaf: it
-//! knows only `std`, `serde`, `schemars` (schemas for the HTTP interface) and `thiserror`, no other crate of Volley.
+//! Every face (configuration file, command line, HTTP, netlink mirror) builds [`Request`]s for changes and
+//! [`volley_object::Asked`] for questions, and nothing else. Feature crates carry them out as [`Owners`] and [`Handler`]s.
 //!
 //! - True on entry: nothing; every parser here takes any text.
 //! - True on exit: a value that passed [`Request::validate`] is well-formed by itself (host bits, ranges, name syntax,
@@ -27,7 +26,6 @@ mod name;
 mod near;
 mod owner;
 mod path;
-mod query;
 pub mod reply;
 mod request;
 mod rights;
@@ -54,13 +52,10 @@ pub use interface::{AdminState, InterfaceSpec, RxMode, Switch};
 pub use kernel::{check_host_name, check_namespace};
 pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
-    check_log_module,
 };
 pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};
-pub use query::Query;
-pub use reply::Reply;
 pub use request::Request;
 pub use rights::Role;
 pub use route::{Path, PathTarget, Route, RouteSource};

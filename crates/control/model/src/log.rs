@@ -9,10 +9,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use volley_object::{Choice, choice_name};
 
 /// How much a record matters, and how much is logged.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Choice,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum LogLevel {
@@ -31,38 +43,14 @@ pub enum LogLevel {
     Trace,
 }
 
-impl LogLevel {
-    /// Every level with its name.
-    pub const ALL: [(&'static str, LogLevel); 6] = [
-        ("off", LogLevel::Off),
-        ("error", LogLevel::Error),
-        ("warn", LogLevel::Warn),
-        ("info", LogLevel::Info),
-        ("debug", LogLevel::Debug),
-        ("trace", LogLevel::Trace),
-    ];
-
-    /// The level's name.
-    pub fn name(self) -> &'static str {
-        let found = LogLevel::ALL.iter().find(|(_, level)| *level == self);
-        found.map_or("off", |(name, _)| name)
-    }
-}
-
-impl fmt::Display for LogLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl FromStr for LogLevel {
     type Err = ModelError;
 
     fn from_str(text: &str) -> Result<Self, ModelError> {
-        let found = LogLevel::ALL.iter().find(|(name, _)| *name == text);
+        let found = LogLevel::ALL.iter().find(|(name, ..)| *name == text);
         let why = "choose off, error, warn, info, debug or trace";
         let bad = || ModelError::invalid(format!("log level '{}'", escape(text)), why);
-        found.map(|(_, level)| *level).ok_or_else(bad)
+        found.map(|(.., level)| *level).ok_or_else(bad)
     }
 }
 
@@ -103,7 +91,7 @@ pub const LOG_MODULES: [(&str, &str); 11] = [
 ];
 
 /// Checks that a module of the log exists.
-pub fn check_log_module(module: &str) -> Result<(), ModelError> {
+fn check_log_module(module: &str) -> Result<(), ModelError> {
     if LOG_MODULES.iter().any(|(name, _)| *name == module) {
         return Ok(());
     }
@@ -308,7 +296,7 @@ impl fmt::Display for LogRecord {
             f,
             "{} {:<5} {module}: {}",
             self.time,
-            self.level,
+            choice_name(&self.level),
             self.text()
         )
     }

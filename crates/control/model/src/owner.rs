@@ -3,20 +3,18 @@
 
 use crate::error::ModelError;
 use crate::handler::Applied;
-use crate::query::Query;
-use crate::reply::Reply;
 use crate::request::Request;
 use std::collections::BTreeMap;
 use volley_object::{
-    Answer, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object, ObjectKey,
-    Query as Define, Run, Running, Stream, Verb,
+    Answer, Asked, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object,
+    ObjectKey, Query, Run, Running, Stream, Verb,
 };
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
 
-type Answerer = Box<dyn FnMut(&Instance) -> Result<Answer, ModelError>>;
+type Answerer = Box<dyn FnMut(&Asked) -> Result<Answer, ModelError>>;
 
-type Starter = Box<dyn FnMut(&Instance) -> Result<Running, ModelError>>;
+type Starter = Box<dyn FnMut(&Asked) -> Result<Running, ModelError>>;
 
 type Performer = Box<dyn FnMut(&Invocation) -> Result<Applied, ModelError>>;
 
@@ -57,13 +55,13 @@ impl Owners {
     }
 
     /// Registers a query, when it is not registered, and its owner, which makes the reply to a query with these parameters.
-    pub fn answer<Q: Define + 'static>(
+    pub fn answer<Q: Query + 'static>(
         &mut self,
         mut answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
         let name = self.unanswered::<Q>()?;
-        let owner = move |asked: &Instance| match Q::of(asked) {
-            Some(query) => Reply::answer::<Q>(answer(query)?),
+        let owner = move |asked: &Asked| match asked.get() {
+            Some(query) => Ok(Answer::new::<Q>(answer(query)?)?),
             None => Err(not_answered(asked)),
         };
         self.queries.insert(name, Box::new(owner));
@@ -77,7 +75,7 @@ impl Owners {
         mut begin: impl FnMut(Q) -> Result<R, ModelError> + 'static,
     ) -> Result<(), DefinitionError> {
         let name = self.unanswered::<Q>()?;
-        let owner = move |asked: &Instance| match Q::of(asked) {
+        let owner = move |asked: &Asked| match asked.get() {
             Some(query) => begin(query).map(Running::new::<Q>),
             None => Err(not_answered(asked)),
         };
@@ -86,7 +84,7 @@ impl Owners {
     }
 
     /// The name of a query that has no owner; an error when it has one.
-    fn unanswered<Q: Define>(&self) -> Result<&'static str, DefinitionError> {
+    fn unanswered<Q: Query>(&self) -> Result<&'static str, DefinitionError> {
         let name = Q::query()?.name();
         match self.is_answered(name) {
             true => Err(DefinitionError::new(name, "it has two owners").of_query()),
@@ -137,30 +135,27 @@ impl Owners {
         })
     }
 
-    /// Answers a registered query; none = it is another one.
-    pub fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::Registered(asked) = query else {
-            return None;
-        };
-        Some(match self.queries.get_mut(asked.class().name()) {
-            Some(owner) => owner(asked).map(Reply::Registered),
-            None => Err(not_answered(asked)),
-        })
-    }
-
-    /// Begins a run of a query whose reply comes in items.
-    pub fn begin(&mut self, asked: &Instance) -> Result<Running, ModelError> {
-        match self.streams.get_mut(asked.class().name()) {
+    /// Answers a query.
+    pub fn query(&mut self, asked: &Asked) -> Result<Answer, ModelError> {
+        match self.queries.get_mut(asked.name()) {
             Some(owner) => owner(asked),
             None => Err(not_answered(asked)),
         }
     }
 
-    /// Answers a query.
-    pub fn ask<Q: Define>(&mut self, query: &Q) -> Result<Q::Reply, ModelError> {
-        let query = Query::of(query)?;
-        let reply = self.query(&query).transpose()?;
-        let reply = reply.and_then(Reply::into_answer::<Q>);
+    /// Begins a run of a query whose reply comes in items.
+    pub fn begin(&mut self, asked: &Asked) -> Result<Running, ModelError> {
+        match self.streams.get_mut(asked.name()) {
+            Some(owner) => owner(asked),
+            None => Err(not_answered(asked)),
+        }
+    }
+
+    /// Answers a query, as the type of its reply.
+    pub fn ask<Q: Query>(&mut self, query: &Q) -> Result<Q::Reply, ModelError> {
+        let asked = query.asked();
+        let asked = asked.map_err(|error| ModelError::invalid(Q::NAME, error))?;
+        let reply = self.query(&asked)?.get().cloned();
         reply.ok_or_else(|| ModelError::invalid(Q::NAME, "its reply is of another type"))
     }
 
@@ -203,9 +198,9 @@ impl Owners {
     }
 }
 
-fn not_answered(asked: &Instance) -> ModelError {
+fn not_answered(asked: &Asked) -> ModelError {
     let why = "nothing in this daemon answers it: load what defines it";
-    ModelError::invalid(format!("query {}", asked.class().name()), why)
+    ModelError::invalid(format!("query {}", asked.name()), why)
 }
 
 fn not_performed(invocation: &Invocation) -> ModelError {

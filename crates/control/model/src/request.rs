@@ -2,7 +2,6 @@
 
 use crate::error::ModelError;
 use crate::interface::{AdminState, InterfaceSpec};
-use crate::log::LogLevel;
 use crate::route::Route;
 use crate::route_batch::RouteBatch;
 use schemars::JsonSchema;
@@ -42,14 +41,6 @@ pub enum Request {
     RouteDel(Route),
     /// Set and remove many routes of one source.
     Routes(RouteBatch),
-    /// Set the level of the log, or of one module of it, until Volley ends.
-    LogLevel {
-        /// Module; none = all that have no level of their own.
-        #[serde(default)]
-        module: Option<String>,
-        /// The level; none = the one that the configuration gives.
-        level: Option<LogLevel>,
-    },
     /// Perform a registered verb. It is no configuration.
     Do(Invocation),
     /// Create or change an object of a registered class.
@@ -89,6 +80,15 @@ impl Request {
         invocation
             .map(Request::Do)
             .map_err(|error| ModelError::invalid(V::NAME, error))
+    }
+
+    /// A request that an earlier version wrote, from its JSON; none where it is none that is known.
+    pub fn formerly(json: &[u8]) -> Option<Result<Request, String>> {
+        if let Some(object) = volley_object::formerly(json) {
+            return Some(object.map(Request::Set));
+        }
+        let now = volley_object::upgraded(json)?;
+        Some(serde_json::from_value(now).map_err(|error| error.to_string()))
     }
 
     /// The verb of this name, with some of its parameters by name.
@@ -140,6 +140,6 @@ impl Request {
 
     /// True when it changes configuration; false when it only starts, stops or clears an observation.
     pub fn is_configuration(&self) -> bool {
-        !matches!(self, Request::Do(_) | Request::LogLevel { .. })
+        !matches!(self, Request::Do(_))
     }
 }

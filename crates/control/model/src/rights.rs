@@ -1,12 +1,11 @@
 //! What a client may do: roles, and the role that each request, query and action needs.
 
 use crate::config::{ConfigAction, ConfigSource};
-use crate::query::Query;
 use crate::request::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use volley_object::Choice;
+use volley_object::{Asked, Choice, VerbClass};
 
 /// A role of a client. Each one may do what the roles before it may.
 #[derive(
@@ -43,7 +42,7 @@ impl Request {
     /// configuration.
     pub fn role(&self) -> Role {
         let configures = match self {
-            Request::Do(invocation) => invocation.verb().needs_configure(),
+            Request::Do(invocation) => return Role::from(invocation.verb()),
             other => other.is_configuration(),
         };
         match configures {
@@ -53,10 +52,20 @@ impl Request {
     }
 }
 
-impl Query {
-    /// The role that a client needs for it: its definition tells, as a query that sends packets is no mere look.
-    pub fn role(&self) -> Role {
-        match self.class().is_some_and(|query| query.def().operate) {
+impl From<&VerbClass> for Role {
+    /// The role that a client needs for a verb.
+    fn from(verb: &VerbClass) -> Role {
+        match verb.needs_configure() {
+            true => Role::Configure,
+            false => Role::Operate,
+        }
+    }
+}
+
+impl From<&Asked> for Role {
+    /// The role that a client needs for a query: its definition tells, for a query that sends packets is no mere look.
+    fn from(asked: &Asked) -> Role {
+        match asked.query().def().operate {
             true => Role::Operate,
             false => Role::Read,
         }
@@ -123,9 +132,6 @@ mod tests {
         assert_eq!(diff(file(), ConfigSource::Running), Role::Configure);
         let text = ConfigSource::Text(String::new());
         assert_eq!(diff(ConfigSource::Committed, text), Role::Read);
-        let (module, level) = (None, None);
-        let log = Request::LogLevel { module, level };
-        assert_eq!(log.role(), Role::Operate);
         let down = Request::InterfaceState {
             name: "pg0".into(),
             state: crate::AdminState::Down,

@@ -76,14 +76,6 @@ impl Display for Request {
                 batch.source.name(),
                 batch.table
             ),
-            Request::LogLevel { module, level } => {
-                f.write_str("set log level ")?;
-                match level {
-                    Some(level) => write!(f, "{level}")?,
-                    None => f.write_str("default")?,
-                }
-                opt(f, "module", module.as_ref())
-            }
             Request::Do(invocation) => f.write_str(&invocation.command()),
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),

@@ -14,6 +14,7 @@ struct OfVerb {
     command: Vec<LitStr>,
     example: Option<LitStr>,
     check: Option<ExprPath>,
+    formerly: Option<LitStr>,
     configure: bool,
     for_all: bool,
     machine: bool,
@@ -39,6 +40,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
     let (command, example, check) = (&of.command, of.example.iter(), of.check.iter());
+    let formerly = of.formerly.iter();
     let (configure, for_all, machine) = (of.configure, of.for_all, of.machine);
     Ok(quote! {
         impl ::volley_object::Verb for #ident {
@@ -48,6 +50,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 verb.class.fields = ::std::vec![#(#definitions),*];
                 verb.class.set = ::std::vec![#(#command),*];
                 #(verb.class.example = #example;)*
+                #(verb.class.formerly = #formerly;)*
                 #(verb.class.check = ::core::option::Option::Some(|parameters| {
                     match <#ident as ::volley_object::Verb>::of(parameters) {
                         ::core::option::Option::Some(it) => #check(&it),
@@ -82,11 +85,13 @@ fn of_verb(attributes: &[Attribute]) -> Result<OfVerb> {
                 Some("command") => of.command.push(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
+                Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
                 Some("configure") => of.configure = true,
                 Some("for_all") => of.for_all = true,
                 Some("machine") => of.machine = true,
                 _ => {
-                    let known = "name, command, example, check, configure, for_all or machine";
+                    let known =
+                        "name, command, example, check, formerly, configure, for_all or machine";
                     return Err(meta.error(known));
                 }
             }

@@ -243,13 +243,20 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
 }
 
 /// The request of today, in JSON, for one that an earlier version wrote, by the class that knows it, see
-/// [`crate::ClassDef::upgrade`].
+/// [`crate::ClassDef::upgrade`], or by the verb that has taken its place.
 pub fn upgraded(json: &[u8]) -> Option<Json> {
     let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
     let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
     let all = classes();
     let mut upgrades = all.iter().filter_map(|class| class.def().upgrade);
-    upgrades.find_map(|upgrade| upgrade(name, content))
+    let upgraded = upgrades.find_map(|upgrade| upgrade(name, content));
+    upgraded.or_else(|| {
+        let mut verbs = all.verbs().filter(|_| !name.is_empty());
+        let verb = verbs.find(|verb| had_name(verb.class(), name))?;
+        let mut invocation = content.as_object()?.clone();
+        invocation.insert("verb".to_owned(), verb.name().into());
+        Some(serde_json::json!({ "do": invocation }))
+    })
 }
 
 fn had_name(class: &Class, name: &str) -> bool {

@@ -6,7 +6,7 @@
 //! | `value`, `kind` | values of fields, and the kinds of values: range, choices, how a value is read and written |
 //! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
-//! | `query`, `query_class` | queries, each defined once as well, and their replies |
+//! | `query`, `query_class`, `asked` | queries, each defined once as well, with their parameters and replies |
 //! | `stream` | queries whose reply comes in items over time, and their runs |
 //! | `change` | new values for some fields of objects that are there |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
@@ -21,6 +21,7 @@
 // The derive macros name this crate by its name, here as elsewhere.
 extern crate self as volley_object;
 
+mod asked;
 mod by_name;
 mod change;
 mod class;
@@ -49,6 +50,7 @@ mod verb_class;
 #[cfg(test)]
 mod verb_tests;
 
+pub use asked::Asked;
 pub use change::Change;
 pub use class::{
     Check, Class, ClassDef, Derived, FieldDef, Place, Reference, References, Start, Strength,

@@ -1,5 +1,6 @@
 //! Queries (`show ...`): each is defined once, as a struct with `#[derive(Query)]` in the crate of its feature.
 
+use crate::asked::Asked;
 use crate::class::ClassDef;
 use crate::instance::Instance;
 use crate::query_class::{Figures, QueryClass, QueryDef};
@@ -63,13 +64,13 @@ pub trait Query: Sized {
         }
     }
 
-    /// The parameters, checked. The first error when a value is out of its range.
-    fn asked(&self) -> Result<Instance, FieldError> {
+    /// The query with its parameters, checked. The first error when a value is out of its range.
+    fn asked(&self) -> Result<Asked, FieldError> {
         let query = Self::query().map_err(|error| FieldError {
             field: Self::NAME,
             why: error.to_string(),
         })?;
-        query.class().instance(self.slots())
+        query.ask(self.slots())
     }
 }
 

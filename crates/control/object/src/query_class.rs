@@ -1,8 +1,8 @@
 //! Definitions of queries, and queries as they are registered.
 
 use crate::DefinitionError;
+use crate::asked::Asked;
 use crate::class::{Class, ClassDef};
-use crate::instance::Instance;
 use crate::kind::Kind;
 use crate::pattern::Pattern;
 use crate::query::View;
@@ -155,9 +155,9 @@ impl QueryClass {
     }
 
     /// The query without parameters, when the page of metrics has figures of its reply.
-    pub fn for_figures(&self) -> Option<Instance> {
+    pub fn for_figures(&self) -> Option<Asked> {
         self.def.figures?;
-        self.class.instance(Vec::new()).ok()
+        self.ask(Vec::new()).ok()
     }
 }
 

@@ -59,7 +59,11 @@ fn parameters_become_a_query_and_return() {
         interface: Some("pg0".into()),
     };
     let instance = asked.asked().unwrap();
-    assert_eq!(ShowGongs::of(&instance), Some(asked));
+    assert_eq!(
+        (instance.get(), instance.name()),
+        (Some(asked), "test-gongs")
+    );
+    assert!(instance.is::<ShowGongs>() && !instance.is_stream());
     let wrong = ShowGongs {
         tower: Some(10),
         interface: None,
@@ -73,7 +77,10 @@ fn parameters_become_a_query_and_return() {
         "Gongs of a tower, and how often they rang."
     );
     let without = class.for_figures();
-    assert_eq!(without.and_then(|it| it.slot(0).cloned()), None::<Value>);
+    assert_eq!(
+        without.and_then(|it| it.parameters().slot(0).cloned()),
+        None::<Value>
+    );
 }
 
 #[test]

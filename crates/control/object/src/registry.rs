@@ -18,8 +18,9 @@ const ELSEWHERE: [&str; 4] = ["interface", "node", "arc", "arc_feature"];
 const LATE: u32 = 1 << 16;
 
 /// Names that paths of the HTTP interface have: `/v1/NAME` is theirs.
-const RESERVED: [&str; 7] = [
+const RESERVED: [&str; 8] = [
     "config",
+    "do",
     "events",
     "log",
     "requests",

@@ -111,7 +111,7 @@ impl StreamDef {
     }
 
     /// Whether a client gets the reply to a query as a whole; an error says what to do in place of it.
-    pub fn check_whole(&self, asked: &Instance) -> Result<(), FieldError> {
+    pub(crate) fn check_whole(&self, asked: &Instance) -> Result<(), FieldError> {
         if self.live {
             let name = asked.class().name();
             let why = format!(
@@ -123,7 +123,7 @@ impl StreamDef {
     }
 
     /// A program that reads the bytes that a query asks for; none when it asks for text.
-    pub fn reader(&self, asked: &Instance) -> Option<&'static str> {
+    pub(crate) fn reader(&self, asked: &Instance) -> Option<&'static str> {
         let (parameter, reader) = self.bytes?;
         let at = asked.class().field(parameter)?.0;
         asked.field::<bool>(at)?.then_some(reader)

@@ -156,10 +156,10 @@ fn a_whole_reply_is_what_its_parts_are() {
 #[test]
 fn who_waits_for_the_end_gets_one() {
     let listen = Listen::query().unwrap();
-    let stream = listen.stream().unwrap();
     let check = |hour| {
         let asked = Listen { hour, sound: false }.asked().unwrap();
-        stream.check_whole(&asked).map_err(|e| e.to_string())
+        assert!(asked.is_stream());
+        asked.check_whole().map_err(|e| e.to_string())
     };
     assert_eq!(check(5), Ok(()));
     for (hour, why) in [
@@ -175,12 +175,11 @@ fn who_waits_for_the_end_gets_one() {
     ] {
         assert_eq!(check(hour), Err(why.to_owned()));
     }
-    let reader = |sound| stream.reader(&Listen { hour: 1, sound }.asked().unwrap());
+    let reader = |sound| Listen { hour: 1, sound }.asked().unwrap().reader();
     assert_eq!((reader(true), reader(false)), (Some("play -"), None));
     let look = Look::query().unwrap();
     assert!(!look.has_whole() && listen.has_whole());
-    let asked = look.class().instance(Vec::new()).unwrap();
-    let error = look.stream().unwrap().check_whole(&asked).unwrap_err();
+    let error = Look.asked().unwrap().check_whole().unwrap_err();
     assert!(
         error.to_string().contains("volley ctl test-look ..."),
         "{error}"
@@ -200,7 +199,7 @@ fn a_parameter_that_selects_bytes_is_on_or_off() {
     register_query(def).unwrap();
     let known = classes();
     let deaf = known.query("test-deaf").unwrap();
-    let asked = deaf.class().instance(vec![Some(Value::Number(1))]).unwrap();
-    assert!(deaf.stream().unwrap().reader(&asked).is_none());
+    let asked = deaf.ask(vec![Some(Value::Number(1))]).unwrap();
+    assert!(asked.reader().is_none());
     unregister_query("test-deaf").unwrap();
 }

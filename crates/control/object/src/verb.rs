@@ -23,6 +23,7 @@ use std::fmt::{self, Debug, Formatter};
 ///   number of them, of which the first that can say all parameters spells the verb.
 /// - `example = "l2fib flush-mac bridge-domain 10"`: a whole command for the reference page.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
+/// - `formerly = "lamp-switch"`: the request of earlier versions that was the verb, with the same fields: `{"lamp-switch": {...}}`.
 /// - `configure`: a client needs the role `configure` in place of `operate`.
 /// - `for_all`: the verb has any number of owners, and each of them does its part.
 /// - `machine`: the machine has a part in it, such as a file: a check of a configuration leaves the verb out.
@@ -73,6 +74,19 @@ impl VerbClass {
             verb: self.clone(),
             parameters: self.class.instance(slots)?,
         })
+    }
+
+    /// The verb with parameters from a JSON map, which does not have its name. An error is one sentence.
+    pub fn invoke_with(&self, parameters: &Map<String, Json>) -> Result<Invocation, String> {
+        let slots = self
+            .class
+            .slots_beside("", parameters, self.class.fields())?;
+        self.invoke(slots).map_err(|error| error.to_string())
+    }
+
+    /// The JSON Schema of the parameters.
+    pub fn parameters_schema(&self) -> Json {
+        self.class.schema(false, false)
     }
 }
 

@@ -12,7 +12,7 @@ use volley_iface::driver::Caps;
 use volley_linux::{
     Driver, KernelLink, LinuxError, Namespace, Opened, Opener, Sharers, check_present,
 };
-use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 
 /// Name of the kind.
 pub const KIND: &str = "host-interface";
@@ -197,9 +197,5 @@ impl Handler for PacketHandler {
         let namespace = Namespace::new(host.namespace.as_deref());
         let wanted = (&*host.host, &namespace);
         Some(check_present(&spec.name, wanted, host.wait))
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

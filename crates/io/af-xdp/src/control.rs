@@ -16,7 +16,7 @@ use volley_iface::driver::Caps;
 use volley_linux::{
     Driver, KernelLink, LinuxError, Namespace, Opened, Opener, Sharers, check_present,
 };
-use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 
 /// Name of the kind.
 pub const KIND: &str = "af_xdp";
@@ -232,9 +232,5 @@ impl Handler for XdpHandler {
         let namespace = Namespace::new(xdp.namespace.as_deref());
         let wanted = (&*xdp.host, &namespace);
         Some(check_present(&spec.name, wanted, xdp.wait))
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

@@ -3,7 +3,7 @@
 use crate::model::{DpdkEal, DpdkInterface};
 use volley_graph::GraphError;
 use volley_iface::Registry;
-use volley_model::{Applied, Handler, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, ModelError, Request};
 
 /// Refuses.
 pub struct DpdkHandler;
@@ -35,9 +35,5 @@ impl Handler for DpdkHandler {
             _ => return None,
         };
         Some(Err(absent(what)))
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

@@ -20,7 +20,7 @@ use volley_graph::{GraphError, ProcessInfo, Source, Watch};
 use volley_iface::driver::{Caps, DriverHost, Port as DriverPort, PortRefusal};
 use volley_iface::{IfIdx, Link, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool};
 use volley_model::{
-    AdminState, Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request, RxMode, Switch,
+    AdminState, Applied, Handler, InterfaceSpec, ModelError, Request, RxMode, Switch,
 };
 
 /// How often links and counters are looked at, and queues that came back.
@@ -517,9 +517,5 @@ impl Handler for DpdkHandler {
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
             _ => None,
         }
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

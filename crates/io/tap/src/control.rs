@@ -12,9 +12,7 @@ use volley_graph::GraphError;
 use volley_iface::driver::{Caps, DriverHost, Port, PortRefusal};
 use volley_iface::{IfIdx, NewInterface, Registry};
 use volley_linux::{Driver, KernelInterface, KernelLink, KernelLinks, LinuxError, Namespace};
-use volley_model::{
-    AdminState, Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request,
-};
+use volley_model::{AdminState, Applied, Handler, InterfaceSpec, ModelError, Request};
 use volley_vhost::kernel::{self, Kernel, Refused, Rings};
 use volley_vhost::node::vhost_user_tx::VhostTx;
 use volley_vhost::wire::VhostPort;
@@ -293,9 +291,5 @@ impl Handler for TapHandler {
             Request::InterfaceDelete { name } => self.driver.delete(name),
             _ => None,
         }
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

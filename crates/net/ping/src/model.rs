@@ -128,7 +128,7 @@ pub fn classes() -> Result<[QueryClass; 2], DefinitionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_object::Instance;
+    use volley_object::Asked;
 
     fn ping() -> Ping {
         Ping {
@@ -143,12 +143,9 @@ mod tests {
         }
     }
 
-    fn whole(asked: Result<Instance, FieldError>) -> Result<(), String> {
-        let asked = asked.map_err(|e| e.to_string())?;
-        let all = volley_object::classes();
-        let query = all.query(asked.class().name()).unwrap();
-        let stream = query.stream().unwrap();
-        stream.check_whole(&asked).map_err(|e| e.to_string())
+    fn whole(asked: Result<Asked, FieldError>) -> Result<(), String> {
+        let checked = asked.and_then(|asked| asked.check_whole());
+        checked.map_err(|error| error.to_string())
     }
 
     #[test]

@@ -10,7 +10,7 @@ use volley_iface::{
     Change, Flag, IfIdx, Interfaces, NewInterface, Registry, Sub, TagKind, Tags, is_consumed,
 };
 use volley_model::{
-    Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request, RxMode, Switch,
+    Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Request, RxMode, Switch,
 };
 
 /// Name of the kind.
@@ -160,9 +160,5 @@ impl Handler for VlanHandler {
             Request::InterfaceDelete { name } => self.delete(name),
             _ => None,
         }
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

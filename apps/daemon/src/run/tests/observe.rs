@@ -2,7 +2,7 @@
 
 use crate::stack::Stack;
 use serde_json::Value;
-use volley_model::Query;
+use volley_object::Asked;
 
 /// Keys that are numbers of slots, counters or clocks, and no configuration.
 const NUMBERS: [&str; 13] = [
@@ -39,8 +39,8 @@ const SETS: [&str; 9] = [
 ];
 
 /// Queries about clocks, counters and threads, and about the graph, which is the same for all configurations.
-const MOMENTS: [&str; 11] = [
-    "buffers", "drops", "errors", "graph", "node", "pauses", "process", "runtime", "trace",
+const MOMENTS: [&str; 12] = [
+    "buffers", "drops", "errors", "graph", "log", "node", "pauses", "process", "runtime", "trace",
     "version", "workers",
 ];
 
@@ -66,7 +66,7 @@ fn plain(value: &mut Value) {
 }
 
 /// Every registered query that is about configuration, without parameters, and with each value of a choice that has to be given.
-fn registered() -> Vec<Query> {
+fn registered() -> Vec<Asked> {
     let all = volley_object::classes();
     let of_query = |query: &volley_object::QueryClass| {
         let class = query.class();
@@ -78,14 +78,14 @@ fn registered() -> Vec<Query> {
             if let Some(at) = choice {
                 slots[at] = value;
             }
-            Query::Registered(class.instance(slots).unwrap())
+            query.ask(slots).unwrap()
         };
         let values: Vec<Option<volley_object::Value>> = values.unwrap_or_else(|| vec![None]);
         values.into_iter().map(ask).collect::<Vec<_>>()
     };
     let all = all
         .queries()
-        .filter(|query| !MOMENTS.contains(&query.name()));
+        .filter(|query| query.stream().is_none() && !MOMENTS.contains(&query.name()));
     all.flat_map(of_query).collect()
 }
 
@@ -95,7 +95,7 @@ pub fn seen(stack: &Stack) -> String {
     for query in registered() {
         match stack.query(&query) {
             Ok(reply) => {
-                let mut reply = volley_cli::render::json(&reply);
+                let mut reply = reply.json();
                 plain(&mut reply);
                 out += &format!("{reply:#}\n");
             }

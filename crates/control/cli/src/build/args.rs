@@ -5,8 +5,6 @@
 
 use crate::grammar::Piece;
 use crate::token::Token;
-use std::fmt::Display;
-use std::str::FromStr;
 use volley_model::SyntaxError;
 
 pub(crate) struct Args<'a> {
@@ -135,15 +133,6 @@ impl<'a> Args<'a> {
     /// The next slot's text, or nothing.
     pub(crate) fn rest(&mut self) -> Result<String, SyntaxError> {
         Ok(self.maybe_text().unwrap_or_default())
-    }
-
-    /// The next slot, read as T.
-    pub(crate) fn read<T: FromStr<Err: Display>>(&mut self) -> Result<T, SyntaxError> {
-        let token = self.token()?;
-        token
-            .text
-            .parse()
-            .map_err(|e| SyntaxError::new(token.column, e))
     }
 
     /// The next slot, a number of at most `max`.

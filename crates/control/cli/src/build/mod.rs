@@ -3,7 +3,6 @@
 mod args;
 mod config;
 mod interface;
-mod log;
 mod object;
 mod route;
 
@@ -12,8 +11,8 @@ use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
 use args::Args;
-use volley_model::{ConfigAction, ModelError, Query, Request, SyntaxError};
-use volley_object::{Instance, QueryClass};
+use volley_model::{ConfigAction, ModelError, Request, SyntaxError};
+use volley_object::Asked;
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +31,7 @@ pub enum Action {
     /// A change.
     Request(Box<Request>),
     /// A question, and how its answer is shown.
-    Query(Query, View),
+    Query(Asked, View),
     /// Something done with the configuration as a whole.
     Config(ConfigAction),
     /// Something the command line does itself.
@@ -41,9 +40,9 @@ pub enum Action {
 
 impl Action {
     /// The query whose reply comes in items over time; none where it is another action.
-    pub(crate) fn stream(&self) -> Option<&Instance> {
+    pub(crate) fn stream(&self) -> Option<&Asked> {
         match self {
-            Action::Query(query, _) => query.stream(),
+            Action::Query(asked, _) => Some(asked).filter(|asked| asked.is_stream()),
             _ => None,
         }
     }
@@ -51,7 +50,7 @@ impl Action {
     /// Whether the answer is there as a whole, and can be asked for again and again.
     fn shows(&self) -> bool {
         match self {
-            Action::Query(query, _) => query.class().is_none_or(|it| QueryClass::has_whole(&it)),
+            Action::Query(asked, _) => asked.query().has_whole(),
             other => matches!(other, Action::Config(_)),
         }
     }
@@ -195,9 +194,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigHistory
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
         Id::DeleteInterface | Id::SetState | Id::SetName => interface::set(id, args)?,
-        id if route::is_one(id) => route::request(id, args)?,
-        // `show log` and `set log level`.
-        id => return log::action(id, args),
+        id => route::request(id, args)?,
     };
     Ok(Action::Request(Box::new(request)))
 }

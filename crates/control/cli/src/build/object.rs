@@ -4,7 +4,7 @@ use super::Action;
 use super::args::Args;
 use crate::grammar::{Effect, ObjectCommand, Piece, QueryCommand, VerbCommand};
 use crate::token::{Form, Token};
-use volley_model::{InterfaceSpec, Query, Request, SyntaxError};
+use volley_model::{InterfaceSpec, Request, SyntaxError};
 use volley_object::pattern::Pattern;
 use volley_object::{
     Change, Class, FieldDef, FieldError, Instance, Kind, TextError, Value, classes, quote,
@@ -64,9 +64,9 @@ pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action
     let view = query.view(has, &read.slots);
     let typed = class.fields().iter().map(|field| field.typed.clone());
     let slots = read.slots.iter().cloned().zip(typed);
-    let asked = class.instance(slots.map(|(given, typed)| given.or(typed)).collect());
+    let asked = query.ask(slots.map(|(given, typed)| given.or(typed)).collect());
     let asked = asked.map_err(|error| read.placed(class, error, args.column()))?;
-    Ok(Action::Query(Query::Registered(asked), view))
+    Ok(Action::Query(asked, view))
 }
 
 /// The request of a command of a verb.

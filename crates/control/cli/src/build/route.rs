@@ -6,11 +6,6 @@ use crate::grammar::{Id, Piece};
 use std::net::IpAddr;
 use volley_model::{Path, PathTarget, Prefix, Request, Route, RouteSource, SyntaxError};
 
-/// Whether a command is about routes.
-pub(super) fn is_one(id: Id) -> bool {
-    matches!(id, Id::RouteAdd | Id::RouteReplace | Id::RouteDel)
-}
-
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(match id {
         Id::RouteAdd => Request::RouteAdd(route(args)?),

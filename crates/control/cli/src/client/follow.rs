@@ -7,7 +7,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use volley_object::{Instance, classes};
+use volley_object::Asked;
 
 /// Between two looks whether the user has enough.
 const LOOK: Duration = Duration::from_millis(50);
@@ -45,21 +45,14 @@ impl Interrupt {
     }
 }
 
-/// A program that reads the bytes that a query asks for; none when it asks for text.
-fn reader(asked: &Instance) -> Option<&'static str> {
-    let all = classes();
-    let query = all.query(asked.class().name())?;
-    query.stream()?.reader(asked)
-}
-
 /// Runs a line whose answer comes in parts.
 pub(super) fn run(
     connection: &mut Connection,
     line: &str,
-    asked: &Instance,
+    asked: &Asked,
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
-    let reader = reader(asked);
+    let reader = asked.reader();
     if let Some(reader) = reader
         && std::io::stdout().is_terminal()
     {

@@ -77,13 +77,9 @@ commands! {
     ConfigHistory: "config history", "The commits, newest first.", "config history";
     ConfigExport: "config export [toml | commands | json]", "The running configuration as a file, as commands or as requests in JSON.", "config export commands";
 
-    ShowLog: "show log {<n> | level <level> | module <module>}", "The newest records of the log (100), of a level and more serious ones, of one module.", "show log 20 level warn module interface";
-
     DeleteInterface: "delete interface <interface>", "Delete an interface.", "delete interface pg0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
-    SetLogLevel: "set log level (<level> | default) [module <module>]",
-        "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module interface";
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
     RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
     RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";

@@ -281,6 +281,7 @@ mod tests {
 
     #[test]
     fn help_tells_what_may_come() {
+        volley_log::classes().unwrap();
         let text = help("show log ", &Some2);
         assert!(text.contains("level") && text.contains("<enter>"), "{text}");
         assert!(help("", &Some2).contains("  show  "));

@@ -70,22 +70,8 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "set log level",
-        &[
-            ("default", "The level that the configuration gives."),
-            ("module", "Only this module of the log."),
-        ],
-    ),
-    (
         "set node worker",
         &[("default", "The node runs on every worker.")],
-    ),
-    (
-        "show log",
-        &[
-            ("level", "Records of this level and more serious ones."),
-            ("module", "Records of this module."),
-        ],
     ),
     (
         "watch",

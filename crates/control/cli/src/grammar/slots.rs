@@ -2,7 +2,7 @@
 
 use super::NameKind;
 use crate::token::{Form, Token};
-use volley_model::{LOG_MODULES, LogLevel, RouteSource};
+use volley_model::RouteSource;
 
 /// A slot.
 #[derive(Debug)]
@@ -96,16 +96,6 @@ static SLOTS: &[Slot] = &[
         "source",
         T::OneOf(names!(RouteSource::ALL)),
         "source of the route",
-    ),
-    slot_of(
-        "level",
-        T::OneOf(names!(LogLevel::ALL)),
-        "level of the log: off, error, warn, info, debug or trace",
-    ),
-    slot_of(
-        "module",
-        T::OneOf(names!(LOG_MODULES)),
-        "module of the log, such as interface or config",
     ),
     slot_of("command", T::Rest, "a command, or its beginning"),
 ];

@@ -5,8 +5,8 @@ use crate::grammar::Names;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Query, Reply, Request};
-use volley_object::Instance;
+use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Request};
+use volley_object::{Answer, Asked};
 
 /// An answer that comes later (a change is confirmed when all workers use it).
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
@@ -20,7 +20,7 @@ pub trait Backend: Names {
     fn apply(&self, request: Request) -> Pending<'_, Applied>;
 
     /// Answers a question.
-    fn query(&self, query: Query) -> Pending<'_, Reply>;
+    fn query(&self, asked: Asked) -> Pending<'_, Answer>;
 
     /// Carries out several changes: all of them or none.
     fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
@@ -35,7 +35,7 @@ pub trait Backend: Names {
     }
 
     /// Begins the answer to a query whose reply comes in items.
-    fn follow(&self, _asked: &Instance) -> Result<Box<dyn AnswerStream>, ModelError> {
+    fn follow(&self, _asked: &Asked) -> Result<Box<dyn AnswerStream>, ModelError> {
         let instead = "ask a daemon that forwards packets";
         Err(ModelError::unsupported("an answer in parts", instead))
     }

@@ -245,10 +245,10 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
         },
         Action::Query(query, view) => match backend.query(query).await {
             Ok(reply) => {
-                let value = (data || wants_json).then(|| render::json(&reply));
+                let value = (data || wants_json).then(|| reply.json());
                 // Who reads data gets why the run has failed beside it; a text says it.
                 failure = data.then(|| reply.failure()).flatten();
-                (render::text(&reply, view), value)
+                (reply.text(view), value)
             }
             Err(e) => return Answer::failure(None, e),
         },

@@ -178,12 +178,9 @@ fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, 
 /// A request, also one by the name that it had in older versions.
 fn request(line: usize, json: &[u8]) -> Result<Request, Fault> {
     let wrong = |why| Fault::Content { line, why };
-    understood(line, json).or_else(|fault| match volley_object::formerly(json) {
-        Some(object) => object.map(Request::Set).map_err(wrong),
-        None => match volley_object::upgraded(json) {
-            Some(now) => serde_json::from_value(now).map_err(|e| wrong(e.to_string())),
-            None => Err(fault),
-        },
+    understood(line, json).or_else(|fault| match Request::formerly(json) {
+        Some(request) => request.map_err(wrong),
+        None => Err(fault),
     })
 }
 

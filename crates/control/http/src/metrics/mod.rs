@@ -5,7 +5,6 @@ mod latency;
 pub use latency::{BOUNDS, Histogram, Latencies};
 
 use volley_cli::server::Backend;
-use volley_model::{Query, Reply};
 use volley_object::Answer;
 use volley_show::Page;
 
@@ -22,10 +21,7 @@ impl Figures {
                 continue;
             };
             // One that was removed meanwhile has no figures.
-            let reply = backend.query(Query::Registered(asked)).await;
-            if let Ok(Reply::Registered(answer)) = reply {
-                figures.0.push(answer);
-            }
+            figures.0.extend(backend.query(asked).await.ok());
         }
         figures
     }

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
 use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, NewInterface, QueueMigration};
-use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 use volley_tables::qsbr::{Publisher, Snap};
 
 /// Name of the kind.
@@ -240,9 +240,5 @@ impl Handler for PcapHandler {
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
             _ => None,
         }
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
     }
 }

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use volley_model::{
-    Applied, Family, Handler, IfAddress, Mac, ModelError, Path, PathTarget, Prefix, Request, Route,
-    RouteSource,
+    AdminState, Applied, Family, Handler, IfAddress, Mac, ModelError, Path, PathTarget, Prefix,
+    Request, Route, RouteSource,
 };
 use volley_tables::Domain;
 
@@ -270,8 +270,8 @@ fn neighbors_tables_and_interfaces_are_shown() {
         .map(|t| (t.table, t.interfaces.join(",")))
         .collect();
     assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
-    let (module, level) = (None, None);
-    let other = Request::LogLevel { module, level };
+    let (name, state) = ("pg0".to_owned(), AdminState::Up);
+    let other = Request::InterfaceState { name, state };
     assert!(fib.apply(&other).is_none());
 }
 

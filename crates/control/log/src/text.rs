@@ -1,9 +1,9 @@
-//! `show log`.
+//! `show log` as text.
 
+use crate::model::LogReply;
 use volley_model::escape;
-use volley_model::reply::LogReply;
 
-pub(super) fn log(reply: &LogReply) -> String {
+pub(crate) fn log(reply: &LogReply) -> String {
     let mut out: String = reply.records.iter().map(|r| format!("{r}\n")).collect();
     if reply.records.is_empty() {
         out += &format!("no such records; levels {}\n", reply.levels);

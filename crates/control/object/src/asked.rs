@@ -1,0 +1,82 @@
+//! A query with its parameters.
+
+use crate::FieldError;
+use crate::instance::Instance;
+use crate::query::Query;
+use crate::query_class::QueryClass;
+use crate::value::Value;
+use std::fmt::{self, Debug, Formatter};
+
+/// A query and its parameters, all checked. Cheap to clone.
+#[derive(Clone)]
+pub struct Asked {
+    query: QueryClass,
+    parameters: Instance,
+}
+
+impl QueryClass {
+    /// The query with these values of its parameters, in order.
+    pub fn ask(&self, slots: Vec<Option<Value>>) -> Result<Asked, FieldError> {
+        Ok(Asked {
+            query: self.clone(),
+            parameters: self.class().instance(slots)?,
+        })
+    }
+}
+
+impl Asked {
+    /// The query.
+    pub fn query(&self) -> &QueryClass {
+        &self.query
+    }
+
+    /// The name of the query.
+    pub fn name(&self) -> &'static str {
+        self.query.name()
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Instance {
+        &self.parameters
+    }
+
+    /// As the struct of the query; none when it is another query.
+    pub fn get<Q: Query>(&self) -> Option<Q> {
+        Q::of(&self.parameters)
+    }
+
+    /// Whether it is this query.
+    pub fn is<Q: Query>(&self) -> bool {
+        self.name() == Q::NAME
+    }
+
+    /// Whether the reply comes in items over time.
+    pub fn is_stream(&self) -> bool {
+        self.query.stream().is_some()
+    }
+
+    /// Whether a client gets the reply as a whole; an error says what to do in place of it.
+    pub fn check_whole(&self) -> Result<(), FieldError> {
+        let stream = self.query.stream();
+        stream.map_or(Ok(()), |stream| stream.check_whole(&self.parameters))
+    }
+
+    /// A program that reads the bytes that the query asks for; none when it asks for text.
+    pub fn reader(&self) -> Option<&'static str> {
+        self.query.stream()?.reader(&self.parameters)
+    }
+}
+
+impl Debug for Asked {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.parameters.fmt(f)
+    }
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Asked) -> bool {
+        self.parameters == other.parameters
+    }
+}
+
+impl Eq for Asked {}

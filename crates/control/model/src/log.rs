@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use volley_object::{Choice, choice_name};
+use volley_object::Choice;
 
 /// How much a record matters, and how much is logged.
 #[derive(
@@ -296,7 +296,7 @@ impl fmt::Display for LogRecord {
             f,
             "{} {:<5} {module}: {}",
             self.time,
-            choice_name(&self.level),
+            self.level,
             self.text()
         )
     }

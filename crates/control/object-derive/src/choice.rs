@@ -51,7 +51,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         }
         impl ::core::fmt::Display for #ident {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.write_str(::volley_object::choice_name(self))
+                f.pad(::volley_object::choice_name(self))
             }
         }
     })

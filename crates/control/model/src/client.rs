@@ -1,6 +1,6 @@
 //! Who makes a change.
 
-use crate::rights::Role;
+use crate::role::Role;
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Errors of the control plane: each one sentence that says what, where, and how to mend it.
 
 use crate::limits::NAMES_LISTED;
-use crate::rights::Role;
+use crate::role::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,41 +1,9 @@
-//! What a client may do: roles, and the role that each request, query and action needs.
+//! The role that a client needs for each request, query and action.
 
 use crate::config::{ConfigAction, ConfigSource};
 use crate::request::Request;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::str::FromStr;
-use volley_object::{Asked, Choice, VerbClass};
-
-/// A role of a client. Each one may do what the roles before it may.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Choice,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Show, metrics, events and the log.
-    Read,
-    /// Also commands that change no configuration: clear, trace, capture, ping.
-    Operate,
-    /// Everything.
-    Configure,
-}
-
-impl FromStr for Role {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Role, String> {
-        let found = Role::ALL.iter().find(|(name, ..)| *name == text);
-        let bad = || {
-            let shown: String = text.chars().take(32).collect();
-            format!(
-                "'{}' is no role: write read, operate or configure",
-                shown.escape_debug()
-            )
-        };
-        found.map(|(.., role)| *role).ok_or_else(bad)
-    }
-}
+use crate::role::Role;
+use volley_object::{Asked, VerbClass};
 
 impl Request {
     /// The role that a client needs for it: a verb tells, otherwise [`Request::is_configuration`], and a new request is
@@ -103,22 +71,6 @@ impl ConfigSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn roles_are_ordered_and_read_as_they_are_written() {
-        for (name, _, role) in Role::ALL {
-            assert_eq!(
-                (name.parse(), role.to_string()),
-                (Ok(*role), name.to_string())
-            );
-        }
-        assert!(Role::Read < Role::Operate && Role::Operate < Role::Configure);
-        for bad in ["", "Read", "root", "\u{1b}[2J"] {
-            let error = Role::from_str(bad).unwrap_err();
-            assert!(error.contains("read, operate or configure"), "{error}");
-            assert!(!error.contains('\u{1b}'), "{error:?}");
-        }
-    }
 
     #[test]
     fn files_of_the_daemon_are_for_those_who_configure() {

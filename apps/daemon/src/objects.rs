@@ -17,6 +17,8 @@ mod mroute;
 #[cfg(test)]
 mod queries;
 #[cfg(test)]
+mod route;
+#[cfg(test)]
 mod route_file;
 #[cfg(test)]
 mod tests;

@@ -454,7 +454,7 @@ impl Handler for FibHandler {
         if let Request::InterfaceDelete { name } = request {
             return self.refuse_deletion(name);
         }
-        self.0.borrow_mut().apply(request)
+        None
     }
 }
 

@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
-use volley_fib::{Address, IpTable, StaticNeighbor};
+use volley_fib::{Address, IpTable, Route, StaticNeighbor};
 use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
-use volley_model::{
-    AdminState, Applied, Family, InterfaceSpec, Mac, Path, PathTarget, Request, Route,
-};
+use volley_model::{AdminState, Applied, Family, InterfaceSpec, Mac, Path, PathTarget, Request};
 use volley_object::Object;
 use volley_pg::model::PgInterface;
 
@@ -118,11 +116,11 @@ impl Dice {
             8 => Request::unset(&self.ip_table()).unwrap(),
             9 => Request::set(&self.neighbor(mac)).unwrap(),
             10 => Request::unset(&self.neighbor(mac)).unwrap(),
-            11 => Request::RouteDel(self.route()),
-            12 => Request::RouteReplace(self.route()),
+            11 => Request::take(&self.route()).unwrap(),
+            12 => Request::set(&self.route()).unwrap(),
             13 => Request::set(&self.xconnect()).unwrap(),
             14 => Request::UnsetAny(self.xconnect().instance().unwrap().key()),
-            _ => Request::RouteAdd(self.route()),
+            _ => Request::add(&self.route()).unwrap(),
         }
     }
 

@@ -16,10 +16,12 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use volley_daemon::stack::Stack;
+use volley_fib::Route;
 use volley_fib::load::{UpdateKind, read_updates};
 use volley_fib::{V4, V6};
 use volley_graph::Clock;
 use volley_model::{EngineSettings, Family, Prefix, RouteBatch, RouteSource};
+use volley_object::Object;
 
 /// pg0 receives, pg1 leads to what is stable, pg2 to the rest.
 const ROUTER: &str = "\
@@ -265,7 +267,9 @@ fn paths(line: &str) -> Result<Vec<volley_model::Path>, BenchError> {
     let command = volley_cli::parse_line(&line).map_err(|e| BenchError::Args(e.to_string()))?;
     match command.action {
         volley_cli::Action::Request(request) => match *request {
-            volley_model::Request::RouteAdd(route) => Ok(route.paths),
+            volley_model::Request::Add(object) if let Some(route) = Route::of(&object) => {
+                Ok(route.paths)
+            }
             other => Err(BenchError::Args(format!("{other:?} is no route"))),
         },
         _ => Err(BenchError::Args(format!("`{line}` is no route"))),

@@ -87,7 +87,7 @@ fn the_file_says_the_whole_object_and_reads_as_it() {
         let Request::Set(object) = request else {
             return;
         };
-        if object.class().def().file == Place::None {
+        if object.class().def().file == Place::None || object.key().is_unsaved() {
             return;
         }
         let mut requests = volley_config::parse(TWO).unwrap().requests;

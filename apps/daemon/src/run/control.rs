@@ -123,7 +123,7 @@ impl Control {
 
 fn disown(daemon: &Daemon, class: &str) -> Answer {
     let core = daemon.core.borrow();
-    let keys: Vec<ObjectKey> = core.state().objects_of(class).map(|it| it.key()).collect();
+    let keys = core.state().keys_of(class);
     if let Some(first) = keys.first() {
         return Err(ControlError::Used {
             class: class.to_owned(),

@@ -12,7 +12,7 @@ use volley_control::TransactionError;
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Events, Later, RunningState};
 use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Request, Role, Via};
-use volley_object::{Answer, Asked, Instance};
+use volley_object::{Answer, Asked, Instance, ObjectKey};
 
 /// The daemon and a client.
 pub struct Session {
@@ -146,7 +146,18 @@ impl Api for Session {
             self.allow(Role::Read)?;
             let _turn = self.daemon.turn.lock().await;
             let core = self.daemon.core.borrow();
-            Ok(core.state().objects_of(&class).cloned().collect())
+            let classes = volley_object::classes();
+            let class = classes.get(&class);
+            Ok(class.map_or(Vec::new(), |class| core.state().all_of(class)))
+        })
+    }
+
+    fn object(&self, key: ObjectKey) -> Later<'_, Result<Option<Instance>, ModelError>> {
+        Box::pin(async move {
+            self.allow(Role::Read)?;
+            let _turn = self.daemon.turn.lock().await;
+            let core = self.daemon.core.borrow();
+            Ok(core.state().object(&key))
         })
     }
 

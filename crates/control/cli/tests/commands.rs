@@ -34,25 +34,6 @@ fn error(line: &str) -> String {
 
 const SPELLINGS: &[(&str, &str)] = &[
     ("set int state pg0 up", "set interface state pg0 up"),
-    (
-        "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000",
-        "ip route add 10.0.0.0/24 count 1000 via 192.0.2.1 pg1 weight 2",
-    ),
-    (
-        "ip route add table 7 10.0.0.0/8 drop",
-        "ip route add 10.0.0.0/8 table 7 via drop",
-    ),
-    ("ip route add 10.0.0.0/8 via pg1", ""),
-    ("ip route add ::/0 via 2001:db8::1 next-hop-table 3", ""),
-    (
-        "ip route add 10.0.0.0/8 via ip4-lookup-in-table 7",
-        "ip route add 10.0.0.0/8 via lookup-in-table 7",
-    ),
-    (
-        "ip route add 10.0.0.0/8 via 192.0.2.1 pg1 via 192.0.2.2 pg2 weight 3",
-        "",
-    ),
-    ("ip route delete 10.0.0.0/8", "ip route del 10.0.0.0/8"),
     ("delete interface pg0 # gone", "delete interface pg0"),
 ];
 
@@ -79,8 +60,8 @@ fn pipes() {
         Action::Nothing
     );
     assert_eq!(
-        parse_line("help ip route").unwrap().action,
-        Action::Builtin(Builtin::Help("ip route".into()))
+        parse_line("help set log").unwrap().action,
+        Action::Builtin(Builtin::Help("set log".into()))
     );
 }
 
@@ -106,44 +87,8 @@ const ERRORS: &[(&str, &str)] = &[
         "column 25: 'sideways' is not understood here: expected up or down",
     ),
     (
-        "ip route add 10.0.0.1/8 via drop",
-        "column 14: '10.0.0.1/8' has host bits set: the prefix is 10.0.0.0/8",
-    ),
-    (
-        "ip route add 10.0.0.0/33 via drop",
-        "column 14: '10.0.0.0/33' has a bad prefix length: IPv4 allows /0 to /32",
-    ),
-    (
-        "ip route add 10.0.0.0/8 via 192.0.2.300",
-        "column 29: '192.0.2.300' is not an IP address: write one such as 192.0.2.1 or 2001:db8::1",
-    ),
-    (
-        "ip route add 10.0.0.0/8 via 192.0.2.1 weight 0",
-        "column 46: weight 0 is not valid: it must be 1 to 255",
-    ),
-    (
-        "ip route add 10.0.0.0/8 weight 3",
-        "column 25: 'weight' belongs to a path: give the path first, such as 'via 192.0.2.1'",
-    ),
-    (
-        "ip route add 10.0.0.0/8",
-        "column 14: route 10.0.0.0/8 is not valid: it leads nowhere",
-    ),
-    (
-        "ip route add 10.0.0.0/8 table 1 table 2 drop",
-        "column 33: 'table' is given twice",
-    ),
-    (
-        "ip route add 255.0.0.0/8 count 2 drop",
-        "column 32: count 2 is not valid: 255.0.0.0/8 has fewer prefixes behind it",
-    ),
-    (
-        "ip route add ::/0 via 10.0.0.1",
-        "column 23: next hop 10.0.0.1 for IPv6 is not supported; give an IPv6 next hop",
-    ),
-    (
-        "ip route add { 10.0.0.0/8",
-        "column 14: this brace has no end: close it with }",
+        "set interface state { pg0",
+        "column 21: this brace has no end: close it with }",
     ),
     (
         "show log | frobnicate",
@@ -172,12 +117,12 @@ fn lines_that_never_end_are_refused_quickly() {
     let begun = std::time::Instant::now();
     let long = "x".repeat(volley_cli::MAX_LINE + 1);
     assert!(error(&long).starts_with("column 1: the line has"));
-    let words = format!("ip route add 10.0.0.0/8{}", " via pg1".repeat(50_000));
+    let words = format!("show log{}", " level warn".repeat(50_000));
     assert!(error(&words).contains("more than 16384 words"));
     assert!(error(&"{".repeat(100_000)).starts_with("column 1: this brace has no end"));
     let deep = format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000));
     assert!(parse_line(&deep).is_err());
-    let line = format!("ip route add {}", "via 10.0.0.1 ".repeat(5000));
+    let line = format!("show log {}", "level warn ".repeat(5000));
     let _ = volley_cli::help(&line, &volley_cli::NoNames);
     let _ = volley_cli::complete(&line, &volley_cli::NoNames);
     assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());

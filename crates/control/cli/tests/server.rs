@@ -151,7 +151,11 @@ fn lines_are_answered() {
 fn files_of_commands_stop_at_the_first_error() {
     with_server("batch", |path| {
         let file = std::env::temp_dir().join(format!("volley-batch-{}.vly", std::process::id()));
-        std::fs::write(&file, "# set up\nset interface state pg0 up\nip route add {\n 10.0.0.0/8\n via\n drop\n}\nbogus\n").unwrap();
+        std::fs::write(
+            &file,
+            "# set up\nset interface state pg0 up\nset interface state {\n pg0\n down\n}\nbogus\n",
+        )
+        .unwrap();
         let mut out = Vec::new();
         let line = format!("exec {}", file.display());
         let e = one_shot(path, &line, false, &mut out)
@@ -160,7 +164,7 @@ fn files_of_commands_stop_at_the_first_error() {
         std::fs::remove_file(&file).unwrap();
         assert_eq!(out, b"done\ndone\n");
         assert!(
-            e.contains(".vly:8: column 1: 'bogus' is not understood here"),
+            e.contains(".vly:7: column 1: 'bogus' is not understood here"),
             "{e}"
         );
     });
@@ -184,12 +188,12 @@ fn scripts_name_the_line_that_fails_and_fail_themselves() {
         assert_eq!((done, errors.as_str()), (Ok(()), ""));
         assert!(out.starts_with("done\n"), "{out}");
         // A command over several lines is named by its first; what follows a failure is not carried out.
-        let route = "ip route add {\n 10.0.0.0/8\n via\n drop\n}\n";
-        let bad = format!("{route}delete interface pg7\nset interface state pg0 up\nbogus\n");
+        let lines = "set interface state {\n pg0\n down\n}\n";
+        let bad = format!("{lines}delete interface pg7\nset interface state pg0 up\nbogus\n");
         let (done, out, errors) = run(&bad, false);
         assert_eq!(
             done.unwrap_err(),
-            "stdin:6: there is no interface pg7; there are: pg0"
+            "stdin:5: there is no interface pg7; there are: pg0"
         );
         assert_eq!((out.as_str(), errors.as_str()), ("done\n", ""));
         let (done, out, errors) = run(&bad, true);
@@ -197,11 +201,11 @@ fn scripts_name_the_line_that_fails_and_fail_themselves() {
         assert_eq!(out, "done\ndone\n");
         let errors: Vec<&str> = errors.lines().collect();
         assert_eq!(errors.len(), 2);
-        assert!(errors[0].starts_with("volley: stdin:6: there is no interface pg7"));
-        assert!(errors[1].starts_with("volley: stdin:8: column 1: 'bogus'"));
+        assert!(errors[0].starts_with("volley: stdin:5: there is no interface pg7"));
+        assert!(errors[1].starts_with("volley: stdin:7: column 1: 'bogus'"));
         let (done, out, _) = run("quit\nbogus\n", false);
         assert_eq!((done, out.as_str()), (Ok(()), ""));
-        let (done, ..) = run("ip route add {\n", false);
+        let (done, ..) = run("set interface state {\n", false);
         assert!(done.unwrap_err().starts_with("stdin:1: "));
     });
 }

@@ -12,7 +12,7 @@ pub struct ConfigError {
     pub line: usize,
     /// Column in characters from 1.
     pub column: usize,
-    /// Key, such as `route.prefix`; empty when the error is not about one.
+    /// Key, such as `interface.mtu`; empty when the error is not about one.
     pub key: String,
     /// One sentence.
     pub message: String,

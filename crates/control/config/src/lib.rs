@@ -14,7 +14,6 @@ mod log;
 mod object;
 mod object_write;
 mod read;
-mod route;
 mod schema;
 mod write;
 

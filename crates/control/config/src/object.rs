@@ -33,7 +33,19 @@ pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>)
 }
 
 pub(crate) fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
-    fields.iter().map(|f| (f.name, f.file_help())).collect()
+    let row = |field: &FieldDef| {
+        let table = field.kind.table().filter(|_| field.inline);
+        let inner = table.into_iter().flat_map(|table| (table.fields)());
+        let inner = inner.map(|inner| (inner.name, inner.help()));
+        let text = match table {
+            Some(_) => format!("{}; or the keys of one here:", field.file_help()),
+            None => field.file_help(),
+        };
+        std::iter::once((field.name, text))
+            .chain(inner)
+            .collect::<Vec<_>>()
+    };
+    fields.iter().flat_map(row).collect()
 }
 
 /// The table of a class outside of `[[interface]]`.
@@ -203,9 +215,21 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
         if is_given {
             continue;
         }
+        let inline = field.kind.table().filter(|_| field.inline);
         match section.get(field.name) {
+            Some(found) if let Some(name) = inline.and_then(|it| inner_key(it, section)) => {
+                let list = field.name;
+                found.error(format!(
+                    "give either '{list}' or the keys of one here, such as '{name}', not both"
+                ));
+                whole = false;
+            }
             Some(found) => match value(field, &found) {
                 Some(value) => given.push((Some(field), value)),
+                None => whole = false,
+            },
+            None if let Some(table) = inline => match text_in(table, section, None) {
+                Some(text) => given.push((Some(field), Value::List([Value::text(text)].into()))),
                 None => whole = false,
             },
             None if field.each => each = Some(field),
@@ -232,6 +256,12 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
     }
 }
 
+/// The first key of a table that a section has itself.
+fn inner_key(table: &TextTable, section: &Section<'_>) -> Option<&'static str> {
+    let mut names = (table.fields)().iter().map(|field| field.name);
+    names.find(|name| section.get(name).is_some())
+}
+
 /// Notes the objects that a whole object names by its IP version: the file must declare them.
 fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f>>) {
     let Some(version) = object.ip_version() else {
@@ -253,6 +283,11 @@ fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f
                 let Some(class) = inner.needs.filter(|it| has_versions(it)) else {
                     continue;
                 };
+                if let Some(it) = field(inner.name).filter(|_| def.inline)
+                    && let Some(value) = it.value(String::new)
+                {
+                    note(&it, class, &value);
+                }
                 let named = tables.iter().flatten().filter(|it| it.0 == inner.name);
                 let values = named.filter_map(|(_, it)| Some((it, it.value(String::new)?)));
                 values.for_each(|(it, value)| note(it, class, &value));
@@ -370,7 +405,14 @@ fn finish(
         }
     };
     let key = object.key();
-    if !plan.keys.add(key.to_string()) {
+    if key.is_unsaved() {
+        error(format!(
+            "{key} is made by other programs while the router runs: no file has it"
+        ));
+        return None;
+    }
+    // Several tables of one object are joined.
+    if !plan.keys.add(key.to_string()) && !class.joins() {
         error(format!("{key} is declared twice"));
         return None;
     }
@@ -380,11 +422,17 @@ fn finish(
 }
 
 fn plan_of(object: Instance, plan: &mut Plan) {
-    let class = object.class();
+    let class = object.class().clone();
+    if interface_key(&class).is_some() && !class.def().last {
+        return plan.of_interface(object);
+    }
+    let request = match class.joins() {
+        true => Request::Add(object),
+        false => Request::Set(object),
+    };
     match class.refers() {
-        _ if class.def().last => plan.start(Request::Set(object)),
-        _ if interface_key(class).is_some() => plan.of_interface(object),
-        true => plan.late(Request::Set(object)),
-        false => plan.early(Request::Set(object)),
+        _ if class.def().last => plan.start(request),
+        true => plan.late(request),
+        false => plan.early(request),
     }
 }

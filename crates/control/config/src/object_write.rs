@@ -29,6 +29,7 @@ pub(crate) fn written(object: &Instance) -> Written {
     let owner = || object.slot(0).map(Value::to_string).unwrap_or_default();
     match class.def().file {
         Place::None => Written::Wordless,
+        _ if object.key().is_unsaved() => Written::Wordless,
         Place::Table(name) => by_place(format!("\n[{name}]\n{}", lines(object, 0).lines())),
         Place::List(name) => by_place(format!("\n[[{name}]]\n{}", lines(object, 0).lines())),
         Place::Map(name) => {
@@ -68,7 +69,12 @@ pub(crate) fn lines(object: &Instance, first: usize) -> Keys {
             .slot(at)
             .filter(|_| field.is_essential() || object.is_set(at) && !field.request)
         {
-            keys.plain(field.name, text_of(field, value));
+            match (field.kind.table(), value.elements()) {
+                (Some(table), [Value::Text(one)]) if field.inline => {
+                    keys.extend(keys_of(table, one))
+                }
+                _ => keys.plain(field.name, text_of(field, value)),
+            }
         }
     }
     keys

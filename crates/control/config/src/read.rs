@@ -3,13 +3,13 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
-use crate::{Config, interface, log, object, route};
+use crate::{Config, interface, log, object};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, EngineSettings, Family, InterfaceSpec, IsaChoice,
-    ObjectKind, Request, Seccomp, limits,
+    AdminState, ApiSettings, Capabilities, EngineSettings, InterfaceSpec, IsaChoice, ObjectKind,
+    Request, Seccomp, limits,
 };
 use volley_object::{Class, Instance, Value};
 
@@ -30,13 +30,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds a request when it is well-formed, else reports it at its table.
-    pub(crate) fn object(&mut self, section: &Section<'_>, request: Request) {
-        if valid(section, &request) {
-            self.objects.push(request);
-        }
-    }
-
     /// Adds an object that refers to none.
     pub(crate) fn early(&mut self, request: Request) {
         self.first.push(request);
@@ -81,9 +74,8 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 6] = [
+const READERS: [(&s::Table, Reader); 5] = [
     (&s::INTERFACE, interface),
-    (&s::ROUTE, route::route),
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
     (&s::API, |_, _| ()),
@@ -114,7 +106,6 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
         let is_interface = std::ptr::eq(schema, &s::INTERFACE);
         let schema = match is_interface {
             true => object::interface_table(&classes),
-            false if std::ptr::eq(schema, &s::ROUTE) => route::table(),
             false => schema,
         };
         for (_, value) in root.iter().filter(|(k, _)| k.get_ref() == schema.name) {
@@ -285,14 +276,6 @@ fn started(field: &Field<'_>, interface: String, verb: &str, plan: &mut Plan) {
         Ok(started) => plan.start(started),
         Err(error) => field.error(error.to_string()),
     }
-}
-
-/// A table that the file must declare.
-pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
-    let table = field.uint32(0..=u32::MAX)?;
-    let version = Some(family.version());
-    object::refers_to(field, "table", &Value::Number(table.into()), version);
-    Some(table)
 }
 
 fn kind(section: &Section<'_>, name: Option<&str>) -> Option<Instance> {

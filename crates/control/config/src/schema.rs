@@ -135,16 +135,6 @@ pub(crate) static INTERFACE: Table = many(
         k("state", "up or down (up)"),
     ],
 );
-pub(crate) static ROUTE: Table = many(
-    "route",
-    &[
-        k("prefix", "prefix such as 10.0.0.0/8"),
-        k("table", "IP table (0)"),
-        k("count", "number of consecutive prefixes (1)"),
-        k("paths", "list of paths; or the keys of one path here:"),
-    ],
-);
-
 /// Every table of the file.
 pub fn schema() -> Vec<&'static Table> {
     let mut all = vec![
@@ -154,16 +144,11 @@ pub fn schema() -> Vec<&'static Table> {
         &crate::log::LOG,
         &crate::log::MODULES,
         &INTERFACE,
-        &ROUTE,
-        crate::route::path_table(),
     ];
     let classes = volley_object::classes();
     for table in &mut all {
         if std::ptr::eq(*table, &INTERFACE) {
             *table = crate::object::interface_table(&classes);
-        }
-        if std::ptr::eq(*table, &ROUTE) {
-            *table = crate::route::table();
         }
     }
     all.extend(crate::object::tables(&classes));

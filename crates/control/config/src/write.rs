@@ -3,8 +3,8 @@
 use crate::object_write::{self, Written};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
-use volley_model::{AdminState, InterfaceSpec, Path, Request, Route, RouteSource};
-use volley_object::{FieldType, Instance};
+use volley_model::{AdminState, InterfaceSpec, Request};
+use volley_object::Instance;
 
 /// A text in quotes, as TOML wants it.
 pub(crate) fn quoted(text: impl Display) -> String {
@@ -38,13 +38,6 @@ impl Keys {
 
     pub(crate) fn plain(&mut self, key: &'static str, value: impl Display) {
         self.0.push((key, value.to_string()));
-    }
-
-    /// A number that is said only when it is not the usual one.
-    fn unusual<T: PartialEq + Display>(&mut self, key: &'static str, value: T, usual: T) {
-        if value != usual {
-            self.plain(key, value);
-        }
     }
 
     pub(crate) fn extend(&mut self, more: Keys) {
@@ -97,10 +90,6 @@ impl Writer {
         self.interfaces.entry(name.to_owned()).or_default()
     }
 
-    fn table(&mut self, title: &str, keys: &Keys) {
-        let _ = write!(self.rest, "\n[[{title}]]\n{}", keys.lines());
-    }
-
     fn object(&mut self, request: &Request, object: &volley_object::Instance) {
         match object_write::written(object) {
             Written::First(text) => self.first += &text,
@@ -117,22 +106,13 @@ impl Writer {
 
     fn request(&mut self, request: &Request) {
         match request {
-            Request::Set(object) => self.object(request, object),
+            Request::Set(object) | Request::Add(object) => self.object(request, object),
             Request::InterfaceCreate(spec) => {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
             }
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
-            }
-            other => self.more(other),
-        }
-    }
-
-    fn more(&mut self, request: &Request) {
-        match request {
-            Request::RouteAdd(r) if r.source == RouteSource::Static => {
-                self.table("route", &route(r));
             }
             other => _ = writeln!(self.wordless, "# {other}"),
         }
@@ -176,22 +156,5 @@ fn interface(spec: &InterfaceSpec) -> Keys {
         }
     }
     crate::interface::write(&spec.kind, &mut keys);
-    keys
-}
-
-fn route(route: &Route) -> Keys {
-    let mut keys = Keys::default();
-    keys.text("prefix", route.prefix);
-    keys.unusual("table", route.table, 0);
-    keys.unusual("count", route.count, 1);
-    let table = Path::kind().table();
-    let path = |path: &Path| table.map(|table| object_write::keys_of(table, &path.to_string()));
-    match &route.paths[..] {
-        [one] => keys.extend(path(one).unwrap_or_default()),
-        all => keys.plain(
-            "paths",
-            list(all.iter().filter_map(path).map(|it| it.braces())),
-        ),
-    }
     keys
 }

@@ -46,7 +46,7 @@ volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 1
 volley.toml:11:7: route.via: must be an IP address such as 192.0.2.1, not '5'
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be a number from 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, route, engine, process, api, log, feature, multipath, neighbor, route_file, stream, table"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, engine, process, api, log, feature, multipath, neighbor, route, route_file, stream, table"
     );
 }
 
@@ -71,7 +71,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "[[route]]\nprefix = '::/0'\nvia = '1.1.1.1'\n",
-        "volley.toml:1:1: route: next hop 1.1.1.1 for IPv6 is not supported; give an IPv6 next hop",
+        "volley.toml:1:1: route: paths have a fault: next hop 1.1.1.1 for IPv6 is not supported; give an IPv6 next hop",
     ),
     (
         "[[route]]\nprefix = '::/0'\ntable = 3\naction='drop'",

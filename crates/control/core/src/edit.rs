@@ -1,14 +1,13 @@
 //! What each request means for the desired state.
 
-use crate::key::{Key, RouteKey, Value};
+use crate::key::{Key, Set, Value};
 use crate::state::{Changes, State};
+use std::collections::HashMap;
 use std::sync::Arc;
-use volley_model::{
-    AdminState, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Prefix, Request, Route,
-    RouteBatch, RouteSource,
-};
+use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Reference};
 
+mod bulk;
 mod object;
 
 type Done = Result<(), ModelError>;
@@ -84,13 +83,9 @@ impl Editor<'_> {
             Request::UnsetExact(object) => self.unset_exact(object),
             Request::UnsetAny(key) => self.unset_any(key),
             Request::Change(change) => self.change(change),
-            Request::RouteAdd(route) => self.routes(route, Editor::route_add),
-            Request::RouteReplace(route) => self.routes(route, |e, key, paths| {
-                e.put(key, paths_value(paths.to_vec()));
-                Ok(())
-            }),
-            Request::RouteDel(route) => self.routes(route, Editor::route_del),
-            Request::Routes(batch) => self.route_batch(batch),
+            Request::Add(object) => self.add(object),
+            Request::Take(part) => self.take_part(part),
+            Request::Bulk(bulk) => self.set_bulk(bulk),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -190,17 +185,33 @@ impl Editor<'_> {
         touched.extend(self.losing(name));
         if self.state.is_needed(&key) {
             touched.extend(self.objects_that_refer());
-            let later = |key: &&Key| matches!(key, Key::Route(_) | Key::Last(_));
-            let all = self.state.iter().map(|(key, _)| key);
-            touched.extend(all.filter(later).cloned());
+            let later = |(it, value): &(&Key, &Value)| match value {
+                Value::Common(set) => set.needs.contains(&key),
+                _ => matches!(it, Key::Last(_)),
+            };
+            let all = self.state.iter().filter(later).map(|(key, _)| key.clone());
+            touched.extend(all);
         }
         touched.push(key);
         // Objects that have an order keep it under their new names.
         touched.sort_by_key(|key| self.state.place(key));
+        let mut sets: HashMap<*const Set, Value> = HashMap::new();
         for key in touched {
             let Some(value) = self.state.get(&key).cloned() else {
                 continue;
             };
+            if let (Key::Bulk(of), Value::Common(set)) = (&key, &value) {
+                let renamed = sets.entry(Arc::as_ptr(set));
+                let renamed = renamed.or_insert_with(|| {
+                    let object = of
+                        .instance(&set.values)
+                        .renamed("interface", name, new_name);
+                    Value::Common(self.state.share(of, object.normal().values()))
+                });
+                let renamed = renamed.clone();
+                self.put(key, renamed);
+                continue;
+            }
             let (to, renamed) = (
                 renamed_key(&key, name, new_name),
                 renamed_value(&value, name, new_name),
@@ -214,117 +225,6 @@ impl Editor<'_> {
         }
         Ok(())
     }
-
-    /// Many routes of one source: each has a set of paths from now on, or is gone.
-    fn route_batch(&mut self, batch: &RouteBatch) -> Done {
-        own_source(batch.source)?;
-        let sets = batch.sets.iter();
-        let sets: Vec<Value> = sets
-            .map(|paths| paths_value(normal(batch.table, paths.clone())))
-            .map(|paths| self.state.share_paths(paths))
-            .collect();
-        let key = |prefix: Prefix| {
-            Key::Route(RouteKey {
-                source: batch.source,
-                table: batch.table,
-                prefix,
-            })
-        };
-        for (prefix, set) in &batch.put {
-            self.put(key(*prefix), sets.get(*set as usize).cloned());
-        }
-        for prefix in &batch.gone {
-            self.route_del(key(*prefix), &[])?;
-        }
-        Ok(())
-    }
-
-    fn routes(&mut self, route: &Route, each: impl Fn(&mut Self, Key, &[Path]) -> Done) -> Done {
-        own_source(route.source)?;
-        let paths = normal(route.table, route.paths.clone());
-        for step in 0..route.count {
-            let prefix = route.prefix.step(step).ok_or_else(|| {
-                let what = format!("count {} from {}", route.count, route.prefix);
-                ModelError::invalid(what, "the prefixes run over the end of the address space")
-            })?;
-            let (source, table) = (route.source, route.table);
-            let key = Key::Route(RouteKey {
-                source,
-                table,
-                prefix,
-            });
-            each(self, key, &paths)?;
-        }
-        Ok(())
-    }
-
-    fn paths_of(&self, key: &Key) -> Option<Arc<Vec<Path>>> {
-        match self.state.get(key) {
-            Some(Value::Paths(paths)) => Some(paths.clone()),
-            _ => None,
-        }
-    }
-
-    fn route_add(&mut self, key: Key, paths: &[Path]) -> Done {
-        let mut all = self.paths_of(&key).map_or(Vec::new(), |p| p.to_vec());
-        all.extend_from_slice(paths);
-        self.put(key, paths_value(all));
-        Ok(())
-    }
-
-    fn route_del(&mut self, key: Key, paths: &[Path]) -> Done {
-        let none = || {
-            let (kind, name) = key.called();
-            ModelError::not_found(kind, name, [""; 0])
-        };
-        let mut all = self.paths_of(&key).ok_or_else(none)?.to_vec();
-        for path in paths {
-            let at = all.iter().position(|p| p.target == path.target);
-            let at = at.ok_or_else(|| {
-                let what = format!("{path} of {}", key.called().1);
-                ModelError::not_found(ObjectKind::Path, what, [""; 0])
-            })?;
-            all.remove(at);
-        }
-        let gone = paths.is_empty() || all.is_empty();
-        self.put(key, (!gone).then(|| Value::Paths(Arc::new(all))));
-        Ok(())
-    }
-}
-
-/// Checks that routes of a source are configured, not made by the FIB.
-fn own_source(source: RouteSource) -> Done {
-    if source.is_own() {
-        return Ok(());
-    }
-    let why = "the FIB makes these routes itself; use static";
-    Err(ModelError::invalid(
-        format!("source {}", source.name()),
-        why,
-    ))
-}
-
-/// A path that names its route's own table says nothing by it.
-fn normal(table: u32, mut paths: Vec<Path>) -> Vec<Path> {
-    for path in &mut paths {
-        if let PathTarget::Via { table: other, .. } = &mut path.target {
-            *other = other.filter(|t| *t != table);
-        }
-    }
-    paths
-}
-
-/// Paths in order; of two to the same target the later one counts.
-fn paths_value(paths: Vec<Path>) -> Value {
-    let mut kept: Vec<Path> = Vec::with_capacity(paths.len());
-    for path in paths {
-        match kept.iter_mut().find(|k| k.target == path.target) {
-            Some(k) => *k = path,
-            None => kept.push(path),
-        }
-    }
-    kept.sort();
-    Value::Paths(Arc::new(kept))
 }
 
 fn other_name(name: &str, from: &str, to: &str) -> String {
@@ -342,19 +242,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     }
 }
 
-fn renamed_paths(paths: &mut [Path], from: &str, to: &str) {
-    for path in paths {
-        if let PathTarget::Via {
-            interface: Some(name),
-            ..
-        }
-        | PathTarget::Interface(name) = &mut path.target
-        {
-            *name = other_name(name, from, to);
-        }
-    }
-}
-
 /// Whether an interface is a part of another one.
 fn is_part(kind: &Instance) -> bool {
     let part = Some(Reference::part_of("interface"));
@@ -365,11 +252,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
     match value {
         Value::Object(it) => Value::Object(Arc::new(it.renamed("interface", from, to))),
         Value::Kind(kind) if kind.name() == from => Value::Kind(Arc::new(kind.named(to))),
-        Value::Paths(paths) => {
-            let mut paths = paths.to_vec();
-            renamed_paths(&mut paths, from, to);
-            paths_value(paths)
-        }
         other => other.clone(),
     }
 }

@@ -1,9 +1,8 @@
 //! Objects of the desired state: what each is called, and what it needs.
 
-use std::cell::RefCell;
 use std::sync::Arc;
-use volley_model::{Family, InterfaceSpec, Mac, Path, PathTarget, Prefix, RouteSource};
-use volley_object::{Instance, ObjectKey, Strength};
+use volley_model::{InterfaceSpec, Mac};
+use volley_object::{BulkKey, Group, Instance, ObjectKey, Strength, Values};
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
 /// are smaller, so creation goes up and removal goes down.
@@ -15,24 +14,16 @@ pub enum Key {
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// A source's route.
-    Route(RouteKey),
+    /// An object of a bulk class.
+    Bulk(BulkKey),
     /// An interface is administratively up.
     Up(String),
     /// An object of a class whose objects come last.
     Last(ObjectKey),
 }
 
-/// What a route is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RouteKey {
-    /// Who says so.
-    pub source: RouteSource,
-    /// Table of the prefix's family.
-    pub table: u32,
-    /// Prefix.
-    pub prefix: Prefix,
-}
+/// A state, a transaction and its plan have a key of each object.
+const _: () = assert!(size_of::<Key>() == 32);
 
 /// What an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +36,49 @@ pub enum Value {
     Kind(Arc<Instance>),
     /// MAC address.
     Mac(Mac),
-    /// Paths, sorted, no two to the same target.
-    Paths(Arc<Vec<Path>>),
+    /// Values that objects of a bulk class have in common.
+    Common(Arc<Set>),
 }
+
+/// Values that objects of a group have behind their keys, and what they need.
+#[derive(Clone, Debug)]
+pub struct Set {
+    pub(crate) group: Group,
+    pub(crate) values: Values,
+    pub(crate) needs: Vec<Key>,
+}
+
+impl Set {
+    /// The values of an object of a group.
+    pub(crate) fn new(key: &BulkKey, values: Values) -> Set {
+        let mut needs = Vec::new();
+        let version = Some(key.group.version()).filter(|it| *it != 0);
+        key.instance(&values).references(&mut |class, value, _| {
+            tell_reference(class, value, version, &mut |key| needs.push(key));
+        });
+        let group = key.group.clone();
+        Set {
+            group,
+            values,
+            needs,
+        }
+    }
+}
+
+impl PartialEq for Set {
+    fn eq(&self, other: &Set) -> bool {
+        self.group == other.group && self.values == other.values
+    }
+}
+
+impl Eq for Set {}
 
 impl Key {
     /// The key of an object of a registered class.
     pub fn object(key: ObjectKey) -> Key {
+        if let Some(key) = BulkKey::of(&key) {
+            return Key::Bulk(key);
+        }
         match key.class().reaches("interface") {
             _ if key.class().def().last => Key::Last(key),
             true => Key::Setting(key),
@@ -96,25 +123,10 @@ impl Key {
 
     /// True for what other programs than the operator put there: not part of a configuration that is saved or replaced.
     pub fn is_dynamic(&self) -> bool {
-        matches!(self, Key::Route(route) if route.source == RouteSource::Dynamic)
-    }
-}
-
-fn path_needs(family: Family, path: &Path, tell: &mut dyn FnMut(Key)) {
-    match &path.target {
-        PathTarget::Via {
-            interface, table, ..
-        } => {
-            if let Some(name) = interface {
-                tell(Key::Interface(name.clone()));
-            }
-            if let Some(table) = table {
-                tell_table(family, *table, tell);
-            }
+        match self {
+            Key::Bulk(key) => key.group.is_unsaved(),
+            other => other.of_class().is_some_and(ObjectKey::is_unsaved),
         }
-        PathTarget::Interface(name) => tell(Key::Interface(name.clone())),
-        PathTarget::LookupIn(table) => tell_table(family, *table, tell),
-        _ => {}
     }
 }
 
@@ -138,32 +150,6 @@ fn tell_reference(
     }
 }
 
-/// The key of the last table, valid as long as the classes are the same: many routes in a row have the same table.
-type LastTable = (u64, Family, u32, Key);
-
-/// Tells the key of the table of a route or a path. Table 0 is always there.
-fn tell_table(family: Family, number: u32, tell: &mut dyn FnMut(Key)) {
-    thread_local! {
-        static LAST: RefCell<Option<LastTable>> = const { RefCell::new(None) };
-    }
-    if number == 0 {
-        return;
-    }
-    let classes = volley_object::classes();
-    let now = (classes.generation(), family, number);
-    let same = |it: &&LastTable| (it.0, it.1, it.2) == now;
-    let last = LAST.with_borrow(|last| last.as_ref().filter(same).map(|it| it.3.clone()));
-    if let Some(key) = last {
-        return tell(key);
-    }
-    let version = Some(family.version());
-    let number = volley_object::Value::Number(number.into());
-    tell_reference("table", &number, version, &mut |key| {
-        LAST.set(Some((now.0, now.1, now.2, key.clone())));
-        tell(key);
-    });
-}
-
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match (key, value) {
@@ -182,11 +168,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 }
             });
         }
-        (Key::Route(route), Value::Paths(paths)) => {
-            let family = route.prefix.family();
-            tell_table(family, route.table, tell);
-            paths.iter().for_each(|p| path_needs(family, p, tell));
-        }
+        (Key::Bulk(_), Value::Common(set)) => set.needs.iter().cloned().for_each(tell),
         _ => {}
     }
 }

@@ -26,12 +26,14 @@ mod transaction;
 pub use crate::core::Core;
 pub use events::{EventRead, HELD, Reader, spelled};
 pub use journal::Journal;
-pub use key::{Key, RouteKey, Value};
+pub use key::{Key, Set, Value};
 pub use plan::{NoProbe, Probe, Step, requests};
 pub use secret::{hidden, without_secrets};
 pub use state::{Changes, State};
 pub use transaction::{Executor, Progress, Transaction, TransactionError};
 
+#[cfg(test)]
+mod batch_tests;
 #[cfg(test)]
 mod last_tests;
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The request that makes, changes or removes one object.
 
-use crate::key::{Key, Value};
-use crate::plan::{kind, route};
+use crate::key::{Key, Set, Value};
+use crate::plan::kind;
+use std::sync::Arc;
 use volley_model::{AdminState, InterfaceSpec, Request};
-use volley_object::{Class, Instance, ObjectKey};
+use volley_object::{BulkKey, Class, Instance, ObjectKey};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
@@ -38,8 +39,20 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
         (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
-        (Key::Route(key), Value::Paths(paths)) => vec![Request::RouteAdd(route(key, paths))],
+        (Key::Bulk(key), Value::Common(set)) => vec![bulk(key, None, Some(set))],
         _ => change(key, value).into_iter().collect(),
+    }
+}
+
+/// The request that makes an object of a bulk class have other values.
+pub(crate) fn bulk(key: &BulkKey, from: Option<&Arc<Set>>, to: Option<&Arc<Set>>) -> Request {
+    let Some(to) = to else {
+        return Request::Unset(key.object_key());
+    };
+    let object = key.instance(&to.values);
+    match from.is_none() && !object.class().add_patterns().is_empty() {
+        true => Request::Add(object),
+        false => Request::Set(object),
     }
 }
 
@@ -47,7 +60,7 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
-        (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
+        (Key::Bulk(key), Value::Common(set)) => bulk(key, Some(set), Some(set)),
         (Key::Up(name), _) => Request::InterfaceState {
             name: name.clone(),
             state: AdminState::Up,
@@ -61,7 +74,7 @@ pub(crate) fn remove(key: &Key) -> Request {
     match key {
         Key::Global(key) | Key::Setting(key) | Key::Last(key) => Request::Unset(key.clone()),
         Key::Interface(name) => Request::InterfaceDelete { name: name.clone() },
-        Key::Route(key) => Request::RouteDel(route(key, &[])),
+        Key::Bulk(key) => bulk(key, None, None),
         Key::Up(name) => Request::InterfaceState {
             name: name.clone(),
             state: AdminState::Down,

@@ -11,16 +11,7 @@ impl Key {
             Key::Global(key) | Key::Setting(key) | Key::Last(key) => {
                 (ObjectKind::Object, key.to_string())
             }
-            Key::Route(route) => {
-                let mut name = route.prefix.to_string();
-                if route.table != 0 {
-                    name += &format!(" in table {}", route.table);
-                }
-                if route.source != volley_model::RouteSource::Static {
-                    name += &format!(" of source {}", route.source.name());
-                }
-                (ObjectKind::Route, name)
-            }
+            Key::Bulk(key) => (ObjectKind::Object, key.to_string()),
             Key::Interface(name) | Key::Up(name) => (ObjectKind::Interface, name.clone()),
         }
     }
@@ -43,6 +34,7 @@ impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Key::Global(key) | Key::Setting(key) | Key::Last(key) => write!(f, "{key}"),
+            Key::Bulk(key) => write!(f, "{key}"),
             other => {
                 let (kind, name) = other.called();
                 write!(f, "{kind} {name}")

@@ -1,13 +1,13 @@
 //! From what changed to the requests that make it so: removals down the order of dependence, then everything else up.
 
 use crate::batch::Steps;
-use crate::key::{Key, RouteKey, Value, needs, parts_of};
+use crate::key::{Key, Set, Value, needs, parts_of};
 use crate::make::{self, create_interface};
 use crate::state::{Changes, State, by_place, kept};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use volley_model::{ModelError, Path, Request, Route, RouteSource};
-use volley_object::{Classes, Instance, ObjectKey};
+use volley_model::{ModelError, Request};
+use volley_object::{BulkKey, Class, Classes, Group, Instance, ObjectKey};
 
 /// One request to the handlers, and those that take it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -325,7 +325,7 @@ impl<'a> Planner<'a> {
         let goes =
             |it: &Self, key: &Key| matches!(it.touched.get(key), Some(Some(_))) && !it.now.has(key);
         let mut gone = self.touched.keys().filter(|key| goes(self, key));
-        if gone.all(|key| matches!(key, Key::Route(_))) {
+        if gone.all(|key| matches!(key, Key::Bulk(_))) {
             return;
         }
         let (mut early, mut again) = (BTreeSet::new(), Vec::new());
@@ -388,15 +388,16 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Finds the routes of files that a program gave a table whose files are removed: they go with them.
+    /// Finds the objects of bulk classes that are removed with a group of objects.
     fn find_behind(&mut self, of: &ObjectKey) {
-        let Some(volley_object::Value::Number(number)) = of.values().first() else {
-            return;
-        };
-        let is_of_file = |key: &&Key| matches!(key, Key::Route(r) if u64::from(r.table) == *number && r.source == RouteSource::File);
-        let routes = self.now.iter().map(|(key, _)| key).filter(is_of_file);
-        let routes: Vec<Key> = routes.cloned().collect();
-        routes.into_iter().for_each(|key| self.make_again(key));
+        let classes = volley_object::classes();
+        for class in classes.iter().filter(|class| class.def().bulk) {
+            let goes = |group: &Group| goes_with(class, group, of);
+            let is_it = |key: &&Key| matches!(key, Key::Bulk(key) if goes(&key.group));
+            let keys = self.now.bulk_of(class).map(|(key, _)| key).filter(is_it);
+            let keys: Vec<Key> = keys.cloned().collect();
+            keys.into_iter().for_each(|key| self.make_again(key));
+        }
     }
 
     /// Whether an object is removed, for good or to be created again.
@@ -458,8 +459,8 @@ impl<'a> Planner<'a> {
         {
             return;
         }
-        if let Key::Route(route) = key {
-            return steps.route(route, paths(Some(before)), None);
+        if let Key::Bulk(it) = key {
+            return steps.bulk(it, common(Some(before)), None);
         }
         let get = |key: &Key| self.before(key);
         let undo = match key {
@@ -541,7 +542,7 @@ impl<'a> Planner<'a> {
                 let undo = self.without(of, key);
                 steps.push(Step { request, undo });
             }
-            (Key::Route(route), _) => steps.route(route, paths(before), paths(Some(now))),
+            (Key::Bulk(it), _) => steps.bulk(it, common(before), common(Some(now))),
             (Key::Setting(it), _) if it.class().loses() => {
                 match before.map(|before| self.left_of(key, before)) {
                     Some(Some(kept)) => steps.extend(Self::losing_step(&kept, now)),
@@ -569,67 +570,107 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn paths(value: Option<&Value>) -> Option<&Arc<Vec<Path>>> {
+fn common(value: Option<&Value>) -> Option<&Arc<Set>> {
     match value {
-        Some(Value::Paths(paths)) => Some(paths),
+        Some(Value::Common(set)) => Some(set),
         _ => None,
     }
 }
 
-/// A route of a key.
-pub(crate) fn route(key: &RouteKey, paths: &[Path]) -> Route {
-    Route {
-        prefix: key.prefix,
-        table: key.table,
-        source: key.source,
-        paths: paths.to_vec(),
-        count: 1,
-    }
+/// Whether objects of a group are removed with those of a key, see [`Class::removed_with`].
+fn goes_with(class: &Class, group: &Group, of: &ObjectKey) -> bool {
+    let Some([other, shared, key, value]) = class.removed_with() else {
+        return false;
+    };
+    let own = |name: &str| {
+        class
+            .keys()
+            .iter()
+            .skip(1)
+            .position(|field| field.name == name)
+    };
+    let own = |name: &str| own(name).and_then(|at| group.values().get(at));
+    let first = of.class().keys().first().map(|field| field.name);
+    of.class().name() == other
+        && first == Some(shared)
+        && own(shared) == of.values().first()
+        && own(key).is_some_and(|it| it.as_text() == Some(value))
 }
 
-/// The requests that lead from nothing to a state. Neighbouring prefixes with the same paths are one request.
+/// The requests that lead from nothing to a state. Consecutive keys with the same values are one request.
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
         ..Changes::default()
     };
     let mut all = Vec::new();
+    let mut run: Option<Run> = None;
     for step in plan(state, &nothing).steps {
         match step.request {
-            Request::RouteAdd(route) => add_route(route, &mut all),
-            Request::Routes(batch) => {
-                for (prefix, set) in batch.put {
-                    let paths = batch.sets[set as usize].clone();
-                    let (table, source) = (batch.table, batch.source);
-                    let one = Route::new(prefix, paths);
-                    add_route(
-                        Route {
-                            table,
-                            source,
-                            ..one
-                        },
-                        &mut all,
-                    );
+            Request::Bulk(bulk) => {
+                for (item, set) in bulk.puts() {
+                    let key = bulk.group(item.version()).key(*item);
+                    let set = state.share(&key, bulk.sets()[*set as usize].clone());
+                    Run::next(&mut run, key, set, &mut all);
                 }
             }
-            other => all.push(other),
+            Request::Set(object) | Request::Add(object) if object.class().def().bulk => {
+                if let Some(key) = BulkKey::of(&object.key()) {
+                    let set = state.share(&key, object.values());
+                    Run::next(&mut run, key, set, &mut all);
+                }
+            }
+            other => {
+                all.extend(run.take().map(Run::request));
+                all.push(other);
+            }
         }
     }
+    all.extend(run.take().map(Run::request));
     all
 }
 
-/// Adds one route, to the run of neighbouring prefixes with the same paths when there is one.
-fn add_route(route: Route, all: &mut Vec<Request>) {
-    match all.last_mut() {
-        Some(Request::RouteAdd(run))
-            if run.prefix.step(run.count) == Some(route.prefix)
-                && (run.source, run.table) == (route.source, route.table)
-                && run.paths == route.paths
-                && run.count < *volley_model::limits::ROUTE_COUNT.end() =>
+/// Objects with consecutive keys and the same values.
+struct Run {
+    first: BulkKey,
+    set: Arc<Set>,
+    count: u64,
+}
+
+impl Run {
+    /// Most objects of a run: of a request that a configuration could have.
+    fn most(class: &Class) -> u64 {
+        let repeats = class.fields().iter().find(|field| field.repeats);
+        match repeats.map(|field| &field.kind) {
+            Some(volley_object::Kind::Number { max, .. }) => *max,
+            _ => 1,
+        }
+    }
+
+    /// Adds an object to the run, or to the requests and begins another run.
+    fn next(run: &mut Option<Run>, key: BulkKey, set: Arc<Set>, all: &mut Vec<Request>) {
+        if let Some(run) = run
+            && Arc::ptr_eq(&run.set, &set)
+            && run.count < Run::most(key.class())
+            && key.class().step(&run.first.item, run.count) == Some(key.item)
         {
             run.count += 1;
+            return;
         }
-        _ => all.push(Request::RouteAdd(route)),
+        let next = Run {
+            first: key,
+            set,
+            count: 1,
+        };
+        all.extend(run.replace(next).map(Run::request));
+    }
+
+    fn request(self) -> Request {
+        match make::bulk(&self.first, None, Some(&self.set)) {
+            Request::Add(object) => Request::Add(object.repeated(self.count)),
+            Request::Set(object) => Request::Set(object.repeated(self.count)),
+            other => other,
+        }
     }
 }
 

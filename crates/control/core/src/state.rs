@@ -1,12 +1,12 @@
 //! The desired state: every configured object under its key, and who needs whom.
 
-use crate::key::{Key, Value, is_built_in, needs, parts_of};
+use crate::key::{Key, Set, Value, is_built_in, needs, parts_of};
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
-use volley_model::{ModelError, ObjectKind, Path};
-use volley_object::{Class, Instance, ObjectKey};
+use volley_model::{ModelError, ObjectKind};
+use volley_object::{BulkKey, Class, Group, Instance, ObjectKey, Values};
 
 /// The desired state.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +18,9 @@ pub struct State {
     next_place: u64,
     /// How many objects need this one.
     users: HashMap<Key, u32>,
-    /// Paths of routes, one copy of those that are equal: a million routes have some hundred next hops.
-    paths: HashSet<Arc<Vec<Path>>>,
+    /// Values of objects of bulk classes, one copy of those that are equal, and how many objects have them: a million objects have
+    /// some hundred sets. What a set needs is counted once.
+    sets: HashMap<(Group, Values), (Arc<Set>, u32)>,
 }
 
 impl PartialEq for State {
@@ -92,7 +93,47 @@ impl State {
         state
     }
 
-    /// The objects of a registered class, in their order where they have one.
+    /// An object.
+    pub fn object(&self, key: &ObjectKey) -> Option<Instance> {
+        let class = key.class();
+        let key = match key.class().is_interface() {
+            true => Key::Interface(key.name()),
+            false => Key::object(key.clone()),
+        };
+        instance(&key, self.get(&key)?).filter(|object| object.class() == class)
+    }
+
+    /// All objects of a registered class, in their order where they have one.
+    pub fn all_of(&self, class: &Class) -> Vec<Instance> {
+        match class.def().bulk {
+            true => self
+                .bulk_of(class)
+                .filter_map(|(k, v)| instance(k, v))
+                .collect(),
+            false => self.objects_of(class.name()).cloned().collect(),
+        }
+    }
+
+    /// The keys of all objects of a registered class.
+    pub fn keys_of(&self, class: &str) -> Vec<ObjectKey> {
+        let all = self.objects.keys();
+        let key = |key: &Key| match key {
+            Key::Bulk(it) if it.class().name() == class => Some(it.object_key()),
+            other => other
+                .of_class()
+                .filter(|it| it.class().name() == class)
+                .cloned(),
+        };
+        all.filter_map(key).collect()
+    }
+
+    /// The objects of a bulk class.
+    pub(crate) fn bulk_of(&self, class: &Class) -> impl Iterator<Item = (&Key, &Value)> {
+        let is_it = move |key: &Key| matches!(key, Key::Bulk(it) if it.class() == class);
+        self.iter().filter(move |(key, _)| is_it(key))
+    }
+
+    /// The objects of a registered class that is no bulk class, in their order where they have one.
     pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
         let all = self.objects.iter().filter_map(|(key, value)| match value {
             Value::Object(object) | Value::Kind(object) => Some((key, object.as_ref())),
@@ -159,7 +200,7 @@ impl State {
         all.take_while(same).filter(refers).map(|(key, _)| key)
     }
 
-    /// The first values of the keys of a registered class.
+    /// The first values of the keys of a registered class that is no bulk class.
     pub fn names_of(&self, class: &str) -> Vec<String> {
         let keys = self.objects_of(class).map(Instance::key);
         keys.filter_map(|key| key.values().first().map(ToString::to_string))
@@ -197,17 +238,22 @@ impl State {
     }
 
     fn count(&mut self, key: &Key, value: &Value, up: bool) {
-        let users = &mut self.users;
-        needs(key, value, &mut |needed| {
+        let mut all = Vec::new();
+        needs(key, value, &mut |needed| all.push(needed));
+        self.count_all(&all, up);
+    }
+
+    fn count_all(&mut self, needed: &[Key], up: bool) {
+        for key in needed {
             if up {
-                *users.entry(needed).or_default() += 1;
-            } else if let Some(n) = users.get_mut(&needed) {
+                *self.users.entry(key.clone()).or_default() += 1;
+            } else if let Some(n) = self.users.get_mut(key) {
                 *n -= 1;
                 if *n == 0 {
-                    users.remove(&needed);
+                    self.users.remove(key);
                 }
             }
-        });
+        }
     }
 
     /// Puts an object there (none: takes it away) and returns what was there.
@@ -217,15 +263,19 @@ impl State {
         }
         let before = match value {
             Some(value) => {
-                self.count(key, &value, true);
-                let value = self.share_paths(value);
+                match &value {
+                    Value::Common(set) => self.hold(set),
+                    other => self.count(key, other, true),
+                }
                 self.objects.insert(key.clone(), value)
             }
             None => self.objects.remove(key),
         };
         if let Some(before) = &before {
-            self.count(key, before, false);
-            self.drop_paths(before);
+            match before {
+                Value::Common(set) => self.release(set),
+                other => self.count(key, other, false),
+            }
         }
         before
     }
@@ -240,28 +290,34 @@ impl State {
         }
     }
 
-    /// The value, with the copy of its paths that other routes have.
-    pub(crate) fn share_paths(&mut self, value: Value) -> Value {
-        let Value::Paths(paths) = value else {
-            return value;
-        };
-        if let Some(shared) = self.paths.get(&*paths) {
-            return Value::Paths(shared.clone());
+    /// Values of an object, in the copy that other objects have.
+    pub(crate) fn share(&self, key: &BulkKey, values: Values) -> Arc<Set> {
+        let of = (key.group.clone(), values);
+        match self.sets.get(&of) {
+            Some((set, _)) => set.clone(),
+            None => Arc::new(Set::new(key, of.1)),
         }
-        if self.paths.len() == self.paths.capacity() {
-            // Copies of a state, and changes that are not done, kept some of them longer than their last route.
-            self.paths.retain(|paths| Arc::strong_count(paths) > 1);
-        }
-        self.paths.insert(paths.clone());
-        Value::Paths(paths)
     }
 
-    /// Forgets paths that only this value, which left the state, and the state itself still have.
-    fn drop_paths(&mut self, value: &Value) {
-        if let Value::Paths(paths) = value
-            && Arc::strong_count(paths) == 2
-        {
-            self.paths.remove(&**paths);
+    /// One more object has these values.
+    fn hold(&mut self, set: &Arc<Set>) {
+        let of = (set.group.clone(), set.values.clone());
+        let held = self.sets.entry(of).or_insert_with(|| (set.clone(), 0));
+        held.1 += 1;
+        if held.1 == 1 {
+            self.count_all(&set.needs, true);
+        }
+    }
+
+    /// An object that had these values is gone, or has others.
+    fn release(&mut self, set: &Arc<Set>) {
+        let of = (set.group.clone(), set.values.clone());
+        if let Some(held) = self.sets.get_mut(&of) {
+            held.1 -= 1;
+            if held.1 == 0 {
+                self.sets.remove(&of);
+                self.count_all(&set.needs, false);
+            }
         }
     }
 
@@ -333,17 +389,11 @@ impl State {
 
     /// Checks that what changed needs nothing that is not there.
     pub fn check(&self, changes: &Changes) -> Result<(), ModelError> {
-        // Routes of a table with the same paths need the same: one of them is checked.
+        // Objects that have values in common need the same: one of them is checked.
         let mut checked = HashSet::new();
         for (key, before) in changes.iter() {
             match (before, self.objects.get(key)) {
-                (_, Some(Value::Paths(paths)))
-                    if let Key::Route(route) = key
-                        && !checked.insert((
-                            Arc::as_ptr(paths),
-                            route.table,
-                            route.prefix.family(),
-                        )) => {}
+                (_, Some(Value::Common(set))) if !checked.insert(Arc::as_ptr(set)) => {}
                 (_, Some(value)) => self.check_one(key, value)?,
                 (Some(_), None) if self.is_needed(key) => return Err(self.in_use(key)),
                 _ => {}
@@ -394,6 +444,15 @@ impl State {
     }
 }
 
+/// An object of a registered class.
+pub(crate) fn instance(key: &Key, value: &Value) -> Option<Instance> {
+    match (key, value) {
+        (Key::Bulk(key), Value::Common(set)) => Some(key.instance(&set.values)),
+        (_, Value::Object(object) | Value::Kind(object)) => Some(object.as_ref().clone()),
+        _ => None,
+    }
+}
+
 /// How many of a new order, from the first, are there already in that order.
 pub(crate) fn kept<K: PartialEq>(old: &[K], new: &[K]) -> usize {
     let mut rest = old.iter();
@@ -420,12 +479,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_paths_are_kept_once_and_go_with_their_last_route() {
+    fn equal_values_are_kept_once_and_go_with_their_last_object() {
         let mut state = State::default();
         let mut edit = |line: &str| {
             let request = crate::tests::request(line);
             state.edit(&request, &mut Changes::default()).unwrap();
-            state.paths.len()
+            state.sets.len()
         };
         assert_eq!(edit("create pg pg0"), 0);
         let lines = ["route 10.1.0.0/16 pg0", "route 10.2.0.0/16 pg0"];
@@ -434,7 +493,7 @@ mod tests {
             .objects
             .values()
             .filter_map(|v| match v {
-                Value::Paths(paths) => Some(Arc::as_ptr(paths)),
+                Value::Common(set) => Some(Arc::as_ptr(set)),
                 _ => None,
             })
             .collect();
@@ -442,36 +501,13 @@ mod tests {
         let routes: Vec<Key> = state
             .objects
             .keys()
-            .filter(|k| matches!(k, Key::Route(_)))
+            .filter(|k| matches!(k, Key::Bulk(_)))
             .cloned()
             .collect();
         for key in routes {
             state.swap(&key, None);
         }
-        assert!(state.paths.is_empty());
-    }
-
-    /// Changes that are not done hold what was before: the state forgets those paths later.
-    #[test]
-    fn paths_that_were_held_elsewhere_are_forgotten() {
-        let mut state = State::default();
-        let mut edit = |n: u32, held: &mut Vec<Value>| {
-            let line = format!("route 10.1.0.0/16 pg{n}");
-            let (mut changes, request) = (Changes::default(), crate::tests::request(&line));
-            state.edit(&request, &mut changes).unwrap();
-            let keys: Vec<Key> = state.objects.keys().cloned().collect();
-            for key in keys {
-                held.extend(state.get(&key).cloned());
-                state.swap(&key, None);
-            }
-            state.paths.len()
-        };
-        let mut held = Vec::new();
-        let kept = (0..200).map(|n| edit(n, &mut held)).max();
-        assert_eq!(kept, Some(200));
-        held.clear();
-        let most = (200..2000).map(|n| edit(n, &mut Vec::new())).max();
-        assert!(most < Some(400), "{most:?} paths of at most one route");
+        assert!(state.sets.is_empty());
     }
 
     #[test]

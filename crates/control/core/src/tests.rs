@@ -5,6 +5,7 @@ use volley_object::{Instance, Object};
 
 mod kinds;
 
+pub(crate) use kinds::Route;
 use kinds::{Pg, Sub};
 
 /// Table.
@@ -135,11 +136,12 @@ pub(crate) fn request(line: &str) -> Request {
         "address" => Request::set(&address(&own(1), words[2])).unwrap(),
         "noaddress" => Request::unset(&address(&own(1), words[2])).unwrap(),
         "table" => Request::set(&table(words[1].parse().unwrap())).unwrap(),
-        "route" => Request::RouteReplace(Route::new(
-            words[1].parse().unwrap(),
-            vec![Path::to(PathTarget::Interface(own(2)))],
-        )),
-        "noroute" => Request::RouteDel(Route::new(words[1].parse().unwrap(), Vec::new())),
+        "route" => Request::set(&Route {
+            via: vec![own(2)],
+            ..Route::new(words[1].parse().unwrap(), 0)
+        })
+        .unwrap(),
+        "noroute" => Request::unset(&Route::new(words[1].parse().unwrap(), 0)).unwrap(),
         "xconnect" => Request::set(&Binding {
             rx: own(1),
             tx: own(2),
@@ -397,7 +399,7 @@ fn a_group_is_done_in_order_of_dependence() {
         "create packet-generator interface pg0",
         "set interface ip table pg0 7",
         "set interface ip address pg0 192.0.2.1/24",
-        "set 2 and remove 0 IPv4 routes of source static in table 0",
+        "set 2 and remove 0 objects of class route, table 0, by static",
         "set interface state pg0 up",
     ];
     assert_eq!(said(&told), wanted);
@@ -734,7 +736,7 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
     assert_eq!(event.after, ["create packet-generator interface pg0"]);
     let route = |i: u32| {
         let prefix = Prefix::masked(std::net::Ipv4Addr::from_bits(i << 8).into(), 24).unwrap();
-        Request::RouteAdd(Route::new(prefix, vec![Path::to(PathTarget::Drop)]))
+        Request::add(&Route::new(prefix, 1)).unwrap()
     };
     let many: Vec<Request> = (0..crate::HELD as u32 + 10)
         .map(|i| route((i * 7) % 65_521))

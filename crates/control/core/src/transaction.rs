@@ -318,6 +318,10 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
         |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
     let together = |key: ObjectKey| key.class().def().together;
     match request {
+        // Many objects are many steps, between which other work has its turn.
+        Request::Bulk(_) | Request::Add(_) | Request::Take(_) => true,
+        Request::Set(object) if object.class().def().bulk => true,
+        Request::Unset(key) if key.class().def().bulk => true,
         // One that is there as it is is carried out again; without one that changes or goes, others are created again.
         Request::Set(object) if together(object.key()) => {
             let key = Key::object(object.key());
@@ -334,8 +338,6 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
             state.is_needed(&key) || changes && separate
         }
         Request::Set(object) => reaches(object.class()),
-        // Many routes are many steps, between which other work has its turn.
-        Request::Routes(batch) => batch.len() > crate::batch::MOST,
         Request::Unset(key) => reaches(key.class()),
         _ => false,
     }

@@ -128,41 +128,14 @@ fn told(error: &serde_json::Error, place: &str, own: usize) -> Problem {
     }
 }
 
-/// One request, also as an earlier version wrote it.
+/// One request.
 pub fn read_request(body: &[u8]) -> Result<Request, Problem> {
-    parse(body, 0).or_else(|problem| match Request::formerly(body) {
-        Some(request) => request.map_err(|why| told_of_earlier(&why)),
-        None => Err(problem),
-    })
+    parse(body, 0)
 }
 
-/// The requests of a transaction, also as an earlier version wrote them.
+/// The requests of a transaction.
 pub fn read_transaction(body: &[u8]) -> Result<Vec<Request>, Problem> {
-    parse(body, 0).or_else(|problem| {
-        let Ok(each) = serde_json::from_slice::<Vec<Map<String, Value>>>(body) else {
-            return Err(problem);
-        };
-        let read = |(at, request): (usize, Map<String, Value>)| {
-            let text = serde_json::to_vec(&request).unwrap_or_default();
-            let earlier = Request::formerly(&text);
-            match (serde_json::from_value(Value::Object(request)), earlier) {
-                (Ok(request), _) | (Err(_), Some(Ok(request))) => Ok(request),
-                (Err(_), Some(Err(why))) => {
-                    let mut problem = told_of_earlier(&why).at(format!("[{at}]"));
-                    problem.index = Some(at);
-                    Err(problem)
-                }
-                // What was found first names the place.
-                (Err(_), None) => Err(problem.clone()),
-            }
-        };
-        each.into_iter().enumerate().map(read).collect()
-    })
-}
-
-/// A request of an earlier version that is not valid.
-fn told_of_earlier(why: &str) -> Problem {
-    Problem::malformed(format!("the body is not valid: {why}"))
+    parse(body, 0)
 }
 
 /// The verb of a path.

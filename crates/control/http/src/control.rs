@@ -12,12 +12,12 @@ use volley_cli::server::Backend;
 use volley_control::Reader;
 use volley_control::TransactionError;
 use volley_model::{Applied, Client, ModelError, Request, Role};
-use volley_object::Instance;
+use volley_object::{Instance, ObjectKey};
 
 /// What a request or transaction did.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Change {
-    /// Objects made, changed or removed (routes of a bulk request count one each); 0 = it was so already.
+    /// Objects made, changed or removed (those of a bulk request count one each); 0 = it was so already.
     pub changed: u64,
     /// Name of the object made, when there is one.
     pub name: Option<String>,
@@ -84,6 +84,9 @@ pub trait Api: Backend {
 
     /// The objects of a registered class, between two transactions.
     fn objects(&self, class: String) -> Later<'_, Result<Vec<Instance>, ModelError>>;
+
+    /// The object of a key, when it is configured.
+    fn object(&self, key: ObjectKey) -> Later<'_, Result<Option<Instance>, ModelError>>;
 
     /// How long answers took.
     fn latencies(&self) -> &Latencies;

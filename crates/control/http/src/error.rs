@@ -20,7 +20,7 @@ pub struct Problem {
     /// The request at fault among those of a transaction, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// The place in the body, such as `[3].route-add.prefix`.
+    /// The place in the body, such as `[3].interface-delete.name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
 }

@@ -17,7 +17,7 @@ mod listen;
 pub mod metrics;
 mod objects;
 mod openapi;
-mod routes;
+mod paths;
 mod shows;
 mod sources;
 mod stall;

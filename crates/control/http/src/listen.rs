@@ -4,7 +4,7 @@ use crate::control::{Api, Control};
 use crate::error::Problem;
 use crate::http_error::HttpError;
 use crate::limits::Limits;
-use crate::routes;
+use crate::paths;
 use crate::sources::Sources;
 use crate::stall::Stall;
 use crate::tls::{self, Handshakes};
@@ -111,7 +111,7 @@ impl HttpServer {
             limits,
             clients: Rc::default(),
         };
-        let router = routes::router(control.clone(), self.limits);
+        let router = paths::router(control.clone(), self.limits);
         // What one socket takes, the others keep.
         let (local, remote) = (
             shared(router.clone(), self.limits),
@@ -121,7 +121,7 @@ impl HttpServer {
             clients: METRICS_CLIENTS,
             ..self.limits
         };
-        let metrics = shared(routes::metrics_router(control, limits), limits);
+        let metrics = shared(paths::metrics_router(control, limits), limits);
         tokio::join!(
             self.serve_unix(&local),
             self.serve_tcp(&remote),

@@ -62,9 +62,8 @@ fn absent(key: &ObjectKey) -> Problem {
 
 /// The object of a key as it is: configured, or the defaults of a class that has a value always.
 async fn now(api: &dyn Api, key: &ObjectKey) -> Result<Option<Instance>, Problem> {
-    let all = api.objects(key.class().name().to_owned()).await?;
-    let found = all.into_iter().find(|object| object.key() == *key);
-    let always = key.class().unset_patterns().is_empty();
+    let found = api.object(key.clone()).await?;
+    let always = key.class().is_always();
     Ok(found.or_else(|| always.then(|| Instance::usual(key)).flatten()))
 }
 

@@ -11,7 +11,7 @@ const NOTES: usize = 100;
 /// What a request did.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
-    /// Objects made, changed or removed (routes of a bulk request count one each); 0 = it was so already.
+    /// Objects made, changed or removed (those of a bulk request count one each); 0 = it was so already.
     pub changed: u64,
     /// Name of the object made, when there is one.
     pub name: Option<String>,

@@ -6,11 +6,13 @@ use crate::handler::Applied;
 use crate::request::Request;
 use std::collections::BTreeMap;
 use volley_object::{
-    Answer, Asked, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object,
+    Answer, Asked, Bulk, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object,
     ObjectKey, Query, Run, Running, Stream, Verb,
 };
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
+
+type BulkOwner = Box<dyn FnMut(&Bulk) -> Result<Applied, ModelError>>;
 
 type Answerer = Box<dyn FnMut(&Asked) -> Result<Answer, ModelError>>;
 
@@ -22,6 +24,7 @@ type Performer = Box<dyn FnMut(&Invocation) -> Result<Applied, ModelError>>;
 #[derive(Default)]
 pub struct Owners {
     all: BTreeMap<&'static str, Owner>,
+    bulks: BTreeMap<&'static str, BulkOwner>,
     queries: BTreeMap<&'static str, Answerer>,
     streams: BTreeMap<&'static str, Starter>,
     verbs: BTreeMap<&'static str, Vec<Performer>>,
@@ -40,7 +43,7 @@ impl Owners {
         if self.all.contains_key(name) {
             return Err(DefinitionError::new(name, "it has two owners"));
         }
-        let always = class.unset_patterns().is_empty();
+        let always = class.is_always();
         let owner = move |key: &ObjectKey, now: Option<&Instance>| {
             let usual = || always.then(|| T::usual(key)).flatten();
             apply(key, now.map_or_else(usual, T::of))
@@ -49,9 +52,24 @@ impl Owners {
         Ok(class)
     }
 
+    /// Registers a bulk class, when it is not registered, and its owner. `apply` gets the objects of a group, one or many: it
+    /// carries out all of them, or none and an error.
+    pub fn own_bulk<T: Object + 'static>(
+        &mut self,
+        apply: impl FnMut(&Bulk) -> Result<Applied, ModelError> + 'static,
+    ) -> Result<Class, DefinitionError> {
+        let class = T::class()?;
+        let name = class.name();
+        match self.bulks.insert(name, Box::new(apply)) {
+            Some(_) => Err(DefinitionError::new(name, "it has two owners")),
+            None => Ok(class),
+        }
+    }
+
     /// Removes the owner of a class; the class is removed by its name.
     pub fn disown(&mut self, class: &str) {
         self.all.remove(class);
+        self.bulks.remove(class);
     }
 
     /// Registers a query, when it is not registered, and its owner, which makes the reply to a query with these parameters.
@@ -164,7 +182,8 @@ impl Owners {
         // Interfaces are carried out by the drivers' handlers.
         let owned = classes.iter().filter(|class| !class.is_interface());
         let mut names = owned.map(Class::name);
-        let class = names.find(|name| !self.all.contains_key(name));
+        let class =
+            names.find(|name| !self.all.contains_key(name) && !self.bulks.contains_key(name));
         let mut queries = classes.queries().map(|query| query.name());
         let query = queries.find(|name| !self.is_answered(name));
         let mut verbs = classes.verbs().map(|verb| verb.name());
@@ -178,6 +197,14 @@ impl Owners {
     pub fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let (key, now) = match request {
             Request::Do(invocation) => return Some(self.invoke(invocation)),
+            Request::Bulk(bulk) => return Some(self.carry_out_bulk(bulk)),
+            // The objects of a bulk class are joined to those that are there before an owner gets them.
+            Request::Set(object) | Request::Add(object) if object.class().def().bulk => {
+                return Bulk::with(object).map(|bulk| self.carry_out_bulk(&bulk));
+            }
+            Request::Unset(key) if key.class().def().bulk => {
+                return Bulk::without(key).map(|bulk| self.carry_out_bulk(&bulk));
+            }
             Request::Set(object) => (object.key(), Some(object)),
             Request::Unset(key) => (key.clone(), None),
             _ => return None,
@@ -185,17 +212,28 @@ impl Owners {
         Some(self.carry_out(&key, now))
     }
 
+    fn carry_out_bulk(&mut self, bulk: &Bulk) -> Result<Applied, ModelError> {
+        match self.bulks.get_mut(bulk.class().name()) {
+            Some(owner) => owner(bulk),
+            None => Err(not_carried_out(bulk.class())),
+        }
+    }
+
     fn carry_out(
         &mut self,
         key: &ObjectKey,
         now: Option<&Instance>,
     ) -> Result<Applied, ModelError> {
-        let Some(owner) = self.all.get_mut(key.class().name()) else {
-            let why = "nothing in this daemon carries it out: load what defines it";
-            return Err(ModelError::invalid(key.class().noun(), why));
-        };
-        owner(key, now)
+        match self.all.get_mut(key.class().name()) {
+            Some(owner) => owner(key, now),
+            None => Err(not_carried_out(key.class())),
+        }
     }
+}
+
+fn not_carried_out(class: &Class) -> ModelError {
+    let why = "nothing in this daemon carries it out: load what defines it";
+    ModelError::invalid(class.noun(), why)
 }
 
 fn not_answered(asked: &Asked) -> ModelError {

@@ -60,6 +60,7 @@ fn fields() -> &'static [TableField] {
             doc,
             kind,
             needs,
+            key: !["onlink", "weight", "preference"].contains(&name),
         };
         let number = |min, max| Kind::Number {
             min,

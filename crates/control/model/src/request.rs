@@ -2,15 +2,15 @@
 
 use crate::error::ModelError;
 use crate::interface::{AdminState, InterfaceSpec};
-use crate::route::Route;
-use crate::route_batch::RouteBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use volley_object::{Change, FieldError, Instance, Invocation, Object, ObjectKey, Verb};
+use volley_object::{
+    Bulk, Change, FieldError, Instance, Invocation, Object, ObjectKey, Part, Verb, refuse,
+};
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
 pub enum Request {
     /// Create an interface.
     InterfaceCreate(InterfaceSpec),
@@ -33,20 +33,18 @@ pub enum Request {
         /// New name, which nobody has.
         new_name: String,
     },
-    /// Add paths to a route, making it when it is not there.
-    RouteAdd(Route),
-    /// Make a route have exactly these paths.
-    RouteReplace(Route),
-    /// Take paths away from a route, or the whole route when no path is given.
-    RouteDel(Route),
-    /// Set and remove many routes of one source.
-    Routes(RouteBatch),
     /// Perform a registered verb. It is no configuration.
     Do(Invocation),
     /// Create or change an object of a registered class.
     Set(Instance),
     /// Remove an object of a registered class, or give a setting its defaults back.
     Unset(ObjectKey),
+    /// Join an object to the one that is there, or create it.
+    Add(Instance),
+    /// Take items from the lists of an object, or remove the object where no item is given.
+    Take(Part),
+    /// Set and remove many objects of a class.
+    Bulk(Box<Bulk>),
     /// Remove an object that is exactly this one; an error when another one has its key.
     UnsetExact(Instance),
     /// Change fields of an object that is there, or of all objects of a class.
@@ -66,6 +64,17 @@ impl Request {
         matches!(self, Request::Set(object) if object.class().def().last)
     }
 
+    /// Joins an object to the one that is there, or creates it; an error when a value is out of its range.
+    pub fn add(object: &impl Object) -> Result<Request, FieldError> {
+        object.instance().map(Request::Add)
+    }
+
+    /// Takes items from the lists of an object, or removes it where it gives no item.
+    pub fn take<T: Object>(object: &T) -> Result<Request, FieldError> {
+        let class = T::class().or_else(|error| refuse("class", error.to_string()))?;
+        Part::new(&class, object.slots()).map(Request::Take)
+    }
+
     /// Creates or changes an object of the class of this name, by the names of its fields.
     pub fn set_fields(
         class: &str,
@@ -80,15 +89,6 @@ impl Request {
         invocation
             .map(Request::Do)
             .map_err(|error| ModelError::invalid(V::NAME, error))
-    }
-
-    /// A request that an earlier version wrote, from its JSON; none where it is none that is known.
-    pub fn formerly(json: &[u8]) -> Option<Result<Request, String>> {
-        if let Some(object) = volley_object::formerly(json) {
-            return Some(object.map(Request::Set));
-        }
-        let now = volley_object::upgraded(json)?;
-        Some(serde_json::from_value(now).map_err(|error| error.to_string()))
     }
 
     /// The verb of this name, with some of its parameters by name.

@@ -1,47 +1,9 @@
-//! Routes: prefix, table, source and the paths it leads to.
+//! Sources of routes, and paths.
 
-use crate::addr::Prefix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-
-/// One route, or `count` of them on consecutive prefixes with the same paths.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Route {
-    /// First prefix.
-    pub prefix: Prefix,
-    /// IP table (VRF) of the prefix's family.
-    #[serde(default)]
-    pub table: u32,
-    /// Who says so.
-    #[serde(default)]
-    pub source: RouteSource,
-    /// Where to. Add: joined to the paths this source has there already; replace: exactly these; delete: these are
-    /// taken away, and none given = the source's whole route is.
-    #[serde(default)]
-    pub paths: Vec<Path>,
-    /// Number of consecutive prefixes of this length, the first included.
-    #[serde(default = "one")]
-    pub count: u64,
-}
-
-fn one() -> u64 {
-    1
-}
-
-impl Route {
-    /// A static route in table 0.
-    pub fn new(prefix: Prefix, paths: Vec<Path>) -> Route {
-        Route {
-            prefix,
-            table: 0,
-            source: RouteSource::Static,
-            paths,
-            count: 1,
-        }
-    }
-}
+use volley_object::{Choice, choice_name};
 
 /// Who put a route there. When several sources have one prefix, the smallest [`RouteSource::preference`] forwards.
 #[derive(
@@ -57,6 +19,7 @@ impl Route {
     Serialize,
     Deserialize,
     JsonSchema,
+    Choice,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteSource {
@@ -82,23 +45,9 @@ pub enum RouteSource {
 }
 
 impl RouteSource {
-    /// Every source with its name, best first.
-    pub const ALL: [(&'static str, RouteSource); 9] = [
-        ("special", RouteSource::Special),
-        ("interface", RouteSource::Interface),
-        ("static", RouteSource::Static),
-        ("file", RouteSource::File),
-        ("dynamic", RouteSource::Dynamic),
-        ("lcp-rt", RouteSource::LcpRt),
-        ("autoconf", RouteSource::Autoconf),
-        ("adjacency", RouteSource::Adjacency),
-        ("default", RouteSource::Default),
-    ];
-
     /// Name, as in `show ip fib`.
     pub fn name(self) -> &'static str {
-        let found = RouteSource::ALL.iter().find(|(_, s)| *s == self);
-        found.map_or("static", |(name, _)| name)
+        choice_name(&self)
     }
 
     /// Whether its routes are the router's own decision: an operator's, a file's, a routing protocol's. Other tables are told

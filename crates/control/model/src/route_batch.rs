@@ -2,30 +2,22 @@
 
 use crate::addr::{Family, Prefix};
 use crate::route::{Path, RouteSource};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Routes of one source in one table, many at once. The routes name their paths by number, so that paths which many routes
-/// have are written once. The command line has no words for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// have are there once.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteBatch {
     /// IP version of all prefixes.
     pub family: Family,
     /// IP table (VRF).
-    #[serde(default)]
     pub table: u32,
     /// Source of the routes.
-    #[serde(default)]
     pub source: RouteSource,
     /// Sets of paths: set 0 is the first.
-    #[serde(default)]
     pub sets: Vec<Vec<Path>>,
     /// Prefixes, each with the number of the set of paths that its route has from now on.
-    #[serde(default)]
     pub put: Vec<(Prefix, u32)>,
     /// Prefixes whose route is removed.
-    #[serde(default)]
     pub gone: Vec<Prefix>,
 }
 

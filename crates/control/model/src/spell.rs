@@ -2,7 +2,7 @@
 
 use crate::interface::{AdminState, InterfaceSpec, Switch};
 use crate::request::Request;
-use crate::route::{Path, PathTarget, Route, RouteSource};
+use crate::route::{Path, PathTarget};
 use std::fmt::{self, Display, Formatter};
 use volley_object::quote;
 
@@ -47,12 +47,6 @@ impl Display for Switch {
     }
 }
 
-impl Display for RouteSource {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl Display for Request {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -64,21 +58,12 @@ impl Display for Request {
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
             }
-            Request::RouteAdd(route) => write!(f, "ip route add {route}"),
-            Request::RouteReplace(route) => write!(f, "ip route replace {route}"),
-            Request::RouteDel(route) => write!(f, "ip route del {route}"),
-            Request::Routes(batch) => write!(
-                f,
-                "set {} and remove {} {} routes of source {} in table {}",
-                batch.put.len(),
-                batch.gone.len(),
-                batch.family,
-                batch.source.name(),
-                batch.table
-            ),
             Request::Do(invocation) => f.write_str(&invocation.command()),
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),
+            Request::Add(object) => f.write_str(&object.add_command()),
+            Request::Take(part) => write!(f, "{part}"),
+            Request::Bulk(bulk) => write!(f, "{bulk}"),
             Request::UnsetExact(object) => f.write_str(&object.unset_command()),
             Request::Change(change) => write!(f, "{change}"),
             Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
@@ -91,20 +76,6 @@ impl Display for InterfaceSpec {
         f.write_str(&self.kind.set_command())?;
         let mut settings = self.settings().into_iter();
         settings.try_for_each(|(class, value)| write!(f, " {class} {value}"))
-    }
-}
-
-impl Display for Route {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.prefix)?;
-        opt(f, "table", Some(self.table).filter(|t| *t != 0))?;
-        opt(
-            f,
-            "source",
-            Some(self.source).filter(|s| *s != RouteSource::Static),
-        )?;
-        opt(f, "count", Some(self.count).filter(|c| *c != 1))?;
-        self.paths.iter().try_for_each(|p| write!(f, " {p}"))
     }
 }
 

@@ -1,13 +1,12 @@
 //! Checks of requests that need no state: ranges, name syntax, families that fit, what must be there together.
 
-use crate::addr::{Family, Prefix};
+use crate::addr::Family;
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::InterfaceSpec;
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
-use crate::route::{Path, PathTarget, Route};
-use crate::route_batch::RouteBatch;
+use crate::route::{Path, PathTarget};
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -52,22 +51,22 @@ impl Request {
                 interface(name)
             }
             Request::Do(_) => Ok(()),
-            Request::RouteAdd(route) | Request::RouteReplace(route) => {
-                some_path(route).and_then(|()| route.validate())
-            }
-            Request::RouteDel(route) => route.validate(),
-            Request::Routes(batch) => batch.validate(),
-            Request::UnsetExact(_) | Request::UnsetAny(_) => Ok(()),
+            Request::Add(object) => joins(object.class()),
+            Request::Take(part) => joins(part.class()),
+            Request::UnsetExact(_) | Request::Bulk(_) | Request::UnsetAny(_) => Ok(()),
         }
     }
 }
 
-fn some_path(route: &Route) -> Check {
-    if route.paths.is_empty() {
-        let why = "it leads nowhere: give a path such as 'via 192.0.2.1' or 'via drop'";
-        return Err(ModelError::invalid(format!("route {}", route.prefix), why));
+/// Refuses an object whose class has no lists that could be joined.
+fn joins(class: &Class) -> Check {
+    match class.joins() {
+        true => Ok(()),
+        false => {
+            let why = "no list of it can get or lose items: use `set` and `unset`";
+            Err(ModelError::invalid(class.noun(), why))
+        }
     }
-    Ok(())
 }
 
 fn two(rx: &str, tx: &str) -> Check {
@@ -133,21 +132,6 @@ fn no_interface(class: &Class) -> Check {
     }
 }
 
-impl Route {
-    fn validate(&self) -> Check {
-        let what = || format!("number of paths of {}", self.prefix);
-        few_paths(&self.paths, what)?;
-        within("count", self.count, limits::ROUTE_COUNT)?;
-        if self.prefix.step(self.count.saturating_sub(1)).is_none() {
-            let why = format!("{} has fewer prefixes behind it", self.prefix);
-            return Err(ModelError::invalid(format!("count {}", self.count), why));
-        }
-        self.paths
-            .iter()
-            .try_for_each(|p| p.validate(Some(self.prefix.family())))
-    }
-}
-
 impl Path {
     /// Checks weight, names and, when known, the family.
     pub fn validate(&self, family: Option<Family>) -> Check {
@@ -186,43 +170,5 @@ impl Path {
             PathTarget::Interface(name) => interface(name),
             _ => Ok(()),
         }
-    }
-}
-
-/// Checks that a route has no more paths than it may have.
-fn few_paths(paths: &[Path], what: impl FnOnce() -> String) -> Check {
-    if paths.len() > limits::PATHS {
-        let (asked, limit) = (paths.len() as u64, limits::PATHS as u64);
-        return Err(ModelError::limit(what(), asked, limit));
-    }
-    Ok(())
-}
-
-impl RouteBatch {
-    fn validate(&self) -> Check {
-        for (number, paths) in self.sets.iter().enumerate() {
-            let what = || format!("set {number} of paths");
-            if paths.is_empty() {
-                let why = "it has no path: give a path, or list the prefixes in `gone`";
-                return Err(ModelError::invalid(what(), why));
-            }
-            few_paths(paths, || format!("number of paths of set {number}"))?;
-            let mut each = paths.iter();
-            each.try_for_each(|path| path.validate(Some(self.family)))?;
-        }
-        let all = self.put.iter().map(|(prefix, _)| prefix).chain(&self.gone);
-        if let Some(other) = all.into_iter().find(|it| it.family() != self.family) {
-            let why = format!("all prefixes of a request `routes` are {}", self.family);
-            return Err(ModelError::invalid(format!("prefix {other}"), why));
-        }
-        let missing = |(_, set): &&(Prefix, u32)| self.sets.get(*set as usize).is_none();
-        if let Some((prefix, set)) = self.put.iter().find(missing) {
-            let why = format!(
-                "there is no set {set} of paths: `sets` has {}",
-                self.sets.len()
-            );
-            return Err(ModelError::invalid(format!("prefix {prefix}"), why));
-        }
-        Ok(())
     }
 }

@@ -39,6 +39,12 @@ struct OfClass {
     starts: Option<[LitStr; 3]>,
     groups: Vec<[LitStr; 2]>,
     instead: Vec<[LitStr; 2]>,
+    bulk: bool,
+    add: Vec<LitStr>,
+    take: Vec<LitStr>,
+    normal: Option<ExprPath>,
+    removed_with: Option<LitStr>,
+    formerly_bulk: Option<LitStr>,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -60,6 +66,10 @@ struct OfField {
     secret: bool,
     scaled: bool,
     typed: Option<Expr>,
+    joined: bool,
+    repeats: bool,
+    inline: bool,
+    unsaved: Option<Expr>,
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -144,6 +154,7 @@ fn class_definition(
     let upgrade = class.upgrade.iter();
     let machine = class.machine;
     let words = words_of_commands(class);
+    let many = of_many(ident, class);
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
@@ -167,6 +178,7 @@ fn class_definition(
         #(class.formerly = #formerly;)*
         #(class.interface = #interface;)*
         #words
+        #many
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => #check(&it),
@@ -179,6 +191,27 @@ fn class_definition(
             }
         });)*
         class
+    }
+}
+
+/// The statements for objects of which there are many, or that are joined.
+fn of_many(ident: &Ident, class: &OfClass) -> TokenStream {
+    let OfClass {
+        bulk, add, take, ..
+    } = class;
+    let normal = class.normal.iter();
+    let (removed_with, formerly) = (class.removed_with.iter(), class.formerly_bulk.iter());
+    quote! {
+        class.bulk = #bulk;
+        class.add = ::std::vec![#(#add),*];
+        class.take = ::std::vec![#(#take),*];
+        #(class.removed_with = #removed_with;)*
+        #(class.formerly_bulk = #formerly;)*
+        #(class.normal = ::core::option::Option::Some(|instance| {
+            let it = <#ident as ::volley_object::Object>::of(instance)?;
+            let normal: #ident = #normal(&it)?;
+            ::core::option::Option::Some(instance.with_slots(::volley_object::Object::slots(&normal)))
+        });)*
     }
 }
 
@@ -269,6 +302,22 @@ fn derived(owner: &Owner<'_>, ty: &Type, function: &ExprPath) -> TokenStream {
     }
 }
 
+/// The step that says what a field is.
+fn flags(of: &OfField) -> TokenStream {
+    let OfField {
+        request,
+        secret,
+        joined,
+        repeats,
+        inline,
+        ..
+    } = of;
+    quote! {
+        (field.request, field.secret) = (#request, #secret);
+        (field.joined, field.repeats, field.inline) = (#joined, #repeats, #inline);
+    }
+}
+
 pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
     let Some(name) = &field.ident else {
         return Err(Error::new_spanned(field, "a field needs a name"));
@@ -285,6 +334,7 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
         (&of.default, quote! { default }),
         (&of.typed, quote! { typed }),
         (&of.built_in, quote! { built_in }),
+        (&of.unsaved, quote! { unsaved }),
     ];
     for (value, slot) in values {
         steps.extend(value.as_ref().map(|value| {
@@ -311,8 +361,7 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
     if let Some(example) = &of.example {
         steps.push(quote! { field.example = #example; });
     }
-    let (request, secret) = (of.request, of.secret);
-    steps.push(quote! { (field.request, field.secret) = (#request, #secret); });
+    steps.push(flags(&of));
     steps.extend(
         of.derived
             .as_ref()
@@ -370,9 +419,15 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("starts") => of.starts = Some(texts(&meta)?),
                 Some("group") => of.groups.push(texts(&meta)?),
                 Some("instead") => of.instead.push(texts(&meta)?),
+                Some("bulk") => of.bulk = true,
+                Some("add") => of.add.push(meta.value()?.parse()?),
+                Some("take") => of.take.push(meta.value()?.parse()?),
+                Some("normal") => of.normal = Some(meta.value()?.parse()?),
+                Some("removed_with") => of.removed_with = Some(meta.value()?.parse()?),
+                Some("formerly_bulk") => of.formerly_bulk = Some(meta.value()?.parse()?),
                 _ => {
                     let known = "class, file, set, unset, unset_any, change, last, upgrade, one_of, example, check, references, recreate, separate, once, \
-                         machine, after, ordered, together, interrupts, formerly, interface, starts, group or instead";
+                         machine, after, ordered, together, interrupts, formerly, interface, starts, group, instead, bulk, add, take, normal, removed_with or formerly_bulk";
                     return Err(meta.error(known));
                 }
             }
@@ -418,9 +473,13 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("secret") => of.secret = true,
                 Some("scaled") => of.scaled = true,
                 Some("typed") => of.typed = Some(meta.value()?.parse()?),
+                Some("joined") => of.joined = true,
+                Some("repeats") => of.repeats = true,
+                Some("inline") => of.inline = true,
+                Some("unsaved") => of.unsaved = Some(meta.value()?.parse()?),
                 _ => {
                     let known = "key, part_of, needs, loses, least, default, built_in, each, range, unit, example, derived, \
-                         request, secret, scaled or typed";
+                         request, secret, scaled, typed, joined, repeats, inline or unsaved";
                     return Err(meta.error(known));
                 }
             }

@@ -3,6 +3,7 @@
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::{FieldType, Kind};
 use crate::pattern::Pattern;
+use crate::place::{Place, Reference, Start, Strength};
 use crate::table::name_of;
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
@@ -11,46 +12,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-
-/// How firmly one object refers to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strength {
-    /// The object is a part of the other one and goes with it.
-    PartOf,
-    /// The other object cannot go while this one is there.
-    Needs,
-    /// A list loses the other object when that goes. The object goes when its definition refuses what is left.
-    Loses,
-}
-
-/// A reference of a field to objects of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reference {
-    /// The class.
-    pub class: &'static str,
-    /// How firmly.
-    pub strength: Strength,
-}
-
-impl Reference {
-    /// The object goes with the other one.
-    pub fn part_of(class: &'static str) -> Self {
-        let strength = Strength::PartOf;
-        Reference { class, strength }
-    }
-
-    /// A list loses the other one.
-    pub fn loses(class: &'static str) -> Self {
-        let strength = Strength::Loses;
-        Reference { class, strength }
-    }
-
-    /// The other one cannot go first.
-    pub fn needs(class: &'static str) -> Self {
-        let strength = Strength::Needs;
-        Reference { class, strength }
-    }
-}
 
 /// One field of a class.
 #[derive(Clone, Debug)]
@@ -90,6 +51,15 @@ pub struct FieldDef {
     pub secret: bool,
     /// Of a parameter of a query: its value in a command that does not name it.
     pub typed: Option<Value>,
+    /// Of a list: an object that is added joins its items to those of the object that is there.
+    pub joined: bool,
+    /// Number of consecutive keys that a request means, the first one included: part of requests and the file, not of the
+    /// object.
+    pub repeats: bool,
+    /// Of a list of tables: in the file, the keys of one table may be beside those of the object.
+    pub inline: bool,
+    /// Of a key: objects with this value are not a part of a saved configuration, and no configuration replaces them.
+    pub unsaved: Option<Value>,
 }
 
 /// The value of a field that follows from the others.
@@ -116,6 +86,10 @@ impl FieldDef {
             request: false,
             secret: false,
             typed: None,
+            joined: false,
+            repeats: false,
+            inline: false,
+            unsaved: None,
         }
     }
 
@@ -245,50 +219,6 @@ impl FieldDef {
     }
 }
 
-/// Where objects of a class are in the configuration file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Nowhere: commands and programs make these objects.
-    None,
-    /// `[name]`: the only object of a class without keys.
-    Table(&'static str),
-    /// `[[name]]`, one for each object.
-    List(&'static str),
-    /// `[name.KEY]`, one for each value of the only key.
-    Map(&'static str),
-    /// `name = ...` in `[[interface]]`: the value of the only field, or a table of the fields.
-    Interface(&'static str),
-    /// `name = { KEY = ... }` in `[[interface]]`, for a class with one key besides the interface.
-    InterfaceMap(&'static str),
-    /// `name = [{ ... }]` in `[[interface]]`, for a class with other keys besides the interface.
-    InterfaceList(&'static str),
-}
-
-impl Place {
-    /// Reads `[name]`, `[[name]]`, `[name.*]`, `interface.name`, `interface.name.*` and `interface.name[]`.
-    pub fn read(text: &'static str) -> Place {
-        let strip = |text: &'static str| text.strip_suffix(".*").unwrap_or(text);
-        if let Some(name) = text.strip_prefix("interface.") {
-            if let Some(name) = name.strip_suffix("[]") {
-                return Place::InterfaceList(name);
-            }
-            return match name.ends_with(".*") {
-                true => Place::InterfaceMap(strip(name)),
-                false => Place::Interface(name),
-            };
-        }
-        let inner = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
-        if let Some(name) = inner("[[", "]]") {
-            return Place::List(name);
-        }
-        match inner("[", "]") {
-            Some(name) if name.ends_with(".*") => Place::Map(strip(name)),
-            Some(name) => Place::Table(name),
-            None => Place::None,
-        }
-    }
-}
-
 /// A rule between the fields of an object.
 pub type Check = fn(&Instance) -> Result<(), FieldError>;
 
@@ -355,6 +285,21 @@ pub struct ClassDef {
     /// The request of today, in JSON, for one that earlier versions had about objects of the class: for what `formerly` cannot
     /// say. It gets the name of the request and what was in it, and returns none for any other request.
     pub upgrade: Option<fn(&str, &Json) -> Option<Json>>,
+    /// There may be very many objects: they are kept in little memory, and carried out many at a time. The first field of the
+    /// key has a packed form, and keys that differ in it alone are a group.
+    pub bulk: bool,
+    /// Commands that join an object to the one that is there, see [`FieldDef::joined`].
+    pub add: Vec<&'static str>,
+    /// Commands that take items from the lists of an object, or remove it when they name none.
+    pub take: Vec<&'static str>,
+    /// The normal form of an object; none where it is in its normal form.
+    pub normal: Option<fn(&Instance) -> Option<Instance>>,
+    /// Objects that are created again when objects of another class, which are removed together, are: `class.field` is that
+    /// class and the field that both have, `key=value` the objects that this is about.
+    pub removed_with: &'static str,
+    /// The request that earlier versions had for many objects, then `name=` for each field that is left out. The sets of
+    /// values in it are upgraded under its name, see [`ClassDef::upgrade`].
+    pub formerly_bulk: &'static str,
     /// The kind of interface that each object is, as the file names it; empty = objects are no interfaces. The only key is
     /// the name of the interface. An interface is created and deleted by separate requests, with the settings that it has
     /// from the beginning.
@@ -365,17 +310,6 @@ pub struct ClassDef {
     pub groups: Vec<(&'static str, &'static str)>,
     /// Beginnings of commands of other routers, each with a text that names the command to use here.
     pub instead: Vec<(&'static str, &'static str)>,
-}
-
-/// A key of an interface in the file that names a file, and starts a verb with the interface and that file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The key.
-    pub key: &'static str,
-    /// The verb, whose parameters are `interface` and `file`.
-    pub verb: &'static str,
-    /// What the key means.
-    pub doc: &'static str,
 }
 
 impl ClassDef {
@@ -405,6 +339,12 @@ impl ClassDef {
             interrupts: "",
             formerly: "",
             upgrade: None,
+            bulk: false,
+            add: Vec::new(),
+            take: Vec::new(),
+            normal: None,
+            removed_with: "",
+            formerly_bulk: "",
             interface: "",
             starts: None,
             groups: Vec::new(),
@@ -427,6 +367,8 @@ struct Inner {
     unset: Vec<Pattern>,
     unset_any: Vec<Pattern>,
     change: Vec<Pattern>,
+    add: Vec<Pattern>,
+    take: Vec<Pattern>,
 }
 
 /// A registered class. Cheap to clone; its objects keep it alive when it is unregistered.
@@ -447,6 +389,7 @@ impl Class {
         };
         let (set, unset, unset_any) = (read(&def.set)?, read(&def.unset)?, read(&def.unset_any)?);
         let change = read(&def.change)?;
+        let (add, take) = (read(&def.add)?, read(&def.take)?);
         let inner = Inner {
             def,
             rank,
@@ -455,8 +398,15 @@ impl Class {
             unset,
             unset_any,
             change,
+            add,
+            take,
         };
         Ok(Class(Arc::new(inner)))
+    }
+
+    /// Whether both are one registered class, and not two that had one name one after the other.
+    pub(crate) fn is(&self, other: &Class) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Its name.
@@ -590,6 +540,34 @@ impl Class {
         &self.0.unset
     }
 
+    /// The commands that join an object to the one that is there.
+    pub fn add_patterns(&self) -> &[Pattern] {
+        &self.0.add
+    }
+
+    /// The commands that take items from the lists of an object.
+    pub fn take_patterns(&self) -> &[Pattern] {
+        &self.0.take
+    }
+
+    /// Whether every object has a value always, because no command removes it.
+    pub fn is_always(&self) -> bool {
+        self.0.unset.is_empty() && self.0.take.is_empty()
+    }
+
+    /// Whether objects can be joined to those that are there.
+    pub fn joins(&self) -> bool {
+        self.fields().iter().any(|field| field.joined)
+    }
+
+    /// The class with whose objects its own are removed, the field that both have, and the field and value of those that this is
+    /// about.
+    pub fn removed_with(&self) -> Option<[&'static str; 4]> {
+        let (other, given) = self.0.def.removed_with.split_once(' ')?;
+        let ((class, field), (key, value)) = (other.split_once('.')?, given.split_once('=')?);
+        Some([class, field, key, value])
+    }
+
     /// The commands that remove an object of whichever class of the group.
     pub fn unset_any_patterns(&self) -> &[Pattern] {
         &self.0.unset_any
@@ -604,7 +582,7 @@ impl Class {
     /// command has are in places of their own.
     pub(crate) fn has_word(&self, text: &str) -> bool {
         let fixed = self.0.set.iter().flat_map(Pattern::fixed_words).collect();
-        let all = [&self.0.set, &self.0.unset];
+        let all = [&self.0.set, &self.0.unset, &self.0.add, &self.0.take];
         all.into_iter().flatten().any(|p| p.has_word(text, &fixed))
     }
 
@@ -645,7 +623,7 @@ impl Class {
         if let Some(check) = self.0.def.check {
             check(&instance)?;
         }
-        Ok(instance)
+        Ok(instance.normal())
     }
 
     /// Whether its objects are distinguished by their IP version.

@@ -1,8 +1,9 @@
 //! Objects of a class, and their keys.
 
-use crate::class::{Class, Strength};
+use crate::class::Class;
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
+use crate::place::Strength;
 use crate::table::TextTable;
 use crate::value::Value;
 use std::fmt::{self, Display, Formatter};
@@ -65,6 +66,12 @@ impl ObjectKey {
     /// Whether it is the key of all objects with the same first value, see [`crate::ClassDef::together`].
     pub fn is_of_many(&self) -> bool {
         self.class.def().together && self.values.len() < self.class.keys().len()
+    }
+
+    /// Whether the object is not a part of a saved configuration, see [`crate::FieldDef::unsaved`].
+    pub fn is_unsaved(&self) -> bool {
+        let mut fields = self.class.keys().iter().zip(self.values.iter());
+        fields.any(|(field, value)| field.unsaved.as_ref() == Some(value))
     }
 
     /// Whether another key has the same first value.
@@ -150,6 +157,7 @@ impl ObjectKey {
     /// The command that removes the object.
     pub fn unset_command(&self) -> String {
         let patterns = self.class.unset_patterns().iter();
+        let patterns = patterns.chain(self.class.take_patterns());
         let spelled = patterns.filter_map(|p| self.spelled_by(p)).next();
         spelled.unwrap_or_else(|| self.default_command())
     }
@@ -219,6 +227,16 @@ impl Instance {
     /// The class.
     pub fn class(&self) -> &Class {
         &self.class
+    }
+
+    /// The object with other values of all fields, which are not checked.
+    pub fn with_slots(&self, slots: Vec<Option<Value>>) -> Instance {
+        Instance::new(self.class.clone(), slots)
+    }
+
+    /// The values of all fields in order.
+    pub(crate) fn into_slots(self) -> Vec<Option<Value>> {
+        self.slots.to_vec()
     }
 
     /// The object with another value of a field, which is not checked.
@@ -412,6 +430,13 @@ impl Instance {
         let patterns = self.class.unset_patterns().iter();
         let spelled = patterns.filter_map(|p| spell(p, self)).next();
         spelled.unwrap_or_else(|| self.key().unset_command())
+    }
+
+    /// The command that joins this object to the one that is there: by the first pattern that says all of it.
+    pub fn add_command(&self) -> String {
+        let mut patterns = self.class.add_patterns().iter();
+        let spelled = patterns.find_map(|p| spell(p, self));
+        spelled.unwrap_or_else(|| format!("add to {}: {}", self.key(), self.summary()))
     }
 
     /// The command that makes this object: by the first pattern that says all of it.

@@ -227,8 +227,11 @@ impl Kind {
 /// requests.
 pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
     let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
-    let (name, fields) = request.iter().next().filter(|_| request.len() == 1)?;
-    let all = classes();
+    let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
+    former(&classes(), name, content)
+}
+
+fn former(all: &Classes, name: &str, content: &Json) -> Option<Result<Instance, String>> {
     let had = |class: &&Class| had_name(class, name) && !class.is_interface();
     let class = all.iter().filter(|_| !name.is_empty()).find(had)?;
     let renamed = |old: &String| {
@@ -237,7 +240,7 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
         let new = pairs.find(|(from, _)| from == old).map(|(_, to)| to);
         Some(new.unwrap_or(old).to_owned()).filter(|new| !new.is_empty())
     };
-    let fields = fields.as_object()?.iter();
+    let fields = content.as_object()?.iter();
     let fields = fields.filter_map(|(field, value)| Some((renamed(field)?, value.clone())));
     Some(class.from_json(&fields.collect()))
 }
@@ -247,7 +250,10 @@ pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
 pub fn upgraded(json: &[u8]) -> Option<Json> {
     let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
     let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
-    let all = classes();
+    upgrade(&classes(), name, content)
+}
+
+fn upgrade(all: &Classes, name: &str, content: &Json) -> Option<Json> {
     let mut upgrades = all.iter().filter_map(|class| class.def().upgrade);
     let upgraded = upgrades.find_map(|upgrade| upgrade(name, content));
     upgraded.or_else(|| {
@@ -257,6 +263,17 @@ pub fn upgraded(json: &[u8]) -> Option<Json> {
         invocation.insert("verb".to_owned(), verb.name().into());
         Some(serde_json::json!({ "do": invocation }))
     })
+}
+
+/// The request of today, in JSON, for one that earlier versions had; none where there was no such request.
+pub fn of_today(name: &str, content: &Json) -> Option<Result<Json, String>> {
+    let all = classes();
+    if let Some(now) = upgrade(&all, name, content) {
+        return Some(Ok(now));
+    }
+    let object = former(&all, name, content)?;
+    let set = |object: Instance| serde_json::json!({ "set": object });
+    Some(object.map(set))
 }
 
 fn had_name(class: &Class, name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Kinds of values: what a field takes, how it is read from text, and how a type of Rust holds it.
 
+use crate::packing::{Packed, Packing};
 use crate::table::TextTable;
 use crate::value::Value;
 use serde_json::Value as Json;
@@ -48,6 +49,8 @@ pub struct TextKind {
     pub parts: &'static str,
     /// The fields of a text that is a table in the file and in JSON.
     pub table: Option<&'static TextTable>,
+    /// How texts are packed, where they are.
+    pub packing: Option<&'static Packing>,
     /// Checks a text and returns its normal form.
     pub check: fn(&str) -> Result<String, TextError>,
 }
@@ -200,13 +203,23 @@ impl Kind {
                 Ok(value.clone())
             }
             (Kind::Number { scaled: true, .. }, Value::Text(text)) => self.read(text),
-            (Kind::Choice(_) | Kind::Text(_), Value::Text(text)) => self.read(text),
+            // A text in its normal form is kept: many objects may have it.
+            (Kind::Choice(_), Value::Text(text)) => self.read(text).map(|_same| value.clone()),
+            (Kind::Text(kind), Value::Text(text)) => match (kind.check)(text) {
+                Ok(normal) if *normal == **text => Ok(value.clone()),
+                Ok(normal) => Ok(Value::text(normal)),
+                Err(error) => Err(error.to_string()),
+            },
             (Kind::Text(text), Value::Number(n)) if text.shape == Shape::Numbers => {
                 self.read(&n.to_string())
             }
             (Kind::List(inner), Value::List(all)) => {
-                let all: Result<Vec<Value>, String> = all.iter().map(|v| inner.check(v)).collect();
-                all.map(|all| Value::List(all.into()))
+                let checked = all.iter().map(|v| inner.check(v));
+                let checked: Vec<Value> = checked.collect::<Result<_, String>>()?;
+                Ok(match checked[..] == **all {
+                    true => value.clone(),
+                    false => Value::List(checked.into()),
+                })
             }
             // JSON and files have values of their own for on and off.
             (Kind::Bool, _) => Err(format!("must be true or false, not '{value}'")),
@@ -240,9 +253,14 @@ impl Kind {
                 table.read(map).map(Value::text)
             }
             (Kind::List(inner), Json::Array(all)) => {
-                let all: Result<Vec<Value>, String> =
-                    all.iter().map(|one| inner.read_json(one)).collect();
-                all.map(|all| Value::List(all.into()))
+                let read = || {
+                    let all = all.iter().map(|one| inner.read_json(one));
+                    Ok(Value::List(all.collect::<Result<_, String>>()?))
+                };
+                match self.table() {
+                    Some(table) => table.remembered(json, read),
+                    None => read(),
+                }
             }
             _ => Value::from_json(json).ok_or_else(wrong),
         }
@@ -254,6 +272,14 @@ impl Kind {
             (Some(_), Value::List(all)) => all.iter().map(|one| self.to_json(one)).collect(),
             (Some(table), Value::Text(text)) => table.write(text).into(),
             _ => serde_json::to_value(value).unwrap_or_default(),
+        }
+    }
+
+    /// How texts of the kind are packed, where they are.
+    pub(crate) fn packing(&self) -> Option<&'static Packing> {
+        match self {
+            Kind::Text(text) => text.packing,
+            _ => None,
         }
     }
 
@@ -353,6 +379,11 @@ pub trait FieldType: Sized {
 
     /// The default where the definition gives none.
     fn usual() -> Option<Value> {
+        None
+    }
+
+    /// From the packed form of a value, where the kind has one.
+    fn unpack(_packed: &Packed) -> Option<Self> {
         None
     }
 }
@@ -483,6 +514,7 @@ macro_rules! text_field {
                     samples: &[$($sample),*],
                     parts: $parts,
                     table: None,
+                    packing: None,
                     check: |text| {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err(|e| {
@@ -525,6 +557,7 @@ macro_rules! syntax_field {
                     samples: &[$($sample),*],
                     parts: $parts,
                     table: $table,
+                    packing: None,
                     check: |text| {
                         let read: Result<$ty, _> = text.parse();
                         read.map(|it| it.to_string()).map_err($crate::TextError::from)
@@ -554,6 +587,7 @@ impl FieldType for PathBuf {
             samples: &["/run/a.sock", "@b 1"],
             parts: "",
             table: None,
+            packing: None,
             check: |text| match text.is_empty() || text.contains('\0') {
                 true => Err("must be the path of a file".to_owned().into()),
                 false => Ok(text.to_owned()),
@@ -578,6 +612,7 @@ impl FieldType for String {
             samples: &["a", "b1"],
             parts: "",
             table: None,
+            packing: None,
             check: |text| match text.chars().any(char::is_control) {
                 true => Err("must not have control characters".to_owned().into()),
                 false => String::from_str(text).map_err(|e| match e {}),

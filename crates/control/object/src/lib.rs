@@ -4,10 +4,11 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `value`, `kind` | values of fields, and the kinds of values: range, choices, how a value is read and written |
-//! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
+//! | `class`, `place` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
 //! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
 //! | `query`, `query_class`, `asked` | queries, each defined once as well, with their parameters and replies |
 //! | `stream` | queries whose reply comes in items over time, and their runs |
+//! | `bulk`, `packed`, `packing`, `part` | many objects at once, their keys in few bytes, items of their lists |
 //! | `change` | new values for some fields of objects that are there |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
 //! | `verb` | verbs, each defined once as well, and a verb with its parameters |
@@ -22,6 +23,7 @@
 extern crate self as volley_object;
 
 mod asked;
+mod bulk;
 mod by_name;
 mod change;
 mod class;
@@ -30,7 +32,11 @@ mod instance;
 mod json;
 mod kind;
 mod object;
+mod packed;
+mod packing;
+mod part;
 pub mod pattern;
+mod place;
 mod query;
 mod query_class;
 #[cfg(test)]
@@ -51,18 +57,23 @@ mod verb_class;
 mod verb_tests;
 
 pub use asked::Asked;
+pub use bulk::{Bulk, BulkReader};
 pub use change::Change;
-pub use class::{
-    Check, Class, ClassDef, Derived, FieldDef, Place, Reference, References, Start, Strength,
-};
+pub use class::{Check, Class, ClassDef, Derived, FieldDef, References};
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
-pub use json::{formerly, interface_from_json, interface_schema, interface_to_json, upgraded};
+pub use json::{
+    formerly, interface_from_json, interface_schema, interface_to_json, of_today, upgraded,
+};
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextError, TextKind, choice_from, choice_kind, choice_name,
     choice_value,
 };
 pub use object::Object;
+pub use packed::{BulkKey, Group, Values};
+pub use packing::{PACKED, Packed, Packing};
+pub use part::{Left, Part};
+pub use place::{Place, Reference, Start, Strength};
 pub use query::{Answer, Body, Query, View};
 pub use query_class::{QueryClass, QueryDef, ViewDef};
 pub use registry::{

@@ -31,6 +31,13 @@ use crate::{DefinitionError, FieldError};
 /// - `formerly = "icmp-set name=interface"`: the request that commits of earlier versions have for an object, and its fields
 ///   that had other names, see [`crate::ClassDef::formerly`].
 /// - `upgrade = path`: a function that makes requests of today from those of earlier versions, see [`crate::ClassDef::upgrade`].
+/// - `bulk`: there may be very many objects, see [`crate::ClassDef::bulk`]; their owner gets many at a time.
+/// - `add = "..."`: a command that joins an object to the one that is there; `take = "..."`: one that takes items from its
+///   lists, or removes it when it names none; any number.
+/// - `normal = path`: a function `fn(&Self) -> Option<Self>` for the normal form of an object, none where it is normal.
+/// - `removed_with = "book.shelf kind=page"`: objects of kind `page` are created again when the objects of class `book`, which
+///   are removed together, with the same `shelf` are, see [`crate::ClassDef::removed_with`].
+/// - `formerly_bulk = "pages size="`: the request that earlier versions had for many objects, and its fields that are left out.
 /// - `group("bridge", "Bridge domains and their ports.")`: the purpose of the commands that begin with these words; any number.
 /// - `instead("show vlan", "use `show interfaces`")`: a command of other routers, and the command to use here; any number.
 /// - `starts("capture", "pg-capture", "...")`: of a kind of interfaces, see [`crate::ClassDef::starts`].
@@ -52,6 +59,10 @@ use crate::{DefinitionError, FieldError};
 ///   go while this one is there; `loses = "interface"`, of a list: the list loses objects that go, see [`crate::Strength::Loses`].
 /// - `derived = path`: a function `fn(&Self) -> Type` for the value that follows from the other fields where none, or an empty
 ///   text, is given. `request`: part of the request, and not kept. `secret`: not shown to people.
+/// - `joined`, of a list: a command or request that adds an object joins its items to those that are there; `inline`, of a list of
+///   tables: in the file, the keys of one table may be beside those of the object.
+/// - `repeats`, of a number: consecutive keys, the first one included, that a request is about; it is not kept.
+/// - `unsaved = VALUE`, of a key: objects with this value are in no saved configuration, and none replaces them.
 /// - `least = 1`, of a list: the fewest values that it has. A `BTreeSet` is a list in which the order says nothing.
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
 /// - `built_in = 0`, of a key: the object with this value is always there, and neither created nor removed.

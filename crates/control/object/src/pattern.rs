@@ -9,7 +9,7 @@
 //! | `<+class>` | a value of a setting of this class that an interface is created with | not at all: see `InterfaceSpec` |
 //! | `[x]` | perhaps x | x, when it says something that is not default |
 //! | `(a \| b)` | one of them | the first that can say it |
-//! | `{a \| b}` | any number of them | those that say something that is not default |
+//! | `{a \| b}` | any number of them | those that say something that is not default; an option that a later `{...}` has as well, there |
 //! | `<list>` | one element, or several numbers or choices with commas between; a list of texts is in `{...}` | the same |
 //! | `{fields}` | `{a <a> \| b <b> ...}` of all fields that the pattern does not name | |
 //!
@@ -115,6 +115,19 @@ impl Pattern {
             }
             Pattern::Optional(inner) => inner.names_setting(class),
         }
+    }
+
+    /// Whether any number of options may be here, and the same ones in a later place.
+    fn is_in_later(&self, later: &[Pattern]) -> bool {
+        let named = |pattern: &Pattern| {
+            let mut named = BTreeSet::new();
+            pattern.fields(&mut named);
+            named
+        };
+        let is_many = |pattern: &&Pattern| matches!(pattern, Pattern::Many(_));
+        let mut later = later.iter().filter(is_many).map(named);
+        let own = named(self);
+        is_many(&self) && !own.is_empty() && later.any(|later| own.is_subset(&later))
     }
 
     fn names(&self, field: usize) -> bool {
@@ -404,7 +417,10 @@ impl Speller<'_> {
             Pattern::Seq(all) => self.attempt(|it| {
                 let mut behind_word = false;
                 // Only a value can come behind a word that introduces it.
-                all.iter().all(|p| {
+                all.iter().enumerate().all(|(at, p)| {
+                    if p.is_in_later(&all[at + 1..]) {
+                        return true;
+                    }
                     let contested = contested && !behind_word;
                     behind_word = matches!(p, Pattern::Word(_));
                     it.say(p, contested)

@@ -3,9 +3,10 @@
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
-use crate::class::{Class, ClassDef, FieldDef, Place, Reference, Strength};
+use crate::class::{Class, ClassDef, FieldDef};
 use crate::definition_error::DefinitionError;
 use crate::kind::Kind;
+use crate::place::{Place, Reference, Strength};
 use crate::query_class::{QueryClass, QueryDef};
 use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,6 +213,9 @@ impl Classes {
                     .into(),
             );
         }
+        if let Some(why) = bulk_fault(def) {
+            return refuse(why.to_owned());
+        }
         if def.ordered && !def.together && !(def.once && keys == def.fields.len()) {
             return refuse("its objects have an order: they are keys alone, created once".into());
         }
@@ -339,6 +343,33 @@ fn fault(field: &FieldDef) -> Option<String> {
     let default = field.default.as_ref()?;
     let why = field.kind.check(default).err()?;
     Some(format!("the default {why}"))
+}
+
+/// What is wrong with a class of very many objects.
+fn bulk_fault(def: &ClassDef) -> Option<&'static str> {
+    if !def.bulk {
+        let repeats = def.fields.iter().any(|field| field.repeats);
+        return repeats.then_some("only a bulk class has a field that repeats");
+    }
+    let packed = def
+        .fields
+        .first()
+        .is_some_and(|field| field.kind.packing().is_some());
+    let needs = |field: &FieldDef| {
+        field
+            .reference
+            .is_none_or(|r| r.strength == Strength::Needs)
+    };
+    let plain = !(def.ordered || def.together || def.once || def.recreate || def.last)
+        && def.one_of.is_empty()
+        && def.interface.is_empty()
+        && def.references.is_none();
+    match packed && plain && def.fields.iter().all(needs) {
+        true => None,
+        false => Some(
+            "objects of a bulk class have a packed first value of the key, are parts of nothing, have no order, and change in place",
+        ),
+    }
 }
 
 fn same_place(a: Place, b: Place) -> bool {

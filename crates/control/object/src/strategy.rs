@@ -10,6 +10,10 @@ use std::sync::Arc;
 fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Value>>> + use<> {
     let mut all: Vec<BoxedStrategy<Option<Value>>> = Vec::new();
     for field in class.fields() {
+        if field.repeats {
+            all.push(Just(None).boxed());
+            continue;
+        }
         let names: Vec<Value> = owners.iter().map(Value::text).collect();
         let is_list = matches!(field.kind, Kind::List(_));
         let mut values = match field.reference {

@@ -4,6 +4,9 @@ use crate::FieldError;
 use crate::kind::Kind;
 use crate::value::Value;
 use serde_json::{Map, Value as Json};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ptr;
 
 /// The form of a text that is a table in the file and in JSON, and some words on the command line.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,8 @@ pub struct TableField {
     pub kind: Kind,
     /// The class of the objects that it names: they cannot go while it names them.
     pub needs: Option<&'static str>,
+    /// Whether it says which of several tables in a list one is.
+    pub key: bool,
 }
 
 impl TableField {
@@ -96,6 +101,30 @@ impl TextTable {
         };
         let values: Result<Vec<Option<Value>>, String> = fields.iter().map(value).collect();
         (self.text)(&values?).map_err(|error| error.to_string())
+    }
+
+    /// A list of such tables that was read from JSON: many objects have the same one, and keep it once.
+    pub(crate) fn remembered(
+        &'static self,
+        json: &Json,
+        read: impl FnOnce() -> Result<Value, String>,
+    ) -> Result<Value, String> {
+        const MOST: usize = 4096;
+        thread_local! {
+            static READ: RefCell<HashMap<(usize, String), Value>> = RefCell::default();
+        }
+        let key = (ptr::from_ref(self).addr(), json.to_string());
+        if let Some(found) = READ.with_borrow(|all| all.get(&key).cloned()) {
+            return Ok(found);
+        }
+        let value = read()?;
+        READ.with_borrow_mut(|all| {
+            if all.len() >= MOST {
+                all.clear();
+            }
+            all.insert(key, value.clone());
+        });
+        Ok(value)
     }
 
     /// The table of a text in JSON.

@@ -1,7 +1,7 @@
 //! Forwarding information base: from routes as their owners say them to what a worker does with a destination.
 //!
 //! - [`Fib`] is the source of truth (control thread): tables, routes of several sources, recursive next hops, neighbours,
-//!   interface addresses. It implements `volley_model::Handler`.
+//!   interface addresses.
 //! - [`dataplane`] is what nodes read: leaf of the longest-prefix match -> load balance -> adjacency, all in 32-bit words.
 //! - [`load`] reads whole tables from text and MRT files, and makes synthetic ones.
 //!
@@ -17,6 +17,7 @@ mod error;
 mod family;
 pub mod load;
 mod model;
+mod route;
 mod route_file;
 mod show;
 mod source;
@@ -28,6 +29,7 @@ pub use model::{
     Address, DirectedBroadcast, InterfaceTable, IpTable, Multipath, StaticNeighbor, Unnumbered,
     classes, own,
 };
+pub use route::Route;
 pub use route_file::{Fold, RouteFamily, RouteFile, RouteFormat};
 pub use show::{
     AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, ShowFib,

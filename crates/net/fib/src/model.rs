@@ -1,6 +1,7 @@
 //! Objects of the FIB: settings of the router and of interfaces.
 
 use crate::family::Af;
+use crate::route::Route;
 use crate::route_file::RouteFile;
 use crate::show::{ShowFib, ShowTables};
 use crate::source::Fib;
@@ -223,6 +224,7 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
         Address::class()?,
         Unnumbered::class()?,
         RouteFile::class()?,
+        Route::class()?,
     ])
 }
 
@@ -284,6 +286,8 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
         let uses = now.as_ref().map(|it| it.uses.as_str());
         shared.borrow_mut().unnumbered(interface, uses)
     })?;
+    let shared = fib.clone();
+    owners.own_bulk::<Route>(move |bulk| shared.borrow_mut().routes(bulk))?;
     let shared = fib.clone();
     owners.own(move |key, now: Option<RouteFile>| match now {
         Some(file) => shared.borrow_mut().load_file(&file),

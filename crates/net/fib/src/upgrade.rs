@@ -1,5 +1,6 @@
 //! Requests of earlier versions, in commits that they wrote.
 
+use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use volley_model::{Path, PathTarget};
 
@@ -8,6 +9,35 @@ pub(crate) fn request(name: &str, content: &Json) -> Option<Json> {
     (name == "route-load")
         .then(|| route_file(content))
         .flatten()
+}
+
+/// The same for requests about routes, and for a set of paths that many routes have.
+pub(crate) fn route(name: &str, content: &Json) -> Option<Json> {
+    let today = match name {
+        "route-add" => "add",
+        "route-replace" => "set",
+        "route-del" => "take",
+        "routes" => return Some(json!({ "paths": paths(content) })),
+        _ => return None,
+    };
+    let mut route = content.as_object()?.clone();
+    if let Some(given) = route.get_mut("paths") {
+        *given = paths(given);
+    }
+    route.insert("class".to_owned(), "route".into());
+    Some(json!({ today: route }))
+}
+
+/// Paths as texts. What is no list of paths of earlier versions stays, so that an error is about it.
+fn paths(given: &Json) -> Json {
+    let Some(all) = given.as_array() else {
+        return given.clone();
+    };
+    let text = |one: &Json| match Path::deserialize(one) {
+        Ok(it) => it.to_string().into(),
+        Err(_) => one.clone(),
+    };
+    all.iter().map(text).collect()
 }
 
 /// `{"route-load": {"path": ..., "next_hops": ...}}`.
@@ -78,6 +108,51 @@ mod tests {
     use crate::{RouteFile, classes};
     use volley_model::Request;
     use volley_object::Object;
+
+    #[test]
+    fn routes_of_earlier_requests_are_read() {
+        classes().unwrap();
+        let read = |text: &str| serde_json::from_str::<Request>(text).map(|it| it.to_string());
+        for (old, now) in [
+            (
+                r#"{"route-add":{"prefix":"10.0.0.0/8","paths":[{"target":{"via":{"addr":"192.0.2.1","interface":"pg0"}},"weight":2}]}}"#,
+                "ip route add 10.0.0.0/8 via 192.0.2.1 pg0 weight 2",
+            ),
+            (
+                r#"{"route-replace":{"prefix":"2001:db8::/32","table":7,"source":"dynamic","count":3,"paths":[
+                    {"target":"drop"},{"target":{"lookup-in":9},"preference":1}]}}"#,
+                "ip route replace 2001:db8::/32 table 7 source dynamic count 3 via drop via lookup-in-table 9 preference 1",
+            ),
+            (
+                r#"{"route-del":{"prefix":"10.0.0.0/8","count":2}}"#,
+                "ip route del 10.0.0.0/8 count 2",
+            ),
+            (
+                r#"{"routes":{"family":"ip4","table":7,"sets":[[{"target":"drop"}]],"put":[["10.0.0.0/8",0]],"gone":["11.0.0.0/8"]}}"#,
+                "set 1 and remove 1 objects of class route, table 7, source static",
+            ),
+        ] {
+            assert_eq!(read(old).unwrap(), now);
+        }
+        for (wrong, why) in [
+            (r#"{"route-add":{"prefix":"10.0.0.0/8"}}"#, "leads nowhere"),
+            (
+                r#"{"route-add":{"prefix":"10.0.0.0/8","paths":[{"target":5}]}}"#,
+                "unknown field `target`",
+            ),
+            (
+                r#"{"route-add":{"prefix":"10.0.0.0/8","color":1}}"#,
+                "unknown field `color`",
+            ),
+            (
+                r#"{"route-load-all":{}}"#,
+                "unknown variant `route-load-all`",
+            ),
+        ] {
+            let told = read(wrong).unwrap_err().to_string();
+            assert!(told.contains(why), "{told}");
+        }
+    }
 
     #[test]
     fn files_of_earlier_commits_are_read() {

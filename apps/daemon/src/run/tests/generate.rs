@@ -3,14 +3,13 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
-use volley_fib::{Address, InterfaceTable, IpTable, StaticNeighbor};
+use volley_fib::{Address, InterfaceTable, IpTable, Route, StaticNeighbor};
 use volley_iface::{ArcFeature, MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_model::{
-    AdminState, Family, IfAddress, InterfaceSpec, Mac, Path, PathTarget, Prefix, Request, Route,
-    Switch,
+    AdminState, Family, IfAddress, InterfaceSpec, Mac, Path, PathTarget, Prefix, Request, Switch,
 };
 use volley_object::{Instance, Object, Value};
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
@@ -352,7 +351,7 @@ fn memif_socket() -> Request {
 
 /// Requests of a whole configuration. What an earlier one refuses of a later one is left out, so that most of them hold.
 pub fn config() -> impl Strategy<Value = Vec<Request>> {
-    let route = a_route().prop_map(Request::RouteAdd);
+    let route = a_route().prop_map(|it| Request::add(&it).unwrap());
     let send = (0u8..3).prop_map(|n| sends(Some(n), true));
     let parts = (
         vec(prop_oneof![table().boxed(), bridge_domain().boxed()], 0..6),
@@ -399,10 +398,10 @@ fn any_change() -> impl Strategy<Value = Request> {
         1 => add_neighbor().prop_map(removed),
         2 => table(),
         1 => table().prop_map(removed),
-        4 => a_route().prop_map(Request::RouteAdd),
-        1 => a_route().prop_map(Request::RouteReplace),
-        1 => a_route().prop_map(Request::RouteDel),
-        1 => a_route().prop_map(|r| Request::RouteDel(Route { paths: Vec::new(), ..r })),
+        4 => a_route().prop_map(|it| Request::add(&it).unwrap()),
+        1 => a_route().prop_map(|it| Request::set(&it).unwrap()),
+        1 => a_route().prop_map(|it| Request::take(&it).unwrap()),
+        1 => a_route().prop_map(|r| Request::take(&Route { paths: Vec::new(), ..r }).unwrap()),
         2 => l2(),
         2 => bridge_domain(),
         3 => bridge_port(),
@@ -449,7 +448,7 @@ pub fn routes(many: u32) -> Vec<Request> {
         let bits = 0x1400_0000 + (u64::from(i) * 700_001 % 1_000_003) as u32 * 256;
         let prefix = Prefix::masked(Ipv4Addr::from_bits(bits).into(), 24).unwrap();
         let hop = Ipv4Addr::new(10, 0, 0, 2 + (i % 4) as u8).into();
-        Request::RouteAdd(Route::new(prefix, vec![Path::via(hop, Some("pg0"))]))
+        Request::add(&Route::new(prefix, vec![Path::via(hop, Some("pg0"))])).unwrap()
     };
     (0..many).map(route).collect()
 }

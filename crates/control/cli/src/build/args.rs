@@ -54,26 +54,7 @@ impl<'a> Args<'a> {
         let Some((word, column)) = self.word() else {
             return Ok(None);
         };
-        let repeats = [
-            "via",
-            "weight",
-            "preference",
-            "onlink",
-            "edit",
-            "drop",
-            "local",
-            "unreachable",
-            "prohibit",
-            "option",
-            "match",
-            "next",
-            "after",
-            "field",
-            "learn-field",
-            "accept",
-            "forward",
-        ];
-        if self.seen.contains(&word) && !repeats.contains(&word) {
+        if self.seen.contains(&word) {
             return Err(SyntaxError::new(column, format!("'{word}' is given twice")));
         }
         self.seen.push(word);
@@ -103,17 +84,6 @@ impl<'a> Args<'a> {
             }
         }
         None
-    }
-
-    /// The next piece when it is a slot of this name.
-    pub(crate) fn named(&mut self, name: &str) -> Option<&'a Token> {
-        match self.peek() {
-            Some(Piece::Slot(slot, token)) if *slot == name => {
-                self.at += 1;
-                Some(token)
-            }
-            _ => None,
-        }
     }
 
     pub(crate) fn token(&mut self) -> Result<&'a Token, SyntaxError> {

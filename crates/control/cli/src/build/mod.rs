@@ -4,7 +4,6 @@ mod args;
 mod config;
 mod interface;
 mod object;
-mod route;
 
 use crate::grammar::{Id, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
@@ -194,7 +193,10 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigHistory
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
         Id::DeleteInterface | Id::SetState | Id::SetName => interface::set(id, args)?,
-        id => route::request(id, args)?,
+        other => {
+            let text = format!("the command {other:?} has no meaning yet");
+            return Err(SyntaxError::new(1, text));
+        }
     };
     Ok(Action::Request(Box::new(request)))
 }

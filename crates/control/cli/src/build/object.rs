@@ -7,7 +7,7 @@ use crate::token::{Form, Token};
 use volley_model::{InterfaceSpec, Request, SyntaxError};
 use volley_object::pattern::Pattern;
 use volley_object::{
-    Change, Class, FieldDef, FieldError, Instance, Kind, TextError, Value, classes, quote,
+    Change, Class, FieldDef, FieldError, Instance, Kind, Part, TextError, Value, classes, quote,
 };
 
 /// The request of a command.
@@ -42,6 +42,16 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
         Effect::Unset(_) if pattern.is_some_and(|p| p.names_value(class.fields())) => {
             whole().map(Request::UnsetExact)
         }
+        Effect::Add(_) => whole().map(Request::Add),
+        Effect::Take(_) => match read
+            .slots
+            .iter()
+            .skip(class.keys().len())
+            .all(Option::is_none)
+        {
+            true => key().map(Request::Unset),
+            false => Part::new(&class, read.slots.clone()).map(Request::Take),
+        },
         Effect::UnsetAny(_) => key().map(Request::UnsetAny),
         Effect::Change(_) => Change::new(&class, read.slots.clone()).map(Request::Change),
         Effect::Unset(_) | Effect::Default => key().map(Request::Unset),

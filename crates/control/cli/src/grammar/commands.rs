@@ -33,29 +33,6 @@ macro_rules! commands {
     };
 }
 
-/// The paths of a route.
-macro_rules! path {
-    () => {
-        "via (<address> [<interface>] [next-hop-table <table>] | <interface> | drop | unreachable | prohibit | local | \
-         (lookup-in-table | ip4-lookup-in-table | ip6-lookup-in-table) <table>) | \
-         drop | unreachable | prohibit | local | onlink | weight <weight> | preference <preference>"
-    };
-}
-
-/// What stands around the prefix of a route.
-macro_rules! route {
-    ($verb:literal) => {
-        concat!(
-            "(ip | ip6) route ",
-            $verb,
-            " {table <table> | count <n> | source <source>} <prefix> \
-             {table <table> | count <n> | source <source> | ",
-            path!(),
-            "}"
-        )
-    };
-}
-
 commands! {
     Help: "help [<command>]", "List commands, or those that begin so.", "help show";
     Quit: "(quit | exit)", "Leave the interactive command line.", "quit";
@@ -80,8 +57,5 @@ commands! {
     DeleteInterface: "delete interface <interface>", "Delete an interface.", "delete interface pg0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
-    RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
-    RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
-    RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";
 
 }

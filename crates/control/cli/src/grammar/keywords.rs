@@ -40,8 +40,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             "Run the commands as one transaction: all of them or none.",
         )],
     ),
-    ("ip route", ROUTE),
-    ("ip6 route", ROUTE),
     ("save", COMMIT),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
@@ -93,50 +91,6 @@ const COMMIT: &[(&str, &str)] = &[
     ),
     ("file", "Apply this configuration file first."),
     ("memory", "Keep what runs."),
-];
-
-const ROUTE: &[(&str, &str)] = &[
-    ("count", "Number of consecutive prefixes of this length."),
-    ("drop", "Drop the packets."),
-    (
-        "ip4-lookup-in-table",
-        "Look the destination up in another table.",
-    ),
-    (
-        "ip6-lookup-in-table",
-        "Look the destination up in another table.",
-    ),
-    ("local", "The packets are for this router."),
-    (
-        "lookup-in-table",
-        "Look the destination up in another table.",
-    ),
-    ("next-hop-table", "Table to look the next hop up in."),
-    (
-        "onlink",
-        "The next hop is on the link of its interface, though no address there says so.",
-    ),
-    (
-        "preference",
-        "Of the usable paths those with the smallest preference forward.",
-    ),
-    (
-        "prohibit",
-        "Drop the packets, and send ICMP administratively prohibited.",
-    ),
-    ("source", "Who says so: static unless given."),
-    (
-        "unreachable",
-        "Drop the packets, and send ICMP destination unreachable.",
-    ),
-    (
-        "via",
-        "A path: next hop, interface, or what becomes of the packets.",
-    ),
-    (
-        "weight",
-        "Share of the traffic among paths of the same preference.",
-    ),
 ];
 
 /// Where a keyword has its meaning.

@@ -7,13 +7,19 @@ use super::slots::{Slot, Takes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use volley_object::pattern::spell;
-use volley_object::{Change, Class, Classes, FieldDef, Instance, Kind, ObjectKey, Shape, Value};
+use volley_object::{
+    Change, Class, Classes, FieldDef, Instance, Kind, ObjectKey, Shape, TableField, Value,
+};
 
 /// What a command does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Creates or changes it, by this pattern of its class.
     Set(usize),
+    /// Joins it to the one that is there, by this pattern.
+    Add(usize),
+    /// Takes items from its lists, or removes it, by this pattern.
+    Take(usize),
     /// Removes it, by this pattern.
     Unset(usize),
     /// Removes it, or the object of its key in another class of its group, by this pattern.
@@ -36,6 +42,8 @@ impl ObjectCommand {
     pub(crate) fn pattern(self, class: &Class) -> Option<&volley_object::pattern::Pattern> {
         match self.effect {
             Effect::Set(i) => class.set_patterns().get(i),
+            Effect::Add(i) => class.add_patterns().get(i),
+            Effect::Take(i) => class.take_patterns().get(i),
             Effect::Unset(i) => class.unset_patterns().get(i),
             Effect::UnsetAny(i) => class.unset_any_patterns().get(i),
             Effect::Change(i) => class.change_patterns().get(i),
@@ -48,15 +56,20 @@ impl ObjectCommand {
 pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
     let mut all = Vec::new();
     for class in classes.iter() {
-        let patterns = class.set_patterns().iter().enumerate();
-        let set = patterns.map(|(i, p)| (Effect::Set(i), p));
-        let patterns = class.unset_patterns().iter().enumerate();
-        let unset = patterns.map(|(i, p)| (Effect::Unset(i), p));
-        let patterns = class.unset_any_patterns().iter().enumerate();
-        let any = patterns.map(|(i, p)| (Effect::UnsetAny(i), p));
-        let patterns = class.change_patterns().iter().enumerate();
-        let change = patterns.map(|(i, p)| (Effect::Change(i), p));
-        for (effect, pattern) in set.chain(change).chain(unset).chain(any) {
+        type Patterns<'c> = (fn(usize) -> Effect, &'c [volley_object::pattern::Pattern]);
+        let patterns: [Patterns<'_>; 6] = [
+            (Effect::Add, class.add_patterns()),
+            (Effect::Set, class.set_patterns()),
+            (Effect::Change, class.change_patterns()),
+            (Effect::Take, class.take_patterns()),
+            (Effect::Unset, class.unset_patterns()),
+            (Effect::UnsetAny, class.unset_any_patterns()),
+        ];
+        let patterns = patterns.into_iter().flat_map(|(effect, all)| {
+            let numbers = all.iter().enumerate();
+            numbers.map(move |(i, pattern)| (effect(i), pattern))
+        });
+        for (effect, pattern) in patterns {
             all.push(command(
                 class,
                 effect,
@@ -73,34 +86,18 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
 }
 
 fn command(class: &Class, effect: Effect, text: String, pattern: Pattern) -> (CommandDef, Pattern) {
-    let sample = ObjectKey::sample(class, "pg0");
-    let example = match (effect, sample) {
-        (Effect::Set(_), _) | (_, None) => class.def().example.to_owned(),
-        (Effect::Unset(_), Some(key)) if class.def().together => key.group().unset_command(),
-        (Effect::Unset(i), Some(key)) => {
-            let pattern = class.unset_patterns().get(i);
-            let whole = Instance::sample(class, "pg0");
-            let spelled = pattern.and_then(|p| {
-                let by_key = key.spelled_by(p);
-                by_key.or_else(|| whole.and_then(|it| spell(p, &it)))
-            });
-            spelled.unwrap_or_else(|| key.unset_command())
-        }
-        (Effect::UnsetAny(_), Some(key)) => key.unset_any_command(),
-        (Effect::Change(i), Some(key)) => {
-            let pattern = class.change_patterns().get(i);
-            let given = pattern.map(|p| p.given());
-            let change = Change::new(class, key.slots_with(given.into_iter().flatten()));
-            change.map(|it| it.to_string()).unwrap_or_default()
-        }
-        (Effect::Default, Some(key)) => key.default_command(),
-    };
+    let example = example_of(class, effect);
     let doc = match effect {
         Effect::Set(_) => class.doc().to_owned(),
         Effect::Unset(_) if class.def().together => {
             format!("Remove all of: {}.", class.subject())
         }
         Effect::Unset(_) => format!("Remove: {}.", class.subject()),
+        Effect::Add(_) => format!("Add {} to: {}.", joined(class), class.subject()),
+        Effect::Take(_) => {
+            let (fields, subject) = (joined(class), class.subject());
+            format!("Remove {fields} of: {subject}; the whole object where none is given.")
+        }
         Effect::UnsetAny(_) => {
             let all = volley_object::classes();
             let group = all.group_of(class).map(|c| c.noun());
@@ -134,6 +131,44 @@ fn command(class: &Class, effect: Effect, text: String, pattern: Pattern) -> (Co
     (definition, pattern)
 }
 
+/// A whole command.
+fn example_of(class: &Class, effect: Effect) -> String {
+    let sample = ObjectKey::sample(class, "pg0");
+    match (effect, sample) {
+        (Effect::Set(_), _) | (_, None) => class.def().example.to_owned(),
+        (Effect::Unset(_), Some(key)) if class.def().together => key.group().unset_command(),
+        (Effect::Unset(i), Some(key)) => {
+            let pattern = class.unset_patterns().get(i);
+            let whole = Instance::sample(class, "pg0");
+            let spelled = pattern.and_then(|p| {
+                let by_key = key.spelled_by(p);
+                by_key.or_else(|| whole.and_then(|it| spell(p, &it)))
+            });
+            spelled.unwrap_or_else(|| key.unset_command())
+        }
+        (Effect::Add(_), Some(_)) => {
+            let whole = Instance::sample(class, "pg0");
+            whole.map(|it| it.add_command()).unwrap_or_default()
+        }
+        (Effect::Take(_), Some(key)) => key.unset_command(),
+        (Effect::UnsetAny(_), Some(key)) => key.unset_any_command(),
+        (Effect::Change(i), Some(key)) => {
+            let pattern = class.change_patterns().get(i);
+            let given = pattern.map(|p| p.given());
+            let change = Change::new(class, key.slots_with(given.into_iter().flatten()));
+            change.map(|it| it.to_string()).unwrap_or_default()
+        }
+        (Effect::Default, Some(key)) => key.default_command(),
+    }
+}
+
+/// The names of lists of a class whose items are joined.
+fn joined(class: &Class) -> String {
+    let joined = class.fields().iter().filter(|field| field.joined);
+    let names: Vec<String> = joined.map(FieldDef::dashed).collect();
+    names.join(" and ")
+}
+
 /// `default CLASS KEYS`.
 fn default_command(class: &Class) -> (String, Pattern) {
     let noun = class.name().replace('_', "-");
@@ -162,6 +197,7 @@ fn word(text: &str, tail: &str) -> Pattern {
         text: interned(text),
         tail: interned(tail),
         of: "",
+        help: "",
     })
 }
 
@@ -225,8 +261,21 @@ fn part_of(field: &FieldDef, part: &str) -> Option<Pattern> {
             text: interned(part),
             tail: "",
             of: interned(&format!("{name} '{part}'")),
+            help: interned(&meaning_of(field, part)),
         }),
     })
+}
+
+/// What a word of a value means that is a table: a value of one of its fields, or a field that is on with it.
+fn meaning_of(field: &FieldDef, word: &str) -> String {
+    let table = field.kind.table().map(|table| (table.fields)());
+    let meaning = |inner: &TableField| match &inner.kind {
+        Kind::Choice(all) => all.iter().find(|(name, _)| *name == word).map(|it| it.1),
+        Kind::Bool => (inner.name.replace('_', "-") == word).then_some(inner.doc),
+        _ => None,
+    };
+    let found = table.into_iter().flatten().find_map(meaning);
+    found.unwrap_or_default().to_owned()
 }
 
 /// The slot of a field of a class.

@@ -20,6 +20,8 @@ pub(crate) struct Word {
     pub(crate) tail: &'static str,
     /// The slot that it is a part of; empty = it is a keyword of the command.
     pub(crate) of: &'static str,
+    /// What it means, where its definition says that.
+    pub(crate) help: &'static str,
 }
 
 impl Word {
@@ -90,7 +92,13 @@ pub(super) fn read(text: &'static str) -> Option<Pattern> {
         Some(name) => Some(Pattern::Slot(slot(name.strip_suffix('>')?)?)),
         None => {
             let (text, tail) = part.split_once('~').unwrap_or((part, ""));
-            Some(Pattern::Word(Word { text, tail, of: "" }))
+            let (of, help) = ("", "");
+            Some(Pattern::Word(Word {
+                text,
+                tail,
+                of,
+                help,
+            }))
         }
     })
 }

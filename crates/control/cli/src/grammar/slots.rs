@@ -2,7 +2,6 @@
 
 use super::NameKind;
 use crate::token::{Form, Token};
-use volley_model::RouteSource;
 
 /// A slot.
 #[derive(Debug)]
@@ -63,11 +62,6 @@ static SLOTS: &[Slot] = &[
     slot_of("interface", T::Name(NameKind::Interface), "interface"),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
-    slot_of(
-        "prefix",
-        T::Prefix,
-        "prefix such as 10.0.0.0/8 or 2001:db8::/32",
-    ),
     slot_of("address", T::Address, "IP address such as 192.0.2.1"),
     slot_of("n", T::Number, "number"),
     slot_of(
@@ -76,12 +70,6 @@ static SLOTS: &[Slot] = &[
         "time such as 90s, 5m or 2h; a number alone is seconds",
     ),
     slot_of("text", T::Any, "text, in quotes when it has blanks"),
-    slot_of("weight", T::Number, "share of the traffic, 1 to 255"),
-    slot_of(
-        "preference",
-        T::Number,
-        "0 to 255, the smallest usable one forwards",
-    ),
     slot_of(
         "file",
         T::Any,
@@ -93,9 +81,6 @@ static SLOTS: &[Slot] = &[
         "filter, in quotes when something follows",
     ),
     slot_of(
-        "source",
-        T::OneOf(names!(RouteSource::ALL)),
-        "source of the route",
     ),
     slot_of("command", T::Rest, "a command, or its beginning"),
 ];

@@ -34,14 +34,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "show startup-config",
         "use `config history`, and `config show commit N` for one of the commits",
     ),
-    (
-        "show bgp",
-        "routing protocols run in FRR: ask `vtysh`; `show ip fib` has the routes that forward",
-    ),
-    (
-        "show ospf",
-        "routing protocols run in FRR: ask `vtysh`; `show ip fib` has the routes that forward",
-    ),
     ("show logging", "use `show log`"),
     (
         "show counters",
@@ -109,17 +101,10 @@ const GROUPS: &[(&str, &str)] = &[
         "delete interface",
         "Delete an interface, or its description.",
     ),
-    ("ip", "IPv4: routes, tables, multicast routes."),
-    ("ip route", "Add, replace, remove and load IPv4 routes."),
-    (
-        "ip6",
-        "IPv6: routes, tables, multicast routes, neighbour discovery.",
-    ),
     (
         "ip6 nd",
         "Neighbour discovery: router advertisements, SLAAC.",
     ),
-    ("ip6 route", "Add, replace, remove and load IPv6 routes."),
     (
         "set",
         "Set properties of interfaces, neighbours, features and the router.",
@@ -142,14 +127,6 @@ const GROUPS: &[(&str, &str)] = &[
     (
         "show interface",
         "Interfaces: state, rates, counters, addresses, features, queues.",
-    ),
-    (
-        "show ip",
-        "IPv4: routes, neighbours, tables, multicast routes.",
-    ),
-    (
-        "show ip6",
-        "IPv6: routes, neighbours, tables, multicast routes, neighbour discovery.",
     ),
     ("trace", "Trace packets through the graph."),
     ("workers", "Add and delete workers."),

@@ -2,6 +2,7 @@
 
 use super::{Done, Editor};
 use crate::key::{Key, Value};
+use crate::state::instance;
 use std::sync::Arc;
 use volley_model::{ModelError, ObjectKind};
 use volley_object::{Change, Instance, ObjectKey};
@@ -10,6 +11,9 @@ impl Editor<'_> {
     /// Creates or changes an object. A class that has no command to remove its objects has a value always: one that says
     /// nothing is the same as none.
     pub(super) fn set_object(&mut self, object: &Instance) -> Done {
+        if object.class().def().bulk {
+            return self.set_repeated(object);
+        }
         let key = object.key();
         match key.class().def().once {
             // Its interface may follow in the same transaction.
@@ -17,7 +21,7 @@ impl Editor<'_> {
             false => self.owner_exists(&key)?,
         }
         self.is_alone(&key)?;
-        let always = key.class().unset_patterns().is_empty();
+        let always = key.class().is_always();
         let says = !(always && object.is_usual());
         let value = says.then(|| Value::Object(Arc::new(object.clone())));
         let key = Key::object(key);
@@ -61,19 +65,23 @@ impl Editor<'_> {
         let keys: Vec<Key> = match change.key() {
             Some(key) => vec![Key::object(key)],
             None => {
-                let all = self.state.objects_of(change.class().name());
-                all.map(|object| Key::object(object.key())).collect()
+                let all = self.state.keys_of(change.class().name()).into_iter();
+                all.map(Key::object).collect()
             }
         };
         for key in keys {
             self.exists(&key)?;
-            let Some(Value::Object(object)) = self.state.get(&key) else {
+            let Some(object) = self.state.get(&key).and_then(|it| instance(&key, it)) else {
                 continue;
             };
             let wrong = |error| ModelError::invalid(&key, error);
-            let changed = change.of(object).map_err(wrong)?;
-            if changed == **object {
+            let changed = change.of(&object).map_err(wrong)?;
+            if changed == object {
                 self.changes.repeated.insert(key.clone());
+            }
+            if changed.class().def().bulk {
+                self.set_repeated(&changed)?;
+                continue;
             }
             self.put(key, Value::Object(Arc::new(changed)));
         }
@@ -84,8 +92,8 @@ impl Editor<'_> {
     pub(super) fn unset_exact(&mut self, object: &Instance) -> Done {
         let key = object.key();
         self.owner_exists(&key)?;
-        match self.state.get(&Key::object(key.clone())) {
-            Some(Value::Object(now)) if **now != *object => {
+        match self.state.object(&key) {
+            Some(now) if now != *object => {
                 let why = format!("it has {}, not {}", now.summary(), object.summary());
                 Err(ModelError::invalid(key, why))
             }
@@ -124,7 +132,7 @@ impl Editor<'_> {
         let def = class.def();
         let is_alone = class.is_thing() || def.once || !def.one_of.is_empty();
         let is_part = key.owner().is_some() && !is_alone;
-        let is_setting = is_part || class.unset_patterns().is_empty();
+        let is_setting = is_part || class.is_always();
         let key = Key::object(key.clone());
         if is_setting && !self.state.has(&key) {
             return Ok(());

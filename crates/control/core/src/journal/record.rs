@@ -175,15 +175,6 @@ fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, 
     })
 }
 
-/// A request, also one by the name that it had in older versions.
-fn request(line: usize, json: &[u8]) -> Result<Request, Fault> {
-    let wrong = |why| Fault::Content { line, why };
-    understood(line, json).or_else(|fault| match Request::formerly(json) {
-        Some(request) => request.map_err(wrong),
-        None => Err(fault),
-    })
-}
-
 impl Commit {
     /// As it is written into its file.
     pub fn bytes(&self) -> Vec<u8> {
@@ -210,7 +201,7 @@ impl Commit {
         let First { number, about } = understood(at, first)?;
         let lines = lines.filter(|(line, _)| !line.is_empty());
         let requests: Result<Vec<Request>, Fault> =
-            lines.map(|(line, at)| request(at, line)).collect();
+            lines.map(|(line, at)| understood(at, line)).collect();
         Ok(Commit {
             number,
             about,

@@ -1,6 +1,6 @@
 //! Requests and queries that are the FIB's: routes, tables, neighbours, addresses, table bindings.
 //!
-//! A request is carried out whole or refused and nothing has changed, `count N` and file loads included.
+//! A request is carried out whole or refused and nothing has changed, many routes and file loads included.
 
 mod batch;
 mod convert;
@@ -10,11 +10,11 @@ mod reply;
 mod warn;
 
 use std::net::IpAddr;
-use volley_model::{Applied, Handler, IfAddress, Mac, ModelError, Request, Route, RouteBatch};
+use volley_model::{Applied, IfAddress, Mac, ModelError, Prefix, RouteBatch};
+use volley_object::{Bulk, FieldType};
 
-use crate::error::FibError;
-use crate::family::{Af, Prefix, V4, V6};
-use crate::source::{Fib, Neighbor, Path, Side, Source, Via};
+use crate::family::{self, Af};
+use crate::source::{Fib, Neighbor, Path, Side, Source};
 
 type Done = Result<Applied, ModelError>;
 
@@ -71,42 +71,12 @@ impl Fib {
     }
 }
 
-impl Handler for Fib {
-    fn apply(&mut self, request: &Request) -> Option<Done> {
-        Some(match request {
-            Request::RouteAdd(route) => self.route_with_notes(route, Change::Add),
-            Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
-            Request::RouteDel(route) => self.route(route, Change::Delete),
-            Request::Routes(batch) => self.routes(batch),
-            _ => return None,
-        })
-    }
-}
-
-/// Checks that routes of a source are configured, not made by the FIB.
-fn own_source(source: Source) -> Result<(), ModelError> {
-    if source.is_own() {
-        return Ok(());
-    }
-    let what = format!("source {}", source.name());
-    let why = "the FIB makes these routes itself; use static";
-    Err(ModelError::invalid(what, why))
-}
-
 fn with_notes(applied: Applied, notes: Vec<String>) -> Applied {
     notes.into_iter().fold(applied, Applied::note)
 }
 
-/// What a route request does.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Change {
-    Add,
-    Replace,
-    Delete,
-}
-
 /// One step of a request that may have to be taken back: the paths a prefix had before.
-type Undo<F> = (Prefix<F>, Option<Vec<Path>>);
+type Undo<F> = (family::Prefix<F>, Option<Vec<Path>>);
 
 impl Fib {
     /// Binds an interface to a table of a family.
@@ -148,77 +118,14 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
-    fn routes(&mut self, batch: &RouteBatch) -> Done {
-        own_source(batch.source)?;
-        let changed = self.route_batch(batch)?;
+    /// Carries out what becomes of routes of one source in a table: all of it, or nothing and an error.
+    pub(crate) fn routes(&mut self, bulk: &Bulk) -> Done {
+        let batch = batch_of(bulk)
+            .ok_or_else(|| ModelError::invalid(bulk, "its prefixes are not of one IP version"))?;
+        let changed = self.route_batch(&batch)?;
         let notes = batch.sets.iter();
         let notes = notes.flat_map(|paths| self.gateways_elsewhere(batch.source, paths));
         Ok(with_notes(Applied::changed(changed), notes.collect()))
-    }
-
-    fn route_with_notes(&mut self, route: &Route, change: Change) -> Done {
-        let done = self.route(route, change)?;
-        Ok(with_notes(
-            done,
-            self.gateways_elsewhere(route.source, &route.paths),
-        ))
-    }
-
-    fn route(&mut self, route: &Route, change: Change) -> Done {
-        own_source(route.source)?;
-        match route.prefix.family() {
-            Af::V4 => self.route_in::<V4>(route, change),
-            Af::V6 => self.route_in::<V6>(route, change),
-        }
-    }
-
-    fn route_in<F: Side>(&mut self, route: &Route, change: Change) -> Done {
-        let paths = self.paths(F::AF, route.table, &route.paths)?;
-        let index = self.table_index(F::AF, route.table);
-        let index = self.said(index)?;
-        let prefixes = self.steps::<F>(route)?;
-        let fresh = |p: &Prefix<F>| self.paths_of(index, *p, route.source).is_none();
-        // Hosts on an interface are each their own next hop.
-        let attached = |p: &Path| matches!(p.via, Via::Attached { .. });
-        let apart = route.prefix.len() == F::BITS && paths.iter().any(attached);
-        if change != Change::Delete && !apart && prefixes.len() > 1 && prefixes.iter().all(fresh) {
-            let rows: Vec<_> = prefixes.iter().map(|p| (p.addr(), p.len(), 0)).collect();
-            let done = self.load::<F>(route.table, route.source, &[paths], &rows);
-            return self.said(done).map(|_| Applied::changed(rows.len() as u64));
-        }
-        let mut undo: Vec<Undo<F>> = Vec::new();
-        let mut changed = 0;
-        for prefix in prefixes {
-            let before = self.paths_of(index, prefix, route.source);
-            match self.one(route, prefix, &paths, change) {
-                Ok(did) => changed += u64::from(did),
-                Err(e) => {
-                    self.take_back(index, route.source, undo);
-                    return self.said(Err(e));
-                }
-            }
-            undo.push((prefix, before));
-        }
-        Ok(Applied::changed(changed))
-    }
-
-    fn one<F: Side>(
-        &mut self,
-        route: &Route,
-        prefix: Prefix<F>,
-        paths: &[Path],
-        change: Change,
-    ) -> Result<bool, FibError> {
-        match change {
-            Change::Add => self.add_paths(route.table, prefix, route.source, paths),
-            Change::Replace => self.set_route(route.table, prefix, route.source, paths),
-            Change::Delete if paths.is_empty() => self
-                .remove_route(route.table, prefix, route.source)
-                .map(|()| true),
-            Change::Delete => self
-                .remove_paths(route.table, prefix, route.source, paths)
-                .map(|()| true),
-        }
     }
 
     /// Puts back what was there; the room for it was there a moment ago.
@@ -235,18 +142,24 @@ impl Fib {
             }
         }
     }
+}
 
-    fn steps<F: Side>(&self, route: &Route) -> Result<Vec<Prefix<F>>, ModelError> {
-        let step = |i| {
-            let p = route.prefix.step(i)?;
-            Some(Prefix::around(F::number(p.addr())?, p.len()))
-        };
-        let all: Option<Vec<_>> = (0..route.count).map(step).collect();
-        all.ok_or_else(|| {
-            let what = format!("count {} from {}", route.count, route.prefix);
-            ModelError::invalid(what, "the prefixes run over the end of the address space")
-        })
-    }
+/// Objects of the class of routes as routes; none where they are not of one IP version.
+fn batch_of(bulk: &Bulk) -> Option<RouteBatch> {
+    let first = bulk.puts().iter().map(|(item, _)| item);
+    let first = first.chain(bulk.removed()).next()?;
+    let family = Prefix::unpack(first)?.family();
+    let prefix = |item| Prefix::unpack(item).filter(|it| it.family() == family);
+    let put = bulk.puts().iter();
+    let put = put.map(|(item, set)| Some((prefix(item)?, *set)));
+    Some(RouteBatch {
+        family,
+        table: bulk.common(0)?,
+        source: bulk.common(1)?,
+        sets: bulk.field("paths")?,
+        put: put.collect::<Option<_>>()?,
+        gone: bulk.removed().iter().map(prefix).collect::<Option<_>>()?,
+    })
 }
 
 #[cfg(test)]

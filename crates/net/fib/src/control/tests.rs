@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use volley_model::{
-    AdminState, Applied, Family, Handler, IfAddress, Mac, ModelError, Path, PathTarget, Prefix,
-    Request, Route, RouteSource,
+    Applied, Family, IfAddress, Mac, ModelError, Path, PathTarget, Prefix, RouteSource,
 };
+use volley_object::{Bulk, Object};
 use volley_tables::Domain;
 
 use crate::show::{FibReply, FibSelect, ShowFib, ShowTables};
 use crate::source::{Fib, IfInfo};
-use crate::{Fold, RouteFile};
+use crate::{Fold, Route, RouteFile};
 
 fn fib() -> Fib {
     let mut fib = Fib::new(&Domain::new());
@@ -33,16 +33,18 @@ fn fib() -> Fib {
     fib
 }
 
-fn run(fib: &mut Fib, request: Request) -> Result<Applied, ModelError> {
-    fib.apply(&request).expect("the FIB's request")
+fn run(fib: &mut Fib, route: &Route) -> Result<Applied, ModelError> {
+    crate::classes().unwrap();
+    fib.routes(&Bulk::with(&route.instance().unwrap()).unwrap())
 }
 
-fn route(prefix: &str, via: &str, count: u64) -> Route {
+fn remove(fib: &mut Fib, route: &Route) -> Result<Applied, ModelError> {
+    fib.routes(&Bulk::without(&route.instance().unwrap().key()).unwrap())
+}
+
+fn route(prefix: &str, via: &str) -> Route {
     let path = Path::via(via.parse().unwrap(), None);
-    Route {
-        count,
-        ..Route::new(prefix.parse().unwrap(), vec![path])
-    }
+    Route::new(prefix.parse().unwrap(), vec![path])
 }
 
 /// A query for IPv4 routes.
@@ -68,27 +70,12 @@ fn show(fib: &mut Fib, select: FibSelect) -> FibReply {
     fib.routes_shown(&asked(select, None)).unwrap()
 }
 
-fn count(fib: &mut Fib) -> u64 {
-    show(fib, FibSelect::Summary).tables[0].prefixes
-}
-
 #[test]
 fn a_route_is_added_shown_and_deleted() {
     let mut fib = fib();
-    assert_eq!(
-        run(
-            &mut fib,
-            Request::RouteAdd(route("20.0.0.0/8", "10.0.0.2", 1))
-        ),
-        Ok(Applied::one())
-    );
-    assert_eq!(
-        run(
-            &mut fib,
-            Request::RouteAdd(route("20.0.0.0/8", "10.0.0.2", 1))
-        ),
-        Ok(Applied::nothing())
-    );
+    let it = route("20.0.0.0/8", "10.0.0.2");
+    assert_eq!(run(&mut fib, &it), Ok(Applied::one()));
+    assert_eq!(run(&mut fib, &it), Ok(Applied::nothing()));
     let reply = show(&mut fib, FibSelect::Match("20.1.2.3".parse().unwrap()));
     let shown = &reply.tables[0].routes[0];
     assert_eq!(
@@ -101,74 +88,24 @@ fn a_route_is_added_shown_and_deleted() {
         shown.buckets[0].text,
         "10.0.0.2 by 10.0.0.2/32 -> via 10.0.0.2 pg0 06:00:00:00:00:02"
     );
-    let mut del = route("20.0.0.0/8", "10.0.0.3", 1);
-    let e = run(&mut fib, Request::RouteDel(del.clone())).unwrap_err();
-    assert_eq!(
-        e.to_string(),
-        "there is no path 'via 10.0.0.3' of route 20.0.0.0/8"
-    );
-    del.paths.clear();
-    assert_eq!(
-        run(&mut fib, Request::RouteDel(del.clone())),
-        Ok(Applied::one())
-    );
-    let e = run(&mut fib, Request::RouteDel(del)).unwrap_err();
-    assert_eq!(
-        e.to_string(),
-        "there is no route 20.0.0.0/8 of source static in table 0"
-    );
-}
-
-#[test]
-fn count_is_all_or_nothing() {
-    let mut fib = fib();
-    let before = count(&mut fib);
-    assert_eq!(
-        run(
-            &mut fib,
-            Request::RouteAdd(route("20.0.0.0/24", "10.0.0.2", 5000))
-        ),
-        Ok(Applied::changed(5000))
-    );
-    assert_eq!(count(&mut fib), before + 5000);
-    let mut del = route("20.0.0.0/24", "10.0.0.2", 5001);
-    assert!(run(&mut fib, Request::RouteDel(del.clone())).is_err());
-    assert_eq!(
-        count(&mut fib),
-        before + 5000,
-        "the last one was missing: none is gone"
-    );
-    del.count = 5000;
-    assert_eq!(
-        run(&mut fib, Request::RouteDel(del)),
-        Ok(Applied::changed(5000))
-    );
-    assert_eq!(count(&mut fib), before);
-    let over = route("255.255.255.0/24", "10.0.0.2", 2);
-    assert!(
-        run(&mut fib, Request::RouteAdd(over))
-            .unwrap_err()
-            .to_string()
-            .contains("end of the address space")
-    );
+    assert_eq!(remove(&mut fib, &it), Ok(Applied::one()));
+    assert_eq!(remove(&mut fib, &it), Ok(Applied::nothing()));
 }
 
 #[test]
 fn refusals_are_sentences_that_name_the_thing() {
     let mut fib = fib();
-    let mut r = route("20.0.0.0/8", "10.0.0.2", 1);
+    let mut r = route("20.0.0.0/8", "10.0.0.2");
     r.table = 9;
-    let e = run(&mut fib, Request::RouteAdd(r.clone())).unwrap_err();
+    let e = run(&mut fib, &r).unwrap_err();
     assert_eq!(e.to_string(), "there is no table 9 (IPv4); there are: 0");
     r.table = 0;
     r.paths = vec![Path::to(PathTarget::Interface("pg7".into()))];
-    let e = run(&mut fib, Request::RouteAdd(r.clone())).unwrap_err();
+    let e = run(&mut fib, &r).unwrap_err();
     assert_eq!(
         e.to_string(),
         "there is no interface pg7; there are: pg0, pg1"
     );
-    r.source = RouteSource::Special;
-    assert!(run(&mut fib, Request::RouteAdd(r)).is_err());
     assert!(
         fib.ip_table(Family::V4, 0, false)
             .unwrap_err()
@@ -270,9 +207,6 @@ fn neighbors_tables_and_interfaces_are_shown() {
         .map(|t| (t.table, t.interfaces.join(",")))
         .collect();
     assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
-    let (name, state) = ("pg0".to_owned(), AdminState::Up);
-    let other = Request::InterfaceState { name, state };
-    assert!(fib.apply(&other).is_none());
 }
 
 #[test]
@@ -284,7 +218,7 @@ fn a_prefix_that_is_not_there_is_answered_with_the_route_that_covers_it() {
         shown.map(|reply| reply.tables[0].clone())
     };
     for prefix in ["20.0.0.0/8", "20.9.8.0/24", "20.9.9.0/24"] {
-        run(&mut fib, Request::RouteAdd(route(prefix, "10.0.0.2", 1))).unwrap();
+        run(&mut fib, &route(prefix, "10.0.0.2")).unwrap();
     }
     let routes = |table: &crate::FibTable| -> Vec<String> {
         table.routes.iter().map(|r| r.prefix.to_string()).collect()

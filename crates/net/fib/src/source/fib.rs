@@ -292,20 +292,6 @@ impl Fib {
         Ok(change.before != Some(list))
     }
 
-    /// Adds paths to a source's route, or makes it. A path that is there gets the new weight and preference.
-    pub fn add_paths<F: Side>(
-        &mut self,
-        table: u32,
-        prefix: Prefix<F>,
-        source: Source,
-        paths: &[Path],
-    ) -> Result<bool, FibError> {
-        let index = F::side(self).1.index(table)?;
-        let mut all = self.paths_of(index, prefix, source).unwrap_or_default();
-        all.extend_from_slice(paths);
-        self.set_in(index, prefix, source, &all)
-    }
-
     /// Takes paths away from a source's route (with the last one the route goes).
     pub fn remove_paths<F: Side>(
         &mut self,

@@ -20,19 +20,21 @@ const METRICS: &str = "/metrics";
 /// All paths.
 pub(crate) fn router(control: Control, limits: Limits) -> Router {
     let hands = Hands::new(control, limits);
-    Router::new()
-        .route("/v1/openapi.json", get(description))
-        .route("/v1/show/{name}", get(show))
-        .route("/v1/log", get(log))
-        .route("/v1/state", get(state))
-        .route("/v1/events", get(stream))
-        .route("/v1/requests", post(request))
-        .route("/v1/transactions", post(transaction))
-        .route("/v1/do/{verb}", post(invoke))
-        .route("/v1/config/{name}", get(read_config).post(act))
-        .route(METRICS, get(exposition))
-        .route("/v1/{class}", any_of_object())
-        .route("/v1/{class}/{*key}", any_of_object())
+    let all = [
+        ("/v1/openapi.json", get(description)),
+        ("/v1/show/{name}", get(show)),
+        ("/v1/log", get(log)),
+        ("/v1/state", get(state)),
+        ("/v1/events", get(stream)),
+        ("/v1/requests", post(request)),
+        ("/v1/transactions", post(transaction)),
+        ("/v1/do/{verb}", post(invoke)),
+        ("/v1/config/{name}", get(read_config).post(act)),
+        (METRICS, get(exposition)),
+        ("/v1/{class}", any_of_object()),
+        ("/v1/{class}/{*key}", any_of_object()),
+    ];
+    with_paths(all)
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .with_state(hands)
@@ -41,11 +43,17 @@ pub(crate) fn router(control: Control, limits: Limits) -> Router {
 /// The paths of the listener for metrics.
 pub(crate) fn metrics_router(control: Control, limits: Limits) -> Router {
     let hands = Hands::new(control, limits);
-    Router::new()
-        .route(METRICS, get(exposition))
+    with_paths([(METRICS, get(exposition))])
         .fallback(metrics_only)
         .method_not_allowed_fallback(metrics_only)
         .with_state(hands)
+}
+
+fn with_paths<const N: usize>(paths: [(&str, MethodRouter<Hands>); N]) -> Router<Hands> {
+    let paths = paths.into_iter();
+    paths.fold(Router::new(), |router, (path, methods)| {
+        router.route(path, methods)
+    })
 }
 
 async fn metrics_only() -> Problem {

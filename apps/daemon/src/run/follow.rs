@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use volley_cli::server::{AnswerStream, Pending};
 use volley_model::ModelError;
-use volley_object::{Answer, Asked, Part, Running};
+use volley_object::{Answer, Asked, ReplyPart, Running};
 
 /// Between two looks for items.
 const LOOK: Duration = Duration::from_millis(5);
@@ -43,7 +43,7 @@ struct Followed {
 }
 
 impl AnswerStream for Followed {
-    fn next(&mut self) -> Pending<'_, Part> {
+    fn next(&mut self) -> Pending<'_, ReplyPart> {
         Box::pin(async move {
             loop {
                 if self.begun {

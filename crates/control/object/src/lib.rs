@@ -83,7 +83,7 @@ pub use registry::{
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
 pub use stream::{
-    Part, Progress, Run, Running, Stream, StreamDef, WHOLE_ITEMS, WHOLE_MS, whole_run,
+    Progress, ReplyPart, Run, Running, Stream, StreamDef, WHOLE_ITEMS, WHOLE_MS, whole_run,
 };
 pub use table::{TableField, TextTable};
 pub use value::{Value, quote};

@@ -153,7 +153,7 @@ pub fn whole_run(field: &'static str, requests: u32, span_ms: u64) -> Result<(),
 
 /// A part of a reply, as a client gets it that follows the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct ReplyPart {
     /// Lines of text.
     pub text: String,
     /// Bytes for the standard output of the client.
@@ -164,7 +164,7 @@ pub struct Part {
     pub failure: Option<String>,
 }
 
-impl Part {
+impl ReplyPart {
     /// Whether there is nothing to show, and more may follow.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.bytes.is_empty() && !self.is_last
@@ -186,7 +186,7 @@ impl Running {
     }
 
     /// What came since the last call, as text and bytes.
-    pub fn part(&mut self) -> Part {
+    pub fn part(&mut self) -> ReplyPart {
         self.0.part()
     }
 
@@ -202,7 +202,7 @@ impl Running {
 }
 
 trait AnyRun {
-    fn part(&mut self) -> Part;
+    fn part(&mut self) -> ReplyPart;
     fn whole(&mut self) -> Result<Option<Answer>, DefinitionError>;
     fn stop(&mut self);
 }
@@ -218,12 +218,12 @@ struct Typed<Q: Query, R> {
 }
 
 impl<Q: Stream, R: Run<Reply = Q::Reply>> AnyRun for Typed<Q, R> {
-    fn part(&mut self) -> Part {
+    fn part(&mut self) -> ReplyPart {
         let Progress { mut reply, is_over } = self.run.take();
-        let mut part = Part {
+        let mut part = ReplyPart {
             is_last: is_over,
             bytes: Q::take_bytes(&mut reply),
-            ..Part::default()
+            ..ReplyPart::default()
         };
         if !std::mem::replace(&mut self.begun, true) {
             part.text = Q::head(&reply);

@@ -1,8 +1,8 @@
 //! Queries whose reply comes in items: parts, the whole, and what is refused.
 
 use crate::{
-    FieldError, Part, Progress, Query, Run, Running, Value, View, classes, refuse, register_query,
-    unregister_query, whole_run,
+    FieldError, Progress, Query, ReplyPart, Run, Running, Value, View, classes, refuse,
+    register_query, unregister_query, whole_run,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -120,7 +120,7 @@ fn a_reply_comes_in_parts_with_head_and_end() {
     let first = running.part();
     assert_eq!(first.text, "the clock\n0: stroke 1\n1: stroke 2\n");
     assert_eq!((first.bytes, first.is_last), (vec![2], false));
-    let last = Part {
+    let last = ReplyPart {
         text: "2: stroke 3\n3 strokes\n".to_owned(),
         bytes: vec![3],
         is_last: true,
@@ -136,7 +136,7 @@ fn a_reply_comes_in_parts_with_head_and_end() {
     assert!(last.is_last && last.failure.is_none());
     let silent = Running::new::<Listen>(Clock::of(0)).part();
     assert_eq!(silent.failure.unwrap(), "the clock does not strike");
-    assert!(Part::default().is_empty());
+    assert!(ReplyPart::default().is_empty());
 }
 
 #[test]

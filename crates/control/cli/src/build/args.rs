@@ -119,10 +119,6 @@ impl<'a> Args<'a> {
         number.ok_or_else(bad)
     }
 
-    pub(crate) fn number32(&mut self) -> Result<u32, SyntaxError> {
-        self.number(u64::from(u32::MAX)).map(|n| n as u32)
-    }
-
     /// All pieces that are left.
     pub(crate) fn all(&mut self) -> &'a [Piece] {
         let rest = &self.pieces[self.at..];

@@ -42,22 +42,6 @@ const fn slot_of(name: &'static str, takes: Takes, text: &'static str) -> Slot {
 
 use Takes as T;
 
-/// The names of a list of the model.
-macro_rules! names {
-    ($all:expr) => {{
-        const NAMES: [&str; $all.len()] = {
-            let mut names = [""; $all.len()];
-            let mut at = 0;
-            while at < names.len() {
-                names[at] = $all[at].0;
-                at += 1;
-            }
-            names
-        };
-        &NAMES
-    }};
-}
-
 static SLOTS: &[Slot] = &[
     slot_of("interface", T::Name(NameKind::Interface), "interface"),
     slot_of("table", T::Number, "number of an IP table"),
@@ -79,8 +63,6 @@ static SLOTS: &[Slot] = &[
         "expression",
         T::Rest,
         "filter, in quotes when something follows",
-    ),
-    slot_of(
     ),
     slot_of("command", T::Rest, "a command, or its beginning"),
 ];

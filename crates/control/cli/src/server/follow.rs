@@ -6,12 +6,12 @@ use super::lines::{Line, Lines, send};
 use super::protocol::{Answer, Ask};
 use crate::build::parse_line;
 use tokio::net::UnixStream;
-use volley_object::Part;
+use volley_object::ReplyPart;
 
 /// An answer that comes in parts. Dropping it ends what makes it.
 pub trait AnswerStream {
     /// The next part, which is the last one at the end. A call that is given up loses nothing.
-    fn next(&mut self) -> Pending<'_, Part>;
+    fn next(&mut self) -> Pending<'_, ReplyPart>;
 
     /// The client has enough: the parts that exist already come, and the end.
     fn stop(&mut self);
@@ -71,7 +71,7 @@ pub(super) async fn serve(
     }
 }
 
-fn answer(part: Part) -> Answer {
+fn answer(part: ReplyPart) -> Answer {
     let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
     let digits = |byte: &u8| [digit(byte >> 4), digit(byte & 15)];
     Answer {
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn bytes_are_carried_whole() {
         let all: Vec<u8> = (0..=255).collect();
-        let part = Part {
+        let part = ReplyPart {
             bytes: all.clone(),
-            ..Part::default()
+            ..ReplyPart::default()
         };
         assert_eq!(bytes(&answer(part).bytes), Some(all));
         assert_eq!(

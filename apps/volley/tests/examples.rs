@@ -300,8 +300,23 @@ fn every_request_of_the_pages_is_one() {
     let mut seen = 0;
     for block in all_blocks() {
         let text = block.lines.join(" ");
-        for body in text.split("--data '").skip(1) {
-            let body = body.split('\'').next().unwrap();
+        let parts: Vec<&str> = text.split("--data '").collect();
+        for pair in parts.windows(2) {
+            let (before, body) = (pair[0], pair[1].split('\'').next().unwrap());
+            let path = before.trim_end().rsplit(' ').next().unwrap();
+            if let Some((_, verb)) = path.split_once("/v1/do/") {
+                let parameters = serde_json::from_str(body).unwrap();
+                let classes = volley_object::classes();
+                let verb = classes.verb(verb).expect(verb);
+                assert_eq!(
+                    verb.invoke_with(&parameters).err(),
+                    None,
+                    "{}: {body}",
+                    block.place
+                );
+                seen += 1;
+                continue;
+            }
             let request = serde_json::from_str::<volley_model::Request>(body);
             assert!(request.is_ok(), "{}: {body}: {request:?}", block.place);
             seen += 1;

@@ -229,7 +229,7 @@ fn events_have_a_time_and_a_user_and_the_log_comes_with_them() {
     assert_eq!(http(&daemon).get(&behind)["records"], json!([]));
     assert_eq!(
         http(&daemon).call("GET", "/v1/log?module=memiff", b"").0,
-        422
+        400
     );
     assert_eq!(http(&daemon).call("GET", "/v1/events?kind=all", b"").0, 400);
 }

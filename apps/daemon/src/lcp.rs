@@ -1,7 +1,7 @@
 //! What LCP taps need of several crates at once: a tap is an interface of its own, with routes in the FIB.
 
 use crate::stack::Stack;
-use volley_iface::Interface;
+use volley_iface::{Admin, Interface};
 use volley_lcp::LcpTap;
 use volley_model::reply::SubInterfaceRow;
 use volley_model::{
@@ -145,7 +145,8 @@ impl Stack {
         };
         for (name, state) in wanted {
             // A tap takes every state.
-            let _ = self.carry_out(&Request::InterfaceState { name, state });
+            let set = Admin::request(name, state).map_err(invalid);
+            let _ = set.and_then(|request| self.carry_out(&request));
         }
     }
 }

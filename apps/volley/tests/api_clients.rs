@@ -11,6 +11,7 @@ use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
 use volley_fib::{Address, IpTable, Route, StaticNeighbor};
+use volley_iface::Admin;
 use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
 use volley_model::{AdminState, Applied, Family, InterfaceSpec, Mac, Path, PathTarget, Request};
@@ -101,10 +102,11 @@ impl Dice {
             2 => Request::InterfaceDelete {
                 name: self.interface(),
             },
-            3 => Request::InterfaceState {
-                name: self.interface(),
-                state: [AdminState::Up, AdminState::Down][self.below(2) as usize],
-            },
+            3 => Admin::request(
+                self.interface(),
+                [AdminState::Up, AdminState::Down][self.below(2) as usize],
+            )
+            .unwrap(),
             4 => Request::set(&Mtu {
                 interface: self.interface(),
                 mtu: 68 + self.below(3000) as u32,

@@ -10,7 +10,7 @@ use std::time::Instant;
 use volley_daemon::stack::{Stack, StackError};
 use volley_fib::{Path, Source, StaticNeighbor, V4, V6, Via};
 use volley_graph::{Clock, Node, Worker};
-use volley_iface::ReceiveFeature;
+use volley_iface::{Admin, ReceiveFeature};
 use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
@@ -162,10 +162,10 @@ impl Bench {
                 ..spec
             };
             self.apply(Request::InterfaceCreate(spec))?;
-            self.apply(Request::InterfaceState {
-                name: name.to_owned(),
+            self.apply(set(&Admin {
+                interface: name.to_owned(),
                 state: AdminState::Up,
-            })?;
+            })?)?;
         }
         Ok(())
     }

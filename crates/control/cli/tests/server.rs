@@ -59,6 +59,7 @@ impl Backend for Fake {
 /// Runs a test against a server on its own thread, which ends with it.
 fn with_server(name: &str, test: impl FnOnce(&Path)) {
     ShowLamps::query().unwrap();
+    volley_iface::classes().unwrap();
     let path = std::env::temp_dir().join(format!("volley-{name}-{}.sock", std::process::id()));
     let (tell, told) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

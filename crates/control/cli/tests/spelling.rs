@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use volley_cli::{Action, parse_line};
+use volley_iface::Admin;
 use volley_log::{LogModule, SetLogLevel};
 use volley_model::*;
 use volley_object::Choice;
@@ -84,10 +85,7 @@ fn interface_life() -> impl Strategy<Value = Request> {
 fn interface_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         name().prop_map(|name| Request::InterfaceDelete { name }),
-        name().prop_map(|name| Request::InterfaceState {
-            name,
-            state: AdminState::Down
-        }),
+        name().prop_map(|name| Admin::request(name, AdminState::Up).unwrap()),
         interface_life(),
     ]
 }

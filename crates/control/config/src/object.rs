@@ -161,7 +161,9 @@ pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Pl
     let mut classes: Vec<&Class> = classes.iter().collect();
     classes.sort();
     for class in classes {
-        let Some(field) = interface_key(class).and_then(|name| section.get(name)) else {
+        let field = interface_key(class).and_then(|name| section.get(name));
+        let Some(field) = field else {
+            unsaid(class, interface, plan);
             continue;
         };
         let owner = (class.keys().first(), Value::text(interface));
@@ -179,6 +181,16 @@ pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Pl
             }
             _ => setting(class, &field, &[owner], plan),
         }
+    }
+}
+
+/// The setting of an interface that the file does not say, where its class has one.
+fn unsaid(class: &Class, interface: &str, plan: &mut Plan) {
+    let owner = Some(Value::text(interface));
+    let value = class.values().first().and_then(|it| it.in_file.clone());
+    let setting = value.map(|value| class.instance(vec![owner, Some(value)]));
+    if let Some(Ok(setting)) = setting {
+        plan.of_interface(setting);
     }
 }
 
@@ -423,7 +435,7 @@ fn finish(
 
 fn plan_of(object: Instance, plan: &mut Plan) {
     let class = object.class().clone();
-    if interface_key(&class).is_some() && !class.def().last {
+    if interface_key(&class).is_some() {
         return plan.of_interface(object);
     }
     let request = match class.joins() {

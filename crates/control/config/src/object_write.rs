@@ -2,7 +2,7 @@
 
 use crate::object::plain;
 use crate::write::{Keys, list, quoted};
-use volley_object::{FieldDef, Instance, Place, TextTable, Value};
+use volley_object::{Class, FieldDef, Instance, Place, TextTable, Value};
 
 /// Where a part of the file goes, and its text.
 pub(crate) enum Written {
@@ -49,6 +49,22 @@ pub(crate) fn written(object: &Instance) -> Written {
             Written::Gathered(owner(), name, true, entry)
         }
     }
+}
+
+/// Whether the file says an object by not saying it: see `in_file` of the definition of its field.
+pub(crate) fn is_unsaid(object: &Instance) -> bool {
+    let value = object.class().values().first();
+    let in_file = value.and_then(|field| field.in_file.as_ref());
+    in_file.is_some() && in_file == object.slot(object.class().keys().len())
+}
+
+/// The key and the value that an interface without an object of a class has, where the file must say it.
+pub(crate) fn said_without(class: &Class) -> Option<(&'static str, String)> {
+    let Place::Interface(key) = class.def().file else {
+        return None;
+    };
+    let value = class.values().first().filter(|it| it.in_file.is_some())?;
+    Some((key, text(value.default.as_ref()?)))
 }
 
 /// A key value as a key of the file.

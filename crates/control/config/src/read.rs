@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, EngineSettings, InterfaceSpec, IsaChoice, ObjectKind,
+    ApiSettings, Capabilities, EngineSettings, InterfaceSpec, IsaChoice, ObjectKind,
     Request, Seccomp, limits,
 };
 use volley_object::{Class, Instance, Value};
@@ -42,8 +42,10 @@ impl Plan {
 
     /// Adds a setting of an interface.
     pub(crate) fn of_interface(&mut self, setting: Instance) {
-        match InterfaceSpec::is_created_with(setting.class().name()) {
+        let class = setting.class();
+        match InterfaceSpec::is_created_with(class.name()) {
             true => self.created_with.push(setting),
+            false if class.def().last => self.states.push(Request::Set(setting)),
             false => self.interfaces.push(Request::Set(setting)),
         }
     }
@@ -233,17 +235,13 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
         .required("name")
         .and_then(|f| f.declares(ObjectKind::Interface, &mut plan.names));
     let kind = kind(&section, name.as_deref());
-    let states = [("up", AdminState::Up), ("down", AdminState::Down)];
-    let state = section
-        .get("state")
-        .map_or(Some(AdminState::Up), |f| f.one_of(&states));
     // Before the kind is looked at: all errors of a file are reported at once.
     let at = plan.interfaces.len();
     if let Some(name) = &name {
         object::of_interface(&section, name, plan);
     }
     let created_with = std::mem::take(&mut plan.created_with);
-    let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
+    let (Some(name), Some(kind)) = (name, kind) else {
         return;
     };
     let starts = kind.class().def().starts;
@@ -260,7 +258,6 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     {
         started(&field, name.clone(), start.verb, plan);
     }
-    plan.states.push(Request::InterfaceState { name, state });
 }
 
 /// A verb that a key of an interface starts.

@@ -129,11 +129,7 @@ pub(crate) static API: Table = Table {
 };
 pub(crate) static INTERFACE: Table = many(
     "interface",
-    &[
-        k("name", "its name"),
-        k("kind", "kind of the interface"),
-        k("state", "up or down (up)"),
-    ],
+    &[k("name", "its name"), k("kind", "kind of the interface")],
 );
 /// Every table of the file.
 pub fn schema() -> Vec<&'static Table> {

@@ -3,7 +3,7 @@
 use crate::object_write::{self, Written};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
-use volley_model::{AdminState, InterfaceSpec, Request};
+use volley_model::{InterfaceSpec, Request};
 use volley_object::Instance;
 
 /// A text in quotes, as TOML wants it.
@@ -82,7 +82,8 @@ struct Interface {
     keys: Keys,
     /// Values of keys that gather several objects: the key, its brackets, the entries.
     gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
-    up: bool,
+    /// Objects of classes of which the file says one value by not saying it: the key and the value, if they are said.
+    said: BTreeMap<&'static str, Option<(&'static str, String)>>,
 }
 
 impl Writer {
@@ -91,7 +92,16 @@ impl Writer {
     }
 
     fn object(&mut self, request: &Request, object: &volley_object::Instance) {
-        match object_write::written(object) {
+        let written = object_write::written(object);
+        if object_write::said_without(object.class()).is_some()
+            && let Written::Interface(name, key, value) = written
+        {
+            let said = (!object_write::is_unsaid(object)).then_some((key, value));
+            let class = object.class().name();
+            self.interface(&name).said.insert(class, said);
+            return;
+        }
+        match written {
             Written::First(text) => self.first += &text,
             Written::Rest(text) => self.rest += &text,
             Written::Interface(name, key, value) => self.interface(&name).keys.plain(key, value),
@@ -111,15 +121,13 @@ impl Writer {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
             }
-            Request::InterfaceState { name, state } => {
-                self.interface(name).up = *state == AdminState::Up;
-            }
             other => _ = writeln!(self.wordless, "# {other}"),
         }
     }
 
     fn finish(mut self) -> String {
         let mut out = self.first;
+        let classes = volley_object::classes();
         for name in &self.order {
             let Some(mut interface) = self.interfaces.remove(name) else {
                 continue;
@@ -131,8 +139,12 @@ impl Writer {
                 };
                 interface.keys.plain(key, all);
             }
-            if !interface.up {
-                interface.keys.text("state", "down");
+            for class in classes.iter() {
+                let said = interface.said.remove(class.name());
+                let said = said.unwrap_or_else(|| object_write::said_without(class));
+                if let Some((key, value)) = said {
+                    interface.keys.plain(key, value);
+                }
             }
             let _ = write!(out, "\n[[interface]]\n{}", interface.keys.lines());
         }

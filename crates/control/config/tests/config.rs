@@ -41,7 +41,7 @@ weight = -1
         "\
 volley.toml:3:15: engine.vector_size: must be 1 to 1024, not 2000
 volley.toml:4:7: engine.isa: must be one of auto, scalar, x86-64-v3, x86-64-v4, not 'avx'
-volley.toml:8:1: unknown key 'adresses' in [[interface]]: did you mean 'addresses'? allowed are name, kind, state, capture, addresses, description, directed_broadcast, table, mac, mtu, promiscuous, rx_mode, rx_placement, unnumbered
+volley.toml:8:1: unknown key 'adresses' in [[interface]]: did you mean 'addresses'? allowed are name, kind, capture, addresses, state, description, directed_broadcast, table, mac, mtu, promiscuous, rx_mode, rx_placement, unnumbered
 volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 10.0.0.0/8
 volley.toml:11:7: route.via: must be an IP address such as 192.0.2.1, not '5'
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0

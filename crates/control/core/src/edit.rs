@@ -4,7 +4,7 @@ use crate::key::{Key, Set, Value};
 use crate::state::{Changes, State};
 use std::collections::HashMap;
 use std::sync::Arc;
-use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
+use volley_model::{InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Reference};
 
 mod bulk;
@@ -56,22 +56,11 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// A setting of an interface that has to be there.
-    fn setting(&mut self, name: &str, key: Key, value: Option<Value>) -> Done {
-        self.exists(&Key::Interface(name.to_owned()))?;
-        self.put(key, value);
-        Ok(())
-    }
-
     fn edit(&mut self, request: &Request) -> Done {
         match request {
             Request::InterfaceCreate(spec) => self.create(spec),
             Request::InterfaceDelete { name } => self.delete(name),
             Request::InterfaceRename { name, new_name } => self.rename(name, new_name),
-            Request::InterfaceState { name, state } => {
-                let up = (*state == AdminState::Up).then_some(Value::Present);
-                self.setting(name, Key::Up(name.clone()), up)
-            }
             other => self.edit_more(other),
         }
     }
@@ -115,9 +104,7 @@ impl Editor<'_> {
 
     /// Everything that is a part of an interface.
     fn parts(&self, name: &str) -> Vec<Key> {
-        let own = || name.to_owned();
-        let mut parts = vec![Key::Up(own())];
-        parts.extend(self.objects_of(name));
+        let mut parts = self.objects_of(name);
         parts.retain(|k| self.state.has(k));
         parts
     }
@@ -237,7 +224,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Last(it) => Key::Last(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
-        Key::Up(n) => Key::Up(new(n)),
         other => other.clone(),
     }
 }

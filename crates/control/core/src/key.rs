@@ -16,8 +16,6 @@ pub enum Key {
     Setting(ObjectKey),
     /// An object of a bulk class.
     Bulk(BulkKey),
-    /// An interface is administratively up.
-    Up(String),
     /// An object of a class whose objects come last.
     Last(ObjectKey),
 }
@@ -30,8 +28,6 @@ const _: () = assert!(size_of::<Key>() == 32);
 pub enum Value {
     /// An object of a registered class.
     Object(Arc<Instance>),
-    /// It is there, and that is all.
-    Present,
     /// What stands behind an interface.
     Kind(Arc<Instance>),
     /// MAC address.
@@ -89,8 +85,7 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::Up(name) => Some(name),
-            Key::Setting(it) => it.owner(),
+            Key::Setting(it) | Key::Last(it) => it.owner(),
             _ => None,
         }
     }
@@ -117,7 +112,8 @@ impl Key {
     pub(crate) fn is_setting(&self) -> bool {
         match self {
             Key::Setting(it) => InterfaceSpec::is_created_with(it.class().name()),
-            other => matches!(other, Key::Up(_)),
+            Key::Last(it) => it.owner().is_some(),
+            _ => false,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::key::{Key, Set, Value};
 use crate::plan::kind;
 use std::sync::Arc;
-use volley_model::{AdminState, InterfaceSpec, Request};
+use volley_model::{InterfaceSpec, Request};
 use volley_object::{BulkKey, Class, Instance, ObjectKey};
 
 /// How the rest of the state is looked up.
@@ -25,13 +25,16 @@ pub(crate) fn create_interface(name: &str, kind: &Instance, get: Get<'_, '_>) ->
 
 /// An interface with everything that goes with it when it is deleted.
 pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Request> {
-    let own = || name.to_owned();
-    let Some(kind) = get(&Key::Interface(own())).and_then(kind) else {
+    let Some(kind) = get(&Key::Interface(name.to_owned())).and_then(kind) else {
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
-    let key = Key::Up(own());
-    all.extend(get(&key).and_then(|value| change(&key, value)));
+    let classes = volley_object::classes();
+    let parts = classes.parts_of("interface");
+    for class in parts.filter(|class| class.def().last) {
+        let key = Key::Last(ObjectKey::first_of(class, name));
+        all.extend(get(&key).and_then(|value| change(&key, value)));
+    }
     all
 }
 
@@ -61,10 +64,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
         (Key::Bulk(key), Value::Common(set)) => bulk(key, Some(set), Some(set)),
-        (Key::Up(name), _) => Request::InterfaceState {
-            name: name.clone(),
-            state: AdminState::Up,
-        },
         _ => return None,
     })
 }
@@ -75,9 +74,5 @@ pub(crate) fn remove(key: &Key) -> Request {
         Key::Global(key) | Key::Setting(key) | Key::Last(key) => Request::Unset(key.clone()),
         Key::Interface(name) => Request::InterfaceDelete { name: name.clone() },
         Key::Bulk(key) => bulk(key, None, None),
-        Key::Up(name) => Request::InterfaceState {
-            name: name.clone(),
-            state: AdminState::Down,
-        },
     }
 }

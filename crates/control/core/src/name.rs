@@ -12,7 +12,7 @@ impl Key {
                 (ObjectKind::Object, key.to_string())
             }
             Key::Bulk(key) => (ObjectKind::Object, key.to_string()),
-            Key::Interface(name) | Key::Up(name) => (ObjectKind::Interface, name.clone()),
+            Key::Interface(name) => (ObjectKind::Interface, name.clone()),
         }
     }
 }

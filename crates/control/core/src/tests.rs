@@ -1,5 +1,6 @@
 //! Requests in a short form, for tests.
 
+use volley_iface::Admin;
 use volley_model::*;
 use volley_object::{Instance, Object};
 
@@ -113,10 +114,7 @@ pub(crate) fn request(line: &str) -> Request {
             name: own(1),
             new_name: own(2),
         },
-        "up" => Request::InterfaceState {
-            name: own(1),
-            state: AdminState::Up,
-        },
+        "up" => Admin::request(own(1), AdminState::Up).unwrap(),
         "mtu" => {
             let mtu = volley_object::Value::Number(words[2].parse().unwrap());
             Request::Set(Instance::of_value("mtu", &own(1), mtu).unwrap())

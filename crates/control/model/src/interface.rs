@@ -109,12 +109,23 @@ fn of_classes(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Administrative state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    volley_object::Choice,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdminState {
-    /// Packets pass.
+    /// Forward packets from and to the interface.
     Up,
-    /// Packets are dropped and counted.
+    /// Forward no packets from and to the interface.
     #[default]
     Down,
 }

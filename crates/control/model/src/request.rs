@@ -1,11 +1,11 @@
 //! Every configuration change as one typed value.
 
 use crate::error::ModelError;
-use crate::interface::{AdminState, InterfaceSpec};
+use crate::interface::InterfaceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use volley_object::{
-    Bulk, Change, FieldError, Instance, Invocation, Object, ObjectKey, Part, Verb, refuse,
+    Bulk, Change, Class, FieldError, Instance, Invocation, Object, ObjectKey, Part, Verb, refuse,
 };
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
@@ -18,13 +18,6 @@ pub enum Request {
     InterfaceDelete {
         /// Interface.
         name: String,
-    },
-    /// Set it up or down.
-    InterfaceState {
-        /// Interface.
-        name: String,
-        /// New state.
-        state: AdminState,
     },
     /// Give it another name.
     InterfaceRename {
@@ -59,9 +52,10 @@ impl Request {
         object.instance().map(Request::Set)
     }
 
-    /// Whether it makes or changes an object of a class that comes behind all other objects.
+    /// Whether it makes or changes an object that comes behind all other objects, and is no part of an interface.
     pub fn is_of_last(&self) -> bool {
-        matches!(self, Request::Set(object) if object.class().def().last)
+        let is_last = |class: &Class| class.def().last && class.part_of().is_none();
+        matches!(self, Request::Set(object) if is_last(object.class()))
     }
 
     /// Joins an object to the one that is there, or creates it; an error when a value is out of its range.

@@ -84,10 +84,7 @@ mod tests {
         assert_eq!(diff(file(), ConfigSource::Running), Role::Configure);
         let text = ConfigSource::Text(String::new());
         assert_eq!(diff(ConfigSource::Committed, text), Role::Read);
-        let down = Request::InterfaceState {
-            name: "pg0".into(),
-            state: crate::AdminState::Down,
-        };
-        assert_eq!(down.role(), Role::Configure);
+        let gone = Request::InterfaceDelete { name: "pg0".into() };
+        assert_eq!(gone.role(), Role::Configure);
     }
 }

@@ -1,6 +1,6 @@
 //! `Display` of requests: the command line that makes the same request again.
 
-use crate::interface::{AdminState, InterfaceSpec, Switch};
+use crate::interface::{InterfaceSpec, Switch};
 use crate::request::Request;
 use crate::route::{Path, PathTarget};
 use std::fmt::{self, Display, Formatter};
@@ -29,15 +29,6 @@ pub(crate) fn apart(name: &str) -> String {
     }
 }
 
-impl Display for AdminState {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            AdminState::Up => "up",
-            AdminState::Down => "down",
-        })
-    }
-}
-
 impl Display for Switch {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -52,9 +43,6 @@ impl Display for Request {
         match self {
             Request::InterfaceCreate(spec) => write!(f, "{spec}"),
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
-            Request::InterfaceState { name, state } => {
-                write!(f, "set interface state {name} {state}")
-            }
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
             }

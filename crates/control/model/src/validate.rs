@@ -47,9 +47,7 @@ impl Request {
             Request::Unset(key) => no_interface(key.class()),
             Request::Change(change) => no_interface(change.class()),
             Request::InterfaceRename { name, new_name } => two(name, new_name),
-            Request::InterfaceDelete { name } | Request::InterfaceState { name, .. } => {
-                interface(name)
-            }
+            Request::InterfaceDelete { name } => interface(name),
             Request::Do(_) => Ok(()),
             Request::Add(object) => joins(object.class()),
             Request::Take(part) => joins(part.class()),

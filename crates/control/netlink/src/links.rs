@@ -318,7 +318,7 @@ type Compared = (&'static str, String, String, String);
 
 impl SyncView<'_> {
     fn link_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
-        let (index, name) = (self.link.index, || self.row.name.clone());
+        let index = self.link.index;
         let (kernel, volley) = (self.link.up, self.row.state == AdminState::Up);
         // A new twin is made down: whoever has set it up meant it.
         let new = agreed.up.is_none() && kernel;
@@ -330,10 +330,8 @@ impl SyncView<'_> {
             } else {
                 AdminState::Down
             };
-            todo.requests.push(Request::InterfaceState {
-                name: name(),
-                state,
-            });
+            let state = Instance::of_value("admin_state", &self.row.name, state.to_value());
+            todo.requests.extend(state.ok().map(Request::Set));
         } else {
             todo.orders.push((index, Order::Up(volley)));
         }

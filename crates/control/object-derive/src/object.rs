@@ -65,6 +65,7 @@ struct OfField {
     request: bool,
     secret: bool,
     scaled: bool,
+    in_file: Option<Expr>,
     typed: Option<Expr>,
     joined: bool,
     repeats: bool,
@@ -332,6 +333,7 @@ pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream
     let mut steps = Vec::new();
     let values = [
         (&of.default, quote! { default }),
+        (&of.in_file, quote! { in_file }),
         (&of.typed, quote! { typed }),
         (&of.built_in, quote! { built_in }),
         (&of.unsaved, quote! { unsaved }),
@@ -472,6 +474,7 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("request") => of.request = true,
                 Some("secret") => of.secret = true,
                 Some("scaled") => of.scaled = true,
+                Some("in_file") => of.in_file = Some(meta.value()?.parse()?),
                 Some("typed") => of.typed = Some(meta.value()?.parse()?),
                 Some("joined") => of.joined = true,
                 Some("repeats") => of.repeats = true,
@@ -479,7 +482,7 @@ fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 Some("unsaved") => of.unsaved = Some(meta.value()?.parse()?),
                 _ => {
                     let known = "key, part_of, needs, loses, least, default, built_in, each, range, unit, example, derived, \
-                         request, secret, scaled, typed, joined, repeats, inline or unsaved";
+                         request, secret, scaled, in_file, typed, joined, repeats, inline or unsaved";
                     return Err(meta.error(known));
                 }
             }

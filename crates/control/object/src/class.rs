@@ -49,6 +49,8 @@ pub struct FieldDef {
     pub request: bool,
     /// Not shown to people.
     pub secret: bool,
+    /// The value of an object whose interface is in the file without a key for it.
+    pub in_file: Option<Value>,
     /// Of a parameter of a query: its value in a command that does not name it.
     pub typed: Option<Value>,
     /// Of a list: an object that is added joins its items to those of the object that is there.
@@ -85,6 +87,7 @@ impl FieldDef {
             derived: None,
             request: false,
             secret: false,
+            in_file: None,
             typed: None,
             joined: false,
             repeats: false,
@@ -201,6 +204,11 @@ impl FieldDef {
 
     /// The same for a file, which has true and false where a command has on and off.
     pub fn file_help(&self) -> String {
+        if let Some(value) = &self.in_file {
+            let mut shown = self.clone();
+            (shown.default, shown.in_file) = (Some(value.clone()), None);
+            return shown.file_help();
+        }
         let doc = self.doc.trim_end_matches('.');
         if let Some(table) = self.kind.table() {
             let names = table.names();
@@ -261,7 +269,8 @@ pub struct ClassDef {
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,
     /// Objects are created behind everything else, such as routes and interfaces that are up, and removed before it. They are
-    /// parts of nothing, and nothing refers to them.
+    /// parts of nothing but an interface, which is their key then, and nothing refers to them. Those that are parts of interfaces come
+    /// before the others.
     pub last: bool,
     /// The order in which the objects with the same first value of the key were created says something, and is kept: to move
     /// one, it is removed and created again behind the others. Objects are keys alone.
@@ -313,6 +322,13 @@ pub struct ClassDef {
 }
 
 impl ClassDef {
+    /// Whether the key of an object is the object of a class of which it is a part, and nothing else.
+    pub(crate) fn is_part_alone(&self, class: &'static str) -> bool {
+        let mut keys = self.fields.iter().take_while(|f| f.key);
+        let part = Some(Reference::part_of(class));
+        keys.next().is_some_and(|f| f.reference == part) && keys.next().is_none()
+    }
+
     /// A class without fields.
     pub fn new(name: &'static str, doc: &'static str) -> ClassDef {
         ClassDef {

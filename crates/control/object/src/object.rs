@@ -65,6 +65,8 @@ use crate::{DefinitionError, FieldError};
 /// - `unsaved = VALUE`, of a key: objects with this value are in no saved configuration, and none replaces them.
 /// - `least = 1`, of a list: the fewest values that it has. A `BTreeSet` is a list in which the order says nothing.
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
+/// - `in_file = VALUE`, of the only field of a setting of an interface: the value of an interface that is in the file without the
+///   key of the class. It is not written, and the default is.
 /// - `built_in = 0`, of a key: the object with this value is always there, and neither created nor removed.
 /// - `each`, of a key that takes one of several choices: in the file, an object without it is there once for each choice.
 /// - `range = MIN..=MAX` of a number; `scaled`: it may be written as 250k, 1.5M or 1e6; `unit = "ms"`, `example = "..."`.

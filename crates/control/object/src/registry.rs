@@ -174,9 +174,11 @@ impl Classes {
             return Some(format!("it refers to {other}, whose objects come last"));
         }
         let mut references = references;
-        let needs = references.all(|r| r.strength == Strength::Needs);
+        let of_interface = def.is_part_alone("interface");
+        let needs = references.all(|r| r.strength == Strength::Needs || of_interface);
         let wrong = def.last && (!needs || def.ordered || !def.one_of.is_empty());
-        wrong.then(|| "objects that come last are parts of nothing, and have no order".to_owned())
+        let why = "objects that come last are parts of nothing but an interface, which is their key, and have no order";
+        wrong.then(|| why.to_owned())
     }
 
     fn check(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
@@ -194,9 +196,7 @@ impl Classes {
             let why = format!("its place in the file is that of class {}", other.name());
             return refuse(why);
         }
-        let of_interface = |f: &FieldDef| f.reference == Some(Reference::part_of("interface"));
-        let mut keys = def.fields.iter().take_while(|f| f.key);
-        let is_alone = keys.next().is_some_and(of_interface) && keys.next().is_none();
+        let is_alone = def.is_part_alone("interface");
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
@@ -220,7 +220,9 @@ impl Classes {
             return refuse("its objects have an order: they are keys alone, created once".into());
         }
         let rank = self.rank_behind(def)?.max(self.check_fields(def)?);
-        Ok(if def.together { rank + LATE } else { rank })
+        // Objects that come last come behind those that are parts of interfaces.
+        let is_late = def.together || def.last && !def.is_part_alone("interface");
+        Ok(if is_late { rank + LATE } else { rank })
     }
 
     /// Checks the fields of a class; returns its rank as far as their references decide it.

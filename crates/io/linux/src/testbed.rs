@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, GraphError, Settings, WorkerThreads};
+use volley_iface::Admin;
 use volley_iface::{IfCounts, Registry};
 use volley_model::{AdminState, Applied, InterfaceSpec, ModelError, Request};
 use volley_object::Instance;
@@ -359,10 +360,7 @@ impl Daemon {
             mac: None,
             mtu,
         }));
-        self.must(Request::InterfaceState {
-            name: name.into(),
-            state: AdminState::Up,
-        });
+        self.must(Admin::request(name, AdminState::Up).unwrap());
     }
 
     /// Patch two interfaces together, both ways.

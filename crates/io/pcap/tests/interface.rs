@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use volley_graph::buf::Pool;
 use volley_graph::*;
+use volley_iface::Admin;
 use volley_iface::{IfCounts, Registry};
 use volley_model::*;
 use volley_object::Verb;
@@ -163,8 +164,8 @@ impl Bench {
     }
 
     fn state(&mut self, name: &str, state: AdminState) {
-        let name = name.into();
-        self.ask(Request::InterfaceState { name, state }).unwrap();
+        let set = Admin::request(name, state).unwrap();
+        self.registry.owners.apply(&set).unwrap().unwrap();
     }
 
     fn run(&mut self) {

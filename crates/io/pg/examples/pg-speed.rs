@@ -3,6 +3,7 @@
 
 use volley_graph::buf::Pool;
 use volley_graph::{Domain, Engine, GraphError, Settings};
+use volley_iface::Admin;
 use volley_iface::Registry;
 use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
 use volley_pg::model::PgInterface;
@@ -47,14 +48,8 @@ fn measure(
     let mut workers = registry.engine.borrow_mut().build()?;
     let interface = InterfaceSpec::of(&PgInterface { name: "pg0".into() })?;
     ask(&mut registry, Request::InterfaceCreate(interface))?;
-    let (name_up, state) = ("pg0".into(), AdminState::Up);
-    ask(
-        &mut registry,
-        Request::InterfaceState {
-            name: name_up,
-            state,
-        },
-    )?;
+    let up = Admin::request("pg0", AdminState::Up)?;
+    registry.owners.apply(&up).transpose()?;
     match preload {
         Some(packets) => drop(pg.preloaded(spec, Preload { packets })?),
         None => {

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use volley_iface::Admin;
 use volley_iface::ShowHardware;
 use volley_iface::{IfCounts, Mtu, NewInterface, ReceiveMode};
 use volley_linux::Namespace;
@@ -300,10 +301,7 @@ fn cpu_time<'a>(folders: impl IntoIterator<Item = &'a PathBuf>) -> Duration {
 fn admin_state_and_mtu_are_those_of_the_kernels_end() {
     let Some(bed) = served(PING) else { return };
     let mut daemon = joined(&bed, 1500, |_| {});
-    let set = |state| Request::InterfaceState {
-        name: "a".into(),
-        state,
-    };
+    let set = |state| Admin::request("a", state).unwrap();
     daemon.must(set(AdminState::Down));
     soon(&mut daemon, "no carrier", |_| {
         bed.ip(0, "link show e").contains("NO-CARRIER")
@@ -459,10 +457,8 @@ fn a_ring_that_makes_no_sense_ends_with_a_name() {
     let avail = 16 * u64::from(kernel::RING_SIZE);
     let used = (avail + 6 + 2 * u64::from(kernel::RING_SIZE)).next_multiple_of(128);
     let mut bare = Bare::new(&bed);
-    bare.daemon.must(Request::InterfaceState {
-        name: "a".into(),
-        state: AdminState::Up,
-    });
+    bare.daemon
+        .must(Admin::request("a", AdminState::Up).unwrap());
     bare.write(used + 2, 5000);
     let name = "index-jump";
     soon(&mut bare.daemon, name, |d| {

@@ -373,9 +373,6 @@ impl InterfaceHandler {
 impl Handler for InterfaceHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceState { name, state } => {
-                Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
-            }
             Request::InterfaceRename { name, new_name } => Some(self.rename(name, new_name)),
             _ => None,
         }

@@ -38,7 +38,7 @@ pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use link_local::{LinkLocalSender, LinkSource};
 pub use listeners::{ListenError, Listened};
 pub use model::{
-    ArcFeature, Description, InterfacesClear, MacAddress, Mtu, Promiscuous, ReceiveMode,
+    Admin, ArcFeature, Description, InterfacesClear, MacAddress, Mtu, Promiscuous, ReceiveMode,
     RxPlacement, VectorSize, WorkerAdd, WorkerDelete, classes,
 };
 pub use node::interface_output::InterfaceOutput;

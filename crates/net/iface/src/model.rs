@@ -5,7 +5,9 @@ use crate::registry::Registry;
 use crate::show::ShowInterfaces;
 use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
 use volley_graph::RECEIVE_ARC;
-use volley_model::{Applied, Mac, ObjectKind, RxMode, Switch, check_name, key_value, limits};
+use volley_model::{
+    AdminState, Applied, Mac, ObjectKind, Request, RxMode, Switch, check_name, key_value, limits,
+};
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
@@ -45,6 +47,29 @@ impl MacAddress {
     fn check(&self) -> Result<(), FieldError> {
         let why = self.mac.not_of_one_host();
         why.map_or(Ok(()), |why| refuse("mac", format!("must be {why}")))
+    }
+}
+
+/// Administrative state of an interface. An interface goes up when its addresses and routes are there.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "admin_state", file = "interface.state", last)]
+#[object(formerly = "interface-state name=interface")]
+#[object(set = "set interface state <interface> (up@state=up | down@state=down)")]
+#[object(example = "set interface state pg0 up")]
+pub struct Admin {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// State.
+    #[object(default = AdminState::Down, in_file = AdminState::Up)]
+    pub state: AdminState,
+}
+
+impl Admin {
+    /// The request that sets an interface up or down.
+    pub fn request(interface: impl Into<String>, state: AdminState) -> Result<Request, FieldError> {
+        let interface = interface.into();
+        Request::set(&Admin { interface, state })
     }
 }
 
@@ -223,6 +248,7 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     VectorSize::verb()?;
     InterfacesClear::verb()?;
     Ok(vec![
+        Admin::class()?,
         Mtu::class()?,
         MacAddress::class()?,
         Promiscuous::class()?,
@@ -248,6 +274,12 @@ pub(crate) fn own(registry: &mut Registry, handler: &InterfaceHandler) {
     let shared = handler.clone();
     registry.own(move |key, now: Option<MacAddress>| {
         shared.set_mac(key.owner().unwrap_or_default(), now.map(|it| it.mac))
+    });
+    let shared = handler.clone();
+    registry.own(move |key, now: Option<Admin>| {
+        let state = now.map(|it| it.state).unwrap_or_default();
+        let name = key.owner().unwrap_or_default();
+        shared.update(name, |port| port.set_admin(state), |it| it.state = state)
     });
     let shared = handler.clone();
     registry.own(move |key, now: Option<Promiscuous>| {

@@ -7,6 +7,7 @@ use volley_graph::{
     Consumed, Cx, Domain, Engine, GraphError, Isa, NoCounters, NoNext, Node, PacketTrace, Settings,
     Vector,
 };
+use volley_iface::Admin;
 use volley_iface::driver::{Caps, Port, PortRefusal};
 use volley_iface::{
     Change, Direction, Flag, InterfacesClear, Link, MacAddress, Mtu, NewInterface, Promiscuous,
@@ -122,10 +123,7 @@ fn changes_of(name: &str) -> [Request; 5] {
     let name = || name.to_owned();
     let (mac, state, mode) = (Mac([2, 0, 0, 0, 0, 9]), AdminState::Up, RxMode::Polling);
     [
-        Request::InterfaceState {
-            name: name(),
-            state,
-        },
+        Admin::request(name(), state).unwrap(),
         Request::set(&MacAddress {
             interface: name(),
             mac,
@@ -210,14 +208,7 @@ fn link_and_names_are_told_and_shown() {
     };
     let index = host.attach(new, |_, _| Tx).unwrap();
     let state = AdminState::Up;
-    apply(
-        &mut registry,
-        Request::InterfaceState {
-            name: "t0".into(),
-            state,
-        },
-    )
-    .unwrap();
+    apply(&mut registry, Admin::request("t0", state).unwrap()).unwrap();
     host.set_link(index, Link::Up);
     let rename = |name: &str, new_name: &str| Request::InterfaceRename {
         name: name.into(),

@@ -15,10 +15,11 @@ use volley_graph::{
     Checksum, Clock, Col, Consumed, Cx, Domain, Engine, Gso, Isa, NoCounters, NoNext, Node,
     Offload, Output, PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
+use volley_iface::Admin;
 use volley_iface::driver::{Caps, DriverHost};
 use volley_iface::virtio::VirtioNetHdr;
 use volley_iface::{GsoProtocol, IfIdx, NewInterface, Registry};
-use volley_model::{AdminState, Request};
+use volley_model::AdminState;
 
 nexts! {
     enum Next { Output => "interface-output" }
@@ -91,11 +92,8 @@ impl Bench {
             ..NewInterface::new("out0", "test")
         };
         let index = host.attach(new, move |_, _| Tx(out.clone())).unwrap();
-        let up = Request::InterfaceState {
-            name: "out0".into(),
-            state: AdminState::Up,
-        };
-        registry.handlers[0].apply(&up).unwrap().unwrap();
+        let up = Admin::request("out0", AdminState::Up).unwrap();
+        registry.owners.apply(&up).unwrap().unwrap();
         let engine = registry.engine.clone();
         let added = engine
             .borrow_mut()

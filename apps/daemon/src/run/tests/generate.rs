@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_fib::{Address, InterfaceTable, IpTable, Route, StaticNeighbor};
+use volley_iface::Admin;
 use volley_iface::{ArcFeature, MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
@@ -137,7 +138,7 @@ fn object() -> impl Strategy<Value = Request> {
 fn setting() -> impl Strategy<Value = Request> {
     let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
     prop_oneof![
-        3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
+        3 => (name(), state).prop_map(|(name, state)| Admin::request(name, state).unwrap()),
         1 => (name(), 1000u32..1003).prop_map(|(interface, mtu)| Request::set(&Mtu { interface, mtu }).unwrap()),
         1 => (name(), mac()).prop_map(|(interface, mac)| Request::set(&MacAddress { interface, mac }).unwrap()),
         8 => object(),

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use crate::grammar::Id;
-use volley_model::{AdminState, Request, SyntaxError};
+use volley_model::{Request, SyntaxError};
 
 /// A word that the pattern has and the builder does not know: a fault of the table, reported.
 pub(super) fn stray(word: &str, column: usize) -> Result<(), SyntaxError> {
@@ -14,15 +14,6 @@ pub(super) fn stray(word: &str, column: usize) -> Result<(), SyntaxError> {
 
 pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(match id {
-        Id::SetState => {
-            let name = args.text()?;
-            let state = if args.has("up") {
-                AdminState::Up
-            } else {
-                AdminState::Down
-            };
-            Request::InterfaceState { name, state }
-        }
         Id::SetName => Request::InterfaceRename {
             name: args.text()?,
             new_name: args.text()?,

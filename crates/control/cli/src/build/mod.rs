@@ -192,7 +192,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigRollback
         | Id::ConfigHistory
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
-        Id::DeleteInterface | Id::SetState | Id::SetName => interface::set(id, args)?,
+        Id::DeleteInterface | Id::SetName => interface::set(id, args)?,
         other => {
             let text = format!("the command {other:?} has no meaning yet");
             return Err(SyntaxError::new(1, text));

@@ -55,7 +55,6 @@ commands! {
     ConfigExport: "config export [toml | commands | json]", "The running configuration as a file, as commands or as requests in JSON.", "config export commands";
 
     DeleteInterface: "delete interface <interface>", "Delete an interface.", "delete interface pg0";
-    SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
 
 }

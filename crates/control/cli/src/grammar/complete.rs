@@ -259,6 +259,8 @@ mod tests {
     }
 
     fn texts(line: &str) -> (usize, Vec<String>) {
+        volley_iface::classes().unwrap();
+        volley_log::classes().unwrap();
         let c = complete(line, &Some2);
         (c.start, c.candidates.into_iter().map(|c| c.text).collect())
     }

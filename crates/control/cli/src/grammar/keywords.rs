@@ -61,13 +61,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "set interface state",
-        &[
-            ("down", "Forward no packets from and to the interface."),
-            ("up", "Forward packets from and to the interface."),
-        ],
-    ),
-    (
         "set node worker",
         &[("default", "The node runs on every worker.")],
     ),

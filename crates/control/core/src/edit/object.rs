@@ -166,17 +166,15 @@ impl Editor<'_> {
                 true => ObjectKey::least_of(class),
                 false => ObjectKey::first_of(class, interface),
             };
-            let near = |(key, _): &(&Key, &Value)| match key {
-                Key::Setting(it) => {
-                    it.class() == class && (elsewhere || it.owner() == Some(interface))
-                }
-                _ => false,
+            let near = |(key, _): &(&Key, &Value)| match key.of_class() {
+                Some(it) => it.class() == class && (elsewhere || it.owner() == Some(interface)),
+                None => false,
             };
             let of = |(_, value): &(&Key, &Value)| match value {
                 Value::Object(it) => it.is_part_of("interface", interface),
                 _ => false,
             };
-            let near = self.state.from(Key::Setting(first)).take_while(near);
+            let near = self.state.from(Key::object(first)).take_while(near);
             found.extend(near.filter(of).map(|(key, _)| key.clone()));
         }
         found

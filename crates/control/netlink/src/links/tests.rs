@@ -1,5 +1,6 @@
 use super::*;
 use volley_fib::{Address, StaticNeighbor};
+use volley_iface::Admin;
 use volley_object::Object;
 
 fn pair() -> LcpRow {
@@ -11,6 +12,7 @@ fn pair() -> LcpRow {
 }
 
 fn row(up: bool, addresses: &[&str]) -> InterfaceState {
+    volley_iface::classes().unwrap();
     InterfaceState {
         name: "eth0".into(),
         state: if up { AdminState::Up } else { AdminState::Down },
@@ -45,6 +47,10 @@ fn address(text: &str) -> Address {
     }
 }
 
+fn admin(state: AdminState) -> Request {
+    Admin::request("eth0", state).unwrap()
+}
+
 /// Twins in step with `row`.
 fn agreed(row: &InterfaceState) -> KernelState {
     let mut twins = KernelState::default();
@@ -64,10 +70,7 @@ fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
     twins.new_item(Item::Address(5, a("fe80::1/64")));
     let todo = twins.plan(&[pair()], &[row(false, &["10.0.0.1/24"])], &[]);
     let add = Request::set(&address("fe80::1/64")).unwrap();
-    let up = Request::InterfaceState {
-        name: "eth0".into(),
-        state: AdminState::Up,
-    };
+    let up = admin(AdminState::Up);
     assert_eq!(
         todo.requests,
         [up, add],
@@ -98,10 +101,7 @@ fn the_side_that_changed_goes_before() {
     assert_eq!(todo.requests, [del]);
     twins.new_item(link(false));
     let todo = twins.plan(&[pair()], &[both], &[]);
-    let down = Request::InterfaceState {
-        name: "eth0".into(),
-        state: AdminState::Down,
-    };
+    let down = admin(AdminState::Down);
     assert!(todo.requests.contains(&down), "{todo:?}");
 }
 

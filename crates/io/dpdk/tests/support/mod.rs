@@ -6,6 +6,7 @@ pub mod testpmd;
 
 use std::path::{Path, PathBuf};
 use volley_dpdk::model::{DpdkInterface, VirtualDevice};
+use volley_iface::Admin;
 use volley_iface::ShowHardware;
 use volley_linux::testbed::Daemon;
 use volley_model::{AdminState, InterfaceSpec, Request};
@@ -65,10 +66,7 @@ pub fn create_mtu(name: &str, spec: DpdkInterface, mtu: u32) -> Request {
 }
 
 pub fn up(daemon: &mut Daemon, name: &str) {
-    daemon.must(Request::InterfaceState {
-        name: name.into(),
-        state: AdminState::Up,
-    });
+    daemon.must(Admin::request(name, AdminState::Up).unwrap());
 }
 
 /// What `rx` receives goes out by `tx`.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads};
+use volley_iface::Admin;
 use volley_iface::{IfCounts, Interfaces, Registry};
 use volley_memif::link::ConnectionRings;
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
@@ -110,8 +111,7 @@ impl Router {
     }
 
     pub fn state(&mut self, name: &str, state: AdminState) {
-        let name = name.to_owned();
-        self.apply(Request::InterfaceState { name, state }).unwrap();
+        self.apply(Admin::request(name, state).unwrap()).unwrap();
     }
 
     pub fn patch(&mut self, rx: &str, tx: &str) {

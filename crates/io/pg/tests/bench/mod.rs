@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::*;
+use volley_iface::Admin;
 use volley_iface::{Interfaces, Registry};
 use volley_model::*;
 use volley_pg::model::PgInterface;
@@ -102,8 +103,7 @@ impl Bench {
     }
 
     pub fn state(&mut self, name: &str, state: AdminState) {
-        let name = name.into();
-        self.ask(Request::InterfaceState { name, state }).unwrap();
+        self.ask(Admin::request(name, state).unwrap()).unwrap();
     }
 
     /// A request about an object, carried out by its owner.

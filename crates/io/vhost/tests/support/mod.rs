@@ -14,7 +14,7 @@ use volley_graph::{
     Clock, Consumed, Cx, Domain, Engine, Isa, Level, NoCounters, NoNext, Node, NodeId, Output,
     PacketTrace, Settings, Source, Vector, WakeConditions, Worker, nexts,
 };
-use volley_iface::{IfCounts, ReceiveFeature, Registry};
+use volley_iface::{Admin, IfCounts, ReceiveFeature, Registry};
 use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Object};
 use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
@@ -160,9 +160,8 @@ impl Bench {
     }
 
     pub fn up(&mut self, name: &str, state: AdminState) {
-        let name = name.to_owned();
-        self.apply(&Request::InterfaceState { name, state })
-            .unwrap();
+        let set = Admin::request(name, state).unwrap();
+        self.registry.owners.apply(&set).unwrap().unwrap();
     }
 
     pub fn delete(&mut self, name: &str) {

@@ -34,7 +34,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tracing_core::Dispatch;
-use volley_model::{LogLevel, LogLevels, LogRecord, LogSettings};
+use volley_model::{Applied, LogLevel, LogLevels, LogRecord, LogSettings, Owners};
+use volley_object::DefinitionError;
 use writer::{QUEUE, Sink};
 
 /// The log of a process.
@@ -114,6 +115,28 @@ impl Log {
     /// Set the level of a module, or of those that have none of their own; none = the configured level.
     pub fn set_level(&self, module: Option<&str>, level: Option<LogLevel>) -> bool {
         self.0.set_level(module, level)
+    }
+
+    /// Makes the log the owner of its query and its verb.
+    pub fn own(&self, owners: &mut Owners) -> Result<(), DefinitionError> {
+        let shown = self.clone();
+        owners.answer(move |asked: ShowLog| {
+            let select = Select {
+                max: asked.max,
+                level: asked.level,
+                module: asked.module.map(LogModule::name),
+                after: asked.after,
+            };
+            Ok(shown.show(select))
+        })?;
+        let log = self.clone();
+        owners.perform(move |set: SetLogLevel| {
+            let module = set.module.map(LogModule::name);
+            Ok(match log.set_level(module, set.level) {
+                true => Applied::one(),
+                false => Applied::nothing(),
+            })
+        })
     }
 
     /// A new reader of records.

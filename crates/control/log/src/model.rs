@@ -1,11 +1,9 @@
 //! `show log` and `set log level`.
 
-use crate::Log;
-use crate::select::Select;
 use crate::text;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_model::{Applied, LOG_MODULES, LogLevel, LogRecord, Owners};
+use volley_model::{LOG_MODULES, LogLevel, LogRecord};
 use volley_object::{
     Choice, DefinitionError, FieldType, Kind, Query, QueryClass, Value, Verb, VerbClass,
     choice_from, choice_kind, choice_value,
@@ -105,28 +103,4 @@ pub struct SetLogLevel {
 /// Registers the query and the verb of this crate.
 pub fn classes() -> Result<(QueryClass, VerbClass), DefinitionError> {
     Ok((ShowLog::query()?, SetLogLevel::verb()?))
-}
-
-impl Log {
-    /// Makes the log the owner of its query and its verb.
-    pub fn own(&self, owners: &mut Owners) -> Result<(), DefinitionError> {
-        let shown = self.clone();
-        owners.answer(move |asked: ShowLog| {
-            let select = Select {
-                max: asked.max,
-                level: asked.level,
-                module: asked.module.map(LogModule::name),
-                after: asked.after,
-            };
-            Ok(shown.show(select))
-        })?;
-        let log = self.clone();
-        owners.perform(move |set: SetLogLevel| {
-            let module = set.module.map(LogModule::name);
-            Ok(match log.set_level(module, set.level) {
-                true => Applied::one(),
-                false => Applied::nothing(),
-            })
-        })
-    }
 }

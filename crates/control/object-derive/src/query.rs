@@ -58,18 +58,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
     let text_of = text_of(reply, &of);
+    let conversions = conversions((ident, name), &reads, &writes);
     let stream = of.stream.iter();
     let (streamed, stream) = (
         stream.clone().map(|it| it.definition(ident)),
         stream.map(|it| it.implementation(ident, reply)),
     );
     let (show, example, figures) = (&of.show, of.example.iter(), of.figures.iter());
-    let OfQuery {
-        detail_by,
-        operate,
-        large,
-        ..
-    } = &of;
+    let (detail_by, operate, large) = (&of.detail_by, of.operate, of.large);
     let check = of.check.iter();
     let words: Vec<&str> = of.views.iter().map(|view| &view.word[..]).collect();
     let docs = of.views.iter().map(|view| &view.doc);
@@ -99,19 +95,30 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #(#streamed)*
                 query
             }
-            fn of(asked: &::volley_object::Instance) -> ::core::option::Option<Self> {
-                if asked.class().name() != #name {
-                    return ::core::option::Option::None;
-                }
-                ::core::option::Option::Some(#ident { #(#reads),* })
-            }
-            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
-                ::std::vec![#(#writes),*]
-            }
+            #conversions
             #text_of
         }
         #(#stream)*
     })
+}
+
+/// The functions from and to parameters.
+fn conversions(
+    (ident, name): (&Ident, &LitStr),
+    reads: &[TokenStream],
+    writes: &[TokenStream],
+) -> TokenStream {
+    quote! {
+        fn of(asked: &::volley_object::Instance) -> ::core::option::Option<Self> {
+            if asked.class().name() != #name {
+                return ::core::option::Option::None;
+            }
+            ::core::option::Option::Some(#ident { #(#reads),* })
+        }
+        fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
+            ::std::vec![#(#writes),*]
+        }
+    }
 }
 
 /// The function that writes a reply as text: shortly, in detail, or as a word of the command asks.

@@ -2,7 +2,6 @@
 
 use crate::FieldError;
 use crate::instance::Instance;
-use crate::query::Query;
 use crate::query_class::QueryClass;
 use crate::value::Value;
 use std::fmt::{self, Debug, Formatter};
@@ -22,6 +21,12 @@ impl QueryClass {
             parameters: self.class().instance(slots)?,
         })
     }
+
+    /// The query without parameters, when the page of metrics has figures of its reply.
+    pub fn for_figures(&self) -> Option<Asked> {
+        self.figures()?;
+        self.ask(Vec::new()).ok()
+    }
 }
 
 impl Asked {
@@ -38,16 +43,6 @@ impl Asked {
     /// The parameters.
     pub fn parameters(&self) -> &Instance {
         &self.parameters
-    }
-
-    /// As the struct of the query; none when it is another query.
-    pub fn get<Q: Query>(&self) -> Option<Q> {
-        Q::of(&self.parameters)
-    }
-
-    /// Whether it is this query.
-    pub fn is<Q: Query>(&self) -> bool {
-        self.name() == Q::NAME
     }
 
     /// Whether the reply comes in items over time.

@@ -45,6 +45,7 @@ mod registry;
 #[cfg(any(test, feature = "strategy"))]
 mod strategy;
 mod stream;
+mod stream_def;
 #[cfg(test)]
 mod stream_tests;
 mod table;
@@ -55,6 +56,7 @@ mod verb;
 mod verb_class;
 #[cfg(test)]
 mod verb_tests;
+mod view;
 
 pub use asked::Asked;
 pub use bulk::{Bulk, BulkReader};
@@ -74,7 +76,7 @@ pub use packed::{BulkKey, Group, Values};
 pub use packing::{PACKED, Packed, Packing};
 pub use part::{Left, Part};
 pub use place::{Place, Reference, Start, Strength};
-pub use query::{Answer, Body, Query, View};
+pub use query::{Answer, Body, Query};
 pub use query_class::{QueryClass, QueryDef, ViewDef};
 pub use registry::{
     Classes, classes, register, register_query, register_verb, unregister, unregister_query,
@@ -82,13 +84,13 @@ pub use registry::{
 };
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
-pub use stream::{
-    Progress, ReplyPart, Run, Running, Stream, StreamDef, WHOLE_ITEMS, WHOLE_MS, whole_run,
-};
+pub use stream::{Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_MS, whole_run};
+pub use stream_def::StreamDef;
 pub use table::{TableField, TextTable};
 pub use value::{Value, quote};
 pub use verb::{Invocation, Verb};
 pub use verb_class::{VerbClass, VerbDef};
+pub use view::View;
 pub use volley_object_derive::{Choice, Object, Query, Verb};
 
 /// One wrong value: which field, and what would be right. One sentence.

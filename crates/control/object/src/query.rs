@@ -5,8 +5,8 @@ use crate::class::ClassDef;
 use crate::instance::Instance;
 use crate::query_class::{Figures, QueryClass, QueryDef};
 use crate::registry::{classes, register_query_once};
-use crate::stream::{Stream, StreamDef};
 use crate::value::Value;
+use crate::view::View;
 use crate::{DefinitionError, FieldError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,7 +28,7 @@ use volley_show::Page;
 /// - `detail_by = "name"`: a command that gives this parameter a value shows the detailed text; any number of them.
 /// - `view(dot = path, "For graphviz.")`: a further text, which the word `dot` of a command selects, and the operator's text of
 ///   the commands that always have the word; any number of them.
-/// - `stream(...)`: the reply comes in items over time, see [`Stream`]; in place of `text`.
+/// - `stream(...)`: the reply comes in items over time, see [`crate::Stream`]; in place of `text`.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
 /// - `operate`: a client needs the role `operate` in place of `read`.
 /// - `large`: the reply may be large: its JSON is made beside the control thread.
@@ -74,22 +74,22 @@ pub trait Query: Sized {
     }
 }
 
-/// Which text of a reply is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum View {
-    /// The text.
-    #[default]
-    Table,
-    /// The detailed text.
-    Verbose,
-    /// The text that this word of the command selects.
-    Named(&'static str),
-}
-
 /// What a type needs that is the reply to a query.
 pub trait Body: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static {}
 
 impl<T: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static> Body for T {}
+
+impl Asked {
+    /// As the struct of the query; none when it is another query.
+    pub fn get<Q: Query>(&self) -> Option<Q> {
+        Q::of(self.parameters())
+    }
+
+    /// Whether it is this query.
+    pub fn is<Q: Query>(&self) -> bool {
+        self.name() == Q::NAME
+    }
+}
 
 impl QueryDef {
     /// A query without parameters and commands.
@@ -108,11 +108,6 @@ impl QueryDef {
             figures: None,
             stream: None,
         }
-    }
-
-    /// The reply comes in items.
-    pub fn stream<Q: Stream>(&mut self) -> &mut StreamDef {
-        self.stream.insert(StreamDef::new::<Q>())
     }
 
     /// Has figures on the page of metrics.

@@ -1,13 +1,12 @@
 //! Definitions of queries, and queries as they are registered.
 
 use crate::DefinitionError;
-use crate::asked::Asked;
 use crate::class::{Class, ClassDef};
 use crate::kind::Kind;
 use crate::pattern::Pattern;
-use crate::query::View;
-use crate::stream::StreamDef;
+use crate::stream_def::StreamDef;
 use crate::value::Value;
+use crate::view::View;
 use schemars::{Schema, SchemaGenerator};
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -152,12 +151,6 @@ impl QueryClass {
 
     pub(crate) fn figures(&self) -> Option<Figures> {
         self.def.figures
-    }
-
-    /// The query without parameters, when the page of metrics has figures of its reply.
-    pub fn for_figures(&self) -> Option<Asked> {
-        self.def.figures?;
-        self.ask(Vec::new()).ok()
     }
 }
 

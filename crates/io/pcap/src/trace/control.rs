@@ -1,6 +1,7 @@
 //! The control thread's side of `pcap trace`.
 
 use super::monitor::Monitors;
+use super::query::Directions;
 use super::show::PcapTraceReply;
 use super::{Filter, Session, Sessions, TraceTap, bit};
 use crate::FileFormat;
@@ -60,17 +61,6 @@ impl Describe for Words<'_> {
         let why = info.map_or_else(String::new, |i| format!("{} ({})", i.name, i.text));
         Some(format!("{}: {why}", self.engine.name(node)))
     }
-}
-
-/// Where packets are captured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Directions {
-    /// On receipt from an interface.
-    pub rx: bool,
-    /// On transmission to an interface.
-    pub tx: bool,
-    /// When dropped.
-    pub drop: bool,
 }
 
 pub(super) fn wanted(directions: Directions) -> u32 {

@@ -7,11 +7,13 @@
 mod control;
 mod filter;
 mod monitor;
+mod query;
 mod show;
 
 pub use control::Control;
 pub use filter::Filter;
-pub use monitor::{Monitor, MonitorReply, MonitorSession};
+pub use monitor::MonitorSession;
+pub use query::{Monitor, MonitorReply};
 pub use show::{PcapTraceReply, ShowPcapTrace, ended_early};
 
 use crate::spool::{CaptureWriter, Note};

@@ -3,19 +3,18 @@
 //! Contract: a client that reads slowly, or not at all, costs its records ([`RECORDS`]) and nothing else: packets that find no
 //! record are counted as lost, and no thread waits for the client. Every part of pcapng ends behind a whole block.
 
-use super::control::{Control, Directions, Words, wanted};
+use super::control::{Control, Words, wanted};
+use super::query::{Monitor, MonitorReply};
 use super::{Session, bit};
 use crate::spool::{CaptureWriter, Describe, Note, Record, WHOLE, wall_base};
 use crate::{FileFormat, LinkType, PacketRef, PcapError, Writer, WriterOptions};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_iface::{CapturePoint, Direction, Interfaces};
-use volley_model::{CAPTURED_BYTES, FilterText, ModelError, Timestamp, limits};
-use volley_object::{Progress, Query, Run};
+use volley_model::{ModelError, Timestamp};
+use volley_object::{Progress, Run};
 use volley_wire::dissect;
 
 /// Packets of one client that may wait.
@@ -26,84 +25,6 @@ const CLIENTS: usize = 4;
 const LINES: usize = 256;
 /// Bytes of one part, give or take a packet.
 const PART: usize = 256 << 10;
-
-/// Show packets as they pass, one line each, until Ctrl-C; with pcapng: as a capture on standard output, for `wireshark -k -i -`.
-#[derive(Clone, Debug, PartialEq, Eq, Query)]
-#[query(name = "monitor", operate, reply = MonitorReply)]
-#[query(
-    show = "monitor (any | <interface>) {rx@rx=on | tx@tx=on | drop@drop=on | filter <filter> | count <count> | \
-            max-bytes-per-packet <max_bytes_per_packet> | pcapng@pcapng=on}"
-)]
-#[query(example = "monitor lan0 filter \"udp and port 53\" count 10")]
-#[query(stream(
-    items = lines,
-    line = line_of,
-    end = summary,
-    bytes = pcapng,
-    reader = "wireshark -k -i -",
-    live
-))]
-pub struct Monitor {
-    /// Only packets of this interface; none = of all.
-    #[query(needs = "interface")]
-    pub interface: Option<String>,
-    /// Packets on receipt; without rx, tx and drop: rx and tx.
-    #[query(default = false)]
-    pub rx: bool,
-    /// Packets on transmission.
-    #[query(default = false)]
-    pub tx: bool,
-    /// Packets that are dropped, with the reason.
-    #[query(default = false)]
-    pub drop: bool,
-    /// Only packets that match this expression.
-    pub filter: Option<FilterText>,
-    /// End after this many packets.
-    #[query(range = limits::TRACE_PACKETS)]
-    pub count: Option<u64>,
-    /// Keep the first bytes of each packet only.
-    #[query(range = CAPTURED_BYTES, unit = "bytes")]
-    pub max_bytes_per_packet: Option<u32>,
-    /// Write a capture to standard output, for `wireshark -k -i -` or `tcpdump -r -`.
-    #[query(default = false)]
-    pub pcapng: bool,
-}
-
-impl Monitor {
-    fn directions(&self) -> Directions {
-        let Monitor { rx, tx, drop, .. } = *self;
-        match rx || tx || drop {
-            true => Directions { rx, tx, drop },
-            false => Directions {
-                rx: true,
-                tx: true,
-                drop: false,
-            },
-        }
-    }
-}
-
-/// Packets that passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct MonitorReply {
-    /// Packets shown.
-    pub packets: u64,
-    /// Packets that came faster than they could be shown.
-    pub lost: u64,
-    /// A line of each packet.
-    pub lines: Vec<String>,
-    /// The capture.
-    #[serde(skip)]
-    pub pcapng: Vec<u8>,
-}
-
-fn line_of(_: usize, line: &String) -> String {
-    format!("{line}\n")
-}
-
-fn summary(reply: &MonitorReply) -> String {
-    format!("{} packets, {} lost\n", reply.packets, reply.lost)
-}
 
 /// The sessions of all clients.
 #[derive(Default)]

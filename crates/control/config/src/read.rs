@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    ApiSettings, Capabilities, EngineSettings, InterfaceSpec, IsaChoice, ObjectKind,
-    Request, Seccomp, limits,
+    ApiSettings, Capabilities, EngineSettings, InterfaceSpec, IsaChoice, ObjectKind, Request,
+    Seccomp, limits,
 };
 use volley_object::{Class, Instance, Value};
 

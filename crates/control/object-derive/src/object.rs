@@ -151,6 +151,7 @@ fn class_definition(
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
+    let normal = normal_of(class);
     let references = class.references.iter();
     let upgrade = class.upgrade.iter();
     let machine = class.machine;
@@ -182,8 +183,11 @@ fn class_definition(
         #many
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
-                ::core::option::Option::Some(it) => #check(&it),
-                ::core::option::Option::None => ::core::result::Result::Ok(()),
+                ::core::option::Option::Some(it) => {
+                    #check(&it)?;
+                    ::core::result::Result::Ok(#normal)
+                }
+                ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
             }
         });)*
         #(class.references = ::core::option::Option::Some(|instance, tell| {
@@ -195,12 +199,22 @@ fn class_definition(
     }
 }
 
+/// The normal form of the object `instance`, which is the struct `it`.
+fn normal_of(class: &OfClass) -> TokenStream {
+    match &class.normal {
+        None => quote! { ::core::option::Option::None },
+        Some(normal) => quote! {
+            #normal(&it).map(|it| instance.with_slots(::volley_object::Object::slots(&it)))
+        },
+    }
+}
+
 /// The statements for objects of which there are many, or that are joined.
 fn of_many(ident: &Ident, class: &OfClass) -> TokenStream {
     let OfClass {
         bulk, add, take, ..
     } = class;
-    let normal = class.normal.iter();
+    let normal = class.normal.iter().map(|_| normal_of(class));
     let (removed_with, formerly) = (class.removed_with.iter(), class.formerly_bulk.iter());
     quote! {
         class.bulk = #bulk;
@@ -210,8 +224,7 @@ fn of_many(ident: &Ident, class: &OfClass) -> TokenStream {
         #(class.formerly_bulk = #formerly;)*
         #(class.normal = ::core::option::Option::Some(|instance| {
             let it = <#ident as ::volley_object::Object>::of(instance)?;
-            let normal: #ident = #normal(&it)?;
-            ::core::option::Option::Some(instance.with_slots(::volley_object::Object::slots(&normal)))
+            #normal
         });)*
     }
 }

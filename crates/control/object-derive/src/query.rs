@@ -80,8 +80,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #(query.class.example = #example;)*
                 #(query.class.check = ::core::option::Option::Some(|asked| {
                     match <#ident as ::volley_object::Query>::of(asked) {
-                        ::core::option::Option::Some(it) => #check(&it),
-                        ::core::option::Option::None => ::core::result::Result::Ok(()),
+                        ::core::option::Option::Some(it) => #check(&it).map(|()| ::core::option::Option::None),
+                        ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
                     }
                 });)*
                 query.views = ::std::vec![#(::volley_object::ViewDef { word: #words, doc: #docs }),*];

@@ -53,8 +53,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #(verb.class.formerly = #formerly;)*
                 #(verb.class.check = ::core::option::Option::Some(|parameters| {
                     match <#ident as ::volley_object::Verb>::of(parameters) {
-                        ::core::option::Option::Some(it) => #check(&it),
-                        ::core::option::Option::None => ::core::result::Result::Ok(()),
+                        ::core::option::Option::Some(it) => #check(&it).map(|()| ::core::option::Option::None),
+                        ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
                     }
                 });)*
                 verb.class.machine = #machine;

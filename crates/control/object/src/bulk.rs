@@ -216,7 +216,7 @@ impl BulkReader {
     /// Reads what a request of this name had in earlier versions; none when there was no such request.
     pub fn formerly(name: &str) -> Option<BulkReader> {
         let all = classes();
-        let named = |class: &&Class| former_name(class) == Some(name);
+        let named = |class: &&Class| class.def().bulk && former_name(class) == Some(name);
         let class = all.iter().find(named)?;
         Some(BulkReader {
             class: Some(class.clone()),

@@ -227,8 +227,8 @@ impl FieldDef {
     }
 }
 
-/// A rule between the fields of an object.
-pub type Check = fn(&Instance) -> Result<(), FieldError>;
+/// Rules between the fields of an object. Returns the normal form of the object where it is another one.
+pub type Check = fn(&Instance) -> Result<Option<Instance>, FieldError>;
 
 /// Tells references that no field has as its value, but that follow from fields.
 pub type References = fn(&Instance, &mut dyn FnMut(Reference, Value));
@@ -637,7 +637,8 @@ impl Class {
             return Err(field.error("must be another one: this object is built in"));
         }
         if let Some(check) = self.0.def.check {
-            check(&instance)?;
+            let normal = check(&instance)?;
+            return Ok(normal.unwrap_or(instance));
         }
         Ok(instance.normal())
     }

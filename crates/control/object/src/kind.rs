@@ -213,6 +213,11 @@ impl Kind {
             (Kind::Text(text), Value::Number(n)) if text.shape == Shape::Numbers => {
                 self.read(&n.to_string())
             }
+            (Kind::List(_), Value::List(_))
+                if self.table().is_some() && TextTable::is_remembered(value) =>
+            {
+                Ok(value.clone())
+            }
             (Kind::List(inner), Value::List(all)) => {
                 let checked = all.iter().map(|v| inner.check(v));
                 let checked: Vec<Value> = checked.collect::<Result<_, String>>()?;
@@ -258,7 +263,7 @@ impl Kind {
                     Ok(Value::List(all.collect::<Result<_, String>>()?))
                 };
                 match self.table() {
-                    Some(table) => table.remembered(json, read),
+                    Some(table) => table.remembered(self, json, read),
                     None => read(),
                 }
             }

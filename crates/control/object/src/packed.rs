@@ -126,7 +126,10 @@ impl BulkKey {
     pub fn of(key: &ObjectKey) -> Option<BulkKey> {
         let (first, rest) = key.values().split_first()?;
         let class = key.class();
-        let item = class.pack(first).filter(|_| class.def().bulk)?;
+        if !class.def().bulk {
+            return None;
+        }
+        let item = class.pack(first)?;
         Some(Group::new(class, item.version(), rest).key(item))
     }
 

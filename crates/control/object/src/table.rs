@@ -5,7 +5,7 @@ use crate::kind::Kind;
 use crate::value::Value;
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr;
 
 /// The form of a text that is a table in the file and in JSON, and some words on the command line.
@@ -106,25 +106,31 @@ impl TextTable {
     /// A list of such tables that was read from JSON: many objects have the same one, and keep it once.
     pub(crate) fn remembered(
         &'static self,
+        kind: &Kind,
         json: &Json,
         read: impl FnOnce() -> Result<Value, String>,
     ) -> Result<Value, String> {
         const MOST: usize = 4096;
-        thread_local! {
-            static READ: RefCell<HashMap<(usize, String), Value>> = RefCell::default();
-        }
         let key = (ptr::from_ref(self).addr(), json.to_string());
         if let Some(found) = READ.with_borrow(|all| all.get(&key).cloned()) {
             return Ok(found);
         }
         let value = read()?;
+        let value = kind.check(&value)?;
         READ.with_borrow_mut(|all| {
             if all.len() >= MOST {
                 all.clear();
+                NORMAL.with_borrow_mut(HashSet::clear);
             }
+            NORMAL.with_borrow_mut(|all| all.insert(address(&value)));
             all.insert(key, value.clone());
         });
         Ok(value)
+    }
+
+    /// Whether a list is one that was read and is remembered: it is in its normal form.
+    pub(crate) fn is_remembered(value: &Value) -> bool {
+        NORMAL.with_borrow(|all| all.contains(&address(value)))
     }
 
     /// The table of a text in JSON.
@@ -135,6 +141,21 @@ impl TextTable {
             Some((field.name.to_owned(), value))
         };
         fields.filter_map(entry).collect()
+    }
+}
+
+thread_local! {
+    /// Lists in their normal form, by table and JSON.
+    static READ: RefCell<HashMap<(usize, String), Value>> = RefCell::default();
+    /// The addresses of these lists.
+    static NORMAL: RefCell<HashSet<usize>> = RefCell::default();
+}
+
+/// Where a list is; 0 for any other value.
+fn address(value: &Value) -> usize {
+    match value {
+        Value::List(all) => ptr::from_ref(&**all).addr(),
+        _ => 0,
     }
 }
 

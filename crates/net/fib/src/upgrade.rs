@@ -20,10 +20,12 @@ pub(crate) fn route(name: &str, content: &Json) -> Option<Json> {
         "routes" => return Some(json!({ "paths": paths(content) })),
         _ => return None,
     };
-    let mut route = content.as_object()?.clone();
-    if let Some(given) = route.get_mut("paths") {
-        *given = paths(given);
-    }
+    let fields = content.as_object()?.iter();
+    let field = |(name, value): (&String, &Json)| match name.as_str() {
+        "paths" => (name.clone(), paths(value)),
+        _ => (name.clone(), value.clone()),
+    };
+    let mut route: Map<String, Json> = fields.map(field).collect();
     route.insert("class".to_owned(), "route".into());
     Some(json!({ today: route }))
 }

@@ -71,7 +71,11 @@ impl Editor<'_> {
         // Objects in a row have often had the same values.
         let mut last: Option<(Option<Arc<Set>>, Option<Value>)> = None;
         for step in 0..count {
-            key.item = key.class().step(&start, step).ok_or_else(|| {
+            let item = match step {
+                0 => Some(start),
+                _ => key.class().step(&start, step),
+            };
+            key.item = item.ok_or_else(|| {
                 let what = format!("count {count} from {}", first.key());
                 ModelError::invalid(what, "the keys run over the end of what there is")
             })?;

@@ -158,7 +158,7 @@ fn has_hosts<F: Side>(sets: &[Vec<Path>], rows: &[(F::Addr, u8, u32)]) -> bool {
     rows.any(|&(_, len, set)| len == F::BITS && of_hosts[set as usize])
 }
 
-fn number<F: Side>(prefix: &model::Prefix) -> Option<Prefix<F>> {
+pub(super) fn number<F: Side>(prefix: &model::Prefix) -> Option<Prefix<F>> {
     Some(Prefix::around(F::number(prefix.addr())?, prefix.len()))
 }
 

@@ -10,10 +10,10 @@ mod reply;
 mod warn;
 
 use std::net::IpAddr;
-use volley_model::{Applied, IfAddress, Mac, ModelError, Prefix, RouteBatch};
+use volley_model::{Applied, IfAddress, Mac, ModelError, PathTarget, Prefix, RouteBatch};
 use volley_object::{Bulk, FieldType};
 
-use crate::family::{self, Af};
+use crate::family::{self, Af, V4, V6};
 use crate::source::{Fib, Neighbor, Path, Side, Source};
 
 type Done = Result<Applied, ModelError>;
@@ -122,10 +122,32 @@ impl Fib {
     pub(crate) fn routes(&mut self, bulk: &Bulk) -> Done {
         let batch = batch_of(bulk)
             .ok_or_else(|| ModelError::invalid(bulk, "its prefixes are not of one IP version"))?;
+        let had = match batch.family {
+            Af::V4 => self.had::<V4>(&batch),
+            Af::V6 => self.had::<V6>(&batch),
+        };
         let changed = self.route_batch(&batch)?;
-        let notes = batch.sets.iter();
-        let notes = notes.flat_map(|paths| self.gateways_elsewhere(batch.source, paths));
-        Ok(with_notes(Applied::changed(changed), notes.collect()))
+        let mut notes = Vec::new();
+        for paths in &batch.sets {
+            let new = paths.iter().filter(|path| !had.contains(&path.target));
+            let new: Vec<_> = new.cloned().collect();
+            notes.extend(self.gateways_elsewhere(batch.source, &new));
+        }
+        Ok(with_notes(Applied::changed(changed), notes))
+    }
+
+    /// Where the only route of a batch leads already: it was warned of that.
+    fn had<F: Side>(&self, batch: &RouteBatch) -> Vec<PathTarget> {
+        let paths = || {
+            let [(prefix, _)] = &batch.put[..] else {
+                return None;
+            };
+            let index = self.table_index(F::AF, batch.table).ok()?;
+            self.paths_of(index, batch::number::<F>(prefix)?, batch.source)
+        };
+        let paths = paths().unwrap_or_default().into_iter();
+        let target = |path: Path| self.target(F::AF, batch.table, path.via);
+        paths.map(target).collect()
     }
 
     /// Puts back what was there; the room for it was there a moment ago.

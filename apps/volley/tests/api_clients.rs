@@ -64,7 +64,7 @@ impl Dice {
         [Family::V4, Family::V6][self.below(2) as usize]
     }
 
-    fn route(&mut self) -> Route {
+    fn route(&mut self, least: u64) -> Route {
         let prefix = match self.below(2) {
             0 => format!("10.{}.{}.0/24", self.below(4), self.below(16)),
             _ => format!("2001:db8:{:x}::/48", self.below(64)),
@@ -79,7 +79,7 @@ impl Dice {
             Path::via(address.parse().unwrap(), over)
         };
         let v4 = !prefix.contains(':');
-        let paths = (0..self.below(3)).map(|_| match self.below(3) {
+        let paths = (0..self.below(3).max(least)).map(|_| match self.below(3) {
             0 => Path::to(PathTarget::Drop),
             _ => via(self, v4),
         });
@@ -118,11 +118,11 @@ impl Dice {
             8 => Request::unset(&self.ip_table()).unwrap(),
             9 => Request::set(&self.neighbor(mac)).unwrap(),
             10 => Request::unset(&self.neighbor(mac)).unwrap(),
-            11 => Request::take(&self.route()).unwrap(),
-            12 => Request::set(&self.route()).unwrap(),
+            11 => Request::take(&self.route(0)).unwrap(),
+            12 => Request::set(&self.route(1)).unwrap(),
             13 => Request::set(&self.xconnect()).unwrap(),
             14 => Request::UnsetAny(self.xconnect().instance().unwrap().key()),
-            _ => Request::add(&self.route()).unwrap(),
+            _ => Request::add(&self.route(1)).unwrap(),
         }
     }
 

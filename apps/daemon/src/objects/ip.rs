@@ -55,7 +55,7 @@ fn a_table_is_created_once_and_goes_when_nothing_names_it() {
                 "ip route add 10.0.0.0/8 table 7 via drop",
                 "ip table del 7",
             ],
-            "table 7 ip4 is in use by route 10.0.0.0/8 in table 7",
+            "table 7 ip4 is in use by route 10.0.0.0/8 table 7",
         ),
         (
             &["ip route add 10.0.0.0/8 via lookup-in-table 7"],

@@ -123,7 +123,7 @@ fn words_of_paths_are_offered_with_their_meaning() {
         .into_iter()
         .map(|it| it.0)
         .collect();
-    assert_eq!(texts, ["pg0", "pg1", "prohibit", "preference"]);
+    assert_eq!(texts, ["pg0", "pg1", "preference", "prohibit"]);
     let drop = offered("ip route add 10.0.0.0/8 via dr");
     assert_eq!(drop, [("drop".to_owned(), "Drop the packets.".to_owned())]);
 }

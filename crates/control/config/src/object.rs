@@ -295,7 +295,8 @@ fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f
                 let Some(class) = inner.needs.filter(|it| has_versions(it)) else {
                     continue;
                 };
-                if let Some(it) = field(inner.name).filter(|_| def.inline)
+                if def.inline
+                    && let Some(it) = field(inner.name)
                     && let Some(value) = it.value(String::new)
                 {
                     note(&it, class, &value);

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
@@ -225,11 +226,49 @@ pub(crate) struct Field<'a> {
     value: &'a Spanned<DeValue<'a>>,
 }
 
+/// The tables that a value holds: one, or those of a list where the table repeats.
+pub(crate) fn sections<'a>(
+    doc: &'a Doc<'a>,
+    schema: &'static Table,
+    value: &'a Spanned<DeValue<'a>>,
+) -> Vec<Section<'a>> {
+    let section = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
+        DeValue::Table(table) => Some(Section::new(doc, schema, value.span().start, table)),
+        _ => {
+            doc.error(
+                value.span().start,
+                schema.name,
+                format!("must be a table {}", schema.title()),
+            );
+            None
+        }
+    };
+    match value.get_ref() {
+        DeValue::Array(array) if schema.repeats => array.iter().filter_map(section).collect(),
+        _ if schema.repeats => {
+            let message = format!("must be written {}", schema.title());
+            doc.error(value.span().start, schema.name, message);
+            Vec::new()
+        }
+        _ => section(value).into_iter().collect(),
+    }
+}
+
 impl<'a> Field<'a> {
     /// The value of a key of the file itself.
     pub(crate) fn whole(doc: &'a Doc<'a>, key: &str, value: &'a Spanned<DeValue<'a>>) -> Field<'a> {
         let key = key.to_owned();
         Field { doc, key, value }
+    }
+
+    /// A path that is not empty.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        let text = self.text()?;
+        if text.is_empty() || text.contains('\0') {
+            self.error("must be the path of a file");
+            return None;
+        }
+        Some(text.into())
     }
 
     /// The names of its table and of the field.

@@ -2,8 +2,6 @@
 
 use crate::field::{Field, Section};
 use crate::object::{kept, rows, value};
-use crate::object_write::lines;
-use crate::write::Keys;
 use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place};
 
 /// The fields that a kind has in the file.
@@ -12,7 +10,7 @@ fn fields(class: &Class) -> impl Iterator<Item = &FieldDef> {
 }
 
 /// The key of the table that has the fields; none = they are keys of the interface.
-fn table_key(class: &Class) -> Option<&'static str> {
+pub(crate) fn table_key(class: &Class) -> Option<&'static str> {
     match class.def().file {
         Place::Interface(key) => Some(key),
         _ => None,
@@ -141,14 +139,4 @@ fn found_of<'f>(
     found: &impl Fn(&'static str) -> Option<Field<'f>>,
 ) -> Option<Field<'f>> {
     (!field.key && !field.request).then(|| found(field.name))?
-}
-
-/// Writes what is not at its default.
-pub(crate) fn write(interface: &Instance, keys: &mut Keys) {
-    let fields = lines(interface, 1);
-    match table_key(interface.class()) {
-        None => keys.extend(fields),
-        Some(_) if fields.is_empty() => {}
-        Some(key) => keys.plain(key, fields.braces()),
-    }
 }

@@ -10,15 +10,20 @@
 mod error;
 mod field;
 mod interface;
+mod interface_write;
+mod keys;
 mod log;
 mod object;
 mod object_write;
+mod plan;
 mod read;
 mod schema;
+mod tables;
 mod write;
 
 pub use error::{ConfigError, ConfigErrors};
-pub use schema::{Key, Table, schema};
+pub use schema::{Key, Table};
+pub use tables::schema;
 pub use write::write;
 
 use std::path::Path;

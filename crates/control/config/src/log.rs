@@ -1,7 +1,6 @@
 //! `[log]`: which records are logged, and where they go.
 
 use crate::field::Section;
-use crate::read::path;
 use crate::schema::{Key, Table};
 use volley_model::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogSettings, limits,
@@ -88,7 +87,7 @@ pub(crate) fn log(section: Section<'_>) -> LogSettings {
     let settings = LogSettings {
         levels,
         destination: destination.unwrap_or_default(),
-        file: section.get("file").and_then(|f| path(&f)),
+        file: section.get("file").and_then(|f| f.path()),
         format: format.unwrap_or_default(),
         file_size: size.unwrap_or(usual.file_size),
         file_count: count.unwrap_or(usual.file_count),

@@ -1,8 +1,8 @@
 //! Objects of registered classes in the file: their tables and keys, derived from the definitions.
 
-use crate::field::{Doc, Field, Referred, Section};
+use crate::field::{Doc, Field, Referred, Section, sections};
 use crate::interface;
-use crate::read::{Plan, sections};
+use crate::plan::Plan;
 use crate::schema::{INTERFACE, Key, Table};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Objects of registered classes, written into the file; defaults are left out.
 
+use crate::keys::{Keys, list, quoted};
 use crate::object::plain;
-use crate::write::{Keys, list, quoted};
 use volley_object::{Class, FieldDef, Instance, Place, TextTable, Value};
 
 /// Where a part of the file goes, and its text.

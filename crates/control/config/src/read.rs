@@ -1,64 +1,16 @@
 //! Reads the whole file, table by table, and puts the requests in dependency order.
 
 use crate::error::ConfigErrors;
-use crate::field::{Doc, Field, Names, Referred, Section, unknown};
+use crate::field::{Doc, Field, Referred, Section, sections, unknown};
+use crate::plan::{Plan, valid};
 use crate::schema as s;
 use crate::{Config, interface, log, object};
-use std::collections::BTreeMap;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 use volley_model::{
     ApiSettings, Capabilities, EngineSettings, InterfaceSpec, IsaChoice, ObjectKind, Request,
     Seccomp, limits,
 };
 use volley_object::{Class, Instance, Value};
-
-/// Requests by the step they belong to. Later steps need earlier ones.
-#[derive(Default)]
-pub(crate) struct Plan {
-    first: Vec<Request>,
-    interfaces: Vec<Request>,
-    objects: Vec<Request>,
-    states: Vec<Request>,
-    starts: Vec<Request>,
-    /// Settings that the interface which is being read is created with.
-    created_with: Vec<Instance>,
-    names: Names,
-    pub(crate) keys: Names,
-    /// The objects of each class by the values of their keys.
-    pub(crate) objects_of: BTreeMap<&'static str, Names>,
-}
-
-impl Plan {
-    /// Adds an object that refers to none.
-    pub(crate) fn early(&mut self, request: Request) {
-        self.first.push(request);
-    }
-
-    /// Adds an object that refers to others.
-    pub(crate) fn late(&mut self, request: Request) {
-        self.objects.push(request);
-    }
-
-    /// Adds a setting of an interface.
-    pub(crate) fn of_interface(&mut self, setting: Instance) {
-        let class = setting.class();
-        match InterfaceSpec::is_created_with(class.name()) {
-            true => self.created_with.push(setting),
-            false if class.def().last => self.states.push(Request::Set(setting)),
-            false => self.interfaces.push(Request::Set(setting)),
-        }
-    }
-
-    /// Adds a request that comes when everything else stands.
-    pub(crate) fn start(&mut self, request: Request) {
-        self.starts.push(request);
-    }
-}
-
-fn valid(section: &Section<'_>, request: &Request) -> bool {
-    request.validate().map_err(|e| section.error(e)).is_ok()
-}
 
 pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
     let (root, syntax) = DeTable::parse_recoverable(text);
@@ -141,33 +93,6 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     config
 }
 
-pub(crate) fn sections<'a>(
-    doc: &'a Doc<'a>,
-    schema: &'static s::Table,
-    value: &'a Spanned<DeValue<'a>>,
-) -> Vec<Section<'a>> {
-    let section = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
-        DeValue::Table(table) => Some(Section::new(doc, schema, value.span().start, table)),
-        _ => {
-            doc.error(
-                value.span().start,
-                schema.name,
-                format!("must be a table {}", schema.title()),
-            );
-            None
-        }
-    };
-    match value.get_ref() {
-        DeValue::Array(array) if schema.repeats => array.iter().filter_map(section).collect(),
-        _ if schema.repeats => {
-            let message = format!("must be written {}", schema.title());
-            doc.error(value.span().start, schema.name, message);
-            Vec::new()
-        }
-        _ => section(value).into_iter().collect(),
-    }
-}
-
 fn process(section: Section<'_>, engine: &mut EngineSettings) {
     let capabilities = section.get("capabilities");
     let chosen = capabilities.and_then(|f| f.one_of(&Capabilities::ALL));
@@ -194,7 +119,7 @@ fn engine(section: Section<'_>) -> EngineSettings {
     e.peer_charge_mb = get("peer_charge_mb", limits::PEER_MB);
     let isa = section.get("isa").and_then(|f| f.one_of(&IsaChoice::ALL));
     e.isa = isa.unwrap_or(e.isa);
-    if let Some(path) = section.get("socket").and_then(|f| path(&f)) {
+    if let Some(path) = section.get("socket").and_then(|f| f.path()) {
         e.socket = path;
     }
     e.seed = section.get("seed").and_then(|f| f.uint(0..=u64::MAX));
@@ -205,7 +130,7 @@ fn engine(section: Section<'_>) -> EngineSettings {
 }
 
 fn api(section: Section<'_>) -> ApiSettings {
-    let file = |key| section.get(key).and_then(|f| path(&f));
+    let file = |key| section.get(key).and_then(|f| f.path());
     let api = ApiSettings {
         socket: file("socket"),
         listen: section.get("listen").and_then(|f| f.read()),
@@ -218,16 +143,6 @@ fn api(section: Section<'_>) -> ApiSettings {
         section.error(error);
     }
     api
-}
-
-/// A path that is not empty.
-pub(crate) fn path(field: &Field<'_>) -> Option<std::path::PathBuf> {
-    let text = field.text()?;
-    if text.is_empty() || text.contains('\0') {
-        field.error("must be the path of a file");
-        return None;
-    }
-    Some(text.into())
 }
 
 fn interface(section: Section<'_>, plan: &mut Plan) {
@@ -262,7 +177,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
 
 /// A verb that a key of an interface starts.
 fn started(field: &Field<'_>, interface: String, verb: &str, plan: &mut Plan) {
-    let Some(file) = path(field) else {
+    let Some(file) = field.path() else {
         return;
     };
     let fields = [

@@ -131,22 +131,3 @@ pub(crate) static INTERFACE: Table = many(
     "interface",
     &[k("name", "its name"), k("kind", "kind of the interface")],
 );
-/// Every table of the file.
-pub fn schema() -> Vec<&'static Table> {
-    let mut all = vec![
-        &ENGINE,
-        &PROCESS,
-        &API,
-        &crate::log::LOG,
-        &crate::log::MODULES,
-        &INTERFACE,
-    ];
-    let classes = volley_object::classes();
-    for table in &mut all {
-        if std::ptr::eq(*table, &INTERFACE) {
-            *table = crate::object::interface_table(&classes);
-        }
-    }
-    all.extend(crate::object::tables(&classes));
-    all
-}

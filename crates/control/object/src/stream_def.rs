@@ -1,6 +1,5 @@
 //! What the definition of a query says of its runs.
 
-use crate::class::Check;
 use crate::instance::Instance;
 use crate::{FieldError, refuse};
 use std::any::Any;
@@ -13,7 +12,7 @@ pub struct StreamDef {
     /// The parameter that is on when the client wants bytes, and a program that reads them.
     pub bytes: Option<(&'static str, &'static str)>,
     /// What a query must be for a client that gets the reply as a whole.
-    pub whole: Option<Check>,
+    pub whole: Option<fn(&Instance) -> Result<(), FieldError>>,
     failure: fn(&dyn Any) -> Option<String>,
 }
 

@@ -9,6 +9,7 @@ mod automaton;
 mod commands;
 mod complete;
 mod keywords;
+mod names;
 mod objects;
 mod pattern;
 mod queries;
@@ -19,37 +20,7 @@ pub(crate) use automaton::Grammar;
 pub(crate) use automaton::{Piece, run};
 pub(crate) use commands::{CommandDef, Id};
 pub use complete::{Candidate, Completion, complete, help};
+pub use names::{NameKind, Names, NoNames};
 pub(crate) use objects::{Effect, ObjectCommand};
 pub(crate) use queries::{QueryCommand, VerbCommand};
 pub(crate) use words::aliased;
-
-/// Kinds of names that exist now and can be completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NameKind {
-    /// Interfaces.
-    Interface,
-    /// Graph nodes.
-    Node,
-    /// Features of all arcs.
-    Feature,
-    /// Feature arcs.
-    Arc,
-    /// Objects of a registered class, by the first value of their keys.
-    Object(&'static str),
-}
-
-/// Names that exist now, told by the daemon.
-pub trait Names {
-    /// Names of a kind, in the order they shall be shown.
-    fn names(&self, kind: NameKind) -> Vec<String>;
-}
-
-/// Knows no names.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoNames;
-
-impl Names for NoNames {
-    fn names(&self, _: NameKind) -> Vec<String> {
-        Vec::new()
-    }
-}

@@ -1,7 +1,7 @@
 //! Commands of registered classes: their patterns, slots and helps, derived from the definitions.
 
-use super::NameKind;
 use super::commands::{CommandDef, Id};
+use super::names::NameKind;
 use super::pattern::{Pattern, Word, read_with};
 use super::slots::{Slot, Takes};
 use std::collections::{BTreeMap, BTreeSet};

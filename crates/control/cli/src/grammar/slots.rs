@@ -1,6 +1,6 @@
 //! What stands in a command where its pattern has a `<slot>`.
 
-use super::NameKind;
+use super::names::NameKind;
 use crate::token::{Form, Token};
 
 /// A slot.

@@ -1,0 +1,16 @@
+//! Interfaces as the file has them.
+
+use crate::interface::table_key;
+use crate::keys::Keys;
+use crate::object_write::lines;
+use volley_object::Instance;
+
+/// Writes what is not at its default.
+pub(crate) fn write(interface: &Instance, keys: &mut Keys) {
+    let fields = lines(interface, 1);
+    match table_key(interface.class()) {
+        None => keys.extend(fields),
+        Some(_) if fields.is_empty() => {}
+        Some(key) => keys.plain(key, fields.braces()),
+    }
+}

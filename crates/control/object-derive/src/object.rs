@@ -150,10 +150,8 @@ fn class_definition(
     let (one_of, interface) = (class.one_of.iter(), class.interface.iter());
     let file = class.file.iter();
     let example = class.example.iter();
-    let check = class.check.iter();
-    let normal = normal_of(class);
-    let references = class.references.iter();
     let upgrade = class.upgrade.iter();
+    let code = code_of(ident, class);
     let machine = class.machine;
     let words = words_of_commands(class);
     let many = of_many(ident, class);
@@ -181,6 +179,16 @@ fn class_definition(
         #(class.interface = #interface;)*
         #words
         #many
+        #code
+        class
+    }
+}
+
+/// The statements for the rules between fields and for references that code tells.
+fn code_of(ident: &Ident, class: &OfClass) -> TokenStream {
+    let (check, references) = (class.check.iter(), class.references.iter());
+    let normal = normal_of(class);
+    quote! {
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => {
@@ -195,7 +203,6 @@ fn class_definition(
                 #references(&it, tell);
             }
         });)*
-        class
     }
 }
 

@@ -11,6 +11,7 @@ use schemars::{Schema, SchemaGenerator};
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
 use volley_show::Page;
 
 pub(crate) type Text = fn(&dyn Any, View) -> String;
@@ -49,7 +50,7 @@ pub struct ViewDef {
 #[derive(Clone)]
 pub struct QueryClass {
     class: Class,
-    def: QueryDef,
+    def: Arc<QueryDef>,
 }
 
 impl QueryClass {
@@ -75,6 +76,7 @@ impl QueryClass {
             let why = format!("parameter '{name}' must be on or off: it selects bytes");
             return Err(wrong(why));
         }
+        let def = Arc::new(def);
         Ok(QueryClass { class, def })
     }
 

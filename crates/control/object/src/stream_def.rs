@@ -4,6 +4,9 @@ use crate::instance::Instance;
 use crate::{FieldError, refuse};
 use std::any::Any;
 
+/// What a query must be for a client that gets the reply as a whole.
+pub type WholeCheck = fn(&Instance) -> Result<(), FieldError>;
+
 /// What the definition of a query says of its runs.
 #[derive(Clone, Copy)]
 pub struct StreamDef {
@@ -12,7 +15,7 @@ pub struct StreamDef {
     /// The parameter that is on when the client wants bytes, and a program that reads them.
     pub bytes: Option<(&'static str, &'static str)>,
     /// What a query must be for a client that gets the reply as a whole.
-    pub whole: Option<fn(&Instance) -> Result<(), FieldError>>,
+    pub whole: Option<WholeCheck>,
     failure: fn(&dyn Any) -> Option<String>,
 }
 

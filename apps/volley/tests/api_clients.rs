@@ -45,7 +45,6 @@ impl Dice {
     }
 
     fn address(&mut self) -> Address {
-        volley_fib::classes().unwrap();
         let (a, b) = (self.below(4), self.below(8));
         let address = format!("198.51.{a}.{}/29", 8 * b + 1);
         Address {
@@ -93,6 +92,7 @@ impl Dice {
 
     /// One request; many name what is not there, or is there already.
     fn request(&mut self) -> Request {
+        volley_fib::classes().unwrap();
         let mac = "02:00:00:00:00:07".parse().unwrap();
         match self.below(16) {
             0 | 1 => {

@@ -207,7 +207,9 @@ fn url(path: &str, operation: &Value) -> String {
     let mut query = Vec::new();
     for parameter in parameters.iter().filter(|p| p["required"] == true) {
         let name = parameter["name"].as_str().unwrap();
+        let choice = parameter["schema"]["enum"][0].as_str();
         let value = match name {
+            _ if choice.is_some() => choice.unwrap_or_default(),
             "family" => "ip4",
             "name" if path.starts_with("/v1/show/") => "ip4-input",
             "destination" => "10.0.0.1",

@@ -1,11 +1,11 @@
 //! Lamps: a class of objects, a query and a verb of a crate outside the workspace.
 #![forbid(unsafe_code)]
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use volley_model::{Applied, ModelError};
-use schemars::JsonSchema;
-use serde::Serialize;
 use volley_object::{Choice, Object, ObjectKey, Query, Verb};
 use volley_show::{GAUGE, Page, table};
 
@@ -40,7 +40,11 @@ pub struct Lamp {
 
 /// Lamps that burn, all or one; detail: with their brightness.
 #[derive(Clone, Debug, PartialEq, Query)]
-#[query(name = "burning-lamps", show = "show lamps [<lamp>] [detail]", example = "show lamps desk")]
+#[query(
+    name = "burning-lamps",
+    show = "show lamps [<lamp>] [detail]",
+    example = "show lamps desk"
+)]
 #[query(reply = BurningLamps, text = brief, detail = detailed, figures = figures)]
 pub struct ShowLamps {
     /// Only this lamp.
@@ -89,9 +93,13 @@ fn detailed(reply: &BurningLamps) -> String {
 }
 
 fn figures(reply: &BurningLamps, page: &mut Page) {
-    page.rows(("lamp_brightness", GAUGE, "Brightness."), &reply.lamps, |put, it| {
-        put(&[("lamp", &it.name)], f64::from(it.brightness));
-    });
+    page.rows(
+        ("lamp_brightness", GAUGE, "Brightness."),
+        &reply.lamps,
+        |put, it| {
+            put(&[("lamp", &it.name)], f64::from(it.brightness));
+        },
+    );
 }
 
 /// The lamps that burn, as their owner sees them.
@@ -112,9 +120,14 @@ impl Lamps {
         move |query| {
             let all = all.lock().unwrap();
             if let Some(name) = query.lamp.as_ref().filter(|name| !all.contains_key(*name)) {
-                return Err(ModelError::invalid(format!("lamp {name}"), "it does not burn"));
+                return Err(ModelError::invalid(
+                    format!("lamp {name}"),
+                    "it does not burn",
+                ));
             }
-            let shown = all.values().filter(|it| query.lamp.as_ref().is_none_or(|n| *n == it.name));
+            let shown = all
+                .values()
+                .filter(|it| query.lamp.as_ref().is_none_or(|n| *n == it.name));
             let lamp = |it: &Lamp| BurningLamp {
                 name: it.name.clone(),
                 brightness: it.brightness,
@@ -131,11 +144,18 @@ impl Lamps {
         move |flash| {
             let all = all.lock().unwrap();
             if let Some(name) = flash.lamp.as_ref().filter(|name| !all.contains_key(*name)) {
-                return Err(ModelError::invalid(format!("lamp {name}"), "it does not burn"));
+                return Err(ModelError::invalid(
+                    format!("lamp {name}"),
+                    "it does not burn",
+                ));
             }
-            let flashes = all.keys().filter(|it| flash.lamp.as_ref().is_none_or(|n| n == *it));
+            let flashes = all
+                .keys()
+                .filter(|it| flash.lamp.as_ref().is_none_or(|n| n == *it));
             let done = Applied::changed(flashes.clone().count() as u64);
-            Ok(flashes.fold(done, |done, it| done.note(format!("{it} flashes {} times", flash.times))))
+            Ok(flashes.fold(done, |done, it| {
+                done.note(format!("{it} flashes {} times", flash.times))
+            }))
         }
     }
 

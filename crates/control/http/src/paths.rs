@@ -168,7 +168,7 @@ async fn transaction(
     json(&change(&hands, client, requests).await?)
 }
 
-/// `POST /v1/do/l2-fib-flush` with the parameters of the verb as body. The role is judged before the body is read.
+/// `POST /v1/do/VERB` with the parameters of the verb as body. The role is judged before the body is read.
 async fn invoke(
     State(hands): State<Hands>,
     Extension(client): Extension<Client>,

@@ -1,4 +1,4 @@
-//! Interfaces, their addresses, neighbours, L2 bindings and features.
+//! Commands that delete and rename interfaces.
 
 use super::args::Args;
 use crate::grammar::Id;

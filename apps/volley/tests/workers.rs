@@ -411,6 +411,9 @@ fn worker_set(daemon: &Daemon, dice: &mut Dice) {
     }
 }
 
+/// Changes that a run makes at least.
+const CHANGES: u32 = 20;
+
 /// Changes of every kind for so long, under traffic: nothing is lost, every buffer comes back.
 fn churn(span: Duration, rate: u64) {
     let mut daemon = Daemon::start(CHURN, &[]);
@@ -424,13 +427,14 @@ fn churn(span: Duration, rate: u64) {
     daemon.ok("packet-generator enable");
     let (start, mut changes) = (Instant::now(), 0);
     let (mut dice, mut there) = (Dice(0x9e37_79b9_7f4a_7c15), There::default());
-    while start.elapsed() < span {
+    // Where other programs have the cores, so many changes take longer.
+    while start.elapsed() < span || changes <= CHANGES && start.elapsed() < 8 * span {
         change(&daemon, &mut dice, &mut there);
         changes += 1;
     }
     let workers = daemon.json("show workers");
     assert!(
-        workers["workers"].as_array().unwrap().len() <= 5 && changes > 20,
+        workers["workers"].as_array().unwrap().len() <= 5 && changes > CHANGES,
         "{changes} changes: {workers}"
     );
     println!("{changes} changes\n{}", daemon.ok("show pauses"));

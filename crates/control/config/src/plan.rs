@@ -42,7 +42,7 @@ impl Plan {
         }
     }
 
-    /// Adds a request that comes when everything else stands.
+    /// Adds a request that is carried out behind all others.
     pub(crate) fn start(&mut self, request: Request) {
         self.starts.push(request);
     }

@@ -56,7 +56,7 @@ impl Asked {
         stream.map_or(Ok(()), |stream| stream.check_whole(&self.parameters))
     }
 
-    /// A program that reads the bytes that the query asks for; none when it asks for text.
+    /// The program that reads the reply where the client wants bytes; none where it wants text.
     pub fn reader(&self) -> Option<&'static str> {
         self.query.stream()?.reader(&self.parameters)
     }

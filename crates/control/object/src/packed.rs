@@ -32,7 +32,7 @@ pub struct BulkKey {
     room: Room,
 }
 
-/// A byte of one value: an enum that has such keys needs none of its own to tell them from others.
+/// A byte of one value: an enum with such keys stores its discriminant in the unused values of this byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 enum Room {

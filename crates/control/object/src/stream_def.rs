@@ -47,7 +47,7 @@ impl StreamDef {
         self.whole.map_or(Ok(()), |check| check(asked))
     }
 
-    /// A program that reads the bytes that a query asks for; none when it asks for text.
+    /// The program that reads the reply where the client wants bytes; none where it wants text.
     pub(crate) fn reader(&self, asked: &Instance) -> Option<&'static str> {
         let (parameter, reader) = self.bytes?;
         let at = asked.class().field(parameter)?.0;

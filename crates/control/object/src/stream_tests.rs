@@ -76,7 +76,7 @@ fn failure(strokes: &Strokes) -> Option<String> {
     (strokes.all == 0).then(|| "the clock does not strike".to_owned())
 }
 
-/// Two strokes a look, until the hour is told.
+/// Two strokes at each call, until as many as the hour have come.
 struct Clock {
     hour: u32,
     told: u32,

@@ -94,7 +94,7 @@ pub struct Run {
     /// Requests in front of these.
     taken: u64,
     tally: Tally,
-    /// An answer came behind which is nobody.
+    /// An answer came from the end of the path.
     at_end: bool,
     stopped: bool,
 }

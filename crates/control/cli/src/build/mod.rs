@@ -193,10 +193,8 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::ConfigHistory
         | Id::ConfigExport => return config::action(id, args).map(Action::Config),
         Id::DeleteInterface | Id::SetName => interface::set(id, args)?,
-        other => {
-            let text = format!("the command {other:?} has no meaning yet");
-            return Err(SyntaxError::new(1, text));
-        }
+        // Read with the command that it repeats, before the grammar of that command.
+        Id::Watch => return Err(SyntaxError::new(1, "`watch` needs a command to repeat")),
     };
     Ok(Action::Request(Box::new(request)))
 }

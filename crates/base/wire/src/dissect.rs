@@ -11,6 +11,7 @@
 mod l2;
 mod l3;
 mod l4;
+mod named;
 mod out;
 
 use alloc::string::String;
@@ -124,6 +125,7 @@ fn step<'a>(out: &mut Out<'_, '_>, next: Next<'a>) -> Step<'a> {
         Next::Type(ether_type, packet) => l3::payload(out, ether_type, packet),
         Next::Transport(proto, over) => l4::payload(out, proto, over),
         Next::Quoted(ether_type, packet) => l3::quoted(out, ether_type, packet),
+        Next::Named(header, packet) => named::layer(out, header, packet),
     }
 }
 

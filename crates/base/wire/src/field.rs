@@ -1,8 +1,8 @@
 //! Fields of headers by name: one table that says where each field lies in its header, how wide it is and what it holds.
 //!
-//! Templates of the packet generator, filters of traces and captures, and rules of the path batcher all read this table, so that
-//! a field has one name everywhere. A place is a number of bits from the start of the header, most significant bit first, as
-//! in the drawings of the RFCs.
+//! Templates of the packet generator, filters of traces and captures, rules of the path batcher, and the text of headers in packet
+//! traces all read this table, so that a field has one name everywhere. A place is a number of bits from the start of the header,
+//! most significant bit first, as in the drawings of the RFCs.
 
 use crate::{EtherType, IpProto};
 

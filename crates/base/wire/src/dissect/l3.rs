@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::named;
 use super::out::{Kept, Next, Out, Over, Step, Stop};
 use crate::arp::{self, ArpPacket};
 use crate::ip4::{Ip4, Ip4Header, option};
@@ -19,10 +20,13 @@ pub(super) fn payload<'a>(
         EtherType::ARP => arp(out, packet),
         EtherType::IP4 => ip4(out, packet),
         EtherType::IP6 => ip6(out, packet),
-        _ => {
-            out.layer(format_args!("{} bytes", packet.len()))?;
-            Ok(None)
-        }
+        _ => match named::of_type(ether_type) {
+            Some(header) => named::layer(out, header, packet),
+            None => {
+                out.layer(format_args!("{} bytes", packet.len()))?;
+                Ok(None)
+            }
+        },
     }
 }
 

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
+use super::named;
 use super::out::{Ip, Next, Out, Over, Step, Stop};
+use crate::field;
 use crate::icmp4::{Icmp4, Icmp4Type};
 use crate::icmp6::{Icmp6, Icmp6Type};
 use crate::nd::{NdBody, NdMessage, NdOption};
@@ -19,6 +21,12 @@ pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>)
         IpProto::ICMP6 => icmp6(out, &over),
         IpProto::IP4 => Ok(Some(Next::Type(EtherType::IP4, over.payload))),
         IpProto::IP6 => Ok(Some(Next::Type(EtherType::IP6, over.payload))),
+        IpProto::GRE | IpProto::ESP | IpProto::AH | IpProto::SCTP => {
+            match field::of_protocol(proto) {
+                Some(header) => named::transport(out, header, over),
+                None => Ok(None),
+            }
+        }
         IpProto::NO_NEXT if over.payload.len() == 0 => Ok(None),
         _ => {
             out.layer(format_args!("{} bytes", over.payload.len()))?;
@@ -51,7 +59,7 @@ fn unread<'a>(over: &Over<'_>, error: WireError) -> Step<'a> {
     }
 }
 
-fn udp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
+fn udp<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
     let bytes = over.payload.bytes;
     let header = match UdpHeader::split(bytes) {
         Ok((header, _)) => header,
@@ -74,7 +82,8 @@ fn udp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
         Ip::V4(h) => udp.is_none_or(|udp| udp.checksum_ok4(h.src(), h.dst())),
         Ip::V6(h) => udp.is_none_or(|udp| udp.checksum_ok6(h.src(), h.dst())),
     })?;
-    Ok(None)
+    let tunnel = named::of_port(header.dst_port.get()).filter(|_| over.whole);
+    Ok(tunnel.map(|header| Next::Named(header, over.payload.after(UdpHeader::LEN))))
 }
 
 fn tcp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::checksum::Sum;
+use crate::field::HeaderFields;
 use crate::ip4::Ip4Header;
 use crate::ip6::Ip6Header;
 use crate::{EtherType, IpProto, WireError};
@@ -59,6 +60,8 @@ pub(super) enum Next<'a> {
     Transport(IpProto, Over<'a>),
     /// A packet quoted by an ICMP error: cut by design.
     Quoted(EtherType, Kept<'a>),
+    /// A header that is told by the table of fields.
+    Named(&'static HeaderFields, Kept<'a>),
 }
 
 impl<'a> Next<'a> {

@@ -378,3 +378,87 @@ proptest::proptest! {
         let _ = one_line(&ip6().proto(IpProto(proto)).payload(&bytes).build());
     }
 }
+
+/// The bytes of a text of hexadecimal digits.
+fn hex(text: &str) -> Vec<u8> {
+    let digit = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(digit).collect()
+}
+
+const TO: &str = "020000000002020000000001";
+const INNER: &str = "4500001c000100004011f6ccc0000201c00002020001000200087bd7";
+const INNER_TEXT: &str = "UDP 192.0.2.1 -> 192.0.2.2 ttl 64 len 28 / ports 1 -> 2";
+const FRAME: &str = "0200000000040200000000030800";
+const FRAME_TEXT: &str = "IP4: 02:00:00:00:00:03 -> 02:00:00:00:00:04";
+
+/// Tunnels and transport headers by the table of fields; scapy 2.5 wrote the bytes.
+#[test]
+fn headers_of_the_field_table_and_what_they_carry() {
+    let link = [
+        (
+            "884700064009 00011b08 INNER",
+            "MPLS: MACS / mpls label 100 ttl 9 / mpls label 17 tc 5 bottom 1 ttl 8 / INNER_TEXT",
+        ),
+        (
+            "88470006410900000000 61626364",
+            "MPLS: MACS / mpls label 100 bottom 1 ttl 9",
+        ),
+        (
+            "886411000007001e0021 INNER",
+            "PPPoE: MACS / pppoe version 1 type 0x1 session 7 length 30 proto 0x21 / INNER_TEXT",
+        ),
+    ];
+    let ip = [
+        (
+            "34000100 0040 2f6698 00000800 INNER",
+            "GRE 10.0.0.1 -> 10.1.0.1 ttl 64 len 52 / gre type 0x800 / INNER_TEXT",
+        ),
+        (
+            "4a000100 0040 2f6682 30006558 00000005 00000003 FRAME INNER",
+            "GRE 10.0.0.1 -> 10.1.0.1 ttl 64 len 74 / gre k 1 s 1 type 0x6558 / FRAME_TEXT / INNER_TEXT",
+        ),
+        (
+            "4e000100 0040 11669c 000512b5003a1ad1 0c00000300002a00 FRAME INNER",
+            "UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 78 / ports 5 -> 4789 / vxlan flags 0xc vni 42 / FRAME_TEXT / INNER_TEXT",
+        ),
+        (
+            "44000100 0040 1166a6 000517c1003047e3 0100080000000700 00000000 INNER",
+            "UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 68 / ports 5 -> 6081 / geneve length 1 type 0x800 vni 7 / INNER_TEXT",
+        ),
+        (
+            "40000100 0040 1166aa 00050868002c3620 30ff001c00000009 INNER",
+            "UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 64 / ports 5 -> 2152 / gtpu version 1 type 0xff length 28 teid 0x9 / INNER_TEXT",
+        ),
+        (
+            "20000100 0040 846657 00010002000000030928b319",
+            "SCTP 10.0.0.1 -> 10.1.0.1 ttl 64 len 32 / sctp sport 1 dport 2 tag 3 checksum 0x928b319",
+        ),
+        (
+            "24000100 0040 3266a5 00001234000000066162636465666768",
+            "ESP 10.0.0.1 -> 10.1.0.1 ttl 64 len 36 / esp spi 0x1234 seq 6",
+        ),
+        (
+            "34000100 0040 336694 11040000 00000001 00000002 000000000000000000000000 0001000200080000",
+            "AH 10.0.0.1 -> 10.1.0.1 ttl 64 len 52 / ah next 17 length 4 spi 0x1 seq 2 / ports 1 -> 2",
+        ),
+    ];
+    let link = link.map(|(bytes, text)| (alloc::format!("{TO} {bytes}"), text.to_string()));
+    let ip = ip.map(|(bytes, text)| {
+        let (total, rest) = bytes.split_at(2);
+        let (head, payload) = rest.split_at("000100 0040 2f6698".len());
+        let bytes = alloc::format!("{TO} 0800 450000{total} {head} 0a0000010a010001 {payload}");
+        (bytes, alloc::format!("IP4: MACS / {text}"))
+    });
+    for (bytes, text) in link.into_iter().chain(ip) {
+        let bytes = bytes.replace("INNER", INNER).replace("FRAME", FRAME);
+        let text = text.replace("INNER_TEXT", INNER_TEXT);
+        let text = text.replace("FRAME_TEXT", FRAME_TEXT).replace("MACS", MACS);
+        let bytes = hex(&bytes.replace(' ', ""));
+        assert_eq!(one_line(&bytes), text);
+        for cut in 14..bytes.len() {
+            let told = alloc::format!("{}", frame(&bytes[..cut]).of(bytes.len()));
+            let shown = told.split(" (").next().unwrap_or_default();
+            assert!(text.starts_with(shown), "{cut}: {told}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Text of headers that have no text of their own: names and values of the table of fields, and what follows them.
+
+use super::out::{Kept, Next, Out, Over, Step};
+use crate::field::{self, Field, HeaderFields};
+use crate::{EtherType, IpProto, WireError};
+
+/// PPP protocol numbers (RFC 1332, RFC 5072).
+const PPP_IP4: u128 = 0x0021;
+const PPP_IP6: u128 = 0x0057;
+
+/// UDP ports of tunnels, and the header behind UDP (RFC 7348, RFC 8926, 3GPP TS 29.281).
+const TUNNELS: [(u16, &HeaderFields); 3] = [
+    (4789, &field::VXLAN),
+    (6081, &field::GENEVE),
+    (2152, &field::GTPU),
+];
+
+/// What a GTP-U message of this type has: a packet of a user.
+const GTPU_DATA: u128 = 255;
+
+/// The header that an EtherType announces, where the table of fields has one that no other code reads.
+pub(super) fn of_type(ether_type: EtherType) -> Option<&'static HeaderFields> {
+    match ether_type {
+        EtherType::MPLS | EtherType::MPLS_MCAST => Some(&field::MPLS),
+        EtherType::PPPOE => Some(&field::PPPOE),
+        _ => None,
+    }
+}
+
+/// The header behind a UDP header with this destination port.
+pub(super) fn of_port(port: u16) -> Option<&'static HeaderFields> {
+    let found = TUNNELS.iter().find(|(of, _)| *of == port);
+    found.map(|(_, header)| *header)
+}
+
+/// A transport header that the table of fields has; an authentication header is followed by the protocol that it protects.
+pub(super) fn transport<'a>(
+    out: &mut Out<'_, '_>,
+    header: &'static HeaderFields,
+    over: Over<'a>,
+) -> Step<'a> {
+    // Of a fragment the rest of the header may be in another packet.
+    if !over.whole && over.payload.len() < usize::from(header.len) {
+        return Ok(None);
+    }
+    let next = layer(out, header, over.payload)?;
+    if *header != field::AH {
+        return Ok(next);
+    }
+    let value = |name| value(header, name, over.payload.bytes);
+    let (Some(proto), Some(words)) = (value("next"), value("length")) else {
+        return Ok(None);
+    };
+    let payload = over.payload.after(4 * (words as usize + 2));
+    let over = Over { payload, ..over };
+    Ok(Some(Next::Transport(IpProto(proto as u8), over)))
+}
+
+/// The name of the header with its fields that are not zero.
+pub(super) fn layer<'a>(
+    out: &mut Out<'_, '_>,
+    header: &'static HeaderFields,
+    packet: Kept<'a>,
+) -> Step<'a> {
+    let (have, need) = (packet.bytes.len(), usize::from(header.len));
+    if have < need {
+        let what = header.name;
+        return Err(packet.stop(WireError::Short { what, need, have }));
+    }
+    out.layer(format_args!("{}", header.name))?;
+    let fields = header.fields.iter();
+    for field in fields.filter(|it| it.has_place() && !it.overlaps) {
+        match field.read(packet.bytes) {
+            Some(value) if value != 0 => put(out, field, value)?,
+            _ => {}
+        }
+    }
+    Ok(follows(header, packet))
+}
+
+fn put(out: &mut Out<'_, '_>, field: &Field, value: u128) -> core::fmt::Result {
+    match field.name {
+        "type" | "proto" | "flags" | "checksum" | "spi" | "teid" => {
+            out.add(format_args!(" {} 0x{value:x}", field.name))
+        }
+        name => out.add(format_args!(" {name} {value}")),
+    }
+}
+
+fn value(header: &HeaderFields, name: &str, bytes: &[u8]) -> Option<u128> {
+    header.field(name)?.read(bytes)
+}
+
+/// What is behind a header; none where the table does not say.
+fn follows<'a>(header: &HeaderFields, packet: Kept<'a>) -> Option<Next<'a>> {
+    let value = |name| value(header, name, packet.bytes).unwrap_or_default();
+    let behind = packet.after(usize::from(header.len));
+    let of_type = |bytes: Kept<'a>| match EtherType::new(value("type") as u16) {
+        EtherType::TEB => Next::Ethernet(bytes),
+        other => Next::Type(other, bytes),
+    };
+    Some(match header.name {
+        "mpls" if value("bottom") == 0 => Next::Type(EtherType::MPLS, behind),
+        // The first four bits tell the version of IP; a pseudowire has others (RFC 4928).
+        "mpls" => match behind.bytes.first()? >> 4 {
+            4 | 6 => Next::ip(behind),
+            _ => return None,
+        },
+        "pppoe" => match value("proto") {
+            PPP_IP4 => Next::Type(EtherType::IP4, behind),
+            PPP_IP6 => Next::Type(EtherType::IP6, behind),
+            _ => return None,
+        },
+        // Each of checksum, key and sequence number takes 4 bytes (RFC 2890, 2). Version 1 is another header (RFC 2637).
+        "gre" if value("version") == 0 => {
+            let words = value("c") + value("k") + value("s");
+            of_type(behind.after(4 * words as usize))
+        }
+        "vxlan" => Next::Ethernet(behind),
+        "geneve" => of_type(behind.after(4 * value("length") as usize)),
+        // With a flag of the first byte's last three, 4 bytes and perhaps extension headers follow.
+        "gtpu" if value("type") == GTPU_DATA && packet.bytes.first()? & 7 == 0 => Next::ip(behind),
+        _ => return None,
+    })
+}

@@ -3,12 +3,15 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| match volley_config::parse(text) {
-    Ok(config) => {
-        assert!(config.engine.validate().is_ok());
-        for request in &config.requests {
-            assert!(request.validate().is_ok(), "{request}");
+fuzz_target!(|text: &str| {
+    // A table that is read at start.
+    volley_log::classes().unwrap();
+    match volley_config::parse(text) {
+        Ok(config) => {
+            for request in &config.requests {
+                assert!(request.validate().is_ok(), "{request}");
+            }
         }
+        Err(errors) => assert!(!errors.to_string().is_empty()),
     }
-    Err(errors) => assert!(!errors.to_string().is_empty()),
 });

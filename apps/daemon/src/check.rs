@@ -6,6 +6,7 @@
 //!   usable on this machine, too. A kernel device that is missing is a warning: an interface waits for it.
 
 use crate::run::commits::parted;
+use crate::settings::{EngineSettings, IsaChoice, Settings};
 use crate::stack::Stack;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use volley_control::{Core, Executor, Probe, TransactionError};
 use volley_dpdk::model::DpdkInterface;
 use volley_fib::RouteFile;
 use volley_graph::{Clock, Worker};
-use volley_model::{Applied, EngineSettings, InterfaceSpec, IsaChoice, ModelError, Request};
+use volley_http::ApiSettings;
+use volley_model::{Applied, InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Object};
 use volley_pcap::PcapTraceOn;
 use volley_pcap::model::PcapInterface;
@@ -43,12 +45,13 @@ pub struct Findings {
 /// Checks what was read from a file.
 pub fn check(config: &Config, scope: Scope) -> Findings {
     let mut found = Findings::default();
-    if let Err(error) = carry_out(config, scope, &mut found) {
+    let settings = Settings::of(&config.startup);
+    if let Err(error) = carry_out(config, &settings.engine, scope, &mut found) {
         found.errors.push(error);
     }
-    api_files(&config.engine, scope, &mut found);
+    api_files(&settings.api, scope, &mut found);
     if scope == Scope::Here {
-        machine(&config.engine, &mut found);
+        machine(&settings, &mut found);
         config.requests.iter().for_each(|r| files(r, &mut found));
     }
     found
@@ -67,11 +70,15 @@ fn engine(settings: &EngineSettings, scope: Scope) -> EngineSettings {
 }
 
 /// Carries the requests out in the order of a start.
-fn carry_out(config: &Config, scope: Scope, found: &mut Findings) -> Result<(), String> {
-    config.engine.validate().map_err(|e| e.to_string())?;
+fn carry_out(
+    config: &Config,
+    settings: &EngineSettings,
+    scope: Scope,
+    found: &mut Findings,
+) -> Result<(), String> {
     let clock = Clock::manual();
     let (stack, workers) =
-        Stack::new(&engine(&config.engine, scope), clock).map_err(|e| e.to_string())?;
+        Stack::new(&engine(settings, scope), clock).map_err(|e| e.to_string())?;
     let dry = Dry {
         stack,
         workers: RefCell::new(workers),
@@ -173,8 +180,7 @@ fn stream(request: &Request) -> Option<StreamSpec> {
 }
 
 /// Certificate, key and token.
-fn api_files(settings: &EngineSettings, scope: Scope, found: &mut Findings) {
-    let api = &settings.api;
+fn api_files(api: &ApiSettings, scope: Scope, found: &mut Findings) {
     let files = [&api.certificate, &api.key, &api.token_file];
     let readable = |file: &&std::path::PathBuf| volley_file::open(file).is_ok();
     let all_there = files.into_iter().flatten().all(|file| readable(&file));
@@ -189,23 +195,23 @@ fn api_files(settings: &EngineSettings, scope: Scope, found: &mut Findings) {
         }
         return;
     }
-    if let Err(error) = volley_http::check_files(settings) {
+    if let Err(error) = volley_http::check_files(api) {
         found.errors.push(error.to_string());
     }
 }
 
 /// Cores, sockets and addresses of this machine.
-fn machine(settings: &EngineSettings, found: &mut Findings) {
+fn machine(settings: &Settings, found: &mut Findings) {
     let cores = volley_graph::cores();
     let missing = |core: &u32| !cores.is_empty() && !cores.contains(&(*core as usize));
-    for core in settings.cores().into_iter().filter(missing) {
+    for core in settings.engine.cores().into_iter().filter(missing) {
         let all: Vec<String> = cores.iter().map(ToString::to_string).collect();
         found.errors.push(format!(
             "worker_cores: there is no core {core}; there are: {}",
             all.join(", ")
         ));
     }
-    for socket in [settings.socket.clone(), settings.http_socket()] {
+    for socket in [settings.engine.socket(), settings.http_socket()] {
         found.errors.extend(no_folder("socket", &socket));
     }
     let api = &settings.api;

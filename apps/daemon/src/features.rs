@@ -10,7 +10,7 @@ macro_rules! features {
         pub fn classes() -> Result<(), DefinitionError> {
             crate::show::classes()?;
             crate::verbs::classes()?;
-            volley_log::classes()?;
+            crate::settings::classes()?;
             volley_iface::classes()?;
             volley_l2::classes()?;
             volley_lcp::classes()?;

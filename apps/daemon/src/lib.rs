@@ -12,8 +12,11 @@ mod notice;
 pub mod objects;
 mod observe;
 pub mod run;
+mod settings;
 pub mod show;
 pub mod stack;
 mod verbs;
 mod watch;
 mod workers;
+
+pub use settings::{Capabilities, EngineSettings, IsaChoice, ProcessSettings, Seccomp, Settings};

@@ -4,6 +4,7 @@
 //! [`Stack::settled`] says when they all do.
 
 use crate::observe::Observer;
+use crate::settings::{EngineSettings, IsaChoice};
 use crate::watch::Log;
 use crate::workers::WorkerManager;
 use std::cell::RefCell;
@@ -12,11 +13,10 @@ use volley_fib::{Address, Fib, IfInfo};
 use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
-use volley_model::{
-    Applied, EngineSettings, Family, Handler, IsaChoice, ModelError, ObjectKind, Owners, Request,
-};
+use volley_model::{Applied, Family, Handler, ModelError, ObjectKind, Owners, Request};
 use volley_object::{
-    Answer, Asked, DefinitionError, Object, ObjectKey, Query, Run, Running, Stream, Verb,
+    Answer, Asked, DefinitionError, FieldError, Object, ObjectKey, Query, Run, Running, Stream,
+    Verb,
 };
 use volley_rights::Rights;
 
@@ -42,8 +42,11 @@ pub enum StackError {
     #[error("{0} has no owner: the crate that defines it does not register one")]
     Unowned(String),
     /// A setting is out of range.
+    #[error("engine.{0}")]
+    Setting(#[from] FieldError),
+    /// A request or a query was refused.
     #[error(transparent)]
-    Setting(#[from] ModelError),
+    Refused(#[from] ModelError),
 }
 
 /// Everything, on the control thread.
@@ -105,7 +108,7 @@ fn foundation(
     settings: &EngineSettings,
     clock: Clock,
 ) -> Result<(Registry, Rc<RefCell<Fib>>), StackError> {
-    settings.validate()?;
+    settings.instance()?;
     peer_limits(settings).set();
     let pool = volley_graph::pool(settings.buffers as usize)?;
     let domain = Domain::new();
@@ -393,7 +396,7 @@ fn drivers(
     volley_tap::register(registry)?;
     volley_af_packet::register(registry)?;
     volley_af_xdp::register(registry)?;
-    let memif_socket = settings.socket.with_file_name("memif.sock");
+    let memif_socket = settings.socket().with_file_name("memif.sock");
     let memif = volley_memif::register(registry, memif_socket)?;
     volley_vhost::register(registry)?;
     volley_dpdk::register(registry)?;

@@ -182,10 +182,11 @@ pub fn register(registry: &mut Registry) -> Rc<RefCell<WorkerManager>> {
 
 #[cfg(test)]
 mod tests {
+    use crate::settings::EngineSettings;
     use crate::stack::Stack;
     use volley_graph::{Clock, Worker};
     use volley_iface::WorkerDelete;
-    use volley_model::{EngineSettings, Request};
+    use volley_model::Request;
 
     const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\
         [[interface]]\nname = \"pg1\"\nkind = \"pg\"\n\

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use volley_cli::client::{ClientError, ScriptOptions, interactive, one_shot, script};
-use volley_model::EngineSettings;
+use volley_daemon::EngineSettings;
 
 /// Where the service of the package has its control socket.
 const SERVICE: &str = "/run/volley/volley.sock";
@@ -17,7 +17,7 @@ pub fn usual_socket() -> PathBuf {
     }
     match std::path::Path::new(SERVICE).exists() {
         true => SERVICE.into(),
-        false => EngineSettings::default().socket,
+        false => EngineSettings::default().socket(),
     }
 }
 

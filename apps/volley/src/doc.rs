@@ -1,10 +1,10 @@
 //! `volley doc`: pages that are made from the program itself, so that they cannot go stale unseen.
 
 use clap::ValueEnum;
+use volley_daemon::EngineSettings;
 use volley_daemon::show::ShowGraph;
 use volley_daemon::stack::{Stack, StackError};
 use volley_graph::Clock;
-use volley_model::EngineSettings;
 use volley_object::{Query as _, View};
 use volley_wire::field;
 

@@ -3,9 +3,10 @@
 use super::BenchError;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
-use volley_daemon::stack::Stack;
+use volley_daemon::stack::{Stack, StackError};
+use volley_daemon::{EngineSettings, IsaChoice};
 use volley_graph::{Clock, Worker};
-use volley_model::{EngineSettings, IsaChoice, ModelError, Request};
+use volley_model::{ModelError, Request};
 use volley_pcap::{FileFormat, Packet, Writer, WriterOptions};
 use volley_pg::{Preload, StreamSpec};
 use volley_wire::MacAddr;
@@ -91,7 +92,7 @@ pub struct Rig {
 impl Rig {
     /// A router for vectors of up to `size` packets.
     pub fn new(size: u32, isa: &str) -> Result<Rig, BenchError> {
-        let isa: IsaChoice = isa.parse()?;
+        let isa: IsaChoice = isa.parse().map_err(StackError::from)?;
         let settings = EngineSettings {
             vector_size: size.max(4),
             buffers: 16_384,

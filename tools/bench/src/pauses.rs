@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use volley_cli::Action;
+use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Severity, Worker};
-use volley_model::{EngineSettings, Request};
+use volley_model::Request;
 
 /// A gap longer than this is told of.
 const LIMIT: Duration = Duration::from_micros(50);

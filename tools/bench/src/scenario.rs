@@ -8,14 +8,13 @@ use super::tables::{self, Rows};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 use volley_daemon::stack::{Stack, StackError};
+use volley_daemon::{EngineSettings, IsaChoice};
 use volley_fib::{Path, Source, StaticNeighbor, V4, V6, Via};
 use volley_graph::{Clock, Node, Worker};
 use volley_iface::{Admin, ReceiveFeature};
 use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
-use volley_model::{
-    AdminState, EngineSettings, InterfaceSpec, IsaChoice, Mac, ModelError, Request,
-};
+use volley_model::{AdminState, InterfaceSpec, Mac, ModelError, Request};
 use volley_object::Object;
 use volley_pg::model::PgInterface;
 use volley_pg::{Edit, EditKind, Preload, Sizes, StreamSpec, Value};
@@ -86,7 +85,7 @@ fn station(port: u8, n: u32) -> [u8; 6] {
 impl Bench {
     /// Put a scenario together.
     pub fn new(args: &Args) -> Result<Bench, BenchError> {
-        let isa: IsaChoice = args.isa.parse()?;
+        let isa: IsaChoice = args.isa.parse().map_err(StackError::from)?;
         let settings = EngineSettings {
             vector_size: args.vector_size,
             buffers: (args.workers * (args.in_circulation() + 8 * args.vector_size as usize) + 4096)

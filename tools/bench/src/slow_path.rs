@@ -18,9 +18,9 @@ use super::pauses::change;
 use super::report::{NodeCost, Spread, print_json};
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Worker};
-use volley_model::EngineSettings;
 
 /// Transit goes from pg0 to pg1; the flood comes by x0, and so do its answers go.
 const ROUTER: &str = "\

@@ -15,12 +15,13 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
 use volley_fib::Route;
 use volley_fib::load::{UpdateKind, read_updates};
 use volley_fib::{V4, V6};
 use volley_graph::Clock;
-use volley_model::{EngineSettings, Family, Prefix, RouteBatch, RouteSource};
+use volley_model::{Family, Prefix, RouteBatch, RouteSource};
 use volley_object::Object;
 
 /// pg0 receives, pg1 leads to what is stable, pg2 to the rest.

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_cli::{Action, View, parse_line};
+use volley_daemon::EngineSettings;
 use volley_daemon::show::{
     BuffersReply, DropsReply, ErrorRow, ErrorsReply, RuntimeReply, ShowBuffers, ShowDrops,
     ShowErrors, ShowRuntime,
@@ -12,7 +13,6 @@ use volley_daemon::show::{
 use volley_daemon::stack::{Stack, StackError};
 use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_iface::{InterfaceRow, ShowInterfaces};
-use volley_model::EngineSettings;
 use volley_object::Query;
 use volley_reference::{Hop, Reference, Table, To};
 

@@ -169,7 +169,8 @@ fn the_start_of_dpdk_keeps_its_spellings() {
 fn the_example_reads_in_dependency_order() {
     objects::register().unwrap();
     let config = volley_config::parse(EXAMPLE).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(config.engine.vector_size, 256);
+    let engine: crate::EngineSettings = config.startup.get();
+    assert_eq!(engine.vector_size, 256);
     let lines: Vec<String> = config.requests.iter().map(ToString::to_string).collect();
     assert_eq!(
         lines,

@@ -11,8 +11,9 @@ use volley_control::journal::{About, Folder, Journal, JournalError};
 use volley_control::{Core, State, TransactionError, requests, without_secrets};
 use volley_model::{
     Client, CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
-    EngineSettings, ModelError, Request, Role, Timestamp, Via,
+    ModelError, Request, Role, Timestamp, Via,
 };
+use volley_object::{Class, Startup};
 
 /// How long a disk that refused is left alone.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -27,8 +28,10 @@ pub struct Commits {
     behind: Cell<Option<Instant>>,
     /// What it began with, when no commit holds.
     initial: RefCell<State>,
-    /// Settings of the engine that commits carry along.
-    engine: RefCell<Option<EngineSettings>>,
+    /// What was read at start.
+    read: RefCell<Startup>,
+    /// What commits carry along for the next start.
+    startup: RefCell<Option<Startup>>,
     /// The time until which the newest commit waits, in seconds since 1970.
     confirm_by: Cell<Option<u64>>,
     /// The time has changed.
@@ -38,7 +41,7 @@ pub struct Commits {
 /// A configuration that was read.
 pub struct Wanted {
     pub(super) state: State,
-    engine: Option<EngineSettings>,
+    startup: Option<Startup>,
     notes: Vec<String>,
 }
 
@@ -83,9 +86,27 @@ impl Commits {
         *self.initial.borrow() == *state
     }
 
-    /// Settings of the engine that the next commit carries along.
-    pub fn set_engine(&self, engine: Option<EngineSettings>) {
-        *self.engine.borrow_mut() = engine;
+    /// What was read at start.
+    pub fn set_read(&self, startup: Startup) {
+        *self.read.borrow_mut() = startup;
+    }
+
+    /// Sentences about tables of the file that have changed and are read at start only.
+    fn waiting(&self, startup: Option<&Startup>) -> Vec<String> {
+        let read = self.read.borrow();
+        let classes = startup.map(|it| read.differing(it)).unwrap_or_default();
+        let note = |class: &Class| {
+            let name = class.name();
+            format!(
+                "[{name}] is read at start only, and differs from what was read: it needs a restart"
+            )
+        };
+        classes.iter().map(note).collect()
+    }
+
+    /// What the next commit carries along for the next start.
+    pub fn set_startup(&self, startup: Option<Startup>) {
+        *self.startup.borrow_mut() = startup;
     }
 
     /// Takes the wait for a confirmation up again, after a start.
@@ -197,7 +218,7 @@ fn of_file(
     let note = |r: &Request| format!("`{r}` is no configuration: it is carried out at start only");
     Ok(Wanted {
         state: Core::state_of(&requests).map_err(TransactionError::into_model)?,
-        engine: Some(config.engine),
+        startup: Some(config.startup),
         notes: observations.iter().map(note).collect(),
     })
 }
@@ -206,7 +227,7 @@ impl Daemon {
     fn wanted_of(&self, state: State) -> Wanted {
         Wanted {
             state,
-            engine: None,
+            startup: None,
             notes: Vec::new(),
         }
     }
@@ -350,9 +371,10 @@ impl Daemon {
         let wanted = self.wanted(source).await?;
         let before = self.core.borrow().state().clone();
         let (steps, warnings) = self.become_state(&wanted.state, &client).await?;
-        let engine = wanted
-            .engine
-            .or_else(|| self.commits.engine.borrow().clone());
+        let waiting = self.commits.waiting(wanted.startup.as_ref());
+        let startup = wanted
+            .startup
+            .or_else(|| self.commits.startup.borrow().clone());
         let time_s = now_s();
         let confirm_by = confirm_s.map(|span| time_s.saturating_add(span));
         let about = About {
@@ -361,7 +383,7 @@ impl Daemon {
             user: Some(client.user.clone()),
             how: Some(how),
             back_to,
-            engine: engine.clone(),
+            startup: startup.clone(),
         };
         let requests = requests(&self.core.borrow().state().lasting());
         let written = self
@@ -369,13 +391,13 @@ impl Daemon {
             .with(move |j| j.write(about, requests, confirm_by));
         match written.await {
             Ok(number) => {
-                self.commits.set_engine(engine);
+                self.commits.set_startup(startup);
                 self.commits.wait_until(confirm_by);
                 Ok(Committed {
                     number,
                     steps,
                     confirm_by,
-                    notes: [warnings, wanted.notes].concat(),
+                    notes: [warnings, wanted.notes, waiting].concat(),
                 })
             }
             Err(error) => {

@@ -4,8 +4,8 @@ use super::{RunError, privileges};
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
-use volley_log::Log;
-use volley_model::{LogDestination, LogLevel, LogLevels, LogSettings};
+use volley_log::{Log, LogDestination, LogLevel, LogSettings};
+use volley_object::choice_named;
 
 /// The longest that an end waits for the last records to be written.
 const LAST: Duration = Duration::from_millis(500);
@@ -31,10 +31,10 @@ impl FromStr for LogTo {
                 file: Some(file),
             });
         }
-        let mut all = LogDestination::ALL.iter();
-        let found = all.find(|(name, to)| *name == text && *to != LogDestination::File);
+        let found = choice_named(text).ok();
+        let found = found.filter(|to| *to != LogDestination::File);
         Ok(LogTo {
-            destination: found.ok_or_else(bad)?.1,
+            destination: found.ok_or_else(bad)?,
             file: None,
         })
     }
@@ -58,10 +58,7 @@ pub fn start(settings: &LogSettings) -> Result<(), RunError> {
 /// For commands that are no daemon: warnings on standard error.
 pub fn warnings() {
     let settings = LogSettings {
-        levels: LogLevels {
-            level: LogLevel::Warn,
-            ..LogLevels::default()
-        },
+        level: LogLevel::Warn,
         destination: LogDestination::Stderr,
         ..LogSettings::default()
     };
@@ -90,6 +87,7 @@ pub fn follow_hangups() -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_object::Object;
 
     #[test]
     fn destinations_are_read() {
@@ -97,10 +95,10 @@ mod tests {
         let to: LogTo = "file:/var/log/v".parse().unwrap();
         to.settle(&mut settings);
         assert_eq!(settings.file.as_deref(), Some("/var/log/v".as_ref()));
-        assert_eq!(settings.validate(), Ok(()));
+        assert!(settings.instance().is_ok());
         "stderr".parse::<LogTo>().unwrap().settle(&mut settings);
         assert_eq!(settings.destination, LogDestination::Stderr);
-        assert_eq!(settings.validate(), Ok(()));
+        assert!(settings.instance().is_ok());
         for bad in ["", "file", "file:", "syslog"] {
             assert!(bad.parse::<LogTo>().is_err(), "{bad}");
         }

@@ -25,6 +25,7 @@ pub use control::{Control, ControlError};
 pub use error::RunError;
 pub use seccomp::OfWorkers;
 
+use crate::settings::{Capabilities, EngineSettings, IsaChoice, Settings};
 use crate::stack::{Stack, StackError};
 use backend::Daemon;
 use commits::Commits;
@@ -42,8 +43,8 @@ use tracing::{error, info, warn};
 use volley_cli::server::{Server, ServerError};
 use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_http::{Handshakes, HttpServer};
-use volley_log::Select;
-use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
+use volley_log::{LogLevels, Select};
+use volley_model::{ModelError, Request};
 use volley_pcap::PcapTraceOff;
 
 /// `volley run ...`
@@ -80,16 +81,17 @@ pub struct Args {
 
 impl Args {
     /// What the command line says of the engine goes before all else.
-    fn settle(&self, engine: &mut EngineSettings) {
-        engine.socket = self.socket.clone().unwrap_or_else(|| engine.socket.clone());
+    fn settle(&self, settings: &mut Settings) {
+        let engine = &mut settings.engine;
+        engine.socket = self.socket.clone().or_else(|| engine.socket.take());
         engine.vector_size = self.vector_size.unwrap_or(engine.vector_size);
         engine.workers = self.workers.unwrap_or(engine.workers);
         engine.isa = self.isa.unwrap_or(engine.isa);
         if let Some(levels) = &self.log {
-            engine.log.levels.clone_from(levels);
+            settings.log.set_levels(levels);
         }
         if let Some(to) = &self.log_to {
-            to.settle(&mut engine.log);
+            to.settle(&mut settings.log);
         }
     }
 }
@@ -110,9 +112,9 @@ pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError
     crate::objects::register().map_err(StackError::from)?;
     let mut found = Found::look(&args)?;
     // Before the first thread, so that every thread has it.
-    let (of_workers, unfiltered) = seccomp::start(found.engine.seccomp)?;
+    let (of_workers, unfiltered) = seccomp::start(found.settings.process.seccomp)?;
     found.notes.extend(unfiltered);
-    logging::start(&found.engine.log)?;
+    logging::start(&found.settings.log)?;
     let to_stderr = volley_log::Log::of_process()
         .show(Select::default())
         .destination
@@ -137,7 +139,7 @@ fn begun(args: &Args, found: &Found) {
     };
     let (config, state_dir) = (path(&args.config), path(&args.state_dir));
     let commit = found.commits.first().map(|commit| commit.number);
-    let (pid, levels) = (std::process::id(), &found.engine.log.levels);
+    let (pid, levels) = (std::process::id(), found.settings.log.levels());
     let source = match (commit, config.is_empty()) {
         (Some(number), _) => format!("commit {number}"),
         (None, false) => config,
@@ -176,7 +178,8 @@ async fn serve(
     // From here on a signal is noticed, whatever comes first.
     let mut signals = Signals::new().map_err(RunError::Runtime)?;
     let Found {
-        engine,
+        settings,
+        read,
         carried,
         file,
         commits,
@@ -186,15 +189,16 @@ async fn serve(
     } = found;
     logging::follow_hangups().map_err(RunError::Runtime)?;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
-    let (stack, workers) = Stack::new(&engine, Clock::system())?;
+    let (stack, workers) = Stack::new(&settings.engine, Clock::system())?;
     let (seed, warning) = mac_seed.unzip();
     if let Some(seed) = seed {
         stack.interfaces.borrow_mut().set_mac_seed(seed);
     }
-    let running = start_workers(workers, &engine, &of_workers)?;
+    let running = start_workers(workers, &settings.engine, &of_workers)?;
     stack.worker_set.borrow_mut().run_by(&running, of_workers);
     let daemon = Daemon::new(stack, Commits::new(journal));
-    daemon.commits.set_engine(carried);
+    daemon.commits.set_read(read);
+    daemon.commits.set_startup(carried);
     daemon.warn_of_neighbors();
     let lost = processes::start(&daemon, &running);
     tokio::select! {
@@ -204,14 +208,14 @@ async fn serve(
     if let Some(warning) = warning.flatten() {
         warn!(target: "daemon", "{warning}");
     }
-    let (server, http) = bind(&daemon, &engine)?;
-    if engine.capabilities == Capabilities::Drop {
+    let (server, http) = bind(&daemon, &settings)?;
+    if settings.process.capabilities == Capabilities::Drop {
         privileges::give_up().await?;
     }
     let manager = Rc::new(Manager::of_environment());
     processes::watch_for(&manager, &daemon, &running);
     manager.tell("READY=1");
-    log_ready(&engine, &http);
+    log_ready(&settings.engine, &http);
     hand_out(&daemon, to);
     let session = Session::of(&daemon);
     let mut ended = Ok(());
@@ -241,8 +245,8 @@ fn log_ready(engine: &EngineSettings, http: &HttpServer) {
     let metrics = http
         .metrics_address()
         .map_or(String::new(), |a| format!(", metrics {a}"));
-    let (control, unix) = (engine.socket.display(), http.path().display());
-    info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}{metrics}");
+    let (control, unix) = (engine.socket(), http.path().display());
+    info!(target: "daemon", "ready, control socket {}, HTTP {unix}{tcp}{metrics}", control.display());
 }
 
 /// The workers to begin with, on the cores of the settings.
@@ -277,10 +281,11 @@ async fn farewell(daemon: &Daemon) {
 }
 
 /// All sockets, each open to those who may open it.
-fn bind(daemon: &Daemon, engine: &EngineSettings) -> Result<(Server, HttpServer), RunError> {
-    let server = Server::bind(&engine.socket)?;
-    let http = bind_http(engine)?;
-    for socket in [&engine.socket, http.path()] {
+fn bind(daemon: &Daemon, settings: &Settings) -> Result<(Server, HttpServer), RunError> {
+    let control = settings.engine.socket();
+    let server = Server::bind(&control)?;
+    let http = bind_http(settings)?;
+    for socket in [&control, http.path()] {
         open_socket(daemon, socket)?;
     }
     Ok((server, http))
@@ -298,8 +303,8 @@ fn open_socket(daemon: &Daemon, socket: &Path) -> Result<(), RunError> {
 }
 
 /// The sockets of HTTP, and the thread of TLS, which reads what any client sends and has no capabilities.
-fn bind_http(engine: &EngineSettings) -> Result<HttpServer, RunError> {
-    let mut http = HttpServer::bind(engine)?;
+fn bind_http(settings: &Settings) -> Result<HttpServer, RunError> {
+    let mut http = HttpServer::bind(&settings.api, settings.http_socket())?;
     if http.has_tls() {
         let handshakes = privileges::without(Handshakes::start)?;
         http.set_handshakes(handshakes.map_err(RunError::Runtime)?);

@@ -3,19 +3,23 @@
 use super::backend::Daemon;
 use super::commits::{now_s, parted};
 use super::{Args, RunError};
+use crate::settings::Settings;
 use std::path::PathBuf;
 use tracing::{error, info, warn};
 use volley_config::Config;
 use volley_control::journal::{Commit, Folder, Journal};
 use volley_control::{State, TransactionError};
-use volley_model::{Client, EngineSettings, ModelError, Request, Via};
+use volley_model::{Client, ModelError, Request, Via};
+use volley_object::Startup;
 
 /// What was found at start.
 pub struct Found {
-    /// Settings of the engine.
-    pub engine: EngineSettings,
-    /// Those that a commit carries along.
-    pub carried: Option<EngineSettings>,
+    /// What is read at start, with what the command line says instead.
+    pub settings: Settings,
+    /// The same without the command line.
+    pub read: Startup,
+    /// What a commit carries along of it.
+    pub carried: Option<Startup>,
     /// The file's requests.
     pub file: Option<Vec<Request>>,
     /// Commits to try, the one that holds first.
@@ -31,8 +35,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Reads the state directory and the file. The engine's settings are the command line's, else the file's, else the
-    /// commit's.
+    /// Reads the state directory and the file. The settings of the start are the command line's, else the file's, else
+    /// the commit's.
     pub fn look(args: &Args) -> Result<Found, RunError> {
         let folder = args.state_dir.clone().or_else(system_folder);
         let open = match args.fallback {
@@ -53,18 +57,20 @@ impl Found {
         if file.is_none() && commits.is_empty() && journal.is_none() {
             return Err(RunError::Nothing);
         }
-        let carried = commits.first().and_then(|c| c.about.engine.clone());
+        let carried = commits.first().and_then(|c| c.about.startup.clone());
         let (of_file, file) = match file {
-            Some(Config { engine, requests }) => (Some(engine), Some(requests)),
+            Some(Config { startup, requests }) => (Some(startup), Some(requests)),
             None => (None, None),
         };
-        let mut engine = of_file.or_else(|| carried.clone()).unwrap_or_default();
-        args.settle(&mut engine);
-        let own = engine.seed.is_none();
+        let read = of_file.or_else(|| carried.clone()).unwrap_or_default();
+        let mut settings = Settings::of(&read);
+        args.settle(&mut settings);
+        let own = settings.engine.seed.is_none();
         let mac_seed = own.then(|| super::identity::mac_seed(folder.as_deref()));
         Ok(Found {
             mac_seed,
-            engine,
+            settings,
+            read,
             carried,
             file,
             commits,

@@ -8,6 +8,7 @@
 //!
 //! A list of calls without conditions costs what one bit of the kernel's table costs (Linux 5.11), however long it is.
 
+use crate::settings::Seccomp;
 use libc::c_long;
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen as Size, SeccompCmpOp as Is,
@@ -16,7 +17,6 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::warn;
-use volley_model::Seccomp;
 
 /// What every thread calls: packets and notifications, memory, waiting, time, signals, its end.
 const EVERY: &[c_long] = &[

@@ -2,7 +2,7 @@
 //! errors, and lines that mean nothing.
 
 use volley_cli::{Action, Builtin, Pipe, View, parse_line, reference};
-use volley_log::{LogModule, ShowLog};
+use volley_log::{LogLevel, LogModule, ShowLog};
 use volley_model::*;
 use volley_object::Choice;
 

@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use volley_cli::{Action, parse_line};
 use volley_iface::Admin;
-use volley_log::{LogModule, SetLogLevel};
+use volley_log::{LogLevel, LogModule, SetLogLevel};
 use volley_model::*;
 use volley_object::Choice;
 

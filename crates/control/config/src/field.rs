@@ -5,9 +5,7 @@ use crate::schema::Table;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt::Display;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 use volley_model::ObjectKind;
@@ -289,29 +287,6 @@ impl<'a> Field<'a> {
     pub(crate) fn text(&self) -> Option<&'a str> {
         let text = self.value.get_ref().as_str();
         text.or_else(|| self.wrong_type("a string"))
-    }
-
-    pub(crate) fn uint(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        let Some(number) = self.value.get_ref().as_integer() else {
-            return self.wrong_type("a whole number");
-        };
-        let value = u64::from_str_radix(number.as_str(), number.radix()).ok();
-        let value = value.filter(|v| range.contains(v));
-        if value.is_none() {
-            let (min, max) = (range.start(), range.end());
-            self.error(format!("must be {min} to {max}, not {number}"));
-        }
-        value
-    }
-
-    pub(crate) fn uint32(&self, range: RangeInclusive<u32>) -> Option<u32> {
-        let range = u64::from(*range.start())..=u64::from(*range.end());
-        self.uint(range).and_then(|n| u32::try_from(n).ok())
-    }
-
-    /// A string, read as T.
-    pub(crate) fn read<T: FromStr<Err: Display>>(&self) -> Option<T> {
-        self.text().and_then(|text| self.check(text.parse()))
     }
 
     /// The value, or its error reported here.

@@ -12,7 +12,6 @@ mod field;
 mod interface;
 mod interface_write;
 mod keys;
-mod log;
 mod object;
 mod object_write;
 mod plan;
@@ -27,7 +26,8 @@ pub use tables::schema;
 pub use write::write;
 
 use std::path::Path;
-use volley_model::{EngineSettings, Request};
+use volley_model::Request;
+use volley_object::Startup;
 
 /// Largest configuration file that is read, in bytes.
 pub const MAX_FILE: u64 = 64 << 20;
@@ -35,8 +35,8 @@ pub const MAX_FILE: u64 = 64 << 20;
 /// What a configuration file asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Config {
-    /// Sizes of the engine, chosen once at start.
-    pub engine: EngineSettings,
+    /// What is read at start, and does not change while the daemon runs.
+    pub startup: Startup,
     /// Changes that lead from an empty router to the desired state, in dependency order.
     pub requests: Vec<Request>,
 }

@@ -35,8 +35,7 @@ pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>)
 pub(crate) fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
     let row = |field: &FieldDef| {
         let table = field.kind.table().filter(|_| field.inline);
-        let inner = table.into_iter().flat_map(|table| (table.fields)());
-        let inner = inner.map(|inner| (inner.name, inner.help()));
+        let inner = table.into_iter().flat_map(rows_of);
         let text = match table {
             Some(_) => format!("{}; or the keys of one here:", field.file_help()),
             None => field.file_help(),
@@ -59,7 +58,30 @@ fn table(class: &Class) -> Option<&'static Table> {
 
 /// The tables of all classes outside of `[[interface]]`.
 pub(crate) fn tables(classes: &Classes) -> Vec<&'static Table> {
-    classes.iter().filter_map(table).collect()
+    let all = classes.startup().chain(classes.iter());
+    all.filter_map(table).collect()
+}
+
+/// The table of a class outside of `[[interface]]`, and the tables in braces that are values of its keys.
+pub(crate) fn tables_of(class: &Class) -> Vec<&'static Table> {
+    let Some(own) = table(class) else {
+        return Vec::new();
+    };
+    let inner = |field: &FieldDef| match field.kind {
+        Kind::Text(kind) if !field.inline => {
+            let name = format!("{}.{}", own.name, field.name);
+            kind.table.map(|it| kept(&name, false, rows_of(it)))
+        }
+        _ => None,
+    };
+    let inner = class.values().iter().filter_map(inner);
+    std::iter::once(own).chain(inner).collect()
+}
+
+/// The keys of a table that is a text elsewhere, and their meanings.
+fn rows_of(table: &TextTable) -> Vec<(&'static str, String)> {
+    let fields = (table.fields)().iter();
+    fields.map(|field| (field.name, field.help())).collect()
 }
 
 fn interface_key(class: &Class) -> Option<&'static str> {
@@ -364,8 +386,7 @@ fn plain_value(
 
 /// The text of a table, in an object of this IP version.
 pub(crate) fn text_of(table: &TextTable, found: &Field<'_>, version: Option<u8>) -> Option<String> {
-    let rows = (table.fields)().iter().map(|f| (f.name, f.help()));
-    let section = found.section(kept(found.key(), false, rows.collect()))?;
+    let section = found.section(kept(found.key(), false, rows_of(table)))?;
     text_in(table, &section, version)
 }
 
@@ -436,6 +457,9 @@ fn finish(
 
 fn plan_of(object: Instance, plan: &mut Plan) {
     let class = object.class().clone();
+    if class.def().startup {
+        return plan.startup.set(object);
+    }
     if interface_key(&class).is_some() {
         return plan.of_interface(object);
     }

@@ -3,11 +3,12 @@
 use crate::field::{Names, Section};
 use std::collections::BTreeMap;
 use volley_model::{InterfaceSpec, Request};
-use volley_object::Instance;
+use volley_object::{Instance, Startup};
 
 /// Requests by the step they belong to. Later steps need earlier ones.
 #[derive(Default)]
 pub(crate) struct Plan {
+    pub(crate) startup: Startup,
     pub(crate) first: Vec<Request>,
     pub(crate) interfaces: Vec<Request>,
     pub(crate) objects: Vec<Request>,

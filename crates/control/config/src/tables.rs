@@ -1,23 +1,13 @@
 //! All tables of the file.
 
-use crate::schema::{API, ENGINE, INTERFACE, PROCESS, Table};
+use crate::object::{interface_table, tables_of};
+use crate::schema::Table;
 
 /// Every table of the file.
 pub fn schema() -> Vec<&'static Table> {
-    let mut all = vec![
-        &ENGINE,
-        &PROCESS,
-        &API,
-        &crate::log::LOG,
-        &crate::log::MODULES,
-        &INTERFACE,
-    ];
     let classes = volley_object::classes();
-    for table in &mut all {
-        if std::ptr::eq(*table, &INTERFACE) {
-            *table = crate::object::interface_table(&classes);
-        }
-    }
-    all.extend(crate::object::tables(&classes));
+    let mut all: Vec<&Table> = classes.startup().flat_map(tables_of).collect();
+    all.push(interface_table(&classes));
+    all.extend(classes.iter().flat_map(tables_of));
     all
 }

@@ -2,11 +2,34 @@
 
 use proptest::prelude::*;
 use volley_config::{parse, parse_named};
+use volley_object::{Choice, Object, Startup, classes as registered, register};
 
 const EXAMPLE: &str = include_str!("../examples/router.toml");
 
-/// Registers the classes of settings of interfaces.
+/// The engine.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "engine", file = "[engine]", startup)]
+struct Engine {
+    /// Packets per vector.
+    #[object(default = 256, range = 1..=1024)]
+    vector_size: u32,
+    /// Level.
+    #[object(default = Isa::Auto)]
+    isa: Isa,
+}
+
+/// A level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+enum Isa {
+    /// Any.
+    Auto,
+    /// None.
+    Scalar,
+}
+
+/// Registers a table that is read at start, and the classes of settings of interfaces.
 fn classes() {
+    Engine::class().unwrap();
     volley_iface::classes().unwrap();
     volley_fib::classes().unwrap();
     volley_pg::classes().unwrap();
@@ -39,14 +62,14 @@ weight = -1
     assert_eq!(
         errors(text),
         "\
-volley.toml:3:15: engine.vector_size: must be 1 to 1024, not 2000
-volley.toml:4:7: engine.isa: must be one of auto, scalar, x86-64-v3, x86-64-v4, not 'avx'
+volley.toml:3:15: engine.vector_size: must be a number from 1 to 1024, not '2000'
+volley.toml:4:7: engine.isa: must be auto or scalar, not 'avx'
 volley.toml:8:1: unknown key 'adresses' in [[interface]]: did you mean 'addresses'? allowed are name, kind, capture, addresses, state, description, directed_broadcast, table, mac, mtu, promiscuous, rx_mode, rx_placement, unnumbered
 volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 10.0.0.0/8
 volley.toml:11:7: route.via: must be an IP address such as 192.0.2.1, not '5'
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be a number from 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, engine, process, api, log, feature, multipath, neighbor, route, route_file, stream, table"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are interface, engine, feature, multipath, neighbor, route, route_file, stream, table"
     );
 }
 
@@ -115,6 +138,48 @@ fn each_wrong_thing_has_its_sentence() {
         twice,
         "volley.toml:5:8: interface.name: interface pg0 is declared twice"
     );
+}
+
+#[test]
+fn what_is_read_at_start_is_no_request() {
+    classes();
+    let config = parse("[engine]\nvector_size = 16\n").unwrap();
+    assert_eq!(config.requests, []);
+    let (engine, usual): (Engine, Engine) =
+        (config.startup.get(), parse("").unwrap().startup.get());
+    assert_eq!((engine.vector_size, engine.isa), (16, Isa::Auto));
+    assert_eq!(usual, Engine::default());
+    let text = serde_json::to_string(&config.startup).unwrap();
+    assert_eq!(
+        text,
+        r#"[{"class":"engine","vector_size":16,"isa":"auto"}]"#
+    );
+    assert_eq!(
+        serde_json::from_str::<Startup>(&text).unwrap(),
+        config.startup
+    );
+    let differing = config.startup.differing(&Startup::default());
+    assert_eq!(differing, [Engine::class().unwrap()]);
+    // No other list has its class.
+    assert!(registered().get("engine").is_none());
+    let unknown = serde_json::from_str::<Startup>(r#"[{"class":"lamp"}]"#).unwrap_err();
+    assert!(
+        unknown
+            .to_string()
+            .contains("there is no class 'lamp' that is read at start")
+    );
+    let mut faulty = Engine::definition();
+    (faulty.name, faulty.set) = ("motor", vec!["set motor <vector-size>"]);
+    let refused = register(faulty).unwrap_err().to_string();
+    assert!(
+        refused.contains("its place in the file is that of class engine"),
+        "{refused}"
+    );
+    let mut faulty = Engine::definition();
+    (faulty.name, faulty.set) = ("motor", vec!["set motor <vector-size>"]);
+    faulty.file = volley_object::Place::None;
+    let refused = register(faulty).unwrap_err().to_string();
+    assert!(refused.contains("its object is read at start"), "{refused}");
 }
 
 #[test]

@@ -192,8 +192,7 @@ struct Nothing {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_log::SetLogLevel;
-    use volley_model::LogLevel;
+    use volley_log::{LogLevel, SetLogLevel};
 
     #[test]
     fn errors_name_request_and_key() {

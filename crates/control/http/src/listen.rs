@@ -4,6 +4,7 @@ use crate::control::{Api, Control};
 use crate::error::Problem;
 use crate::http_error::HttpError;
 use crate::limits::Limits;
+use crate::model::ApiSettings;
 use crate::paths;
 use crate::sources::Sources;
 use crate::stall::Stall;
@@ -29,7 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 use volley_cli::server::{Place, client_of, listen_at};
-use volley_model::{Client, EngineSettings, Identity, Role, Via};
+use volley_model::{Client, Identity, Role, Via};
 
 /// Connections at once for metrics.
 const METRICS_CLIENTS: usize = 64;
@@ -52,9 +53,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Binds what the settings ask for. Must be called inside a tokio runtime.
-    pub fn bind(settings: &EngineSettings) -> Result<HttpServer, HttpError> {
-        let api = &settings.api;
+    /// Binds what the settings ask for, the unix socket at `path`. Must be called inside a tokio runtime.
+    pub fn bind(api: &ApiSettings, path: PathBuf) -> Result<HttpServer, HttpError> {
         let mut tcp = None;
         if let (Some(address), Some(certificate), Some(key), Some(token)) =
             (api.listen, &api.certificate, &api.key, &api.token_file)
@@ -67,7 +67,6 @@ impl HttpServer {
         }
         let metrics = api.metrics_listen;
         let metrics = metrics.map(|address| listen_on("metrics_listen", address));
-        let path = settings.http_socket();
         Ok(HttpServer {
             unix: listen_at(&path)?,
             path,

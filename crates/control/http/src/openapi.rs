@@ -6,7 +6,8 @@ use crate::shows::{Variant, actions, described, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
-use volley_model::{ConfigAction, ConfigReply, Event, LogRecord, Request};
+use volley_log::LogRecord;
+use volley_model::{ConfigAction, ConfigReply, Event, Request};
 use volley_object::FieldDef;
 
 /// The document as text, made once for each set of classes.

@@ -2,6 +2,7 @@
 //! client can begin one: a thread of their own makes them, so that they delay no request.
 
 use crate::http_error::HttpError;
+use crate::model::ApiSettings;
 use crate::tokens::check_token;
 use std::io;
 use std::path::Path;
@@ -17,7 +18,6 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
-use volley_model::EngineSettings;
 
 /// Longest file of certificates or a key, in bytes.
 const MAX_PEM: u64 = 1 << 20;
@@ -45,8 +45,7 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Ht
 }
 
 /// Checks the files of the `[api]` table as a start does, without listening.
-pub fn check_files(settings: &EngineSettings) -> Result<(), HttpError> {
-    let api = &settings.api;
+pub fn check_files(api: &ApiSettings) -> Result<(), HttpError> {
     if let (Some(certificate), Some(key)) = (&api.certificate, &api.key) {
         acceptor(certificate, key)?;
     }

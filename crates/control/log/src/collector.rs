@@ -1,6 +1,8 @@
 //! What `tracing` gives events to. Spans are not used: who does something is said by fields.
 
 use crate::limit::Draft;
+use crate::model::LogModule;
+use crate::record::LogLevel;
 use crate::shared::Shared;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -9,7 +11,6 @@ use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, Level, LevelFilter, Metadata, Subscriber};
-use volley_model::{LOG_MODULES, LogLevel};
 
 /// Longest message, in bytes.
 const MESSAGE: usize = 4096;
@@ -17,14 +18,6 @@ const MESSAGE: usize = 4096;
 const VALUE: usize = 1024;
 
 pub(crate) struct Collector(pub Arc<Shared>);
-
-/// The module that a target is: the name itself, or that of the crate.
-pub(crate) fn module_of(target: &str) -> &'static str {
-    let first = target.split("::").next().unwrap_or_default();
-    let name = first.strip_prefix("volley_").unwrap_or(first);
-    let found = LOG_MODULES.iter().find(|(module, _)| *module == name);
-    found.map_or("library", |(module, _)| *module)
-}
 
 fn level_of(level: Level) -> LogLevel {
     match level {
@@ -45,7 +38,7 @@ impl Subscriber for Collector {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        let module = module_of(metadata.target());
+        let module = LogModule::of_target(metadata.target());
         metadata.is_event() && level_of(*metadata.level()) <= self.0.level_of(module)
     }
 
@@ -72,7 +65,7 @@ impl Subscriber for Collector {
         let metadata = event.metadata();
         let mut found = Fields::default();
         event.record(&mut found);
-        let module = module_of(metadata.target());
+        let module = LogModule::of_target(metadata.target());
         if module == "library" {
             found.put("target", metadata.target());
         }

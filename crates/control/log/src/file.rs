@@ -2,11 +2,13 @@
 //! and so on; a file that somebody else renamed or removed (logrotate) is begun anew without being told.
 
 use crate::error::LogError;
+use crate::record::LogRecord;
+use crate::settings::{LogFormat, LogSettings};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use volley_model::{LogFormat, LogRecord, LogSettings, acts_on_terminals};
+use volley_model::acts_on_terminals;
 
 pub(crate) struct File {
     path: PathBuf,

@@ -1,8 +1,8 @@
 //! What the thread that writes is given to do.
 
+use crate::record::LogRecord;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use volley_model::LogRecord;
 
 /// What the writer is given.
 pub(crate) enum Job {

@@ -1,11 +1,12 @@
 //! The systemd journal by its own protocol (systemd's "Native Journal Protocol"): a datagram per record, a line per field.
 
+use crate::record::{LogLevel, LogRecord};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use volley_model::{LogLevel, LogRecord, escape};
+use volley_model::escape;
 
 const SOCKET: &str = "/run/systemd/journal/socket";
 

@@ -16,14 +16,18 @@ mod journald;
 mod limit;
 mod memory;
 mod model;
+mod record;
 mod select;
+mod settings;
 mod shared;
 mod text;
 mod writer;
 
 pub use error::LogError;
 pub use model::{LogModule, LogReply, SetLogLevel, ShowLog, classes};
+pub use record::{LogLevel, LogRecord};
 pub use select::Select;
+pub use settings::{LogDestination, LogFormat, LogLevels, LogSettings, ModuleLevels};
 pub use writer::Writer;
 
 use collector::Collector;
@@ -34,7 +38,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tracing_core::Dispatch;
-use volley_model::{Applied, LogLevel, LogLevels, LogRecord, LogSettings, Owners};
+use volley_model::{Applied, Owners};
 use volley_object::DefinitionError;
 use writer::{QUEUE, Sink};
 
@@ -84,7 +88,7 @@ impl Log {
     /// Begin to log. The destination is opened; the [`Writer`] that is returned must be run by a thread of its own.
     pub fn start(&self, settings: &LogSettings) -> Result<Writer, LogError> {
         let writer = self.writer(Sink::of(settings)?);
-        self.0.configure(&settings.levels);
+        self.0.configure(&settings.levels());
         // A second start in one process keeps the first one's collector, which is the same.
         let _ = tracing_core::dispatcher::set_global_default(self.dispatch());
         Ok(writer)
@@ -113,7 +117,7 @@ impl Log {
     }
 
     /// Set the level of a module, or of those that have none of their own; none = the configured level.
-    pub fn set_level(&self, module: Option<&str>, level: Option<LogLevel>) -> bool {
+    pub fn set_level(&self, module: Option<&'static str>, level: Option<LogLevel>) -> bool {
         self.0.set_level(module, level)
     }
 

@@ -1,10 +1,10 @@
 //! Rate limits: records of one class (a call site and an interface) pass a bucket of tokens. What does not pass is counted,
 //! and after a while one record says how many there were.
 
+use crate::record::LogLevel;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use tracing_core::callsite::Identifier;
-use volley_model::LogLevel;
 
 /// Records of a class that may come at once.
 pub(crate) const BURST: u32 = 100;

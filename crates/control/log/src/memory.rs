@@ -1,8 +1,8 @@
 //! The records that `show log` reads: the newest, bounded by number and bytes.
 
+use crate::record::LogRecord;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use volley_model::LogRecord;
 
 /// Records that are kept.
 pub(crate) const RECORDS: usize = 10_000;

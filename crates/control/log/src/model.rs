@@ -1,51 +1,53 @@
-//! `show log` and `set log level`.
+//! The modules of the log, `show log` and `set log level`.
 
+use crate::record::{LogLevel, LogRecord};
+use crate::settings::LogSettings;
 use crate::text;
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_model::{LOG_MODULES, LogLevel, LogRecord};
 use volley_object::{
-    Choice, DefinitionError, FieldType, Kind, Query, QueryClass, Value, Verb, VerbClass,
-    choice_from, choice_kind, choice_value,
+    Choice, Class, DefinitionError, Object, Query, QueryClass, Verb, VerbClass, choice_name,
+    choice_named,
 };
 
-/// A module of the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogModule(&'static str);
+/// A module of the log, with what it logs. A record's module is one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub enum LogModule {
+    /// Start and end of the daemon, its configuration at start, the log itself.
+    Daemon,
+    /// Changes, commits, confirmations, deadlines, rollbacks, and who made them.
+    Config,
+    /// Clients of the command line and of HTTP that connect, leave or are refused.
+    Client,
+    /// Interfaces that are created, deleted, renamed or set up or down, and their links.
+    Interface,
+    /// Neighbours that are learned, move or do not answer; duplicate addresses.
+    Neighbor,
+    /// Workers that are added or removed, or stall.
+    Worker,
+    /// Routing tables that are loaded from files.
+    Fib,
+    /// Memif peers that connect, disconnect or break the protocol.
+    Memif,
+    /// vhost-user and virtio-user peers, likewise.
+    Vhost,
+    /// Captures that start and end.
+    Capture,
+    /// Whatever libraries log; not more than warn unless it has a level of its own.
+    Library,
+}
 
 impl LogModule {
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.0
-    }
-}
-
-static MODULES: [(&str, &str, LogModule); LOG_MODULES.len()] = {
-    let mut all = [("", "", LogModule("")); LOG_MODULES.len()];
-    let mut at = 0;
-    while at < all.len() {
-        let (name, text) = LOG_MODULES[at];
-        all[at] = (name, text, LogModule(name));
-        at += 1;
-    }
-    all
-};
-
-impl Choice for LogModule {
-    const ALL: &'static [(&'static str, &'static str, Self)] = &MODULES;
-}
-
-impl FieldType for LogModule {
-    fn kind() -> Kind {
-        choice_kind::<Self>()
+        choice_name(&self)
     }
 
-    fn from_value(value: &Value) -> Option<Self> {
-        choice_from(value)
-    }
-
-    fn to_value(&self) -> Value {
-        choice_value(self)
+    /// The module that a target is: the name itself, or that of the crate.
+    pub(crate) fn of_target(target: &str) -> &'static str {
+        let first = target.split("::").next().unwrap_or_default();
+        let name = first.strip_prefix("volley_").unwrap_or(first);
+        choice_named(name).map_or("library", LogModule::name)
     }
 }
 
@@ -100,7 +102,11 @@ pub struct SetLogLevel {
     pub module: Option<LogModule>,
 }
 
-/// Registers the query and the verb of this crate.
-pub fn classes() -> Result<(QueryClass, VerbClass), DefinitionError> {
-    Ok((ShowLog::query()?, SetLogLevel::verb()?))
+/// Registers the settings, the query and the verb of this crate.
+pub fn classes() -> Result<(Class, QueryClass, VerbClass), DefinitionError> {
+    Ok((
+        LogSettings::class()?,
+        ShowLog::query()?,
+        SetLogLevel::verb()?,
+    ))
 }

@@ -1,6 +1,6 @@
 //! Which records a reader of the memory wants.
 
-use volley_model::LogLevel;
+use crate::record::LogLevel;
 
 /// Which records are read.
 #[derive(Clone, Copy, Debug, Default)]

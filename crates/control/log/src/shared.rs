@@ -4,14 +4,16 @@ use crate::job::Job;
 use crate::limit::{Draft, Limiter, Verdict};
 use crate::memory::Memory;
 use crate::model::LogReply;
+use crate::record::{LogLevel, LogRecord};
 use crate::select::Select;
+use crate::settings::LogLevels;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::broadcast;
 use tracing_core::callsite::Identifier;
-use volley_model::{LogLevel, LogLevels, LogRecord, Timestamp};
+use volley_model::Timestamp;
 
 /// Records that wait for the slowest reader; older ones are lost to it, and counted.
 const HELD: usize = 1024;
@@ -89,16 +91,12 @@ impl Shared {
     }
 
     /// Set a level; true when that changes something.
-    pub fn set_level(&self, module: Option<&str>, level: Option<LogLevel>) -> bool {
+    pub fn set_level(&self, module: Option<&'static str>, level: Option<LogLevel>) -> bool {
         self.change_levels(|Levels { configured, now }| match (module, level) {
             (None, level) => now.level = level.unwrap_or(configured.level),
-            (Some(module), Some(level)) => {
-                now.modules.insert(module.to_owned(), level);
-            }
-            (Some(module), None) => match configured.modules.get(module) {
-                Some(level) => _ = now.modules.insert(module.to_owned(), *level),
-                None => _ = now.modules.remove(module),
-            },
+            (Some(module), level) => now
+                .modules
+                .set(module, level.or(configured.modules.get(module))),
         })
     }
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{debug, info, warn};
-use volley_model::{LogFormat, Owners, Request};
+use volley_model::{Owners, Request};
 use volley_object::{Value, classes};
 
 /// What a test's destination got.
@@ -397,7 +397,7 @@ fn a_full_disk_stops_nobody_and_is_reported() {
     }
     let log = Log::alone();
     let settings = LogSettings {
-        destination: volley_model::LogDestination::File,
+        destination: LogDestination::File,
         file: Some("/dev/full".into()),
         ..LogSettings::default()
     };

@@ -36,7 +36,8 @@ pub(crate) fn log(reply: &LogReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_model::{LogLevel, LogRecord, Timestamp};
+    use crate::record::{LogLevel, LogRecord};
+    use volley_model::Timestamp;
 
     #[test]
     fn records_come_with_what_is_missing() {

@@ -4,6 +4,8 @@ use crate::error::LogError;
 use crate::file::File;
 use crate::job::Job;
 use crate::journald::Journald;
+use crate::record::{LogLevel, LogRecord};
+use crate::settings::{LogDestination, LogSettings};
 use crate::shared::Shared;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
-use volley_model::{LogDestination, LogLevel, LogRecord, LogSettings, Timestamp};
+use volley_model::Timestamp;
 
 /// Records that wait for the writer; further ones are not written, and counted.
 pub(crate) const QUEUE: usize = 4096;

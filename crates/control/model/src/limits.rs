@@ -6,24 +6,10 @@ pub const NAME_LEN: usize = 63;
 pub const MTU: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// Packets per vector.
 pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 1..=1024;
-/// What vectors have room for, unless the settings say something else.
-pub const USUAL_MAX_VECTOR_SIZE: u32 = 1024;
-/// Workers.
-pub const WORKERS: std::ops::RangeInclusive<u32> = 1..=64;
-/// Workers that there may be at a time, unless somebody says otherwise.
-pub const USUAL_MAX_WORKERS: u32 = 8;
-/// Bytes after which the log's file is rotated; 0 = never.
-pub const LOG_FILE_SIZE: std::ops::RangeInclusive<u64> = 0..=1 << 40;
-/// Rotated files of the log.
-pub const LOG_FILES: std::ops::RangeInclusive<u32> = 0..=100;
 /// Numbers of workers.
 pub const WORKER: std::ops::RangeInclusive<u32> = 0..=63;
 /// Numbers of processor cores: what a set of the kernel has room for.
 pub const CORE: std::ops::RangeInclusive<u32> = 0..=1023;
-/// Buffers in the arena of one NUMA node.
-pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
-/// Megabytes of memory that peers share, or cost.
-pub const PEER_MB: std::ops::RangeInclusive<u32> = 1..=1 << 26;
 /// Groups of hosts on an interface, of each IP version.
 pub const GROUPS: usize = 1024;
 /// Sources that the hosts of an interface name of a group.

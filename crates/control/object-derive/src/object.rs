@@ -29,6 +29,7 @@ struct OfClass {
     recreate: bool,
     separate: bool,
     once: bool,
+    startup: bool,
     machine: bool,
     after: Vec<LitStr>,
     ordered: bool,
@@ -152,7 +153,7 @@ fn class_definition(
     let example = class.example.iter();
     let upgrade = class.upgrade.iter();
     let code = code_of(ident, class);
-    let machine = class.machine;
+    let (startup, machine) = (class.startup, class.machine);
     let words = words_of_commands(class);
     let many = of_many(ident, class);
     quote! {
@@ -168,6 +169,7 @@ fn class_definition(
         #(class.one_of = #one_of;)*
         #(class.example = #example;)*
         class.recreate = #recreate;
+        class.startup = #startup;
         class.machine = #machine;
         class.after = ::std::vec![#(#after),*];
         class.ordered = #ordered;
@@ -431,6 +433,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("recreate") => of.recreate = true,
                 Some("separate") => of.separate = true,
                 Some("once") => of.once = true,
+                Some("startup") => of.startup = true,
                 Some("machine") => of.machine = true,
                 Some("after") => of.after.push(meta.value()?.parse()?),
                 Some("ordered") => of.ordered = true,
@@ -449,7 +452,7 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("formerly_bulk") => of.formerly_bulk = Some(meta.value()?.parse()?),
                 _ => {
                     let known = "class, file, set, unset, unset_any, change, last, upgrade, one_of, example, check, references, recreate, separate, once, \
-                         machine, after, ordered, together, interrupts, formerly, interface, starts, group, instead, bulk, add, take, normal, removed_with or formerly_bulk";
+                         startup, machine, after, ordered, together, interrupts, formerly, interface, starts, group, instead, bulk, add, take, normal, removed_with or formerly_bulk";
                     return Err(meta.error(known));
                 }
             }

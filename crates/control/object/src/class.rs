@@ -266,6 +266,9 @@ pub struct ClassDef {
     /// name. When one of them that is a setting of an interface to which the object refers changes, the object is removed
     /// before and created again behind.
     pub after: Vec<&'static str>,
+    /// The only object is read when the daemon starts, and does not change while it runs: it is in the file and in commits, and
+    /// no command or request is about it. It has a table of its own in the file, and every field may be left out.
+    pub startup: bool,
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,
     /// Objects are created behind everything else, such as routes and interfaces that are up, and removed before it. They are
@@ -346,6 +349,7 @@ impl ClassDef {
             one_of: "",
             recreate: false,
             after: Vec::new(),
+            startup: false,
             machine: false,
             last: false,
             ordered: false,

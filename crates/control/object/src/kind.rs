@@ -6,7 +6,7 @@ use crate::value::Value;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -583,6 +583,12 @@ text_field!(
 );
 text_field!(Ipv4Addr, "an IPv4 address", Address, ["192.0.2.1"]);
 text_field!(Ipv6Addr, "an IPv6 address", Address, ["2001:db8::1"]);
+text_field!(
+    SocketAddr,
+    "an address and a port",
+    Any,
+    ["192.0.2.1:8443", "[2001:db8::1]:8443"]
+);
 
 impl FieldType for PathBuf {
     fn kind() -> Kind {
@@ -655,6 +661,12 @@ pub fn choice_from<T: Choice>(value: &Value) -> Option<T> {
 /// A [`Choice`] as a value.
 pub fn choice_value<T: Choice>(it: &T) -> Value {
     Value::text(choice_name(it))
+}
+
+/// The [`Choice`] of a name. An error says what there is to choose.
+pub fn choice_named<T: Choice>(name: &str) -> Result<T, String> {
+    let found = choice_from(&Value::text(name));
+    found.ok_or_else(|| format!("choose {}", choice_kind::<T>().describe()))
 }
 
 /// The name of a [`Choice`].

@@ -11,6 +11,7 @@
 //! | `bulk`, `packed`, `packing`, `part` | many objects at once, their keys in few bytes, items of their lists |
 //! | `change` | new values for some fields of objects that are there |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
+//! | `startup` | objects that are read when the daemon starts |
 //! | `verb` | verbs, each defined once as well, and a verb with its parameters |
 //! | `registry` | the classes, queries and verbs that exist now; they come and go while the daemon runs |
 //! | `object` | [`Object`]: from and to the struct of the feature |
@@ -42,6 +43,7 @@ mod query_class;
 #[cfg(test)]
 mod query_tests;
 mod registry;
+mod startup;
 #[cfg(any(test, feature = "strategy"))]
 mod strategy;
 mod stream;
@@ -69,7 +71,7 @@ pub use json::{
 };
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextError, TextKind, choice_from, choice_kind, choice_name,
-    choice_value,
+    choice_named, choice_value,
 };
 pub use object::Object;
 pub use packed::{BulkKey, Group, Values};
@@ -82,6 +84,7 @@ pub use registry::{
     Classes, classes, register, register_query, register_verb, unregister, unregister_query,
     unregister_verb,
 };
+pub use startup::Startup;
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
 pub use stream::{Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_MS, whole_run};

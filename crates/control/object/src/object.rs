@@ -21,6 +21,7 @@ use crate::{DefinitionError, FieldError};
 /// - `one_of = "l2"`: a group of classes. An interface, their only key, has one object of the group at most.
 /// - `unset_any = "..."`: the command that removes what an interface has of the group.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
+/// - `startup`: the only object is read when the daemon starts, see [`crate::ClassDef::startup`] and [`crate::Startup`].
 /// - `machine`: whether an object can be carried out is for the machine to say, such as a device that must be there.
 /// - `last`: objects are created behind everything else, see [`crate::ClassDef::last`].
 /// - `recreate`: an object that changes is removed and created again, all removals first.
@@ -85,7 +86,7 @@ pub trait Object: Sized {
 
     /// The class as it is registered; registers it when it is not.
     fn class() -> Result<Class, DefinitionError> {
-        match classes().get(Self::CLASS) {
+        match classes().any(Self::CLASS) {
             Some(class) => Ok(class.clone()),
             None => register_once(Self::definition()),
         }

@@ -34,6 +34,7 @@ const RESERVED: [&str; 8] = [
 #[derive(Clone, Debug, Default)]
 pub struct Classes {
     all: BTreeMap<&'static str, Class>,
+    startup: BTreeMap<&'static str, Class>,
     queries: BTreeMap<&'static str, QueryClass>,
     verbs: BTreeMap<&'static str, VerbClass>,
     generation: u64,
@@ -48,6 +49,16 @@ impl Classes {
     /// All classes by name.
     pub fn iter(&self) -> impl Iterator<Item = &Class> {
         self.all.values()
+    }
+
+    /// The classes whose objects are read when the daemon starts, by name: see [`ClassDef::startup`]. No other list has them.
+    pub fn startup(&self) -> impl Iterator<Item = &Class> {
+        self.startup.values()
+    }
+
+    /// A class of any sort by its name.
+    pub(crate) fn any(&self, name: &str) -> Option<&Class> {
+        self.get(name).or_else(|| self.startup.get(name))
     }
 
     /// The purpose of the commands that begin with these words, by the first class that tells it.
@@ -122,7 +133,11 @@ impl Classes {
         let rank = self.check(&def)?;
         let reaches = self.reached(&def);
         let class = Class::new(def, rank, reaches)?;
-        self.all.insert(class.name(), class.clone());
+        let all = match class.def().startup {
+            true => &mut self.startup,
+            false => &mut self.all,
+        };
+        all.insert(class.name(), class.clone());
         Ok(class)
     }
 
@@ -183,16 +198,18 @@ impl Classes {
 
     fn check(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
-        if RESERVED.contains(&def.name) {
+        // What is read at start has no path.
+        if RESERVED.contains(&def.name) && !def.startup {
             return refuse("its name is the name of a path of the HTTP interface".into());
         }
         if !is_name(def.name) {
             return refuse("its name must be lower-case letters, digits and _".into());
         }
-        if self.all.contains_key(def.name) {
+        if self.any(def.name).is_some() {
             return refuse("there is a class of this name already".into());
         }
-        if let Some(other) = self.iter().find(|c| same_place(c.def().file, def.file)) {
+        let mut others = self.iter().chain(self.startup());
+        if let Some(other) = others.find(|c| same_place(c.def().file, def.file)) {
             let why = format!("its place in the file is that of class {}", other.name());
             return refuse(why);
         }
@@ -212,6 +229,9 @@ impl Classes {
                 "its objects go together: they have an order, several keys and are created again"
                     .into(),
             );
+        }
+        if let Some(why) = startup_fault(def) {
+            return refuse(why.to_owned());
         }
         if let Some(why) = bulk_fault(def) {
             return refuse(why.to_owned());
@@ -347,6 +367,18 @@ fn fault(field: &FieldDef) -> Option<String> {
     Some(format!("the default {why}"))
 }
 
+/// What is wrong with a class whose object is read at start.
+fn startup_fault(def: &ClassDef) -> Option<&'static str> {
+    let may_be_missing = |field: &FieldDef| !field.key && !field.required();
+    let commands = def.set.len() + def.unset.len() + def.change.len();
+    let right = matches!(def.file, Place::Table(_))
+        && commands == 0
+        && def.fields.iter().all(may_be_missing);
+    (def.startup && !right).then_some(
+        "its object is read at start: it has a table in the file, no key, no commands, and a default for every field",
+    )
+}
+
 /// What is wrong with a class of very many objects.
 fn bulk_fault(def: &ClassDef) -> Option<&'static str> {
     if !def.bulk {
@@ -420,7 +452,7 @@ pub fn register(def: ClassDef) -> Result<Class, DefinitionError> {
 /// Adds a class, or returns the one of this name: two threads may register the same class at once.
 pub(crate) fn register_once(def: ClassDef) -> Result<Class, DefinitionError> {
     change(|all| {
-        if let Some(class) = all.get(def.name) {
+        if let Some(class) = all.any(def.name) {
             return Ok(class.clone());
         }
         all.add(def)

@@ -3,6 +3,7 @@
 mod generate;
 mod observe;
 
+use crate::settings::EngineSettings;
 use crate::stack::Stack;
 use generate::{changes, config};
 use observe::{differences, seen};
@@ -11,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use volley_control::{Core, Executor, Probe, State, requests};
 use volley_graph::{Clock, Worker};
 use volley_iface::ArcFeature;
-use volley_model::{Applied, EngineSettings, InterfaceSpec, ModelError, Request};
+use volley_model::{Applied, InterfaceSpec, ModelError, Request};
 use volley_object::Instance;
 use volley_pg::model::PgInterface;
 

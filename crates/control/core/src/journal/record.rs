@@ -1,7 +1,8 @@
 //! What the files of the journal contain: a line with format, length and CRC-32 (IEEE 802.3), then lines of JSON.
 
 use serde::{Deserialize, Serialize};
-use volley_model::{CommitHow, EngineSettings, Request};
+use volley_model::{CommitHow, Request};
+use volley_object::Startup;
 
 /// What is asked of a commit when it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,8 +19,9 @@ pub struct About {
     /// The earlier commit that an operator rolled back to by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<u64>,
-    /// Settings of the engine for the next start, when the commit's file gave them.
-    pub engine: Option<EngineSettings>,
+    /// What the next start reads, when the commit's file gave it. Earlier versions called it `engine`.
+    #[serde(alias = "engine")]
+    pub startup: Option<Startup>,
 }
 
 const COMMIT: &str = "volley-commit-2";

@@ -1,6 +1,6 @@
 //! Verbs of the engine's nodes.
 
-use volley_model::{FilterText, limits};
+use volley_pcap::{FilterText, TRACE_PACKETS};
 use volley_object::{DefinitionError, Verb};
 
 /// Set clocks and calls of nodes back.
@@ -33,7 +33,7 @@ pub struct TraceAdd {
     #[verb(needs = "node", example = "pg-input")]
     pub node: String,
     /// Number of packets.
-    #[verb(range = limits::TRACE_PACKETS)]
+    #[verb(range = TRACE_PACKETS)]
     pub count: u64,
     /// Only packets that match this expression.
     pub filter: Option<FilterText>,

@@ -1,6 +1,6 @@
 //! The object of this crate: an interface of the kernel, through packet sockets.
 
-use volley_model::{check_host_name, check_namespace};
+use volley_iface::{check_host_name, check_namespace};
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// Interface of the Linux kernel, through packet sockets (AF_PACKET): Volley takes copies of the packets that the kernel's

@@ -1,6 +1,6 @@
 //! The object of this crate: an interface of the kernel, through XDP sockets.
 
-use volley_model::{check_host_name, check_namespace};
+use volley_iface::{check_host_name, check_namespace};
 use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse};
 
 /// Interface of the Linux kernel, through XDP sockets (AF_XDP): Volley takes the packets that the kernel's interface receives

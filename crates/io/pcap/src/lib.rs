@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod file;
+mod filter_text;
 pub mod interface;
 pub mod model;
 pub mod node;
@@ -17,6 +18,7 @@ pub use file::{
     Capture, FileFormat, LinkType, Output, Packet, PacketRef, PcapError, Reader, Writer,
     WriterOptions, read_packets,
 };
+pub use filter_text::{FilterText, TRACE_PACKETS};
 pub use interface::PcapHandler;
 pub use model::{PcapTraceOff, PcapTraceOn, classes};
 pub use node::capture_tx::CaptureTx;

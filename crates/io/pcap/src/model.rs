@@ -1,11 +1,12 @@
 //! The object of this crate: an interface of capture files.
 
+use crate::filter_text::{CAPTURED_BYTES, FilterText, TRACE_PACKETS};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 use std::str::FromStr;
-use volley_model::{CAPTURED_BYTES, FilterText, limits, runtime_folder};
+use volley_model::runtime_folder;
 use volley_object::{
     Choice, Class, DefinitionError, FieldError, Object, Query, Verb, refuse, text_field,
 };
@@ -121,7 +122,7 @@ pub struct PcapTraceOn {
     #[verb(default = false)]
     pub drop: bool,
     /// End after this many packets.
-    #[verb(default = 1000, range = limits::TRACE_PACKETS)]
+    #[verb(default = 1000, range = TRACE_PACKETS)]
     pub max: u64,
     /// Only packets of this interface.
     #[verb(needs = "interface")]

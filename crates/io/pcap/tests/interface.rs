@@ -10,6 +10,7 @@ use volley_model::*;
 use volley_object::Verb;
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
 use volley_pcap::{
+    FilterText,
     FileFormat, Packet, Pcap, PcapTraceOff, PcapTraceOn, ShowPcapTrace, Writer, WriterOptions,
     read_packets,
 };

@@ -1,6 +1,7 @@
 //! The object of this crate: a tap.
 
-use volley_model::{IfAddress, Mac, check_host_name, check_namespace};
+use volley_iface::{check_host_name, check_namespace};
+use volley_model::{IfAddress, Mac};
 use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse};
 
 /// Tap or tun: an interface that Volley makes in the Linux kernel, with Volley at its other end.

@@ -10,7 +10,9 @@ use crate::show::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
     ShowPathBatcher,
 };
-use crate::table::{ClassLimits, LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table};
+use crate::table::{
+    ClassLimits, LearnedPath, OWN_HEADERS, QUEUES, RULE_COUNTERS, RULES, Situation, Table,
+};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -19,7 +21,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use volley_graph::{Clock, Engine, PeriodicRunner, PeriodicTask, ProcessInfo};
 use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
-use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
 use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_tables::qsbr::Publisher;
 
@@ -302,7 +303,7 @@ impl Control {
     fn header_set(&mut self, header: &PathHeader) -> Result<Applied, ModelError> {
         let mut wishes = self.wishes.clone();
         let (full, own) = (
-            wishes.headers.len() == PATH_OWN_HEADERS,
+            wishes.headers.len() == OWN_HEADERS,
             wishes.headers.iter_mut().find(|h| h.name == header.name),
         );
         if own.is_none() && self.publisher.program.number(&header.name).is_some() {
@@ -313,7 +314,7 @@ impl Control {
             Some(own) => *own = header.clone(),
             None if full => {
                 let why =
-                    format!("there may be {PATH_OWN_HEADERS} headers of your own: delete one");
+                    format!("there may be {OWN_HEADERS} headers of your own: delete one");
                 let what = format!("path-batcher header {}", header.name);
                 return Err(ModelError::invalid(what, why));
             }
@@ -368,9 +369,9 @@ impl Control {
             Some((own, _)) => *own = rule.clone(),
             None => {
                 let taken: BTreeSet<u32> = wishes.rules.iter().map(|(_, c)| *c).collect();
-                let free = (0..PATH_RULES as u32).find(|c| !taken.contains(c));
+                let free = (0..RULES as u32).find(|c| !taken.contains(c));
                 let counter = free.ok_or_else(|| {
-                    let why = format!("there may be {PATH_RULES} rules: delete one");
+                    let why = format!("there may be {RULES} rules: delete one");
                     ModelError::invalid(format!("path-batcher rule {}", rule.name), why)
                 })?;
                 wishes.rules.push((rule.clone(), counter));

@@ -6,9 +6,11 @@ use crate::show::ShowPathBatcher;
 use std::fmt::{self, Display, Formatter};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
-use volley_model::{Mac, limits};
+use volley_model::Mac;
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse, text_field};
 
+/// Headers of one packet that the path batcher looks at.
+const HEADERS: usize = 8;
 /// Most tests of a rule.
 const TESTS: usize = 16;
 /// Most fields that tell learned paths apart.
@@ -340,8 +342,8 @@ impl FromStr for PathMatch {
             None => (text, PathTest::Present),
             Some(("path", path)) => {
                 let headers: Vec<String> = path.split('/').map(str::to_owned).collect();
-                if headers.len() > limits::PATH_HEADERS || !headers.iter().all(|h| is_name(h)) {
-                    let most = limits::PATH_HEADERS;
+                if headers.len() > HEADERS || !headers.iter().all(|h| is_name(h)) {
+                    let most = HEADERS;
                     return Err(format!(
                         "'{path}' is not a path: write up to {most} headers such as ethernet/ip4/udp"
                     ));

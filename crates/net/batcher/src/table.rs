@@ -5,13 +5,16 @@ use crate::model::{
     BatcherSettings, Literal, PathHeader, PathMatch, PathQueue, PathRule, PathTest,
 };
 use crate::parser::{Features, Program, WantError, Wanted};
-use volley_model::limits::{PATH_QUEUES, PATH_RULES};
 use volley_model::{ModelError, ObjectKind};
 
-/// Queues there can be.
-pub(crate) const QUEUES: usize = PATH_QUEUES as usize;
+/// Queues there can be, the default queue included.
+pub(crate) const QUEUES: usize = 64;
+/// Rules.
+pub(crate) const RULES: usize = 1024;
+/// Headers that an operator may teach the path batcher.
+pub(crate) const OWN_HEADERS: usize = 32;
 /// Counters of rules there are: those of rules, then one for each learned path.
-pub(crate) const RULE_COUNTERS: usize = PATH_RULES + QUEUES;
+pub(crate) const RULE_COUNTERS: usize = RULES + QUEUES;
 /// Extra fields that learned paths are told apart by.
 pub(crate) const LEARN_FIELDS: usize = 4;
 
@@ -147,7 +150,7 @@ impl Table {
             tests.push(learned_test(learned, &learn));
             targets.push(Target {
                 queue: *queue,
-                counter: (PATH_RULES as u32) + queue,
+                counter: (RULES as u32) + queue,
             });
         }
         program.whole = tests.iter().any(|t| t.path.is_some());

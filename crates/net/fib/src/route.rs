@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use volley_model::{Path, PathTarget, Prefix, RouteSource, limits};
 use volley_object::{FieldError, Object, at_most, refuse};
 
+/// Routes that one request is about.
+const ROUTE_COUNT: std::ops::RangeInclusive<u64> = 1..=16_777_216;
+
 /// Route: a prefix of an IP table, and the paths that lead there. Of several sources of a prefix the one with the smallest
 /// preference forwards.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -52,7 +55,7 @@ pub struct Route {
     #[object(key, default = RouteSource::Static, unsaved = RouteSource::Dynamic, example = "static")]
     pub source: RouteSource,
     /// Number of consecutive prefixes of this length, the first one included.
-    #[object(default = 1, range = limits::ROUTE_COUNT, repeats)]
+    #[object(default = 1, range = ROUTE_COUNT, repeats)]
     pub count: u64,
     /// Paths, each to another target.
     #[object(joined, inline, example = "via 192.0.2.1 pg0")]

@@ -3,8 +3,11 @@
 use crate::family::Af;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use volley_model::{Path, limits};
+use volley_model::Path;
 use volley_object::{Choice, FieldError, Instance, Object, at_most, refuse};
+
+/// Next hops that the routes of a file are spread over.
+const NEXT_HOPS: std::ops::RangeInclusive<u32> = 1..=65_536;
 
 /// Format of a route file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
@@ -89,7 +92,7 @@ pub struct RouteFile {
     /// First of the next hops, the one of rank 0; the address behind it is that of the next rank.
     pub next_hops: Option<IpAddr>,
     /// Number of next hops, from the first one on.
-    #[object(default = 1, range = limits::NEXT_HOPS)]
+    #[object(default = 1, range = NEXT_HOPS)]
     pub count: u32,
     /// Interfaces of the next hops, taken in turn.
     #[object(needs = "interface")]
@@ -137,7 +140,7 @@ impl RouteFile {
             let why = "must not be given together with next hops and their interfaces";
             return refuse("paths", why);
         }
-        at_most("paths", self.paths.len(), *limits::NEXT_HOPS.end() as usize)?;
+        at_most("paths", self.paths.len(), *NEXT_HOPS.end() as usize)?;
         for path in &self.paths {
             if let Err(error) = path.validate(self.only()) {
                 return refuse("paths", format!("have a fault: {error}"));

@@ -2,8 +2,11 @@
 
 use crate::show::{ShowBridgeDomains, ShowL2, ShowL2Fib};
 use std::ops::RangeInclusive;
-use volley_model::{Mac, limits};
+use volley_model::Mac;
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
+
+/// Bridge domain identifiers.
+const BRIDGE_DOMAIN: RangeInclusive<u32> = 1..=16_777_215;
 
 /// Patch: frames that an interface receives leave by another one, straight from the driver, without layer-2 processing.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -65,7 +68,7 @@ pub const MAC_LIMIT: RangeInclusive<u32> = 0..=1_000_000;
 #[object(example = "bridge-domain add 10 mac-age 5 mac-limit 10000")]
 pub struct BridgeDomain {
     /// Bridge domain identifier.
-    #[object(key, range = limits::BRIDGE_DOMAIN)]
+    #[object(key, range = BRIDGE_DOMAIN)]
     pub id: u32,
     /// Learn which station is behind which port.
     #[object(default = true)]
@@ -102,7 +105,7 @@ pub struct BridgePort {
     #[object(key, part_of = "interface")]
     pub interface: String,
     /// Bridge domain.
-    #[object(needs = "bridge_domain", range = limits::BRIDGE_DOMAIN, example = "10")]
+    #[object(needs = "bridge_domain", range = BRIDGE_DOMAIN, example = "10")]
     pub domain: u32,
     /// Split-horizon group: no frame goes from a port to another port of the same group; 0 = no group.
     #[object(default = 0, range = 0u32..=255)]
@@ -117,7 +120,7 @@ pub struct BridgePort {
 #[object(example = "l2fib add 02:fe:00:00:00:01 10 pg0 static")]
 pub struct L2FibEntry {
     /// Bridge domain.
-    #[object(key, needs = "bridge_domain", range = limits::BRIDGE_DOMAIN, example = "10")]
+    #[object(key, needs = "bridge_domain", range = BRIDGE_DOMAIN, example = "10")]
     pub domain: u32,
     /// MAC address of the station.
     #[object(key)]
@@ -154,7 +157,7 @@ pub struct L2FibFlush {
     #[verb(needs = "interface")]
     pub interface: Option<String>,
     /// Only stations of this bridge domain.
-    #[verb(needs = "bridge_domain", range = limits::BRIDGE_DOMAIN)]
+    #[verb(needs = "bridge_domain", range = BRIDGE_DOMAIN)]
     pub domain: Option<u32>,
 }
 

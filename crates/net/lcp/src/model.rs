@@ -1,7 +1,8 @@
 //! The object of this crate: the LCP tap of an interface.
 
 use crate::show::{ShowLcp, ShowLcpAudit};
-use volley_model::{ObjectKind, check_host_name, check_name, check_namespace};
+use volley_iface::{check_host_name, check_namespace};
+use volley_model::{ObjectKind, check_name};
 use volley_object::{
     Class, DefinitionError, FieldError, Object, Query, Reference, Value, Verb, refuse,
 };

@@ -2,14 +2,14 @@
 
 use crate::mroute::{Groups, Mroute, Source};
 use crate::show::{MrouteRow, MroutesReply, RouteOfGroup, ShowMroutes};
-use crate::table::{Entry, Mfib, Name, Plane};
+use crate::table::{Entry, MROUTES, Mfib, Name, Plane};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::{Family, Fib, FibError, V4, V6};
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, Registry, driver};
-use volley_model::{Applied, ModelError, ObjectKind, Prefix, key_value, limits};
+use volley_model::{Applied, ModelError, ObjectKind, Prefix, key_value};
 use volley_object::{FieldType, ObjectKey};
 use volley_tables::{Domain, Snap};
 
@@ -158,7 +158,7 @@ impl MrouteHandler {
         let mut control = self.control.borrow_mut();
         let done = F::side_mut(&mut control).set(name, accept, forward);
         done.map_err(|_| {
-            let most = limits::MROUTES as u64;
+            let most = MROUTES as u64;
             ModelError::limit("number of multicast routes", most + 1, most)
         })?;
         control.tell_interfaces();

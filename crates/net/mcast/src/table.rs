@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use volley_fib::Family;
 use volley_graph::MAX_WORKERS;
-use volley_model::limits::MROUTES;
 use volley_tables::{Domain, Publisher, Snap};
 
+/// Multicast routes of one IP version.
+pub(crate) const MROUTES: usize = 16_384;
 /// Bits of a number that are the place; the others tell routes apart that had the place one after the other.
 const PLACE_BITS: u32 = 17;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;

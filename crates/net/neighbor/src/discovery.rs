@@ -6,7 +6,7 @@ use crate::table::{Key, Table};
 use std::net::Ipv6Addr;
 use volley_iface::{Flag, IfIdx};
 use volley_model::Family;
-use volley_model::reply::NeighborState;
+use volley_router_discovery::NeighborState;
 use volley_router_discovery::{
     AutoconfMode, AutoconfRow, Effect, Moment, Reachability, ReceivedAdvert, RouterDiscovery, nd,
 };

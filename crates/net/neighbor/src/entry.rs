@@ -5,7 +5,7 @@
 //! One that never answered anything (it was heard asking, and that may be anybody) is not asked, and goes with
 //! [`Timers::expire`].
 
-use volley_model::reply::NeighborState as State;
+use volley_router_discovery::NeighborState as State;
 
 pub use volley_router_discovery::link::{Mac, SECOND};
 

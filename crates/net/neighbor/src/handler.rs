@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_iface::{InterfaceRow, NamedValue};
-use volley_model::reply::NeighborState;
+use volley_router_discovery::NeighborState;
 use volley_model::{Applied, Family, Mac, ModelError, ObjectKind};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);

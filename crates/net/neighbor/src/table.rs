@@ -13,7 +13,7 @@ use crate::entry::{Act, Entry, Mac, SECOND, Timers, Word};
 use incomplete::{Group, Incomplete, Memory};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
-use volley_model::reply::NeighborState as State;
+use volley_router_discovery::NeighborState as State;
 
 /// A neighbour: interface and address.
 pub type Key = (u32, IpAddr);

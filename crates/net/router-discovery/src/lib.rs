@@ -12,6 +12,7 @@ mod mld;
 mod model;
 mod moment;
 pub mod nd;
+mod neighbor_state;
 pub mod node;
 mod show;
 mod trace;
@@ -22,6 +23,7 @@ pub use autoconf::{Autoconfiguration, Reachability, is_advertisement};
 pub use mld::{Listeners, MldQueue};
 pub use model::{AdvertisedPrefix, Autoconf, AutoconfMode, PREFIXES, RouterAdvertisement, classes};
 pub use moment::{Effect, Moment, Random};
+pub use neighbor_state::NeighborState;
 pub use show::{
     AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState, OnLinkRow, RouterRow,
 };

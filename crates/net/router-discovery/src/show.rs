@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::Ipv6Addr;
-use volley_model::reply::NeighborState;
+use crate::neighbor_state::NeighborState;
 use volley_model::{IfAddress, Prefix};
 use volley_object::Instance;
 

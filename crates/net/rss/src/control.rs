@@ -1,7 +1,7 @@
 //! Requests of software RSS, what is shown of it, and the process that watches the load.
 
 use crate::auto::Auto;
-use crate::count::Cells;
+use crate::count::{Cells, RSS_INTERFACES};
 use crate::model::{NodeWorker, Rss, RssMode};
 use crate::node::worker_handoff::{Count, has_settled};
 use crate::show::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow, ShowRss};
@@ -17,7 +17,6 @@ use volley_graph::{
     WorkerSet,
 };
 use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
-use volley_model::limits::RSS_INTERFACES;
 use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_object::Object;
 use volley_tables::qsbr::Publisher;

@@ -3,7 +3,9 @@
 use crate::table::ENTRIES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use volley_model::limits::RSS_INTERFACES;
+
+/// Interfaces whose packets are spread over workers by software.
+pub(crate) const RSS_INTERFACES: usize = 64;
 
 /// What one worker has counted and said.
 pub(crate) struct Cells {

@@ -4,8 +4,6 @@
 
 mod interfaces;
 mod lcp;
-mod neighbor;
 
 pub use interfaces::{InterfaceTables, SubInterfaceRow, VlanTag};
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
-pub use neighbor::NeighborState;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use volley_model::{CAPTURED_BYTES, FilterText, limits};
+use crate::filter_text::{CAPTURED_BYTES, FilterText, TRACE_PACKETS};
 use volley_object::Query;
 
 /// Where packets are captured.
@@ -48,7 +48,7 @@ pub struct Monitor {
     /// Only packets that match this expression.
     pub filter: Option<FilterText>,
     /// End after this many packets.
-    #[query(range = limits::TRACE_PACKETS)]
+    #[query(range = TRACE_PACKETS)]
     pub count: Option<u64>,
     /// Keep the first bytes of each packet only.
     #[query(range = CAPTURED_BYTES, unit = "bytes")]

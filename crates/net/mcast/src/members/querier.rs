@@ -3,8 +3,11 @@
 
 use crate::model::GroupQuerier;
 use std::collections::{BTreeMap, BTreeSet};
-use volley_model::limits::{GROUP_SOURCES, GROUPS};
 
+/// Groups of hosts on an interface, of each IP version.
+const GROUPS: usize = 1024;
+/// Sources that the hosts of an interface name of a group.
+const GROUP_SOURCES: usize = 64;
 /// Nanoseconds.
 pub const MS: u64 = 1_000_000;
 

@@ -5,7 +5,7 @@ use super::reach::{AutoconfAction, Reach, ReachabilityEvent};
 use crate::moment::{Effect, Moment};
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::Fib;
-use volley_model::reply::NeighborState;
+use crate::neighbor_state::NeighborState;
 
 /// The neighbours of the router: an interface and an address name one.
 pub trait Reachability {

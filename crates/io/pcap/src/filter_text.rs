@@ -1,13 +1,19 @@
-//! Looking at packets: captures and filters.
+//! The text of a filter, and how much a trace or a capture holds.
 
-use crate::error::ModelError;
-use crate::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
-use std::ops::Deref;
+use std::ops::{Deref, RangeInclusive};
 use std::str::FromStr;
+use volley_model::ModelError;
 use volley_object::text_field;
+
+/// Packets that one trace or capture holds.
+pub const TRACE_PACKETS: RangeInclusive<u64> = 1..=1_000_000;
+/// Bytes that a capture keeps of each packet.
+pub(crate) const CAPTURED_BYTES: RangeInclusive<u32> = 14..=65_535;
+/// Bytes of a filter.
+const FILTER_LEN: usize = 1024;
 
 /// The text of a filter of packets. Captures and traces check its syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,8 +34,8 @@ impl FromStr for FilterText {
         if text.trim().is_empty() {
             return Err(ModelError::invalid("filter", "it is empty"));
         }
-        if text.len() > limits::FILTER_LEN {
-            let (asked, limit) = (text.len() as u64, limits::FILTER_LEN as u64);
+        if text.len() > FILTER_LEN {
+            let (asked, limit) = (text.len() as u64, FILTER_LEN as u64);
             return Err(ModelError::limit("length of the filter", asked, limit));
         }
         Ok(FilterText(text.to_owned()))
@@ -49,6 +55,3 @@ impl Deref for FilterText {
         &self.0
     }
 }
-
-/// Bytes that a capture keeps of each packet.
-pub const CAPTURED_BYTES: std::ops::RangeInclusive<u32> = 14..=65_535;

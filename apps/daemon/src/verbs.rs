@@ -1,7 +1,7 @@
 //! Verbs of the engine's nodes.
 
-use volley_pcap::{FilterText, TRACE_PACKETS};
 use volley_object::{DefinitionError, Verb};
+use volley_pcap::{FilterText, TRACE_PACKETS};
 
 /// Set clocks and calls of nodes back.
 #[derive(Clone, Debug, PartialEq, Eq, Verb)]

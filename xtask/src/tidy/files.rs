@@ -14,10 +14,7 @@ const OTHERS: [(&str, &str); 18] = [
         "crates/control/core/src/journal/disk.rs",
         "the folder itself, to make names durable",
     ),
-    (
-        "crates/control/log/src/writer.rs",
-        "the log's own type `File`",
-    ),
+    ("crates/io/log/src/writer.rs", "the log's own type `File`"),
     ("crates/io/af-packet/src/control.rs", "/proc/sys"),
     ("crates/io/dpdk/src/eal.rs", "/proc and /sys"),
     ("crates/io/shm/src/limits.rs", "/proc and the cgroup"),

@@ -11,8 +11,13 @@ const MANIFEST: &str = "Cargo.toml";
 /// Where crates of the control plane are; the derive macros run in the compiler only.
 const CONTROL: &str = "crates/control/";
 const IN_THE_COMPILER: &str = "crates/control/object-derive";
-/// Those elsewhere: the control thread, and what reads files for it.
-const MORE: [&str; 3] = ["apps/daemon", "crates/base/file", "crates/base/input"];
+/// Those elsewhere: the control thread, what reads files for it, and what it logs with.
+const MORE: [&str; 4] = [
+    "apps/daemon",
+    "crates/base/file",
+    "crates/base/input",
+    "crates/io/log",
+];
 
 /// Compares the profile with the members of the workspace.
 pub fn checks(home: &Home, workspace: &Workspace) -> Result<Vec<Finding>, Error> {

@@ -10,7 +10,8 @@ use volley_cli::server::{AnswerStream, Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
 use volley_control::TransactionError;
 use volley_http::metrics::Latencies;
-use volley_http::{Api, Change, Events, Later, RunningState};
+use volley_http::{Api, Change, Events, Later, RecordRead, Records, RunningState};
+use volley_log::Heard;
 use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Request, Role, Via};
 use volley_object::{Answer, Asked, Instance, ObjectKey};
 
@@ -106,6 +107,24 @@ impl Backend for Session {
     }
 }
 
+/// A reader of the log, for clients of HTTP.
+struct OfLog(volley_log::Reader);
+
+impl Records for OfLog {
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = RecordRead> + Send + '_>> {
+        Box::pin(async {
+            match self.0.next().await {
+                Heard::Ended => RecordRead::Ended,
+                Heard::Lost(lost) => RecordRead::Lost(lost),
+                // A record is plain data with text keys, which can always be written.
+                Heard::Record(it) => {
+                    RecordRead::Record(serde_json::to_value(&*it).unwrap_or_default())
+                }
+            }
+        })
+    }
+}
+
 impl Api for Session {
     fn allow(&self, needed: Role) -> Result<(), ModelError> {
         Session::allow(self, needed)
@@ -124,7 +143,7 @@ impl Api for Session {
         Ok(Events {
             changes: core.events(),
             next: core.next_event(),
-            log: volley_log::Log::of_process().reader(),
+            log: Box::new(OfLog(volley_log::Log::of_process().reader())),
         })
     }
 

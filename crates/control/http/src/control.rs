@@ -50,6 +50,23 @@ pub struct RunningState {
     pub requests: Vec<Request>,
 }
 
+/// What a reader of the log's records gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordRead {
+    /// The next record.
+    Record(serde_json::Value),
+    /// The reader was too slow: so many records are lost to it.
+    Lost(u64),
+    /// There will be no more.
+    Ended,
+}
+
+/// A reader of the log's records.
+pub trait Records: Send {
+    /// Waits for the next record.
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = RecordRead> + Send + '_>>;
+}
+
 /// What a stream of events reads from.
 pub struct Events {
     /// Changes.
@@ -57,7 +74,7 @@ pub struct Events {
     /// Number of the first change.
     pub next: u64,
     /// Records of the log.
-    pub log: volley_log::Reader,
+    pub log: Box<dyn Records>,
 }
 
 /// What comes later, on the control thread.

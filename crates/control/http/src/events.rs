@@ -1,7 +1,7 @@
 //! Events as a stream, in two forms: server-sent events, and JSON lines. There are two kinds: what transactions change, and
 //! records of the log. A reader that is too slow is told how many it lost.
 
-use crate::control::Events;
+use crate::control::{Events, RecordRead};
 use crate::error::Problem;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::time::Duration;
 use volley_control::EventRead;
-use volley_log::Heard;
 
 /// A sign of life comes after so much silence: a peer that is gone is noticed by it.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -55,14 +54,11 @@ impl Form {
         })
     }
 
-    fn log(self, heard: Heard) -> Option<Bytes> {
-        Some(match heard {
-            Heard::Ended => return None,
-            Heard::Lost(lost) => self.write("lost", None, &json!({ "records": lost })),
-            Heard::Record(record) => {
-                let data = serde_json::to_value(&*record).unwrap_or_default();
-                self.write("log", None, &data)
-            }
+    fn log(self, read: RecordRead) -> Option<Bytes> {
+        Some(match read {
+            RecordRead::Ended => return None,
+            RecordRead::Lost(lost) => self.write("lost", None, &json!({ "records": lost })),
+            RecordRead::Record(record) => self.write("log", None, &record),
         })
     }
 }
@@ -118,7 +114,7 @@ pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Resp
             // A change is logged after it is made: it comes first.
             biased;
             told = sources.changes.next(), if kinds.changes => form.change(told)?,
-            heard = sources.log.next(), if kinds.log => form.log(heard)?,
+            read = sources.log.next(), if kinds.log => form.log(read)?,
             () = tokio::time::sleep(SILENCE) => form.alive(),
         };
         Some((Ok(item), (sources, None)))

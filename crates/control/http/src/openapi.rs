@@ -6,7 +6,6 @@ use crate::shows::{Variant, actions, described, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
-use volley_log::LogRecord;
 use volley_model::{ConfigAction, ConfigReply, Event, Request};
 use volley_object::FieldDef;
 
@@ -59,7 +58,9 @@ fn answer(text: &str, kind: &str, schema: Value) -> Value {
 const JSON: &str = "application/json";
 
 /// The query that has a shorter path as well.
-pub(crate) const LOG: &str = <volley_log::ShowLog as volley_object::Query>::NAME;
+pub(crate) const LOG: &str = "log";
+/// The schema of a record, which that query has in its reply.
+const RECORD: &str = "LogRecord";
 
 fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
     let parameter = |name: &str, schema: &Value, required: bool| json!({ "name": name, "in": "query", "required": required, "schema": schema });
@@ -199,7 +200,10 @@ fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         state,
     );
     let event = made.subschema_for::<Event>().to_value();
-    let record = made.subschema_for::<LogRecord>().to_value();
+    let record = match made.definitions().contains_key(RECORD) {
+        true => json!({ "$ref": format!("#/components/schemas/{RECORD}") }),
+        false => json!({ "type": "object" }),
+    };
     let text = "What happens from now on: `start`, then `change` (what transactions change), `log` (records of the log) and, when the reader is too slow, `lost`. JSON lines when `application/x-ndjson` is accepted, else server-sent events.";
     let line = json!({
         "type": "object",

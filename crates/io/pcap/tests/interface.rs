@@ -10,9 +10,8 @@ use volley_model::*;
 use volley_object::Verb;
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
 use volley_pcap::{
-    FilterText,
-    FileFormat, Packet, Pcap, PcapTraceOff, PcapTraceOn, ShowPcapTrace, Writer, WriterOptions,
-    read_packets,
+    FileFormat, FilterText, Packet, Pcap, PcapTraceOff, PcapTraceOn, ShowPcapTrace, Writer,
+    WriterOptions, read_packets,
 };
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;

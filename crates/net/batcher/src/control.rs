@@ -313,8 +313,7 @@ impl Control {
         match own {
             Some(own) => *own = header.clone(),
             None if full => {
-                let why =
-                    format!("there may be {OWN_HEADERS} headers of your own: delete one");
+                let why = format!("there may be {OWN_HEADERS} headers of your own: delete one");
                 let what = format!("path-batcher header {}", header.name);
                 return Err(ModelError::invalid(what, why));
             }

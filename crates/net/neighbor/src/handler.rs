@@ -11,8 +11,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_iface::{InterfaceRow, NamedValue};
-use volley_router_discovery::NeighborState;
 use volley_model::{Applied, Family, Mac, ModelError, ObjectKind};
+use volley_router_discovery::NeighborState;
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
 

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv6Addr};
-use volley_router_discovery::NeighborState;
 use volley_model::{Family, IfAddress, Mac, Prefix};
 use volley_object::{Instance, Query};
+use volley_router_discovery::NeighborState;
 use volley_router_discovery::{AddressState, AdvertRow, AutoconfRow, AutoconfState, RouterRow};
 use volley_show::{or_dash, table};
 

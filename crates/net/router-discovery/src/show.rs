@@ -1,9 +1,9 @@
 //! What is shown of the machines.
 
+use crate::neighbor_state::NeighborState;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::Ipv6Addr;
-use crate::neighbor_state::NeighborState;
 use volley_model::{IfAddress, Prefix};
 use volley_object::Instance;
 

@@ -1,8 +1,8 @@
 //! The query `monitor`, its reply, and the text of it.
 
+use crate::filter_text::{CAPTURED_BYTES, FilterText, TRACE_PACKETS};
 use schemars::JsonSchema;
 use serde::Serialize;
-use crate::filter_text::{CAPTURED_BYTES, FilterText, TRACE_PACKETS};
 use volley_object::Query;
 
 /// Where packets are captured.

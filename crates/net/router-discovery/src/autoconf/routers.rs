@@ -3,9 +3,9 @@
 use super::Autoconfiguration;
 use super::reach::{AutoconfAction, Reach, ReachabilityEvent};
 use crate::moment::{Effect, Moment};
+use crate::neighbor_state::NeighborState;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::Fib;
-use crate::neighbor_state::NeighborState;
 
 /// The neighbours of the router: an interface and an address name one.
 pub trait Reachability {

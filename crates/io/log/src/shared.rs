@@ -1,5 +1,7 @@
 //! What the threads that log, the writer and those who read share. Nothing here waits for a destination.
 
+// tidy: allow(Mutex) control threads, helpers and the writer hold it; no worker logs
+// tidy: allow(RwLock) the same threads read the levels
 use crate::job::Job;
 use crate::limit::{Draft, Limiter, Verdict};
 use crate::memory::Memory;

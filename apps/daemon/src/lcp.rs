@@ -1,12 +1,12 @@
 //! What LCP taps need of several crates at once: a tap is an interface of its own, with routes in the FIB.
 
 use crate::stack::Stack;
+use volley_fib::path::RouteSource;
+use volley_iface::AdminState;
+use volley_iface::SubInterfaceRow;
 use volley_iface::{Admin, Interface};
 use volley_lcp::LcpTap;
-use volley_model::reply::SubInterfaceRow;
-use volley_model::{
-    AdminState, Applied, InterfaceSpec, Mac, ModelError, ObjectKind, Request, RouteSource,
-};
+use volley_model::{Applied, InterfaceSpec, Mac, ModelError, ObjectKind, Request};
 use volley_object::{FieldError, Object};
 use volley_tap::model::TapInterface;
 use volley_vlan::model::SubInterface;

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tracing::{debug, info, warn};
+use volley_iface::AdminState;
 use volley_iface::{Change, Interface, Link, Registry};
 use volley_log::Log;
-use volley_model::{AdminState, Mac};
+use volley_model::Mac;
 use volley_object::DefinitionError;
 
 /// Bring in `show log` and `set log level`, and follow the interfaces from now on.

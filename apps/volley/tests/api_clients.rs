@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
+use volley_fib::path::{Path, PathTarget};
 use volley_fib::{Address, IpTable, Route, StaticNeighbor};
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::Mtu;
 use volley_l2::model::Xconnect;
-use volley_model::{AdminState, Applied, Family, InterfaceSpec, Mac, Path, PathTarget, Request};
+use volley_model::{Applied, Family, InterfaceSpec, Mac, Request};
 use volley_object::Object;
 use volley_pg::model::PgInterface;
 

@@ -18,10 +18,12 @@ use std::time::{Duration, Instant};
 use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
 use volley_fib::Route;
+use volley_fib::RouteBatch;
 use volley_fib::load::{UpdateKind, read_updates};
+use volley_fib::path::RouteSource;
 use volley_fib::{V4, V6};
 use volley_graph::Clock;
-use volley_model::{Family, Prefix, RouteBatch, RouteSource};
+use volley_model::{Family, Prefix};
 use volley_object::Object;
 
 /// pg0 receives, pg1 leads to what is stable, pg2 to the rest.
@@ -263,7 +265,7 @@ fn batches() -> Result<[RouteBatch; 2], BenchError> {
 }
 
 /// The paths of a line of the command line.
-fn paths(line: &str) -> Result<Vec<volley_model::Path>, BenchError> {
+fn paths(line: &str) -> Result<Vec<volley_fib::path::Path>, BenchError> {
     let line = line.replace("ip route add ::", "ip6 route add ::");
     let command = volley_cli::parse_line(&line).map_err(|e| BenchError::Args(e.to_string()))?;
     match command.action {

@@ -157,6 +157,8 @@ fn may_use(from: &str, to: &str) -> bool {
         "crates/net/fib" => base || ["crates/net/iface", MODEL, OBJECT, SHOW].contains(&to),
         // Neighbour discovery is one protocol in two crates: net/neighbor passes links and messages to net/router-discovery.
         "crates/net/neighbor" if to == "crates/net/router-discovery" => true,
+        // The Linux mirror is one feature in two crates: net/lcp has its objects, net/netlink speaks with the kernel.
+        "crates/net/netlink" if to == "crates/net/lcp" => true,
         _ if inside(from, "crates/net/") => {
             base || ["crates/net/iface", "crates/net/fib", MODEL, OBJECT, SHOW].contains(&to)
         }

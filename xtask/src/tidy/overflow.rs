@@ -11,12 +11,13 @@ const MANIFEST: &str = "Cargo.toml";
 /// Where crates of the control plane are; the derive macros run in the compiler only.
 const CONTROL: &str = "crates/control/";
 const IN_THE_COMPILER: &str = "crates/control/object-derive";
-/// Those elsewhere: the control thread, what reads files for it, and what it logs with.
-const MORE: [&str; 4] = [
+/// Those elsewhere: the control thread, what reads files for it, the log, and the mirror in the kernel.
+const MORE: [&str; 5] = [
     "apps/daemon",
     "crates/base/file",
     "crates/base/input",
     "crates/io/log",
+    "crates/net/netlink",
 ];
 
 /// Compares the profile with the members of the workspace.

@@ -4,7 +4,8 @@ use super::keyed::{all, error, refusal, state};
 use proptest::prelude::*;
 use volley_cli::{Action, NameKind, Names, complete, parse_line};
 use volley_fib::Route;
-use volley_model::{Path, PathTarget, Prefix, Request, RouteSource};
+use volley_fib::path::{Path, PathTarget, RouteSource};
+use volley_model::{Prefix, Request};
 use volley_object::Object;
 
 const BED: [&str; 3] = [

@@ -5,13 +5,12 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use volley_fib::ShowTables;
+use volley_fib::path::RouteSource;
+use volley_fib::{RouteBatch, RouteSet};
 use volley_graph::{Activation, ProcessInfo};
 use volley_iface::{InterfaceRow, ShowInterfaces};
-use volley_model::reply::LcpRow;
-use volley_model::{
-    Applied, Client, Family, IfAddress, Mac, ModelError, Request, RouteBatch, RouteSet,
-    RouteSource, Via,
-};
+use volley_lcp::LcpRow;
+use volley_model::{Applied, Client, Family, IfAddress, Mac, ModelError, Request, Via};
 use volley_netlink::{Backend, InterfaceState, Neighbor, Pending};
 
 const INFO: ProcessInfo = ProcessInfo {

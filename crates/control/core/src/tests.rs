@@ -1,6 +1,7 @@
 //! Requests in a short form, for tests.
 
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_model::*;
 use volley_object::{Instance, Object};
 

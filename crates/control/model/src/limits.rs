@@ -10,9 +10,5 @@ pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 1..=1024;
 pub const WORKER: std::ops::RangeInclusive<u32> = 0..=63;
 /// Numbers of processor cores: what a set of the kernel has room for.
 pub const CORE: std::ops::RangeInclusive<u32> = 0..=1023;
-/// Weight of one path of a route.
-pub const WEIGHT: std::ops::RangeInclusive<u32> = 1..=255;
-/// Paths of one route.
-pub const PATHS: usize = 64;
 /// Names that an error message lists at most.
 pub const NAMES_LISTED: usize = 12;

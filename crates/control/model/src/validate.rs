@@ -1,24 +1,17 @@
-//! Checks of requests that need no state: ranges, name syntax, families that fit, what must be there together.
+//! Checks of requests that need no state: ranges, name syntax, what must be there together.
 
-use crate::addr::Family;
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::InterfaceSpec;
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
-use crate::route::{Path, PathTarget};
 use std::fmt::Display;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use volley_object::Class;
 
 type Check = Result<(), ModelError>;
 
-pub(crate) fn within<T: PartialOrd + Display>(
-    what: &str,
-    value: T,
-    range: RangeInclusive<T>,
-) -> Check {
+fn within<T: PartialOrd + Display>(what: &str, value: T, range: RangeInclusive<T>) -> Check {
     if range.contains(&value) {
         return Ok(());
     }
@@ -79,17 +72,6 @@ pub(crate) fn unicast(mac: crate::Mac) -> Check {
     })
 }
 
-fn host_address(addr: IpAddr) -> Check {
-    let bad = addr.is_unspecified()
-        || addr.is_multicast()
-        || matches!(addr, IpAddr::V4(a) if a.is_broadcast());
-    if bad {
-        let why = "it must be the address of one host, not zero, multicast or broadcast";
-        return Err(ModelError::invalid(format!("address {addr}"), why));
-    }
-    Ok(())
-}
-
 impl InterfaceSpec {
     fn validate(&self) -> Check {
         // An interface of a kind whose name has a default is numbered by its driver when it is not named.
@@ -126,47 +108,6 @@ fn no_interface(class: &Class) -> Check {
         true => {
             let why = "it is an interface: create it by `interface-create`, delete it by `interface-delete`";
             Err(ModelError::invalid(class.noun(), why))
-        }
-    }
-}
-
-impl Path {
-    /// Checks weight, names and, when known, the family.
-    pub fn validate(&self, family: Option<Family>) -> Check {
-        within("weight", self.weight, limits::WEIGHT)?;
-        let on = matches!(
-            self.target,
-            PathTarget::Via {
-                interface: Some(_),
-                ..
-            }
-        );
-        if self.onlink && !on {
-            let why = "it says that a next hop is on the link of its interface: give both, such as 'via 192.0.2.1 pg0 onlink'";
-            return Err(ModelError::invalid("onlink", why));
-        }
-        match &self.target {
-            PathTarget::Via {
-                addr,
-                interface: via,
-                table,
-            } => {
-                host_address(*addr)?;
-                if let Some(family) = family.filter(|f| *f != Family::of(*addr)) {
-                    let instead = format!("give an {family} next hop");
-                    return Err(ModelError::unsupported(
-                        format!("next hop {addr} for {family}"),
-                        instead,
-                    ));
-                }
-                if via.is_some() && table.is_some() {
-                    let why = "give an interface (attached) or a table to look it up in, not both";
-                    return Err(ModelError::invalid(format!("next hop {addr}"), why));
-                }
-                via.as_deref().map_or(Ok(()), interface)
-            }
-            PathTarget::Interface(name) => interface(name),
-            _ => Ok(()),
         }
     }
 }

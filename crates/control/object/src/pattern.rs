@@ -266,7 +266,7 @@ fn slot_text(field: &FieldDef) -> String {
 }
 
 /// Words and signs of a pattern.
-fn split(text: &str) -> Vec<&str> {
+pub fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for word in text.split_whitespace() {
         let mut rest = word;

@@ -18,10 +18,9 @@ use std::time::{Duration, Instant};
 use volley_graph::buf::{Cache, Pool};
 use volley_graph::{GraphError, ProcessInfo, Source, Watch};
 use volley_iface::driver::{Caps, DriverHost, Port as DriverPort, PortRefusal};
+use volley_iface::{AdminState, RxMode, Switch};
 use volley_iface::{IfIdx, Link, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool};
-use volley_model::{
-    AdminState, Applied, Handler, InterfaceSpec, ModelError, Request, RxMode, Switch,
-};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 
 /// How often links and counters are looked at, and queues that came back.
 const TICK: Duration = Duration::from_millis(20);

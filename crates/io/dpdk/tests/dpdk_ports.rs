@@ -7,10 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 use support::*;
 use volley_dpdk::model::{DpdkInterface, PciDevice};
+use volley_iface::RxMode;
 use volley_iface::{MacAddress, Mtu, Promiscuous, ReceiveMode};
 use volley_linux::testbed::Daemon;
 use volley_memif::model::{Memif, MemifRole};
-use volley_model::{Request, RxMode};
+use volley_model::Request;
 use volley_object::Object;
 
 /// A port that plays `frames`, and the name of the file that another port records into.

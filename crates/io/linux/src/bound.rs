@@ -16,9 +16,10 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 use volley_graph::{Activation, ProcessInfo, Watch};
+use volley_iface::AdminState;
 use volley_iface::driver::{DriverHost, Port, PortRefusal};
 use volley_iface::{IfIdx, Link as State, QueueMigration, TxQueuePool};
-use volley_model::{AdminState, ModelError};
+use volley_model::ModelError;
 use volley_tables::Publisher;
 
 /// Between two tries to attach an interface of which the kernel says nothing new: its namespace is missing, or it is busy.

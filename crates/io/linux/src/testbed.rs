@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, GraphError, Settings, WorkerThreads};
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::{IfCounts, Registry};
-use volley_model::{AdminState, Applied, InterfaceSpec, ModelError, Request};
+use volley_model::{Applied, InterfaceSpec, ModelError, Request};
 use volley_object::Instance;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);

@@ -18,9 +18,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
 use volley_graph::{Activation, Source};
+use volley_iface::AdminState;
 use volley_iface::driver::{DriverHost, NewInterface};
 use volley_iface::{IfIdx, Link as State};
-use volley_model::{AdminState, Applied, InterfaceSpec, ModelError, ObjectKind};
+use volley_model::{Applied, InterfaceSpec, ModelError, ObjectKind};
 use volley_shm::Account;
 use volley_tables::qsbr::Publisher;
 

@@ -5,10 +5,10 @@ mod support;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use support::{Peer, Router, master, offer, packet, slave};
+use volley_iface::AdminState;
 use volley_memif::model::Memif;
 use volley_memif::session::Offer;
 use volley_memif::socket::{Address, Listener};
-use volley_model::AdminState;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()

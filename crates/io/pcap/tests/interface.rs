@@ -5,6 +5,7 @@ use std::sync::Arc;
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::{IfCounts, Registry};
 use volley_model::*;
 use volley_object::Verb;

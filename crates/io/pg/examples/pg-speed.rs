@@ -4,8 +4,9 @@
 use volley_graph::buf::Pool;
 use volley_graph::{Domain, Engine, GraphError, Settings};
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::Registry;
-use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
+use volley_model::{InterfaceSpec, ModelError, Request};
 use volley_pg::model::PgInterface;
 use volley_pg::{Pg, Preload, Sizes, StreamSpec};
 

@@ -3,6 +3,7 @@
 mod bench;
 
 use bench::{bench, stream};
+use volley_iface::AdminState;
 use volley_model::*;
 use volley_pg::{Edit, Preload, Sizes, StreamSpec};
 use volley_wire::ip4::Ip4;

@@ -17,7 +17,10 @@ mod error;
 mod family;
 pub mod load;
 mod model;
+pub mod path;
+mod path_text;
 mod route;
+mod route_batch;
 mod route_file;
 mod show;
 mod source;
@@ -30,6 +33,7 @@ pub use model::{
     classes, own,
 };
 pub use route::Route;
+pub use route_batch::{RouteBatch, RouteSet};
 pub use route_file::{Fold, RouteFamily, RouteFile, RouteFormat};
 pub use show::{
     AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, ShowFib,

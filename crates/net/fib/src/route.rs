@@ -1,7 +1,8 @@
 //! Routes: the class.
 
+use crate::path::{PATHS, Path, PathTarget, RouteSource};
 use std::collections::HashSet;
-use volley_model::{Path, PathTarget, Prefix, RouteSource, limits};
+use volley_model::Prefix;
 use volley_object::{FieldError, Object, at_most, refuse};
 
 /// Routes that one request is about.
@@ -84,7 +85,7 @@ impl Route {
             let why = "is missing, the route leads nowhere: give a path such as 'via 192.0.2.1' or 'via drop'";
             return refuse("paths", why);
         }
-        at_most("paths", self.paths.len(), limits::PATHS)?;
+        at_most("paths", self.paths.len(), PATHS)?;
         if self.prefix.step(self.count.saturating_sub(1)).is_none() {
             let why = format!(
                 "must be smaller: {} has fewer prefixes behind it",

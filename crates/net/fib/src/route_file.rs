@@ -1,9 +1,9 @@
 //! Files of routes: the class.
 
 use crate::family::Af;
+use crate::path::Path;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use volley_model::Path;
 use volley_object::{Choice, FieldError, Instance, Object, at_most, refuse};
 
 /// Next hops that the routes of a file are spread over.

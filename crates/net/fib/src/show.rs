@@ -1,9 +1,10 @@
 //! `show ip fib`, `show ip6 fib` and `show tables`: the queries, their replies, their text, and figures on the page of metrics.
 
+use crate::path::{PathTarget, RouteSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
-use volley_model::{Family, PathTarget, Prefix, RouteSource};
+use volley_model::{Family, Prefix};
 use volley_object::{FieldError, Query, refuse};
 use volley_show::{GAUGE, Page, WIDTH, bytes, table};
 

@@ -1,8 +1,8 @@
 //! Requests of earlier versions, in commits that they wrote.
 
+use crate::path::{Path, PathTarget};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
-use volley_model::{Path, PathTarget};
 
 /// The request of today for one that earlier versions had.
 pub(crate) fn request(name: &str, content: &Json) -> Option<Json> {

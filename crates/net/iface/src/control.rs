@@ -7,12 +7,13 @@ use crate::show_queues::{
     ArcRow, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, QueueRow, RxPlacementReply,
     RxPlacementRow, ShowFeatures, ShowHardware, ShowRxPlacement,
 };
+use crate::states::AdminState;
+use crate::sub_interface_row::{SubInterfaceRow, VlanTag};
 use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES, TagKind};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
-use volley_model::reply::{SubInterfaceRow, VlanTag};
-use volley_model::{AdminState, Applied, Handler, Mac, ModelError, Request};
+use volley_model::{Applied, Handler, Mac, ModelError, Request};
 
 /// Carries out interface requests.
 #[derive(Clone)]

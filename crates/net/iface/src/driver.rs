@@ -5,11 +5,12 @@
 //! of its interfaces (never the name, which can change).
 
 use crate::gso::GsoProtocol;
+use crate::states::{AdminState, RxMode, Switch};
 use crate::{IfError, IfIdx, Interfaces, Link};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{Engine, Node, Processes};
-use volley_model::{AdminState, ModelError, ObjectKind, RxMode, Switch};
+use volley_model::{ModelError, ObjectKind};
 
 /// Why a driver refuses a change: the second half of a sentence that begins with the change ("the kernel says:
 /// Operation not permitted; run Volley with CAP_NET_ADMIN").

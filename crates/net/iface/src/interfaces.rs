@@ -3,6 +3,7 @@
 use crate::driver::{Caps, NewInterface, Port};
 use crate::queue_assignment::QueueAssignment;
 use crate::rates::Rates;
+use crate::states::{AdminState, RxMode};
 use crate::{
     Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACE_INDEXES, MAX_INTERFACES,
     MAX_QUEUES, Sub,
@@ -13,7 +14,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::NodeId;
-use volley_model::{AdminState, ModelError, ObjectKind, RxMode};
+use volley_model::{ModelError, ObjectKind};
 
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq)]

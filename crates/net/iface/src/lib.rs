@@ -25,7 +25,9 @@ mod registry;
 mod rx_queue_owner;
 mod show;
 mod show_queues;
+mod states;
 mod sub_interface;
+mod sub_interface_row;
 mod table;
 mod tx_queue_pool;
 pub mod virtio;
@@ -55,7 +57,9 @@ pub use show_queues::{
     ArcRow, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, QueueRow, RxPlacementReply,
     RxPlacementRow, ShowFeatures, ShowHardware, ShowRxPlacement,
 };
+pub use states::{AdminState, RxMode, Switch};
 pub use sub_interface::{Sub, TagKind, Tags, VLAN};
+pub use sub_interface_row::{InterfaceTables, SubInterfaceRow, VlanTag};
 pub use table::{
     ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACE_INDEXES, MAX_INTERFACES,
     MAX_QUEUES,

@@ -4,10 +4,9 @@ use crate::control::InterfaceHandler;
 use crate::registry::Registry;
 use crate::show::ShowInterfaces;
 use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
+use crate::states::{AdminState, RxMode, Switch};
 use volley_graph::RECEIVE_ARC;
-use volley_model::{
-    AdminState, Applied, Mac, ObjectKind, Request, RxMode, Switch, check_name, key_value, limits,
-};
+use volley_model::{Applied, Mac, ObjectKind, Request, check_name, key_value, limits};
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.

@@ -1,9 +1,10 @@
 //! `show interfaces`: the query, its reply, its text, and figures on the page of metrics.
 
+use crate::states::{AdminState, RxMode};
+use crate::sub_interface_row::{InterfaceTables, SubInterfaceRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use volley_model::reply::{InterfaceTables, SubInterfaceRow};
-use volley_model::{AdminState, Family, IfAddress, Mac, RxMode, escape};
+use volley_model::{Family, IfAddress, Mac, escape};
 use volley_object::Query;
 use volley_show::{COUNTER, GAUGE, Page, narrow, or_dash, rate, table};
 

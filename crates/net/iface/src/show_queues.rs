@@ -1,9 +1,10 @@
 //! `show hardware-interfaces`, `show interface rx-placement` and `show features`: the queries, their replies, and their text.
 
 use crate::show::Counter;
+use crate::states::{AdminState, RxMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use volley_model::{AdminState, Mac, RxMode};
+use volley_model::Mac;
 use volley_object::Query;
 use volley_show::or_dash;
 

@@ -2,11 +2,12 @@
 
 use crate::capture_hook::CaptureHook;
 use crate::listeners::{ListenError, Listened, Listeners};
+use crate::states::RxMode;
 use crate::sub_interface::Sub;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use volley_graph::{NodeId, WorkerSet};
-use volley_model::{Family, RxMode};
+use volley_model::Family;
 
 /// The maximum number of interfaces with a driver, which have the lowest indexes.
 pub const MAX_INTERFACES: usize = 1024;

@@ -9,12 +9,13 @@ use volley_graph::{
 };
 use volley_iface::Admin;
 use volley_iface::driver::{Caps, Port, PortRefusal};
+use volley_iface::{AdminState, RxMode, Switch};
 use volley_iface::{
     Change, Direction, Flag, InterfacesClear, Link, MacAddress, Mtu, NewInterface, Promiscuous,
     ReceiveMode, Registry,
 };
 use volley_iface::{HardwareReply, ShowHardware, ShowRxPlacement};
-use volley_model::{AdminState, Applied, Mac, ModelError, Request, RxMode, Switch};
+use volley_model::{Applied, Mac, ModelError, Request};
 
 struct Tx;
 

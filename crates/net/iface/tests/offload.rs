@@ -16,10 +16,10 @@ use volley_graph::{
     Offload, Output, PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::driver::{Caps, DriverHost};
 use volley_iface::virtio::VirtioNetHdr;
 use volley_iface::{GsoProtocol, IfIdx, NewInterface, Registry};
-use volley_model::AdminState;
 
 nexts! {
     enum Next { Output => "interface-output" }

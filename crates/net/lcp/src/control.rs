@@ -1,11 +1,11 @@
 //! Which interface has which LCP tap. The application that knows the drivers creates the tap before, and deletes it behind.
 
 use crate::model::LcpTap;
+use crate::reply::LcpRow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, ReceiveFeature};
-use volley_model::reply::LcpRow;
 use volley_model::{Applied, ModelError, ObjectKind};
 
 /// A pair, and Volley's end of the tap.

@@ -9,10 +9,12 @@
 mod control;
 mod model;
 pub mod node;
+mod reply;
 mod show;
 
 pub use control::LcpTaps;
 pub use model::{LcpResync, LcpTap, classes};
+pub use reply::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use show::{ShowLcp, ShowLcpAudit};
 
 use control::LcpHandler;
@@ -21,7 +23,6 @@ use node::linux_cp_xc::LinuxCpXc;
 use volley_graph::{GraphError, Node};
 use volley_iface::{ReceiveFeature, Registry};
 use volley_model::ModelError;
-use volley_model::reply::LcpReply;
 
 /// Bring in `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
 pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {

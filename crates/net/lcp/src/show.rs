@@ -1,8 +1,6 @@
 //! `show lcp`, `lcp audit`: the queries and their text.
 
-use volley_model::reply::{
-    LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow,
-};
+use crate::reply::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 use volley_object::Query;
 use volley_show::{or_dash, table};
 

@@ -9,9 +9,8 @@ use volley_iface::driver::{Port, PortRefusal, to_model_error};
 use volley_iface::{
     Change, Flag, IfIdx, Interfaces, NewInterface, Registry, Sub, TagKind, Tags, is_consumed,
 };
-use volley_model::{
-    Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Request, RxMode, Switch,
-};
+use volley_iface::{RxMode, Switch};
+use volley_model::{Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Request};
 
 /// Name of the kind.
 const KIND: &str = "sub-interface";

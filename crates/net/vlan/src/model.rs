@@ -1,7 +1,7 @@
 //! The object of this crate: a sub-interface.
 
 use volley_iface::VLAN;
-use volley_model::reply::{SubInterfaceRow, VlanTag};
+use volley_iface::{SubInterfaceRow, VlanTag};
 use volley_object::{Class, DefinitionError, FieldError, Object, refuse};
 
 /// Sub-interface: frames of another interface that have certain VLAN tags (IEEE 802.1Q) and no others. MAC address, link and

@@ -3,15 +3,15 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
+use volley_fib::path::{Path, PathTarget};
 use volley_fib::{Address, InterfaceTable, IpTable, Route, StaticNeighbor};
 use volley_iface::Admin;
+use volley_iface::{AdminState, Switch};
 use volley_iface::{ArcFeature, MacAddress, Mtu};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
-use volley_model::{
-    AdminState, Family, IfAddress, InterfaceSpec, Mac, Path, PathTarget, Prefix, Request, Switch,
-};
+use volley_model::{Family, IfAddress, InterfaceSpec, Mac, Prefix, Request};
 use volley_object::{Instance, Object, Value};
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
 use volley_pg::model::PgInterface;

@@ -1,6 +1,7 @@
 //! Patterns of commands, read into a small tree.
 
 use super::slots::{Slot, slot};
+use volley_object::pattern::split;
 
 /// A pattern.
 #[derive(Debug)]
@@ -111,25 +112,6 @@ pub(super) fn read_with(text: &'static str, leaf: Leaf<'_>) -> Option<Pattern> {
 }
 
 type Parts = std::iter::Peekable<std::vec::IntoIter<&'static str>>;
-
-/// Words and signs of a pattern.
-fn split(text: &'static str) -> Vec<&'static str> {
-    let mut parts = Vec::new();
-    for word in text.split_whitespace() {
-        let mut rest = word;
-        while let Some(at) = rest.find(['[', ']', '(', ')', '{', '}', '|']) {
-            if at > 0 {
-                parts.push(&rest[..at]);
-            }
-            parts.push(&rest[at..=at]);
-            rest = &rest[at + 1..];
-        }
-        if !rest.is_empty() {
-            parts.push(rest);
-        }
-    }
-    parts
-}
 
 fn one_of(parts: &mut Parts, leaf: Leaf<'_>) -> Option<Pattern> {
     let mut choices = vec![sequence(parts, leaf)?];

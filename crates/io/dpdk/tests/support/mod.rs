@@ -7,9 +7,10 @@ pub mod testpmd;
 use std::path::{Path, PathBuf};
 use volley_dpdk::model::{DpdkInterface, VirtualDevice};
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::ShowHardware;
 use volley_linux::testbed::Daemon;
-use volley_model::{AdminState, InterfaceSpec, Request};
+use volley_model::{InterfaceSpec, Request};
 use volley_object::Object;
 
 /// Packets to hold rings, vectors and the store.

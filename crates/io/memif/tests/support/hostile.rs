@@ -12,11 +12,11 @@ use std::cell::RefCell;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
+use volley_iface::AdminState;
 use volley_memif::model::Memif;
 use volley_memif::session::hello;
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{AddRing, Hello, Init, Message, Text, VERSION};
-use volley_model::AdminState;
 
 /// The bytes of a script; zeros behind its end.
 struct Script<'a>(&'a [u8]);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads};
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::{IfCounts, Interfaces, Registry};
 use volley_memif::link::ConnectionRings;
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
@@ -20,7 +21,7 @@ use volley_memif::session::{Joined, Joining, Offer, Served, Serving, hello};
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{Message, Text};
 use volley_memif::{MemifReply, MemifRow, ShowMemif};
-use volley_model::{AdminState, Handler, InterfaceSpec, ModelError, Request};
+use volley_model::{Handler, InterfaceSpec, ModelError, Request};
 use volley_object::Object;
 
 /// A Volley with memif and patches.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::Admin;
+use volley_iface::AdminState;
 use volley_iface::{Interfaces, Registry};
 use volley_model::*;
 use volley_pg::model::PgInterface;

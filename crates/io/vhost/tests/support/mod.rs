@@ -14,8 +14,9 @@ use volley_graph::{
     Clock, Consumed, Cx, Domain, Engine, Isa, Level, NoCounters, NoNext, Node, NodeId, Output,
     PacketTrace, Settings, Source, Vector, WakeConditions, Worker, nexts,
 };
+use volley_iface::AdminState;
 use volley_iface::{Admin, IfCounts, ReceiveFeature, Registry};
-use volley_model::{AdminState, InterfaceSpec, ModelError, Request};
+use volley_model::{InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Object};
 use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
 use volley_vhost::show::{ShowVhostUser, VhostUserRow};

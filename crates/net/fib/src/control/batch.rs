@@ -1,7 +1,9 @@
 //! Many routes of one source at once, as another routing table hands them over, and the whole of what a source has.
 
+use crate::path;
+use crate::route_batch::{RouteBatch, RouteSet};
 use hashbrown::HashMap;
-use volley_model::{self as model, ModelError, RouteBatch, RouteSet};
+use volley_model::{self as model, ModelError};
 
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
@@ -97,9 +99,9 @@ impl Fib {
         Ok(set)
     }
 
-    fn said_paths<F: Side>(&self, table: u32, list: u32) -> Vec<model::Path> {
+    fn said_paths<F: Side>(&self, table: u32, list: u32) -> Vec<path::Path> {
         let paths = self.res.list(list).map_or(&[][..], |l| &l.key.paths);
-        let say = |path: &Path| model::Path {
+        let say = |path: &Path| path::Path {
             target: self.target(F::AF, table, path.via),
             weight: path.weight.into(),
             preference: path.preference,
@@ -165,9 +167,9 @@ pub(super) fn number<F: Side>(prefix: &model::Prefix) -> Option<Prefix<F>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::{Path as ModelPath, PathTarget, RouteSource};
     use crate::source::IfInfo;
     use std::collections::BTreeMap;
-    use volley_model::{Path as ModelPath, PathTarget, RouteSource};
     use volley_tables::Domain;
 
     fn fib() -> Fib {

@@ -1,8 +1,10 @@
 //! Between the model's names and the FIB's indexes, paths and errors.
 
+use crate::path;
 use std::fmt::Display;
 
-use volley_model::{self as model, IfAddress, ModelError, ObjectKind, PathTarget};
+use crate::path::PathTarget;
+use volley_model::{IfAddress, ModelError, ObjectKind};
 
 use crate::dataplane::DropWhy;
 use crate::error::FibError;
@@ -39,12 +41,12 @@ impl Fib {
         &self,
         af: Af,
         table: u32,
-        paths: &[model::Path],
+        paths: &[path::Path],
     ) -> Result<Vec<Path>, ModelError> {
         paths.iter().map(|p| self.path(af, table, p)).collect()
     }
 
-    fn path(&self, af: Af, table: u32, path: &model::Path) -> Result<Path, ModelError> {
+    fn path(&self, af: Af, table: u32, path: &path::Path) -> Result<Path, ModelError> {
         let via = match &path.target {
             PathTarget::Via {
                 addr,

@@ -9,8 +9,10 @@ mod own;
 mod reply;
 mod warn;
 
+use crate::path::PathTarget;
+use crate::route_batch::RouteBatch;
 use std::net::IpAddr;
-use volley_model::{Applied, IfAddress, Mac, ModelError, PathTarget, Prefix, RouteBatch};
+use volley_model::{Applied, IfAddress, Mac, ModelError, Prefix};
 use volley_object::{Bulk, FieldType};
 
 use crate::family::{self, Af, V4, V6};

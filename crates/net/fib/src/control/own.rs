@@ -1,8 +1,11 @@
 //! What the router forwards by routes of its own (static, loaded, of a protocol), with the ways that they take now: for
 //! another routing table, such as the kernel's, that knows neither recursion nor preferences.
 
+use crate::path;
+use crate::path::PathTarget;
+use crate::route_batch::RouteSet;
 use hashbrown::HashMap;
-use volley_model::{self as model, ModelError, PathTarget, RouteSet};
+use volley_model::{self as model, ModelError};
 
 use crate::dataplane::{Dpo, DpoKind};
 use crate::error::FibError;
@@ -49,7 +52,7 @@ impl Fib {
     }
 
     /// Where a list leads now, each way once.
-    fn ways(&self, list: u32) -> Vec<model::Path> {
+    fn ways(&self, list: u32) -> Vec<path::Path> {
         let Some(entry) = self.res.list(list) else {
             return Vec::new();
         };
@@ -58,7 +61,7 @@ impl Fib {
         let Some(best) = usable.iter().map(|(p, _)| p.preference).min() else {
             let drops = |p: &crate::source::Path| matches!(p.via, Via::Drop(_));
             let meant = entry.key.paths.iter().any(drops);
-            let drop = meant.then(|| model::Path::to(PathTarget::Drop));
+            let drop = meant.then(|| path::Path::to(PathTarget::Drop));
             return drop.into_iter().collect();
         };
         let chosen = usable.into_iter().filter(|(p, _)| p.preference == best);
@@ -76,7 +79,7 @@ impl Fib {
     }
 
     /// The ways of several groups: a group's share goes to its members evenly.
-    fn shared(&self, groups: &[(u64, Vec<Dpo>)]) -> Vec<model::Path> {
+    fn shared(&self, groups: &[(u64, Vec<Dpo>)]) -> Vec<path::Path> {
         let parts = groups.iter().map(|(_, g)| g.len() as u64);
         let whole = parts.fold(1, |all, n| all / gcd(all, n.max(1)) * n.max(1));
         let mut ways: Vec<(PathTarget, u64)> = Vec::new();
@@ -95,9 +98,9 @@ impl Fib {
             true => (share / common * MOST / most).max(1),
             false => share / common,
         };
-        let path = |(target, share): (PathTarget, u64)| model::Path {
+        let path = |(target, share): (PathTarget, u64)| path::Path {
             weight: scaled(share) as u32,
-            ..model::Path::to(target)
+            ..path::Path::to(target)
         };
         ways.into_iter().map(path).collect()
     }
@@ -132,10 +135,10 @@ fn gcd(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::family::Prefix;
+    use crate::path::RouteSource;
     use crate::source::{IfInfo, Path};
     use std::collections::BTreeMap;
     use std::net::IpAddr;
-    use volley_model::RouteSource;
     use volley_tables::Domain;
 
     fn info(index: u32, up: bool) -> IfInfo {
@@ -242,12 +245,12 @@ mod tests {
             [1, 3, 4, 7],
             "{all:?}"
         );
-        assert_eq!(all[&1], [model::Path::via(addr(1), Some("a")).to_string()]);
+        assert_eq!(all[&1], [path::Path::via(addr(1), Some("a")).to_string()]);
         assert_eq!(
             all[&4],
-            [model::Path::to(PathTarget::Interface("b".into())).to_string()]
+            [path::Path::to(PathTarget::Interface("b".into())).to_string()]
         );
-        assert_eq!(all[&7], [model::Path::to(PathTarget::Drop).to_string()]);
+        assert_eq!(all[&7], [path::Path::to(PathTarget::Drop).to_string()]);
     }
 
     #[test]
@@ -264,9 +267,9 @@ mod tests {
         };
         put(&mut fib, 2, RouteSource::Static, &[hop(3, 2, 1), later]);
         let way = |host, name: &str, weight| {
-            let path = model::Path {
+            let path = path::Path {
                 weight,
-                ..model::Path::via(addr(host), Some(name))
+                ..path::Path::via(addr(host), Some(name))
             };
             path.to_string()
         };

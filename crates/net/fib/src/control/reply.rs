@@ -1,7 +1,8 @@
 //! Answers to `show ip fib`, `show ip neighbors` and `show ip tables`.
 
+use crate::path::RouteSource;
 use std::net::IpAddr;
-use volley_model::{ModelError, ObjectKind, RouteSource};
+use volley_model::{ModelError, ObjectKind};
 
 use crate::dataplane::DpoKind;
 use crate::family::{Af, Prefix, V4, V6};

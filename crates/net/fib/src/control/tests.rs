@@ -3,9 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use volley_model::{
-    Applied, Family, IfAddress, Mac, ModelError, Path, PathTarget, Prefix, RouteSource,
-};
+use crate::path::{Path, PathTarget, RouteSource};
+use volley_model::{Applied, Family, IfAddress, Mac, ModelError, Prefix};
 use volley_object::{Bulk, Object};
 use volley_tables::Domain;
 

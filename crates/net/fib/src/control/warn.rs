@@ -1,9 +1,11 @@
 //! What an operator should know of a change that is made all the same: networks on two interfaces, gateways that are not on
 //! their link.
 
+use crate::path;
 use std::net::IpAddr;
 
-use volley_model::{self as model, IfAddress, PathTarget};
+use crate::path::PathTarget;
+use volley_model::IfAddress;
 
 use crate::family::{V4, V6};
 use crate::source::{Fib, PathState, Side, Source, Via};
@@ -58,11 +60,11 @@ impl Fib {
     }
 
     /// Gateways of a static route that are not on the link of their interface: no host may answer for them there.
-    pub(super) fn gateways_elsewhere(&self, source: Source, paths: &[model::Path]) -> Vec<String> {
+    pub(super) fn gateways_elsewhere(&self, source: Source, paths: &[path::Path]) -> Vec<String> {
         if source != Source::Static {
             return Vec::new();
         }
-        let gateway = |path: &model::Path| match &path.target {
+        let gateway = |path: &path::Path| match &path.target {
             PathTarget::Via {
                 addr,
                 interface: Some(name),

@@ -17,10 +17,10 @@ mod table;
 mod tables;
 mod unnumbered;
 
+/// Who a route comes from; of several sources for one prefix the smallest wins.
+pub use crate::path::RouteSource as Source;
 pub use facts::{IfInfo, Neighbor};
 pub use fib::{Fib, FibStats};
 pub use path::{Path, Via};
 pub use show::{Bucket, PathState, Shown};
 pub use tables::Side;
-/// Who a route comes from; of several sources for one prefix the smallest wins.
-pub use volley_model::RouteSource as Source;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::message::Item;
-use volley_model::reply::InterfaceTables;
+use volley_iface::InterfaceTables;
 
 fn link(index: u32, name: &str, device: Device) -> Item {
     Item::Link(Link {

@@ -4,8 +4,9 @@ use crate::Backend;
 use crate::own::Own;
 use crate::routes::{Hops, Routes, WantedRoutes, normal, volley_table};
 use hashbrown::HashMap;
-use volley_model::reply::{LcpAuditReply, LcpDifference};
-use volley_model::{Family, ModelError, Path, Prefix};
+use volley_fib::path::Path;
+use volley_lcp::{LcpAuditReply, LcpDifference};
+use volley_model::{Family, ModelError, Prefix};
 
 /// Differences that are told in words.
 const MOST: usize = 1000;

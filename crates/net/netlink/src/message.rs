@@ -15,7 +15,7 @@ use netlink_packet_route::route::{
     RouteType, RouteVia,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use volley_model::reply::VlanTag;
+use volley_iface::VlanTag;
 use volley_model::{IfAddress, Mac, Prefix};
 
 /// Bytes of `nlmsghdr`.

@@ -22,8 +22,10 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep};
-use volley_model::reply::{LcpAuditReply, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
-use volley_model::{Applied, Family, ModelError, RouteBatch, RouteSource};
+use volley_fib::RouteBatch;
+use volley_fib::path::RouteSource;
+use volley_lcp::{LcpAuditReply, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
+use volley_model::{Applied, Family, ModelError};
 
 /// How long the mirror may keep the control thread to itself at a time.
 const SLICE: Duration = Duration::from_millis(3);
@@ -663,7 +665,7 @@ pub(crate) async fn breathe() {
 }
 
 /// A batch with the paths of its sets.
-fn filled(batch: Batch, paths: impl Fn(u32) -> Vec<volley_model::Path>) -> RouteBatch {
+fn filled(batch: Batch, paths: impl Fn(u32) -> Vec<volley_fib::path::Path>) -> RouteBatch {
     let (mut sets, mut places) = (Vec::new(), HashMap::new());
     let put = batch.put.into_iter().map(|(prefix, set)| {
         let at = *places.entry(set).or_insert_with(|| {

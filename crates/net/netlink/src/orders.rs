@@ -18,7 +18,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::io;
 use std::net::IpAddr;
-use volley_model::reply::VlanTag;
+use volley_iface::VlanTag;
 
 /// `ESRCH`: what is to be taken away is not there.
 const NOT_THERE: i32 = 3;

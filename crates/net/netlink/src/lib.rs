@@ -28,10 +28,11 @@ use std::any::Any;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use volley_model::reply::{InterfaceTables, LcpRow, SubInterfaceRow};
-use volley_model::{
-    AdminState, Applied, Family, IfAddress, Mac, ModelError, Prefix, Request, RouteBatch, RouteSet,
-};
+use volley_fib::{RouteBatch, RouteSet};
+use volley_iface::AdminState;
+use volley_iface::{InterfaceTables, SubInterfaceRow};
+use volley_lcp::LcpRow;
+use volley_model::{Applied, Family, IfAddress, Mac, ModelError, Prefix, Request};
 
 /// Something that takes a while.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;

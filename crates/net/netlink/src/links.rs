@@ -7,8 +7,10 @@ use crate::devices::Devices;
 use crate::message::{Item, Link};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use volley_model::reply::{LcpRow, VlanTag};
-use volley_model::{AdminState, IfAddress, Mac, Request};
+use volley_iface::AdminState;
+use volley_iface::VlanTag;
+use volley_lcp::LcpRow;
+use volley_model::{IfAddress, Mac, Request};
 use volley_object::{FieldType, Instance, Value};
 
 /// The request for a static neighbour, by the fields of its class; without a MAC address, for none. None where the class

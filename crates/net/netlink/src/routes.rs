@@ -6,7 +6,8 @@
 use crate::message::{NextHop, Place, Route};
 use hashbrown::{HashMap, HashSet};
 use std::net::IpAddr;
-use volley_model::{Family, Path, PathTarget, Prefix};
+use volley_fib::path::{Path, PathTarget};
+use volley_model::{Family, Prefix};
 
 /// The kernel's main table.
 const MAIN: u32 = 254;

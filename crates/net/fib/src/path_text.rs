@@ -1,7 +1,6 @@
 //! A path of a route as text, and as a table of fields: `via 192.0.2.1 pg0 weight 2`.
 
-use crate::limits::WEIGHT;
-use crate::{Path, PathTarget};
+use crate::path::{Path, PathTarget, WEIGHT};
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::OnceLock;

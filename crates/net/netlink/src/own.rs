@@ -9,7 +9,9 @@ use crate::message::Route;
 use crate::routes::{Hops, RouteHop, Routes, Spot, kernel_table};
 use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
-use volley_model::{Family, Path, PathTarget, Prefix, RouteSet};
+use volley_fib::RouteSet;
+use volley_fib::path::{Path, PathTarget};
+use volley_model::{Family, Prefix};
 
 /// The protocol of these routes (`rtm_protocol`): none of the kernel's, and none that iproute2 or FRR has a name for.
 pub const PROTOCOL: u8 = 86;
@@ -204,8 +206,8 @@ impl Own {
 }
 
 /// The twins that are up: the kernel takes no route over another.
-pub fn ways(twins: &KernelState, pairs: &[volley_model::reply::LcpRow]) -> TableIds {
-    let up = |p: &volley_model::reply::LcpRow| Some((p.interface.clone(), twins.up(&p.host)?));
+pub fn ways(twins: &KernelState, pairs: &[volley_lcp::LcpRow]) -> TableIds {
+    let up = |p: &volley_lcp::LcpRow| Some((p.interface.clone(), twins.up(&p.host)?));
     pairs.iter().filter_map(up).collect()
 }
 

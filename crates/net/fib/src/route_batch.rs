@@ -1,7 +1,7 @@
 //! Many routes of one source at once: a program that has a routing table hands it over in few requests.
 
-use crate::addr::{Family, Prefix};
-use crate::route::{Path, RouteSource};
+use crate::path::{Path, RouteSource};
+use volley_model::{Family, Prefix};
 
 /// Routes of one source in one table, many at once. The routes name their paths by number, so that paths which many routes
 /// have are there once.

@@ -6,7 +6,8 @@ use crate::message::{Device, Link};
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
-use volley_model::reply::{LcpRow, SubInterfaceRow, VlanTag};
+use volley_iface::{SubInterfaceRow, VlanTag};
+use volley_lcp::LcpRow;
 use volley_model::{Family, InterfaceSpec, Request};
 use volley_object::{FieldType, Instance, Value};
 

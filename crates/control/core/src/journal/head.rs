@@ -46,6 +46,9 @@ impl<D: Disk> Journal<D> {
             }
             self.behind |= self.place_file(name, &head.bytes()).is_err();
         }
+        // The process before this one may have ended before it was durable.
+        self.behind |= self.disk.sync().is_err();
+        self.sequence = head.sequence;
         let named = [head.current, head.before].into_iter().flatten();
         let past = named.max().map_or(1, |n| n.saturating_add(1));
         self.next = self.next.max(past);
@@ -70,30 +73,51 @@ impl<D: Disk> Journal<D> {
         })
     }
 
-    /// Writes the head: the first copy decides.
+    /// Writes the head: the first copy decides. After an error the head is as before, also on the disk if it takes that.
     pub(super) fn set_head(&mut self, head: Head) -> Result<(), JournalError> {
-        let head = Head {
-            sequence: self.head.sequence + 1,
+        // No two heads have one number, also if the disk has refused one of them.
+        self.sequence += 1;
+        let mut head = Head {
+            sequence: self.sequence,
             ..head
         };
+        let refused = self.left.keys().filter(|n| Some(**n) != head.current);
+        head.undone.extend(refused);
+        head.undone.sort_unstable();
+        head.undone.dedup();
         let bytes = head.bytes();
-        if let Err(error) = self.place_file(COPIES[0], &bytes) {
-            // It may have been renamed: then the second copy, which is as before, is the one to read.
-            if self
-                .copy(COPIES[0])
-                .is_ok_and(|copy| copy.as_ref() == Some(&head))
-            {
-                let _ = self.disk.remove(COPIES[0]);
-                self.behind = true;
-            }
+        self.stage(COPIES[0], &bytes)?;
+        if let Err(error) = self.put(COPIES[0]) {
+            self.keep_head(&head);
             return Err(error);
         }
         self.head = head;
+        self.in_doubt = false;
         self.behind = self.place_file(COPIES[1], &bytes).is_err();
         if self.behind {
             // An old one must not come back.
             let _ = self.disk.remove(COPIES[1]);
         }
+        self.remove_left();
         Ok(())
+    }
+
+    /// The disk has refused the first copy of a head, and may have it all the same: writes the one that holds once more.
+    fn keep_head(&mut self, refused: &Head) {
+        let has_second = !self.behind;
+        (self.behind, self.in_doubt) = (true, true);
+        let holds = Head {
+            sequence: refused.sequence,
+            undone: refused.undone.clone(),
+            ..self.head.clone()
+        };
+        if holds == *refused || self.set_head(self.head.clone()).is_ok() {
+            return;
+        }
+        // The second copy is the one that holds: then it is the one to read.
+        let first = self.copy(COPIES[0]);
+        if has_second && first.is_ok_and(|copy| copy.as_ref() == Some(refused)) {
+            let _ = self.disk.remove(COPIES[0]);
+        }
     }
 }

@@ -65,8 +65,14 @@ pub struct Journal<D: Disk = Folder> {
     /// Commits that there are, by number.
     files: BTreeMap<u64, Mark>,
     next: u64,
+    /// The greatest number of a head that was tried, see [`Head::sequence`].
+    sequence: u64,
     /// The disk does not have the head in both copies.
     behind: bool,
+    /// The disk has refused a head, and may have it all the same.
+    in_doubt: bool,
+    /// Files of commits that were refused, to be removed when no head on the disk can name them.
+    left: BTreeMap<u64, Mark>,
     /// What was repaired when the journal was opened.
     notes: Vec<String>,
     /// Why it was not known which commit is active.
@@ -78,6 +84,7 @@ impl<D: Disk> Journal<D> {
     pub fn open(disk: D) -> Result<Journal<D>, JournalError> {
         let mut journal = Journal::listed(disk)?;
         journal.read_head()?;
+        journal.undo_unnamed();
         journal.mark_files();
         Ok(journal)
     }
@@ -87,7 +94,10 @@ impl<D: Disk> Journal<D> {
     pub fn open_anyway(disk: D) -> Result<Journal<D>, JournalError> {
         let mut journal = Journal::listed(disk)?;
         match journal.read_head() {
-            Ok(()) => journal.mark_files(),
+            Ok(()) => {
+                journal.undo_unnamed();
+                journal.mark_files();
+            }
             Err(JournalError::Head { why, instead, .. }) => {
                 journal.head.current = instead;
                 let place = journal.place();
@@ -124,7 +134,10 @@ impl<D: Disk> Journal<D> {
             disk,
             files,
             next,
+            sequence: 0,
             behind: false,
+            in_doubt: false,
+            left: BTreeMap::new(),
             lost: None,
         })
     }
@@ -210,9 +223,11 @@ impl<D: Disk> Journal<D> {
             Some(_) => Mark::Waiting,
             None => Mark::Commit,
         };
-        self.place_file(&mark.file(number), &commit.bytes())?;
-        // From here on the number is used, whether the commit becomes active or not.
-        self.next = number + 1;
+        // The number is used from here on, whether the commit becomes active or not: no two commits have one.
+        self.next = number.saturating_add(1);
+        self.left.insert(number, mark);
+        let placed = self.place_file(&mark.file(number), &commit.bytes());
+        placed.inspect_err(|_| self.remove_left())?;
         // What the operator goes back to is the last one that was confirmed.
         let before = match self.head.confirm_by {
             Some(_) => self.head.before,
@@ -238,7 +253,7 @@ impl<D: Disk> Journal<D> {
             ..Head::default()
         };
         if let Err(error) = self.set_head(head) {
-            let _ = self.disk.remove(&mark.file(number));
+            self.remove_left();
             return Err(error);
         }
         self.files.insert(number, mark);
@@ -303,24 +318,55 @@ impl<D: Disk> Journal<D> {
 
     /// Puts a file in its place, whole and durable, or leaves what was there.
     fn place_file(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
-        let new = format!("{name}.new");
-        let failed = |step| move |source| disk_error(&self.disk, step, source);
-        if let Err(source) = self.disk.write(&new, bytes) {
+        self.stage(name, bytes)?;
+        self.put(name)
+    }
+
+    /// Writes a file beside its place. After an error what was in its place is there.
+    fn stage(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
+        let new = staged(name);
+        let written = self.disk.write(&new, bytes);
+        written.map_err(|source| {
             let _ = self.disk.remove(&new);
-            return Err(disk_error(&self.disk, "cannot be written", source));
-        }
-        let renamed = self.disk.rename(&new, name);
+            disk_error(&self.disk, "cannot be written", source)
+        })
+    }
+
+    /// Puts a file that was written beside its place there. After an error either may be there.
+    fn put(&self, name: &str) -> Result<(), JournalError> {
+        let failed = |step| move |source| disk_error(&self.disk, step, source);
+        let renamed = self.disk.rename(&staged(name), name);
         renamed.map_err(failed("cannot be renamed"))?;
         self.disk.sync().map_err(failed("cannot be made durable"))
     }
 
+    /// Removes the files of commits that were refused, unless a head on the disk may name one of them.
+    fn remove_left(&mut self) {
+        if self.in_doubt {
+            return;
+        }
+        let (disk, current) = (&self.disk, self.head.current);
+        self.left.retain(|number, mark| {
+            Some(*number) != current && disk.remove(&mark.file(*number)).is_err_and(is_there)
+        });
+    }
+
+    /// A commit that is later than the active one was refused, or a crash came before a head named it: it takes no other
+    /// commit's place, also when later ones are active.
+    fn undo_unnamed(&mut self) {
+        let later = self.files.keys().filter(|n| Some(**n) > self.head.current);
+        let later: Vec<u64> = later.copied().collect();
+        self.head.undone.extend(later);
+        self.head.undone.sort_unstable();
+        self.head.undone.dedup();
+    }
+
     /// Has the names of files say what the head does. One that cannot be renamed is renamed at the next opportunity.
     fn mark_files(&mut self) {
+        let mut failed = false;
         for (number, mark) in &mut self.files {
             let wanted = match *mark {
                 _ if self.head.has_rolled_back(*number) => Mark::RolledBack,
-                // A crash came before the head named it.
-                Mark::Commit if Some(*number) > self.head.current => Mark::RolledBack,
                 Mark::Waiting
                     if self.head.current == Some(*number) && self.head.confirm_by.is_none() =>
                 {
@@ -329,8 +375,21 @@ impl<D: Disk> Journal<D> {
                 same => same,
             };
             let renamed = || self.disk.rename(&mark.file(*number), &wanted.file(*number));
-            if wanted != *mark && renamed().is_ok() {
-                *mark = wanted;
+            if wanted == *mark {
+                continue;
+            }
+            match renamed() {
+                Ok(()) => *mark = wanted,
+                Err(_) => failed = true,
+            }
+        }
+        if failed && let Ok(names) = self.disk.list() {
+            // A disk may rename a file and fail nevertheless.
+            let found = names.iter().filter_map(|name| Mark::of(name));
+            for (number, found) in found {
+                if let Some(mark) = self.files.get_mut(&number) {
+                    *mark = found;
+                }
             }
         }
     }
@@ -345,11 +404,23 @@ impl<D: Disk> Journal<D> {
             let Some((oldest, mark)) = removable.next().map(|(n, mark)| (*n, *mark)) else {
                 return;
             };
-            // One that cannot be removed is only in the way.
-            let _ = self.disk.remove(&mark.file(oldest));
+            if self.disk.remove(&mark.file(oldest)).is_err_and(is_there) {
+                // It is removed after the next commit.
+                return;
+            }
             self.files.remove(&oldest);
         }
     }
+}
+
+/// The name of a file before it is in its place.
+fn staged(name: &str) -> String {
+    format!("{name}.new")
+}
+
+/// Whether a file that could not be removed is there.
+fn is_there(error: io::Error) -> bool {
+    error.kind() != io::ErrorKind::NotFound
 }
 
 fn disk_error<D: Disk>(disk: &D, step: &'static str, source: io::Error) -> JournalError {

@@ -34,6 +34,8 @@ pub struct Commits {
     startup: RefCell<Option<Startup>>,
     /// The time until which the newest commit waits, in seconds since 1970.
     confirm_by: Cell<Option<u64>>,
+    /// What runs when the waiting commit is not confirmed, read while the disk could be read.
+    back: RefCell<Option<State>>,
     /// The time has changed.
     moved: Notify,
 }
@@ -115,6 +117,20 @@ impl Commits {
         self.moved.notify_one();
     }
 
+    /// Keep what runs when the waiting commit is not confirmed; none = no commit waits.
+    pub fn set_back(&self, state: Option<State>) {
+        *self.back.borrow_mut() = state;
+    }
+
+    /// What runs when a commit that is made now is not confirmed: the last one that was confirmed.
+    async fn way_back(&self) -> Result<State, ModelError> {
+        let known = self.back.borrow().clone();
+        match known {
+            Some(state) => Ok(state),
+            None => self.committed().await,
+        }
+    }
+
     /// Does `work` with the journal on a separate thread, because a disk may block.
     pub(super) async fn with<T: Send + 'static>(
         &self,
@@ -153,7 +169,7 @@ impl Commits {
     }
 
     /// What this commit says, or what there was without one.
-    async fn held(&self, number: Option<u64>) -> Result<State, ModelError> {
+    pub(super) async fn held(&self, number: Option<u64>) -> Result<State, ModelError> {
         match number {
             Some(number) => self.numbered(number).await,
             None => Ok(self.initial.borrow().clone()),
@@ -311,6 +327,7 @@ impl Daemon {
                     return Err(ModelError::invalid("config confirm", why));
                 }
                 self.commits.wait_until(None);
+                self.commits.set_back(None);
                 let number = self.commits.with(|j| Ok(j.head().current)).await?;
                 let number = number.unwrap_or_default();
                 let Client {
@@ -369,6 +386,10 @@ impl Daemon {
             _ => None,
         };
         let wanted = self.wanted(source).await?;
+        let back = match confirm_s {
+            Some(_) => Some(self.commits.way_back().await?),
+            None => None,
+        };
         let before = self.core.borrow().state().clone();
         let (steps, warnings) = self.become_state(&wanted.state, &client).await?;
         let waiting = self.commits.waiting(wanted.startup.as_ref());
@@ -393,6 +414,7 @@ impl Daemon {
             Ok(number) => {
                 self.commits.set_startup(startup);
                 self.commits.wait_until(confirm_by);
+                self.commits.set_back(back);
                 Ok(Committed {
                     number,
                     steps,
@@ -430,20 +452,35 @@ impl Daemon {
         if self.commits.confirm_by.get().is_none_or(|by| now_s() < by) {
             return Ok(());
         }
-        self.commits.wait_until(None);
         let head = self.commits.with(|j| Ok(j.head().clone())).await?;
-        log_lapsed(head.current, head.before);
+        // The journal goes back once, what runs is tried until it does.
+        let is_first = head.confirm_by.is_some();
+        let before = if is_first { head.before } else { head.current };
+        if is_first {
+            log_lapsed(head.current, before);
+        }
         // What runs goes first: the disk may refuse.
         let client = Client::internal(Via::Daemon);
-        let run = match self.commits.held(head.before).await {
-            Ok(before) => self.become_state(&before, &client).await.map(drop),
+        let known = self.commits.back.borrow().clone();
+        let back = match known {
+            Some(state) => Ok(state),
+            None => self.commits.held(before).await,
+        };
+        let run = match back {
+            Ok(back) => self.become_state(&back, &client).await.map(drop),
             Err(error) => Err(error),
         };
-        let time_s = now_s();
-        let kept = self.commits.with(move |j| j.go_back(time_s)).await;
-        if let Err(error) = &kept {
-            let number = head.current.unwrap_or_default();
-            error!(target: "config", how = "deadline", commit = number, "the state directory does not take the rollback of commit {number}, and is tried again every second: {error}");
+        if is_first {
+            let time_s = now_s();
+            let kept = self.commits.with(move |j| j.go_back(time_s)).await;
+            if let Err(error) = &kept {
+                let number = head.current.unwrap_or_default();
+                error!(target: "config", how = "deadline", commit = number, "the state directory does not take the rollback of commit {number}, and is tried again every second: {error}");
+            }
+        }
+        if run.is_ok() {
+            self.commits.wait_until(None);
+            self.commits.set_back(None);
         }
         run
     }
@@ -503,16 +540,18 @@ fn written(all: &[Request], form: ConfigForm) -> String {
 pub async fn watch_confirmations(daemon: Weak<Daemon>) {
     while let Some(daemon) = daemon.upgrade() {
         let commits = &daemon.commits;
+        let mut failed = false;
         if commits.confirm_by.get().is_some_and(|by| now_s() >= by)
             && let Err(error) = daemon.take_back().await
         {
-            error!(target: "config", how = "deadline", "the rollback of a commit that was not confirmed failed: {error}");
+            failed = true;
+            error!(target: "config", how = "deadline", "the rollback of a commit that was not confirmed failed, and is tried again: {error}");
         }
         commits.settle().await;
         // The clock on the wall counts, and it may be set: look often.
         let pause = match commits.confirm_by.get() {
-            Some(_) => Duration::from_millis(200),
-            None => AGAIN,
+            Some(_) if !failed => Duration::from_millis(200),
+            _ => AGAIN,
         };
         let _ = tokio::time::timeout(pause, commits.moved.notified()).await;
     }

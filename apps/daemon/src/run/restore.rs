@@ -189,7 +189,14 @@ impl Daemon {
                 Ok(()) => {
                     self.report(args, commit, first.as_ref().map(|(number, _)| *number));
                     // Only the commit that waits is taken back.
-                    self.commits.wait_until(confirm_by.filter(|_| i == 0));
+                    let waits = confirm_by.filter(|_| i == 0);
+                    if waits.is_some() {
+                        let before = |j: &mut Journal<Folder>| Ok(j.head().before);
+                        let before = self.commits.with(before).await.ok().flatten();
+                        // One that cannot be read now is read when it is needed.
+                        self.commits.set_back(self.commits.held(before).await.ok());
+                    }
+                    self.commits.wait_until(waits);
                     return Ok(());
                 }
                 Err(error) => {

@@ -287,7 +287,7 @@ impl Worker {
     /// costs as much as a node's work on several packets: runs with a short vector are sampled
     /// ([`NodeStats::sample_weight`]). Never inlined: the instruction budgets count under this name.
     #[inline(never)]
-    pub(crate) fn run_pending(&mut self, now_ns: u64, mut from: Option<u64>) {
+    pub(crate) fn run_pending(&mut self, now_ns: u64, from: Option<u64>) {
         let Worker {
             slots,
             dispatch,
@@ -298,6 +298,7 @@ impl Worker {
             booked,
             ..
         } = self;
+        let (mut from, guard) = (from.unwrap_or(0), reader.guard());
         while let Some((node, mut frame)) = dispatch.next() {
             channel.node.store(u32::from(node.0), Relaxed);
             let Slot {
@@ -307,7 +308,7 @@ impl Worker {
                 node,
                 edges,
                 stats,
-                guard: reader.guard(),
+                guard,
                 now_ns,
             };
             if dispatch.tracer.is_relevant(&frame) {
@@ -316,9 +317,11 @@ impl Worker {
             }
             let rows = frame.n;
             let weight = stats.sample_weight(is_bulk(rows));
-            let start = match weight {
-                0 => None,
-                _ => Some(from.unwrap_or_else(cycles)),
+            // 0: the run is not timed. One word needs fewer registers than an option.
+            let start = match (weight, from) {
+                (0, _) => 0,
+                (_, 0) => cycles(),
+                _ => from,
             };
             if rows < SMALL_VECTOR {
                 body.run_small(&cx, dispatch, frame);
@@ -326,14 +329,14 @@ impl Worker {
                 body.run(*level, &cx, dispatch, frame);
             }
             from = match start {
-                None => {
+                0 => {
                     stats.record_untimed_run(rows);
-                    None
+                    0
                 }
-                Some(start) => {
+                start => {
                     let until = cycles();
                     *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
-                    Some(until)
+                    until
                 }
             };
         }

@@ -164,7 +164,8 @@ fn tests(sitting: &Sitting<'_>) -> Outcome {
         Depth::Long => &[("PROPTEST_CASES", "1024")],
         _ => &[("PROPTEST_CASES", "32"), ("PROPTEST_RNG_SEED", "20261122")],
     };
-    suite::run(sitting.home, env, || {
+    let quick = sitting.depth == Depth::Quick;
+    suite::run(sitting.home, env, quick, || {
         if sitting.whole {
             sitting
                 .ahead

@@ -25,6 +25,27 @@ const LONGEST: [&str; 5] = [
     "advertisements",
     "full_table",
 ];
+/// Other test files that take ten seconds or more: a quick run leaves them out, with those of [`LONGEST`] and [`ALONE`].
+const SLOW: [&str; 18] = [
+    "addresses",
+    "bridge",
+    "commits",
+    "frr",
+    "http",
+    "in_place",
+    "kernel_devices",
+    "lcp",
+    "listeners",
+    "multicast",
+    "neighbors",
+    "peers",
+    "replay",
+    "slaac",
+    "spread",
+    "vlan",
+    "week",
+    "workers",
+];
 /// How many of those that take longest are told of.
 const NAMED: usize = 24;
 /// More tests than these failing is no accident.
@@ -38,12 +59,23 @@ struct Binary {
     dir: PathBuf,
 }
 
-/// Builds all of it and runs it, with `env` set. What may go on beside tests that do not measure begins by `beside`.
-pub fn run(home: &Home, env: &[(&str, &str)], beside: impl FnOnce()) -> Outcome {
-    Outcome::of(all(home, env, beside))
+/// Builds all of it and runs it, with `env` set; a quick run leaves slow test files out. What may go on beside tests that do not
+/// measure begins by `beside`.
+pub fn run(home: &Home, env: &[(&str, &str)], quick: bool, beside: impl FnOnce()) -> Outcome {
+    Outcome::of(all(home, env, quick, beside))
 }
 
-fn all(home: &Home, env: &[(&str, &str)], begin: impl FnOnce()) -> Result<String, String> {
+/// Whether a quick run leaves a test file out.
+fn is_slow(name: &str) -> bool {
+    ALONE.contains(&name) || LONGEST.contains(&name) || SLOW.contains(&name)
+}
+
+fn all(
+    home: &Home,
+    env: &[(&str, &str)],
+    quick: bool,
+    begin: impl FnOnce(),
+) -> Result<String, String> {
     let build = ["test", "--workspace", "--locked", "--no-run"];
     let build = Program::cargo(home)
         .args(build)
@@ -53,7 +85,12 @@ fn all(home: &Home, env: &[(&str, &str)], begin: impl FnOnce()) -> Result<String
         return Err(reason(&build));
     }
     println!("built in {:.0} s", build.took.as_secs_f64());
-    let (alone, mut beside): (Vec<Binary>, Vec<Binary>) = binaries(&build.stdout)
+    let built = binaries(&build.stdout);
+    let number = built.len();
+    let chosen = built.into_iter().filter(|b| !(quick && is_slow(&b.name)));
+    let chosen: Vec<Binary> = chosen.collect();
+    let left_out = number - chosen.len();
+    let (alone, mut beside): (Vec<Binary>, Vec<Binary>) = chosen
         .into_iter()
         .partition(|b| ALONE.contains(&b.name.as_str()));
     beside.sort_by_key(|binary| !LONGEST.contains(&binary.name.as_str()));
@@ -68,7 +105,11 @@ fn all(home: &Home, env: &[(&str, &str)], begin: impl FnOnce()) -> Result<String
     let doc = ["test", "--workspace", "--locked", "--no-fail-fast", "--doc"];
     let doc = Program::cargo(home).args(doc).output();
     ran.push((None, doc.map_err(|e| e.to_string())?));
-    judge(&ran, |binary, names| start(home, env, binary, names))
+    let text = judge(&ran, |binary, names| start(home, env, binary, names))?;
+    Ok(match left_out {
+        0 => text,
+        _ => format!("{text}; {left_out} slow test files only without --quick"),
+    })
 }
 
 /// The binaries that took longest: where the time of a run goes.
@@ -264,6 +305,18 @@ mod tests {
             (None, said(false, BAD)),
         ] {
             assert!(judge(&[ran], never).is_err());
+        }
+    }
+
+    #[test]
+    fn the_test_files_that_a_quick_run_leaves_out_exist() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let crates = ["crates/io", "crates/net"].map(|dir| root.join(dir).read_dir().unwrap());
+        let crates = crates.into_iter().flatten().map(|it| it.unwrap().path());
+        let dirs: Vec<PathBuf> = crates.chain([root.join("apps/volley")]).collect();
+        for name in ALONE.iter().chain(&LONGEST).chain(&SLOW) {
+            let file = format!("tests/{name}.rs");
+            assert!(dirs.iter().any(|dir| dir.join(&file).is_file()), "{name}");
         }
     }
 }

@@ -40,9 +40,12 @@ impl Startup {
     }
 }
 
+/// A class, and the fields of its object in JSON.
+type Fields = (Class, Map<String, Json>);
+
 /// The objects in a map of earlier versions. It had the fields of several classes beside each other, and the others in a map
 /// by the name of the class; some fields were one map further inside.
-fn of_earlier(all: &Map<String, Json>) -> Vec<(Class, Map<String, Json>)> {
+fn of_earlier(all: &Map<String, Json>) -> Vec<Fields> {
     let object = |class: &Class| {
         let own = all.get(class.name()).and_then(Json::as_object);
         let own = own.unwrap_or(all);
@@ -56,7 +59,7 @@ fn of_earlier(all: &Map<String, Json>) -> Vec<(Class, Map<String, Json>)> {
 }
 
 /// The objects in a list of today: each has the name of its class.
-fn of_list(all: Vec<Map<String, Json>>) -> Result<Vec<(Class, Map<String, Json>)>, String> {
+fn of_list(all: Vec<Map<String, Json>>) -> Result<Vec<Fields>, String> {
     let classes = classes();
     let object = |map: Map<String, Json>| {
         let name = map.get("class").and_then(Json::as_str).unwrap_or_default();

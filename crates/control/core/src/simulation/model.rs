@@ -4,7 +4,8 @@ use super::random::Random;
 use crate::tests::{Table, request};
 use std::collections::{BTreeMap, BTreeSet};
 use volley_iface::Admin;
-use volley_model::{AdminState, Family, Request};
+use volley_iface::AdminState;
+use volley_model::{Family, Request};
 
 const NAMES: [&str; 5] = ["pg0", "pg1", "pg2", "pg3", "pg4"];
 const TABLES: [u32; 3] = [7, 8, 9];

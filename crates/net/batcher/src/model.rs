@@ -265,6 +265,18 @@ impl Literal {
     }
 }
 
+impl Literal {
+    /// Most bits of a value of this kind.
+    fn width(self) -> u8 {
+        match self {
+            Literal::Number(_) => 64,
+            Literal::Ip4(_) => 32,
+            Literal::Ip6(_) => 128,
+            Literal::Mac(_) => 48,
+        }
+    }
+}
+
 impl FromStr for Literal {
     type Err = String;
 
@@ -307,21 +319,18 @@ impl FromStr for PathTest {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some((value, bits)) = text.split_once('/') {
             let (value, bits): (Literal, Option<u8>) = (value.parse()?, bits.parse().ok());
-            let most = match value {
-                Literal::Number(_) => 64,
-                Literal::Ip4(_) => 32,
-                Literal::Ip6(_) => 128,
-                Literal::Mac(_) => 48,
-            };
+            let most = value.width();
             let bits = bits.filter(|b| *b <= most);
             let bits = bits.ok_or_else(|| format!("'{text}' has no length from 0 to {most}"))?;
             return Ok(PathTest::Prefix(value, bits));
         }
         if let Some((value, mask)) = text.split_once('&') {
-            return Ok(PathTest::Mask(
-                value.parse()?,
-                mask.parse::<Literal>()?.bits(),
-            ));
+            let (value, mask): (Literal, Literal) = (value.parse()?, mask.parse()?);
+            let (width, mask) = (value.width(), mask.bits());
+            return match 128 - mask.leading_zeros() <= u32::from(width) {
+                true => Ok(PathTest::Mask(value, mask)),
+                false => Err(format!("'{text}' has a mask of more than {width} bits")),
+            };
         }
         if let Some((low, high)) = text.split_once('-') {
             let (low, high): (Literal, Literal) = (low.parse()?, high.parse()?);
@@ -410,6 +419,8 @@ mod tests {
             "ip4=4",
             "ip4.dst=",
             "ip4.dst=10.0.0.0/33",
+            // Found by the fuzz target batcher_text.
+            "ip4.src=10.0.0.0&0xf04f000000",
             "udp.dst=9-1",
             "ip4@9.dst=1",
             "path",

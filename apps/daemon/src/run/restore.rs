@@ -189,14 +189,7 @@ impl Daemon {
                 Ok(()) => {
                     self.report(args, commit, first.as_ref().map(|(number, _)| *number));
                     // Only the commit that waits is taken back.
-                    let waits = confirm_by.filter(|_| i == 0);
-                    if waits.is_some() {
-                        let before = |j: &mut Journal<Folder>| Ok(j.head().before);
-                        let before = self.commits.with(before).await.ok().flatten();
-                        // One that cannot be read now is read when it is needed.
-                        self.commits.set_back(self.commits.held(before).await.ok());
-                    }
-                    self.commits.wait_until(waits);
+                    self.wait_again(confirm_by.filter(|_| i == 0)).await;
                     return Ok(());
                 }
                 Err(error) => {
@@ -226,6 +219,17 @@ impl Daemon {
             error: Box::new(error),
             earlier: earlier.map(|commit| commit.number),
         })
+    }
+
+    /// Takes the wait for a confirmation up again, with what runs when it does not come.
+    async fn wait_again(&self, confirm_by: Option<u64>) {
+        if confirm_by.is_some() {
+            let before = |j: &mut Journal<Folder>| Ok(j.head().before);
+            let before = self.commits.with(before).await.ok().flatten();
+            // A commit that cannot be read now is read when it is needed.
+            self.commits.set_back(self.commits.held(before).await.ok());
+        }
+        self.commits.wait_until(confirm_by);
     }
 
     async fn restore(&self, commit: &Commit) -> Result<(), ModelError> {

@@ -1,6 +1,9 @@
 //! Writes the seeds that this workspace makes itself: `cargo run --bin make_corpus` in `fuzz/`. Deterministic; run it again after
 //! a new kind of packet has been added here, and check in what changed.
 
+#[path = "corpus/more.rs"]
+mod more;
+
 use std::fs;
 use std::io::Result;
 use std::path::Path;
@@ -38,6 +41,9 @@ fn main() -> Result<()> {
     }
     for (name, bytes) in COMPRESSED {
         put(&corpus, "input_decompress", name, bytes)?;
+    }
+    for (target, name, bytes) in more::seeds(&packets()) {
+        put(&corpus, target, name, &bytes)?;
     }
     Ok(())
 }

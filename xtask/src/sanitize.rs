@@ -27,7 +27,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
 
 /// Fuzz targets behind a feature of their crate.
-const SLOW_TO_BUILD: [&str; 1] = ["http_body"];
+const SLOW_TO_BUILD: [&str; 3] = ["http_body", "http_path", "http_tokens"];
 
 fn packages(names: &[&str]) -> Vec<String> {
     names
@@ -258,7 +258,8 @@ pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
     if let Err(reason) = built {
         return Fail(reason);
     }
-    let names = fuzz_targets(&dir).map(|mut names| {
+    let listed = fuzz_targets(&dir).and_then(|names| listed(&dir, &names).map(|()| names));
+    let names = listed.map(|mut names| {
         names.retain(|name| all || !SLOW_TO_BUILD.contains(&name.as_str()));
         names
     });
@@ -303,29 +304,44 @@ fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
+/// Fails unless the page and the manifest have the same targets.
+fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<()> {
+    let page = std::fs::read_to_string(dir.join("README.md"))?;
+    let manifest = std::fs::read_to_string(dir.join("Cargo.toml"))?;
+    let rows = page.lines().filter_map(|line| {
+        let (name, _) = line.strip_prefix("| `")?.split_once('`')?;
+        Some(name.to_owned())
+    });
+    let mut rows: Vec<String> = rows.collect();
+    rows.sort();
+    let has_bin = |name: &&String| manifest.contains(&format!("\"fuzz_targets/{name}.rs\""));
+    let missing: Vec<&String> = names.iter().filter(|name| !has_bin(name)).collect();
+    let different = rows.iter().filter(|row| !names.contains(row));
+    let different = different.chain(names.iter().filter(|name| !rows.contains(name)));
+    let different: Vec<&String> = different.chain(missing).collect();
+    match different.is_empty() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!(
+            "fuzz/fuzz_targets, the table of fuzz/README.md and the [[bin]]s of fuzz/Cargo.toml differ in {different:?}"
+        ))),
+    }
+}
+
+/// Each target for some seconds, as many at a time as there are cores.
 fn fuzz_each(home: &Home, names: &[String], seconds: u32) -> Outcome {
-    for name in names {
-        let found = home.target.join("fuzz/found").join(name);
-        if let Err(error) = std::fs::create_dir_all(&found) {
-            return Fail(format!("{}: {error}", found.display()));
-        }
-        let run = Program::new(
-            home,
-            home.target
-                .join("fuzz")
-                .join(TRIPLE)
-                .join("release")
-                .join(name),
-        )
-        .arg(format!("-max_total_time={seconds}"))
-        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
-        .arg(format!("-artifact_prefix={}/", found.display()))
-        // New inputs go into the first folder, so that a run does not change the checkout.
-        .arg(&found)
-        .args(Some(home.root.join("fuzz/corpus").join(name)).filter(|path| path.is_dir()))
-        .limit_seconds(u64::from(seconds) + 120)
-        .require();
-        if let Err(reason) = run {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    for some in names.chunks(cores) {
+        let failed = std::thread::scope(|scope| {
+            let spawn = |name: &String| {
+                let name = name.clone();
+                scope.spawn(move || fuzz_one(home, &name, seconds))
+            };
+            let running: Vec<_> = some.iter().map(spawn).collect();
+            let mut ended = running.into_iter().map(|thread| thread.join());
+            let lost = |_| Err("a thread that runs a fuzz target has panicked".to_owned());
+            ended.find_map(|it| it.unwrap_or_else(lost).err())
+        });
+        if let Some(reason) = failed {
             return Fail(reason);
         }
     }
@@ -334,6 +350,28 @@ fn fuzz_each(home: &Home, names: &[String], seconds: u32) -> Outcome {
         names.len(),
         names.join(", ")
     ))
+}
+
+fn fuzz_one(home: &Home, name: &str, seconds: u32) -> Result<(), String> {
+    let found = home.target.join("fuzz/found").join(name);
+    std::fs::create_dir_all(&found).map_err(|error| format!("{}: {error}", found.display()))?;
+    let binary = home
+        .target
+        .join("fuzz")
+        .join(TRIPLE)
+        .join("release")
+        .join(name);
+    Program::new(home, binary)
+        .arg(format!("-max_total_time={seconds}"))
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
+        .arg(format!("-artifact_prefix={}/", found.display()))
+        // New inputs go into the first folder, so that a run does not change the checkout.
+        .arg(&found)
+        .args(Some(home.root.join("fuzz/corpus").join(name)).filter(|path| path.is_dir()))
+        .limit_seconds(u64::from(seconds) + 120)
+        .require()
+        .map(drop)
+        .map_err(|reason| format!("{name}: {reason}"))
 }
 
 #[cfg(test)]
@@ -346,6 +384,16 @@ mod tests {
         if cfg!(all(target_arch = "x86_64", target_os = "linux")) {
             assert_eq!(finds_a_race(&home), Ok(()));
         }
+    }
+
+    #[test]
+    fn the_page_of_fuzz_targets_has_all_of_them() {
+        let dir = Home::find().unwrap().root.join("fuzz");
+        let names = fuzz_targets(&dir).unwrap();
+        listed(&dir, &names).unwrap();
+        let other = [&names[..], &["another".to_owned()]].concat();
+        let error = listed(&dir, &other).unwrap_err().to_string();
+        assert!(error.contains("another"), "{error}");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 mod data;
 
-use super::{Item, Work, guest_items, item};
+use super::{Item, Sitting, Work, guest_items, item};
+use xtask::report::{Fail, Outcome, Pass};
+use xtask::sanitize;
 
 /// The tests of `apps/volley/tests/damage.rs` whose names hold one of these words.
 macro_rules! damage {
@@ -18,7 +20,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 17] = [
+pub const ITEMS: [Item; 19] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -88,4 +90,33 @@ pub const ITEMS: [Item; 17] = [
     data::SCAN,
     data::TLS,
     data::ADDRESSES,
+    item(
+        "faults",
+        "commits over a disk that fails, 2,000 seeds: the configuration is the old or the new one, no commit outlives its deadline",
+        Work::With(
+            &[("VOLLEY_SEEDS", "2000")],
+            &["test", "-p", "volley-control", "--lib", "simulation"],
+        ),
+    ),
+    item(
+        "fuzzers",
+        "at least 24 fuzz targets, each in the table of fuzz/README.md, 10 s each under AddressSanitizer",
+        Work::Call(fuzzers),
+    ),
 ];
+
+/// Targets that there are at least.
+const TARGETS: usize = 24;
+
+fn fuzzers(sitting: &Sitting<'_>) -> Outcome {
+    match sanitize::fuzz(sitting.home, 10, true) {
+        Pass(text) => {
+            let count: Option<usize> = text.split(' ').next().and_then(|n| n.parse().ok());
+            match count.is_some_and(|count| count >= TARGETS) {
+                true => Pass(text),
+                false => Fail(format!("fewer than {TARGETS} targets: {text}")),
+            }
+        }
+        other => other,
+    }
+}

@@ -11,6 +11,8 @@ mod body;
 mod control;
 mod error;
 mod events;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod http_error;
 mod limits;
 mod listen;

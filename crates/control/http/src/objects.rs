@@ -55,6 +55,13 @@ fn one(class: &Class, words: &[String]) -> Result<ObjectKey, Problem> {
     class.key(values?).map_err(Problem::malformed)
 }
 
+/// The object that a path names.
+#[cfg(fuzzing)]
+pub(crate) fn key_of(uri: &Uri) -> Result<ObjectKey, Problem> {
+    let (class, words) = split(uri)?;
+    one(&class, &words)
+}
+
 fn absent(key: &ObjectKey) -> Problem {
     let none: [String; 0] = [];
     ModelError::not_found(ObjectKind::Object, key, none).into()

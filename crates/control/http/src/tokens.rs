@@ -41,7 +41,7 @@ impl Tokens {
     }
 
     /// Errors never quote the line, which may have a token anywhere.
-    fn parse(text: &str, stem: &str) -> Result<Tokens, String> {
+    pub(crate) fn parse(text: &str, stem: &str) -> Result<Tokens, String> {
         let mut all: Vec<Token> = Vec::new();
         let lines = text
             .lines()

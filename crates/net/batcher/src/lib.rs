@@ -7,6 +7,8 @@
 
 mod control;
 mod count;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod header;
 mod headers;
 mod learn;

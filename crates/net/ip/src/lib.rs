@@ -8,6 +8,8 @@ mod cut;
 mod drops;
 mod extensions;
 mod family;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod hash;
 mod icmp;
 mod local;

@@ -17,6 +17,8 @@ mod control;
 mod dad;
 mod discovery;
 pub mod entry;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod handler;
 mod lane;
 mod message;

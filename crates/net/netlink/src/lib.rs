@@ -12,6 +12,8 @@
 mod audit;
 mod devices;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod kernel_write;
 mod links;
 mod message;

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod control;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod lane;
 mod model;
 pub mod node;

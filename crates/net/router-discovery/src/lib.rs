@@ -7,6 +7,8 @@
 
 mod advert;
 mod autoconf;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod link;
 mod mld;
 mod model;

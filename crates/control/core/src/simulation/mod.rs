@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 /// Seeds of a usual run.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 300;
 /// Operations of a seed.
 const OPERATIONS: usize = 60;
 /// Longest wait for a confirmation, in seconds.

@@ -1,0 +1,28 @@
+//! Heads and commits of the journal: what is read is written and read as the same; other bytes are a fault with a sentence.
+#![no_main]
+
+#[path = "../src/classes.rs"]
+mod classes;
+
+use libfuzzer_sys::fuzz_target;
+use volley_control::journal::{Commit, Head};
+
+fuzz_target!(|bytes: &[u8]| {
+    classes::register();
+    both(bytes);
+    for format in ["volley-commit-2", "volley-head-2"] {
+        let line = format!("{format} {} {:08x}\n", bytes.len(), crc32fast::hash(bytes));
+        both(&[line.as_bytes(), bytes].concat());
+    }
+});
+
+fn both(bytes: &[u8]) {
+    match Head::read(bytes) {
+        Ok(head) => assert_eq!(Head::read(&head.bytes()), Ok(head)),
+        Err(fault) => assert!(!fault.to_string().is_empty()),
+    }
+    match Commit::read(bytes) {
+        Ok(commit) => assert_eq!(Commit::read(&commit.bytes()), Ok(commit)),
+        Err(fault) => assert!(!fault.to_string().is_empty()),
+    }
+}

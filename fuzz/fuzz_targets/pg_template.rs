@@ -1,0 +1,31 @@
+//! Templates, fields, edits and sizes of the packet generator in text: what parses displays as a text that parses to the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+use volley_pg::{ClassicPacket, Edit, FieldPath, Sizes, Template};
+
+fuzz_target!(|text: &str| {
+    both_ways::<Template>(text);
+    both_ways::<FieldPath>(text);
+    both_ways::<Edit>(text);
+    both_ways::<Sizes>(text);
+    both_ways::<ClassicPacket>(text);
+});
+
+fn both_ways<T: FromStr + Display + PartialEq + Debug>(text: &str)
+where
+    T::Err: Display,
+{
+    match text.parse::<T>() {
+        Ok(value) => {
+            let again = value.to_string();
+            assert!(
+                again.parse::<T>().is_ok_and(|same| same == value),
+                "{text:?} -> {again:?}"
+            );
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

@@ -229,6 +229,17 @@ fn messages() -> Vec<Seed> {
             "record",
             vec![7, 11, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ),
+        // A routing header is named, and the packet ends.
+        (
+            "ip_headers",
+            "cut",
+            [
+                &[0x60, 0, 0, 0, 0, 8, 60, 64][..],
+                &[0; 32],
+                &[43, 0, 1, 4, 0, 0, 0, 0],
+            ]
+            .concat(),
+        ),
         // The pointer is between two addresses.
         (
             "ip_headers",
@@ -303,6 +314,12 @@ fn messages() -> Vec<Seed> {
                 ]
                 .concat(),
             ),
+        ),
+        // An error number that has no negative.
+        (
+            "netlink_messages",
+            "least-error",
+            netlink(2, &[0, 0, 0, 0x80]),
         ),
         (
             "netlink_messages",

@@ -181,7 +181,7 @@ pub fn read(mut bytes: &[u8], number: Option<u32>, mut each: impl FnMut(KernelMe
 fn message(kind: u16, flags: u16, body: &[u8]) -> KernelMessage {
     match kind {
         DONE => KernelMessage::Done,
-        ERROR => KernelMessage::Answer(-(u32_at(body, 0) as i32)),
+        ERROR => KernelMessage::Answer((u32_at(body, 0) as i32).saturating_neg()),
         NEW_NEXTHOP => next_hop(body).map_or(KernelMessage::Odd, KernelMessage::New),
         DEL_NEXTHOP => next_hop(body).map_or(KernelMessage::Odd, KernelMessage::Gone),
         kind if kind < FIRST_KIND => KernelMessage::Other,
@@ -471,6 +471,17 @@ mod tests {
         let mut said = Vec::new();
         read(bytes, None, |one| said.push(one));
         said
+    }
+
+    /// Found by the fuzz target netlink_messages.
+    #[test]
+    fn an_error_number_without_a_negative_is_read() {
+        let answers = [
+            framed(2, &i32::MIN.to_ne_bytes()),
+            framed(2, &(-17i32).to_ne_bytes()),
+        ];
+        let want = [i32::MAX, 17].map(KernelMessage::Answer);
+        assert_eq!(all(&answers.concat()), want);
     }
 
     #[test]

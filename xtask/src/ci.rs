@@ -33,7 +33,7 @@ impl Depth {
     }
 
     fn fuzz_seconds(self) -> u32 {
-        if self == Self::Long { 120 } else { 3 }
+        if self == Self::Long { 120 } else { 4 }
     }
 }
 

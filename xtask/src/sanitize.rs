@@ -26,9 +26,6 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
 
-/// Fuzz targets behind a feature of their crate.
-const SLOW_TO_BUILD: [&str; 3] = ["http_body", "http_path", "http_tokens"];
-
 fn packages(names: &[&str]) -> Vec<String> {
     names
         .iter()
@@ -235,8 +232,8 @@ pub fn loom(home: &Home) -> Outcome {
     }
 }
 
-/// Each fuzz target for some seconds, from its corpus in the tree; without `all`, not the one that takes as long to compile as
-/// the others together.
+/// Each fuzz target for some seconds, from its corpus in the tree; without `all`, not those that need crates of
+/// their own, which take long to compile.
 pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
     let dir = home.root.join("fuzz");
     if !dir.join("Cargo.toml").is_file() {
@@ -258,10 +255,10 @@ pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
     if let Err(reason) = built {
         return Fail(reason);
     }
-    let listed = fuzz_targets(&dir).and_then(|names| listed(&dir, &names).map(|()| names));
-    let names = listed.map(|mut names| {
-        names.retain(|name| all || !SLOW_TO_BUILD.contains(&name.as_str()));
-        names
+    let names = fuzz_targets(&dir).and_then(|names| {
+        let long = listed(&dir, &names)?;
+        let wanted = names.into_iter().filter(|name| all || !long.contains(name));
+        Ok(wanted.collect::<Vec<String>>())
     });
     match names {
         Ok(names) if names.is_empty() => Fail("fuzz/fuzz_targets is empty".into()),
@@ -304,23 +301,36 @@ fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Fails unless the page and the manifest have the same targets.
-fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<()> {
+/// The targets that need a feature, which long runs have. Fails unless the page and the manifest have the same targets.
+fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<Vec<String>> {
     let page = std::fs::read_to_string(dir.join("README.md"))?;
     let manifest = std::fs::read_to_string(dir.join("Cargo.toml"))?;
     let rows = page.lines().filter_map(|line| {
         let (name, _) = line.strip_prefix("| `")?.split_once('`')?;
         Some(name.to_owned())
     });
-    let mut rows: Vec<String> = rows.collect();
-    rows.sort();
-    let has_bin = |name: &&String| manifest.contains(&format!("\"fuzz_targets/{name}.rs\""));
-    let missing: Vec<&String> = names.iter().filter(|name| !has_bin(name)).collect();
-    let different = rows.iter().filter(|row| !names.contains(row));
-    let different = different.chain(names.iter().filter(|name| !rows.contains(name)));
-    let different: Vec<&String> = different.chain(missing).collect();
+    let rows: Vec<String> = rows.collect();
+    let mut bins = std::collections::BTreeMap::new();
+    for bin in manifest.split("[[bin]]").skip(1) {
+        let behind = bin.split_once("\"fuzz_targets/");
+        if let Some((name, _)) = behind.and_then(|(_, rest)| rest.split_once(".rs\"")) {
+            bins.insert(name.to_owned(), bin.contains("required-features"));
+        }
+    }
+    let missing = names
+        .iter()
+        .filter(|name| !rows.contains(name) || !bins.contains_key(*name));
+    let unknown = rows
+        .iter()
+        .chain(bins.keys())
+        .filter(|name| !names.contains(name));
+    let different: Vec<&String> = missing.chain(unknown).collect();
     match different.is_empty() {
-        true => Ok(()),
+        true => Ok(bins
+            .into_iter()
+            .filter(|(_, long)| *long)
+            .map(|(name, _)| name)
+            .collect()),
         false => Err(std::io::Error::other(format!(
             "fuzz/fuzz_targets, the table of fuzz/README.md and the [[bin]]s of fuzz/Cargo.toml differ in {different:?}"
         ))),
@@ -390,7 +400,8 @@ mod tests {
     fn the_page_of_fuzz_targets_has_all_of_them() {
         let dir = Home::find().unwrap().root.join("fuzz");
         let names = fuzz_targets(&dir).unwrap();
-        listed(&dir, &names).unwrap();
+        let long = listed(&dir, &names).unwrap();
+        assert!(long.contains(&"http_body".to_owned()) && !long.contains(&"wire_parse".to_owned()));
         let other = [&names[..], &["another".to_owned()]].concat();
         let error = listed(&dir, &other).unwrap_err().to_string();
         assert!(error.contains("another"), "{error}");

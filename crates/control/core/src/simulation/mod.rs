@@ -96,10 +96,9 @@ impl Simulation {
     }
 
     fn operate(&mut self) {
-        let Some(router) = self.router.take() else {
+        if self.router.is_none() {
             return self.start();
-        };
-        self.router = Some(router);
+        }
         self.arm();
         match self.random.below(16) {
             0..=4 => self.change(),

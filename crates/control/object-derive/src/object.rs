@@ -5,6 +5,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
+use syn::parse::Parse;
 use syn::punctuated::Punctuated;
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result, Token,
@@ -15,63 +16,77 @@ use syn::{
 #[derive(Default)]
 struct OfClass {
     class: Option<LitStr>,
-    file: Option<LitStr>,
-    set: Vec<LitStr>,
-    unset: Vec<LitStr>,
-    unset_any: Vec<LitStr>,
-    change: Vec<LitStr>,
-    last: bool,
-    upgrade: Option<ExprPath>,
-    one_of: Option<LitStr>,
-    example: Option<LitStr>,
+    is_interface: bool,
     check: Option<ExprPath>,
     references: Option<ExprPath>,
-    recreate: bool,
-    separate: bool,
-    once: bool,
-    startup: bool,
-    machine: bool,
-    after: Vec<LitStr>,
-    ordered: bool,
-    together: bool,
-    interrupts: Option<LitStr>,
-    formerly: Option<LitStr>,
-    interface: Option<LitStr>,
-    starts: Option<[LitStr; 3]>,
-    groups: Vec<[LitStr; 2]>,
-    instead: Vec<[LitStr; 2]>,
-    bulk: bool,
-    add: Vec<LitStr>,
-    take: Vec<LitStr>,
     normal: Option<ExprPath>,
-    removed_with: Option<LitStr>,
-    formerly_bulk: Option<LitStr>,
+    /// The statements that say the rest of the definition `class`.
+    steps: Vec<TokenStream>,
 }
+
+/// Fields of the definition that a word switches on.
+const FLAGS: &[&str] = &[
+    "bulk", "last", "machine", "once", "ordered", "recreate", "separate", "startup", "together",
+];
+/// Fields of the definition that have one text.
+const TEXTS: &[&str] = &[
+    "example",
+    "formerly",
+    "formerly_bulk",
+    "interface",
+    "interrupts",
+    "one_of",
+    "removed_with",
+];
+/// Fields of the definition that have any number of texts.
+const LISTS: &[&str] = &[
+    "add",
+    "after",
+    "change",
+    "set",
+    "take",
+    "unset",
+    "unset_any",
+];
+/// Those that are read in a way of their own.
+const OTHERS: &[&str] = &[
+    "check",
+    "class",
+    "file",
+    "group",
+    "instead",
+    "normal",
+    "references",
+    "starts",
+    "upgrade",
+];
 
 /// What `#[object(...)]` says of a field.
 #[derive(Default)]
 struct OfField {
     key: bool,
-    part_of: Option<LitStr>,
-    needs: Option<LitStr>,
-    loses: Option<LitStr>,
-    least: Option<Expr>,
     default: Option<Expr>,
-    built_in: Option<Expr>,
-    each: bool,
-    range: Option<Expr>,
-    unit: Option<LitStr>,
-    example: Option<LitStr>,
-    derived: Option<ExprPath>,
-    request: bool,
-    secret: bool,
-    scaled: bool,
-    in_file: Option<Expr>,
-    typed: Option<Expr>,
-    joined: bool,
-    repeats: bool,
-    inline: bool,
-    unsaved: Option<Expr>,
+    has_least: bool,
+    /// The statements that say the rest of the definition `field`.
+    steps: Vec<TokenStream>,
+}
+
+/// Fields of the definition of a field that a word switches on.
+const FIELD_FLAGS: &[&str] = &["each", "inline", "joined", "repeats", "request", "secret"];
+/// Those that have one text.
+const FIELD_TEXTS: &[&str] = &["example", "unit"];
+/// Those that have a value of the type of the field.
+const FIELD_VALUES: &[&str] = &["built_in", "default", "in_file", "typed", "unsaved"];
+/// References to a class.
+const REFERENCES: &[&str] = &["loses", "needs", "part_of"];
+/// Those that are read in a way of their own.
+const FIELD_OTHERS: &[&str] = &["derived", "key", "least", "range", "scaled"];
+
+/// Names as a sentence lists them.
+fn listed(all: &[&[&str]]) -> String {
+    let mut names = all.concat();
+    names.sort_unstable();
+    names.join(", ")
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -96,15 +111,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             "a class needs `class = \"name\"`",
         ));
     };
-    let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, field) in named.named.iter().enumerate() {
-        definitions.push(definition(&Owner::class(ident), field)?);
-        let (field, ty) = (&field.ident, &field.ty);
-        reads.push(quote! { #field: instance.field::<#ty>(#at)? });
-        writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
-    }
-    let usual = usual(ident, class.interface.is_some(), named.named.iter())?;
-    let definition = class_definition(ident, &class, name, &text, &definitions);
+    let fields = OfFields::read(&Owner::class(ident), name, &named.named)?;
+    let usual = usual(ident, class.is_interface, named.named.iter())?;
+    let definition = class_definition(ident, &class, name, &text, &fields.definitions);
+    let conversions = fields.conversions;
     Ok(quote! {
         #usual
         impl ::volley_object::Object for #ident {
@@ -112,15 +122,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn definition() -> ::volley_object::ClassDef {
                 #definition
             }
-            fn of(instance: &::volley_object::Instance) -> ::core::option::Option<Self> {
-                if instance.class().name() != #name {
-                    return ::core::option::Option::None;
-                }
-                ::core::option::Option::Some(#ident { #(#reads),* })
-            }
-            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
-                ::std::vec![#(#writes),*]
-            }
+            #conversions
         }
     })
 }
@@ -133,54 +135,11 @@ fn class_definition(
     text: &str,
     fields: &[TokenStream],
 ) -> TokenStream {
-    let OfClass {
-        set,
-        unset,
-        unset_any,
-        change,
-        last,
-        after,
-        recreate,
-        ordered,
-        together,
-        separate,
-        once,
-        ..
-    } = class;
-    let (interrupts, formerly) = (class.interrupts.iter(), class.formerly.iter());
-    let (one_of, interface) = (class.one_of.iter(), class.interface.iter());
-    let file = class.file.iter();
-    let example = class.example.iter();
-    let upgrade = class.upgrade.iter();
-    let code = code_of(ident, class);
-    let (startup, machine) = (class.startup, class.machine);
-    let words = words_of_commands(class);
-    let many = of_many(ident, class);
+    let (steps, code) = (&class.steps, code_of(ident, class));
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
-        #(class.file = ::volley_object::Place::read(#file);)*
-        class.set = ::std::vec![#(#set),*];
-        class.unset = ::std::vec![#(#unset),*];
-        class.unset_any = ::std::vec![#(#unset_any),*];
-        class.change = ::std::vec![#(#change),*];
-        class.last = #last;
-        #(class.upgrade = ::core::option::Option::Some(#upgrade);)*
-        #(class.one_of = #one_of;)*
-        #(class.example = #example;)*
-        class.recreate = #recreate;
-        class.startup = #startup;
-        class.machine = #machine;
-        class.after = ::std::vec![#(#after),*];
-        class.ordered = #ordered;
-        class.together = #together;
-        class.separate = #separate;
-        class.once = #once;
-        #(class.interrupts = #interrupts;)*
-        #(class.formerly = #formerly;)*
-        #(class.interface = #interface;)*
-        #words
-        #many
+        #(#steps)*
         #code
         class
     }
@@ -190,6 +149,7 @@ fn class_definition(
 fn code_of(ident: &Ident, class: &OfClass) -> TokenStream {
     let (check, references) = (class.check.iter(), class.references.iter());
     let normal = normal_of(class);
+    let has_normal = class.normal.iter().map(|_| &normal);
     quote! {
         #(class.check = ::core::option::Option::Some(|instance| {
             match <#ident as ::volley_object::Object>::of(instance) {
@@ -205,6 +165,10 @@ fn code_of(ident: &Ident, class: &OfClass) -> TokenStream {
                 #references(&it, tell);
             }
         });)*
+        #(class.normal = ::core::option::Option::Some(|instance| {
+            let it = <#ident as ::volley_object::Object>::of(instance)?;
+            #has_normal
+        });)*
     }
 }
 
@@ -218,44 +182,6 @@ fn normal_of(class: &OfClass) -> TokenStream {
     }
 }
 
-/// The statements for objects of which there are many, or that are joined.
-fn of_many(ident: &Ident, class: &OfClass) -> TokenStream {
-    let OfClass {
-        bulk, add, take, ..
-    } = class;
-    let normal = class.normal.iter().map(|_| normal_of(class));
-    let (removed_with, formerly) = (class.removed_with.iter(), class.formerly_bulk.iter());
-    quote! {
-        class.bulk = #bulk;
-        class.add = ::std::vec![#(#add),*];
-        class.take = ::std::vec![#(#take),*];
-        #(class.removed_with = #removed_with;)*
-        #(class.formerly_bulk = #formerly;)*
-        #(class.normal = ::core::option::Option::Some(|instance| {
-            let it = <#ident as ::volley_object::Object>::of(instance)?;
-            #normal
-        });)*
-    }
-}
-
-/// The statements for words of commands that belong to the class: groups of commands, commands of other routers, verbs.
-fn words_of_commands(class: &OfClass) -> TokenStream {
-    let starts = class.starts.iter().map(|[key, verb, doc]| {
-        quote! { ::volley_object::Start { key: #key, verb: #verb, doc: #doc } }
-    });
-    let pairs = |all: &[[LitStr; 2]]| -> Vec<TokenStream> {
-        all.iter()
-            .map(|[words, text]| quote! { (#words, #text) })
-            .collect()
-    };
-    let (groups, instead) = (pairs(&class.groups), pairs(&class.instead));
-    quote! {
-        #(class.starts = ::core::option::Option::Some(#starts);)*
-        class.groups = ::std::vec![#(#groups),*];
-        class.instead = ::std::vec![#(#instead),*];
-    }
-}
-
 /// `Default`, where every field has a default. A kind of interfaces always has it: what must be given is empty there, so that
 /// code that fills it in repeats no default.
 fn usual<'f>(
@@ -265,7 +191,8 @@ fn usual<'f>(
 ) -> Result<TokenStream> {
     let mut all = Vec::new();
     for field in fields {
-        let (name, ty, of) = (&field.ident, &field.ty, of_field(&field.attrs)?);
+        let of = of_field(&Owner::class(ident), field)?;
+        let (name, ty) = (&field.ident, &field.ty);
         let empty = |ty: &Type| match ty {
             Type::Path(path) => {
                 let last = path.path.segments.last();
@@ -276,7 +203,7 @@ fn usual<'f>(
         };
         all.push(match of.default {
             Some(default) => quote! { #name: { let it: #ty = #default; it } },
-            None if is_interface || empty(ty) && !of.key && of.least.is_none() => {
+            None if is_interface || empty(ty) && !of.key && !of.has_least => {
                 quote! { #name: ::core::default::Default::default() }
             }
             None => return Ok(TokenStream::new()),
@@ -314,6 +241,45 @@ impl<'i> Owner<'i> {
     }
 }
 
+/// The fields of a struct.
+pub(crate) struct OfFields {
+    pub(crate) definitions: Vec<TokenStream>,
+    /// The functions that make the struct of values, and values of the struct.
+    pub(crate) conversions: TokenStream,
+}
+
+impl OfFields {
+    pub(crate) fn read<'f>(
+        owner: &Owner<'_>,
+        name: &LitStr,
+        fields: impl IntoIterator<Item = &'f Field>,
+    ) -> Result<OfFields> {
+        let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, field) in fields.into_iter().enumerate() {
+            definitions.push(definition(owner, field)?);
+            let (field, ty) = (&field.ident, &field.ty);
+            reads.push(quote! { #field: values.field::<#ty>(#at)? });
+            writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
+        }
+        let ident = owner.ident;
+        let conversions = quote! {
+            fn of(values: &::volley_object::Instance) -> ::core::option::Option<Self> {
+                if values.class().name() != #name {
+                    return ::core::option::Option::None;
+                }
+                ::core::option::Option::Some(#ident { #(#reads),* })
+            }
+            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
+                ::std::vec![#(#writes),*]
+            }
+        };
+        Ok(OfFields {
+            definitions,
+            conversions,
+        })
+    }
+}
+
 /// The step that gives a field the value that follows from the others.
 fn derived(owner: &Owner<'_>, ty: &Type, function: &ExprPath) -> TokenStream {
     let Owner { ident, made_by } = owner;
@@ -325,85 +291,16 @@ fn derived(owner: &Owner<'_>, ty: &Type, function: &ExprPath) -> TokenStream {
     }
 }
 
-/// The step that says what a field is.
-fn flags(of: &OfField) -> TokenStream {
-    let OfField {
-        request,
-        secret,
-        joined,
-        repeats,
-        inline,
-        ..
-    } = of;
-    quote! {
-        (field.request, field.secret) = (#request, #secret);
-        (field.joined, field.repeats, field.inline) = (#joined, #repeats, #inline);
-    }
-}
-
-pub(crate) fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
+fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
     let Some(name) = &field.ident else {
         return Err(Error::new_spanned(field, "a field needs a name"));
     };
-    let of = of_field(&field.attrs)?;
     let text = doc(&field.attrs);
     if text.is_empty() {
         return Err(Error::new_spanned(name, "a field needs a doc comment"));
     }
+    let OfField { key, steps, .. } = of_field(owner, field)?;
     let (ty, text_name): (&Type, String) = (&field.ty, name.unraw().to_string());
-    let key = of.key;
-    let mut steps = Vec::new();
-    let values = [
-        (&of.default, quote! { default }),
-        (&of.in_file, quote! { in_file }),
-        (&of.typed, quote! { typed }),
-        (&of.built_in, quote! { built_in }),
-        (&of.unsaved, quote! { unsaved }),
-    ];
-    for (value, slot) in values {
-        steps.extend(value.as_ref().map(|value| {
-            quote! {
-                field.#slot = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
-            }
-        }));
-    }
-    if of.each {
-        steps.push(quote! { field.each = true; });
-    }
-    if let Some(range) = &of.range {
-        steps.push(quote! { field.limit((#range).into_inner()); });
-    }
-    if of.scaled {
-        steps.push(quote! { field.scale(); });
-    }
-    if let Some(least) = &of.least {
-        steps.push(quote! { field.at_least(#least); });
-    }
-    if let Some(unit) = &of.unit {
-        steps.push(quote! { field.unit = #unit; });
-    }
-    if let Some(example) = &of.example {
-        steps.push(quote! { field.example = #example; });
-    }
-    steps.push(flags(&of));
-    steps.extend(
-        of.derived
-            .as_ref()
-            .map(|function| derived(owner, ty, function)),
-    );
-    let references = [
-        (&of.part_of, quote! { part_of }),
-        (&of.needs, quote! { needs }),
-        (&of.loses, quote! { loses }),
-    ];
-    for (class, strength) in references {
-        steps.extend(class.as_ref().map(|class| {
-            quote! {
-                field.reference =
-                    ::core::option::Option::Some(::volley_object::Reference::#strength(#class));
-            }
-        }));
-    }
     Ok(quote! {{
         #[allow(unused_mut)]
         let mut field = ::volley_object::FieldDef::new::<#ty>(#text_name, #text, #key);
@@ -416,50 +313,60 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
     let mut of = OfClass::default();
     for attribute in attributes.iter().filter(|a| a.path().is_ident("object")) {
         attribute.parse_nested_meta(|meta| {
-            let name = meta.path.get_ident().map(Ident::to_string);
-            match name.as_deref() {
-                Some("class") => of.class = Some(meta.value()?.parse()?),
-                Some("file") => of.file = Some(meta.value()?.parse()?),
-                Some("set") => of.set.push(meta.value()?.parse()?),
-                Some("unset") => of.unset.push(meta.value()?.parse()?),
-                Some("unset_any") => of.unset_any.push(meta.value()?.parse()?),
-                Some("change") => of.change.push(meta.value()?.parse()?),
-                Some("last") => of.last = true,
-                Some("upgrade") => of.upgrade = Some(meta.value()?.parse()?),
-                Some("one_of") => of.one_of = Some(meta.value()?.parse()?),
-                Some("example") => of.example = Some(meta.value()?.parse()?),
-                Some("check") => of.check = Some(meta.value()?.parse()?),
-                Some("references") => of.references = Some(meta.value()?.parse()?),
-                Some("recreate") => of.recreate = true,
-                Some("separate") => of.separate = true,
-                Some("once") => of.once = true,
-                Some("startup") => of.startup = true,
-                Some("machine") => of.machine = true,
-                Some("after") => of.after.push(meta.value()?.parse()?),
-                Some("ordered") => of.ordered = true,
-                Some("together") => of.together = true,
-                Some("interrupts") => of.interrupts = Some(meta.value()?.parse()?),
-                Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
-                Some("interface") => of.interface = Some(meta.value()?.parse()?),
-                Some("starts") => of.starts = Some(texts(&meta)?),
-                Some("group") => of.groups.push(texts(&meta)?),
-                Some("instead") => of.instead.push(texts(&meta)?),
-                Some("bulk") => of.bulk = true,
-                Some("add") => of.add.push(meta.value()?.parse()?),
-                Some("take") => of.take.push(meta.value()?.parse()?),
-                Some("normal") => of.normal = Some(meta.value()?.parse()?),
-                Some("removed_with") => of.removed_with = Some(meta.value()?.parse()?),
-                Some("formerly_bulk") => of.formerly_bulk = Some(meta.value()?.parse()?),
-                _ => {
-                    let known = "class, file, set, unset, unset_any, change, last, upgrade, one_of, example, check, references, recreate, separate, once, \
-                         startup, machine, after, ordered, together, interrupts, formerly, interface, starts, group, instead, bulk, add, take, normal, removed_with or formerly_bulk";
-                    return Err(meta.error(known));
+            let unknown = || meta.error(listed(&[FLAGS, TEXTS, LISTS, OTHERS]));
+            let name = meta.path.get_ident().ok_or_else(unknown)?.clone();
+            let word = name.to_string();
+            let is_in = |all: &[&str]| all.contains(&&*word);
+            let step = match &word[..] {
+                "class" => return set(&mut of.class, &meta),
+                "check" => return set(&mut of.check, &meta),
+                "references" => return set(&mut of.references, &meta),
+                "normal" => return set(&mut of.normal, &meta),
+                "file" => {
+                    let file: LitStr = meta.value()?.parse()?;
+                    quote! { class.file = ::volley_object::Place::read(#file); }
                 }
-            }
+                "upgrade" => {
+                    let upgrade: ExprPath = meta.value()?.parse()?;
+                    quote! { class.upgrade = ::core::option::Option::Some(#upgrade); }
+                }
+                "starts" => {
+                    let [key, verb, doc] = texts(&meta)?;
+                    let start =
+                        quote! { ::volley_object::Start { key: #key, verb: #verb, doc: #doc } };
+                    quote! { class.starts = ::core::option::Option::Some(#start); }
+                }
+                "group" => {
+                    let [words, text] = texts(&meta)?;
+                    quote! { class.groups.push((#words, #text)); }
+                }
+                "instead" => {
+                    let [words, text] = texts(&meta)?;
+                    quote! { class.instead.push((#words, #text)); }
+                }
+                _ if is_in(FLAGS) => quote! { class.#name = true; },
+                _ if is_in(TEXTS) => {
+                    let text: LitStr = meta.value()?.parse()?;
+                    quote! { class.#name = #text; }
+                }
+                _ if is_in(LISTS) => {
+                    let text: LitStr = meta.value()?.parse()?;
+                    quote! { class.#name.push(#text); }
+                }
+                _ => return Err(unknown()),
+            };
+            of.is_interface |= word == "interface";
+            of.steps.push(step);
             Ok(())
         })?;
     }
     Ok(of)
+}
+
+/// Reads the value of an attribute into its place.
+fn set<T: Parse>(place: &mut Option<T>, meta: &ParseNestedMeta<'_>) -> Result<()> {
+    *place = Some(meta.value()?.parse()?);
+    Ok(())
 }
 
 /// Texts in parentheses with commas between.
@@ -471,44 +378,59 @@ fn texts<const N: usize>(meta: &ParseNestedMeta<'_>) -> Result<[LitStr; N]> {
     all.try_into().map_err(|_| meta.error(format!("{N} texts")))
 }
 
-fn of_field(attributes: &[Attribute]) -> Result<OfField> {
-    let mut of = OfField::default();
+fn of_field(owner: &Owner<'_>, field: &Field) -> Result<OfField> {
+    let (mut of, ty) = (OfField::default(), &field.ty);
     let ours = |a: &&Attribute| {
         ["object", "query", "verb"]
             .iter()
             .any(|name| a.path().is_ident(name))
     };
-    for attribute in attributes.iter().filter(ours) {
+    for attribute in field.attrs.iter().filter(ours) {
         attribute.parse_nested_meta(|meta| {
-            let name = meta.path.get_ident().map(Ident::to_string);
-            match name.as_deref() {
-                Some("key") => of.key = true,
-                Some("part_of") => of.part_of = Some(meta.value()?.parse()?),
-                Some("needs") => of.needs = Some(meta.value()?.parse()?),
-                Some("loses") => of.loses = Some(meta.value()?.parse()?),
-                Some("least") => of.least = Some(meta.value()?.parse()?),
-                Some("default") => of.default = Some(meta.value()?.parse()?),
-                Some("built_in") => of.built_in = Some(meta.value()?.parse()?),
-                Some("each") => of.each = true,
-                Some("range") => of.range = Some(meta.value()?.parse()?),
-                Some("unit") => of.unit = Some(meta.value()?.parse()?),
-                Some("example") => of.example = Some(meta.value()?.parse()?),
-                Some("derived") => of.derived = Some(meta.value()?.parse()?),
-                Some("request") => of.request = true,
-                Some("secret") => of.secret = true,
-                Some("scaled") => of.scaled = true,
-                Some("in_file") => of.in_file = Some(meta.value()?.parse()?),
-                Some("typed") => of.typed = Some(meta.value()?.parse()?),
-                Some("joined") => of.joined = true,
-                Some("repeats") => of.repeats = true,
-                Some("inline") => of.inline = true,
-                Some("unsaved") => of.unsaved = Some(meta.value()?.parse()?),
-                _ => {
-                    let known = "key, part_of, needs, loses, least, default, built_in, each, range, unit, example, derived, \
-                         request, secret, scaled, in_file, typed, joined, repeats, inline or unsaved";
-                    return Err(meta.error(known));
+            let all = [FIELD_FLAGS, FIELD_TEXTS, FIELD_VALUES, REFERENCES, FIELD_OTHERS];
+            let unknown = || meta.error(listed(&all));
+            let name = meta.path.get_ident().ok_or_else(unknown)?.clone();
+            let word = name.to_string();
+            let is_in = |all: &[&str]| all.contains(&&*word);
+            let step = match &word[..] {
+                "key" => {
+                    of.key = true;
+                    return Ok(());
                 }
-            }
+                "scaled" => quote! { field.scale(); },
+                "range" => {
+                    let range: Expr = meta.value()?.parse()?;
+                    quote! { field.limit((#range).into_inner()); }
+                }
+                "least" => {
+                    of.has_least = true;
+                    let least: Expr = meta.value()?.parse()?;
+                    quote! { field.at_least(#least); }
+                }
+                "derived" => derived(owner, ty, &meta.value()?.parse()?),
+                _ if is_in(FIELD_FLAGS) => quote! { field.#name = true; },
+                _ if is_in(FIELD_TEXTS) => {
+                    let text: LitStr = meta.value()?.parse()?;
+                    quote! { field.#name = #text; }
+                }
+                _ if is_in(FIELD_VALUES) => {
+                    let value: Expr = meta.value()?.parse()?;
+                    let step = quote! {
+                        field.#name = ::volley_object::FieldType::to_slot(&{ let it: #ty = #value; it });
+                    };
+                    of.default = of.default.take().or((word == "default").then_some(value));
+                    step
+                }
+                _ if is_in(REFERENCES) => {
+                    let class: LitStr = meta.value()?.parse()?;
+                    quote! {
+                        field.reference =
+                            ::core::option::Option::Some(::volley_object::Reference::#name(#class));
+                    }
+                }
+                _ => return Err(unknown()),
+            };
+            of.steps.push(step);
             Ok(())
         })?;
     }

@@ -1,7 +1,7 @@
 //! `#[derive(Query)]`.
 
 use crate::doc::doc;
-use crate::object::{Owner, definition};
+use crate::object::{OfFields, Owner};
 use crate::stream::OfStream;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -50,15 +50,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let why = "a query needs `name = \"...\"`, `reply = Type`, and `text = function` or `stream(...)`";
         return Err(Error::new_spanned(ident, why));
     };
-    let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, field) in fields.into_iter().enumerate() {
-        definitions.push(definition(&Owner::query(ident), field)?);
-        let (field, ty) = (&field.ident, &field.ty);
-        reads.push(quote! { #field: asked.field::<#ty>(#at)? });
-        writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
-    }
+    let OfFields {
+        definitions,
+        conversions,
+    } = OfFields::read(&Owner::query(ident), name, fields)?;
     let text_of = text_of(reply, &of);
-    let conversions = conversions((ident, name), &reads, &writes);
     let stream = of.stream.iter();
     let (streamed, stream) = (
         stream.clone().map(|it| it.definition(ident)),
@@ -100,25 +96,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
         #(#stream)*
     })
-}
-
-/// The functions from and to parameters.
-fn conversions(
-    (ident, name): (&Ident, &LitStr),
-    reads: &[TokenStream],
-    writes: &[TokenStream],
-) -> TokenStream {
-    quote! {
-        fn of(asked: &::volley_object::Instance) -> ::core::option::Option<Self> {
-            if asked.class().name() != #name {
-                return ::core::option::Option::None;
-            }
-            ::core::option::Option::Some(#ident { #(#reads),* })
-        }
-        fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
-            ::std::vec![#(#writes),*]
-        }
-    }
 }
 
 /// The function that writes a reply as text: shortly, in detail, or as a word of the command asks.

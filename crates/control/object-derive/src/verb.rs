@@ -1,7 +1,7 @@
 //! `#[derive(Verb)]`.
 
 use crate::doc::doc;
-use crate::object::{Owner, definition};
+use crate::object::{OfFields, Owner};
 use crate::query::parameters;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -32,13 +32,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let why = "a verb needs `name = \"...\"`";
         return Err(Error::new_spanned(ident, why));
     };
-    let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, field) in fields.into_iter().enumerate() {
-        definitions.push(definition(&Owner::verb(ident), field)?);
-        let (field, ty) = (&field.ident, &field.ty);
-        reads.push(quote! { #field: parameters.field::<#ty>(#at)? });
-        writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
-    }
+    let OfFields {
+        definitions,
+        conversions,
+    } = OfFields::read(&Owner::verb(ident), name, fields)?;
     let (command, example, check) = (&of.command, of.example.iter(), of.check.iter());
     let formerly = of.formerly.iter();
     let (configure, for_all, machine) = (of.configure, of.for_all, of.machine);
@@ -62,15 +59,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 verb.for_all = #for_all;
                 verb
             }
-            fn of(parameters: &::volley_object::Instance) -> ::core::option::Option<Self> {
-                if parameters.class().name() != #name {
-                    return ::core::option::Option::None;
-                }
-                ::core::option::Option::Some(#ident { #(#reads),* })
-            }
-            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
-                ::std::vec![#(#writes),*]
-            }
+            #conversions
         }
     })
 }

@@ -234,7 +234,7 @@ pub type Check = fn(&Instance) -> Result<Option<Instance>, FieldError>;
 pub type References = fn(&Instance, &mut dyn FnMut(Reference, Value));
 
 /// The definition of a class.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ClassDef {
     /// Its name, snake_case.
     pub name: &'static str,
@@ -337,38 +337,7 @@ impl ClassDef {
         ClassDef {
             name,
             doc,
-            fields: Vec::new(),
-            file: Place::None,
-            set: Vec::new(),
-            unset: Vec::new(),
-            change: Vec::new(),
-            example: "",
-            check: None,
-            references: None,
-            unset_any: Vec::new(),
-            one_of: "",
-            recreate: false,
-            after: Vec::new(),
-            startup: false,
-            machine: false,
-            last: false,
-            ordered: false,
-            together: false,
-            separate: false,
-            once: false,
-            interrupts: "",
-            formerly: "",
-            upgrade: None,
-            bulk: false,
-            add: Vec::new(),
-            take: Vec::new(),
-            normal: None,
-            removed_with: "",
-            formerly_bulk: "",
-            interface: "",
-            starts: None,
-            groups: Vec::new(),
-            instead: Vec::new(),
+            ..ClassDef::default()
         }
     }
 

@@ -53,9 +53,6 @@ pub struct Word {
     pub version: Option<u8>,
 }
 
-/// The field and value that each word gives.
-type Meanings<'p> = BTreeMap<&'p str, &'p Option<(usize, Value)>>;
-
 type Parts<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
 
 impl Pattern {
@@ -70,51 +67,62 @@ impl Pattern {
         let mut named = BTreeSet::new();
         pattern.fields(&mut named);
         let pattern = pattern.filled(fields, &named);
-        let mut given = BTreeMap::new();
-        pattern.check_words(&mut given).map_err(&wrong)?;
+        pattern.check_words().map_err(&wrong)?;
         Ok(pattern)
     }
 
-    /// Every word has one meaning in a pattern, wherever it is.
-    fn check_words<'p>(&'p self, given: &mut Meanings<'p>) -> Result<(), String> {
+    /// The patterns that it is made of.
+    fn inner(&self) -> &[Pattern] {
         match self {
-            Pattern::Word(word) => match given.insert(&word.text, &word.gives) {
-                Some(other) if *other != word.gives => {
-                    Err(format!("the word '{}' has two meanings", word.text))
-                }
-                _ => Ok(()),
-            },
-            Pattern::Field(_) | Pattern::Setting(_) => Ok(()),
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().try_for_each(|p| p.check_words(given))
-            }
-            Pattern::Optional(inner) => inner.check_words(given),
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => all,
+            Pattern::Optional(inner) => std::slice::from_ref(inner),
+            Pattern::Word(_) | Pattern::Field(_) | Pattern::Setting(_) => &[],
         }
+    }
+
+    /// Tells itself and all patterns inside, in their order.
+    fn all<'p>(&'p self, tell: &mut dyn FnMut(&'p Pattern)) {
+        tell(self);
+        self.inner().iter().for_each(|it| it.all(tell));
+    }
+
+    /// Its words, in their order.
+    fn words(&self) -> Vec<&Word> {
+        let mut words = Vec::new();
+        self.all(&mut |it| {
+            if let Pattern::Word(word) = it {
+                words.push(word);
+            }
+        });
+        words
+    }
+
+    /// Every word has one meaning in a pattern, wherever it is.
+    fn check_words(&self) -> Result<(), String> {
+        let mut given = BTreeMap::new();
+        for word in self.words() {
+            let other = given.insert(&word.text, &word.gives);
+            if other.is_some_and(|other| *other != word.gives) {
+                return Err(format!("the word '{}' has two meanings", word.text));
+            }
+        }
+        Ok(())
     }
 
     /// The fields that a pattern names.
     pub fn fields(&self, named: &mut BTreeSet<usize>) {
-        match self {
+        self.all(&mut |it| match it {
             Pattern::Word(word) => named.extend(word.gives.as_ref().map(|it| it.0)),
             Pattern::Field(at) => _ = named.insert(*at),
-            Pattern::Setting(_) => {}
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().for_each(|p| p.fields(named));
-            }
-            Pattern::Optional(inner) => inner.fields(named),
-        }
+            _ => {}
+        });
     }
 
     /// Whether it takes a setting of a class.
     pub(crate) fn names_setting(&self, class: &str) -> bool {
-        match self {
-            Pattern::Setting(setting) => setting == class,
-            Pattern::Word(_) | Pattern::Field(_) => false,
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().any(|p| p.names_setting(class))
-            }
-            Pattern::Optional(inner) => inner.names_setting(class),
-        }
+        let mut found = false;
+        self.all(&mut |it| found |= matches!(it, Pattern::Setting(setting) if setting == class));
+        found
     }
 
     /// Whether any number of options may be here, and the same ones in a later place.
@@ -163,50 +171,26 @@ impl Pattern {
 
     /// The field that a word of the pattern gives a value, and the value.
     pub fn given_by(&self, text: &str) -> Option<&(usize, Value)> {
-        match self {
-            Pattern::Word(word) => word.gives.as_ref().filter(|_| word.text == text),
-            Pattern::Field(_) | Pattern::Setting(_) => None,
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().find_map(|p| p.given_by(text))
-            }
-            Pattern::Optional(inner) => inner.given_by(text),
-        }
+        let mut words = self.words().into_iter().filter(|word| word.text == text);
+        words.find_map(|word| word.gives.as_ref())
     }
 
     /// The values that the words of the pattern give fields.
     pub fn given(&self) -> Vec<(usize, Value)> {
-        match self {
-            Pattern::Word(word) => word.gives.clone().into_iter().collect(),
-            Pattern::Field(_) | Pattern::Setting(_) => Vec::new(),
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().flat_map(Pattern::given).collect()
-            }
-            Pattern::Optional(inner) => inner.given(),
-        }
+        let words = self.words().into_iter();
+        words.filter_map(|word| word.gives.clone()).collect()
     }
 
     /// Whether a word of the pattern begins with a text. Words in `fixed` do not count.
     pub(crate) fn has_word(&self, text: &str, fixed: &BTreeSet<&str>) -> bool {
-        match self {
-            Pattern::Word(word) => word.text.starts_with(text) && !fixed.contains(&*word.text),
-            Pattern::Field(_) | Pattern::Setting(_) => false,
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().any(|p| p.has_word(text, fixed))
-            }
-            Pattern::Optional(inner) => inner.has_word(text, fixed),
-        }
+        let begins = |word: &&Word| word.text.starts_with(text) && !fixed.contains(&*word.text);
+        self.words().iter().any(begins)
     }
 
     /// Whether it has this word, which gives no field a value.
     pub(crate) fn has_plain(&self, text: &str) -> bool {
-        match self {
-            Pattern::Word(word) => word.text == text && word.gives.is_none(),
-            Pattern::Field(_) | Pattern::Setting(_) => false,
-            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-                all.iter().any(|p| p.has_plain(text))
-            }
-            Pattern::Optional(inner) => inner.has_plain(text),
-        }
+        let is = |word: &&Word| word.text == text && word.gives.is_none();
+        self.words().iter().any(is)
     }
 
     /// The words that every command of the pattern has.

@@ -41,9 +41,10 @@ impl Reference {
 }
 
 /// Where objects of a class are in the configuration file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// Nowhere: commands and programs make these objects.
+    #[default]
     None,
     /// `[name]`: the only object of a class without keys.
     Table(&'static str),

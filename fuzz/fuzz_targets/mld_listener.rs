@@ -1,4 +1,4 @@
-//! Queries and reports that reach the router as a listener of its own groups (RFC 3810): any bytes, and what it sends itself.
+//! Queries and reports that reach the router as a listener of groups (RFC 3810): any bytes, and what it sends itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

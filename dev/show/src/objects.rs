@@ -190,15 +190,22 @@ fn bulk_figures(text: &str) -> Option<[f64; 2]> {
 fn size(home: &Home) -> Result<String, String> {
     let mut all = sources(home, &["crates/control/".to_owned()])?;
     all.retain(|source| source.path.contains("/src/"));
-    let lines = all
-        .iter()
-        .map(|source| source.text.lines().count())
-        .sum::<usize>();
+    let lines: usize = all.iter().map(|it| lines_without_tests(&it.text)).sum();
     let text = format!("{lines} lines without tests, at most {CONTROL}");
     match lines <= CONTROL {
         true => Ok(text),
         false => Err(text),
     }
+}
+
+/// Lines of a file in front of its tests, which are its last module.
+fn lines_without_tests(text: &str) -> usize {
+    let mut lines = text.lines().zip(text.lines().skip(1));
+    let tests = |(line, next): (&str, &str)| {
+        line == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{')
+    };
+    let before = lines.position(tests);
+    before.unwrap_or_else(|| text.lines().count())
 }
 
 /// What the commit that adds a crate changes outside of the crate.
@@ -244,6 +251,14 @@ fn outside_of<'t>(numstat: &'t str, crate_dir: &str) -> Vec<(usize, &'t str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_in_front_of_tests_are_counted() {
+        let file = "use a;\n#[cfg(test)]\nmod other;\nfn f() {}\n";
+        assert_eq!(lines_without_tests(file), 4);
+        let with = format!("{file}#[cfg(test)]\nmod tests {{\n    fn t() {{}}\n}}\n");
+        assert_eq!(lines_without_tests(&with), 4);
+    }
 
     #[test]
     fn parts_of_words_are_found() {

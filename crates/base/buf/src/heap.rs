@@ -19,7 +19,7 @@ const LARGE: usize = 32 * 1024;
 pub struct LineHeap;
 
 /// The layout that is allocated: it holds the one asked for, and depends on nothing else, so that it is the same when the memory
-/// is given back.
+/// is released.
 #[inline]
 fn apart(layout: Layout) -> Layout {
     let (size, align) = (layout.size(), layout.align());
@@ -36,7 +36,7 @@ fn is_large(layout: Layout) -> bool {
 }
 
 // SAFETY: each allocation is one of mimalloc or of the system, whose contract this is, by the size asked for, which the caller
-// names again when the memory is given back; the layout passed on holds the one asked for.
+// names again when the memory is released; the layout passed on holds the one asked for.
 unsafe impl GlobalAlloc for LineHeap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

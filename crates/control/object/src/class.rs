@@ -267,7 +267,7 @@ pub struct ClassDef {
     /// before and created again behind.
     pub after: Vec<&'static str>,
     /// The only object is read when the daemon starts, and does not change while it runs: it is in the file and in commits, and
-    /// no command or request is about it. It has a table of its own in the file, and every field may be left out.
+    /// no command or request is about it. It has a dedicated table in the file, and every field may be left out.
     pub startup: bool,
     /// The machine has a part in it: a check of a file without the machine leaves its objects out.
     pub machine: bool,

@@ -221,7 +221,7 @@ fn the_setting_is_checked() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains(":2:") && said.contains("auto, enforce, log, off"),
+        said.contains(":2:") && said.contains("auto, enforce, log or off"),
         "{said}"
     );
 }

@@ -37,8 +37,6 @@ mod batch_tests;
 #[cfg(test)]
 mod last_tests;
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
 mod together_tests;

@@ -6,6 +6,7 @@ use volley_model::*;
 use volley_object::{Instance, Object};
 
 mod kinds;
+mod simulation;
 
 pub(crate) use kinds::Route;
 use kinds::{Pg, Sub};

@@ -4,7 +4,7 @@
 //! traces all read this table, so that a field has one name everywhere. A place is a number of bits from the start of the header,
 //! most significant bit first, as in the drawings of the RFCs.
 
-use crate::{EtherType, IpProto};
+use crate::{EtherType, IpProto, udp};
 
 /// What the bits of a field mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,18 @@ pub fn of_ether_type(ether_type: EtherType) -> Option<&'static HeaderFields> {
         EtherType::ARP => &ARP,
         EtherType::IP4 => &IP4,
         EtherType::IP6 => &IP6,
-        EtherType::MPLS => &MPLS,
+        EtherType::MPLS | EtherType::MPLS_MCAST => &MPLS,
+        EtherType::PPPOE => &PPPOE,
+        _ => return None,
+    })
+}
+
+/// The header behind a UDP header with this destination port.
+pub fn of_udp_port(port: u16) -> Option<&'static HeaderFields> {
+    Some(match port {
+        udp::port::VXLAN => &VXLAN,
+        udp::port::GENEVE => &GENEVE,
+        udp::port::GTPU => &GTPU,
         _ => return None,
     })
 }

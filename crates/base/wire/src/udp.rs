@@ -9,6 +9,16 @@ use crate::checksum::Sum;
 use crate::header::{header, stated};
 use crate::{Header, IntoBytes, IpProto, U16, WireError};
 
+/// Destination ports that announce a header of a tunnel.
+pub mod port {
+    /// GTP-U (3GPP TS 29.281, 4.4.2).
+    pub const GTPU: u16 = 2152;
+    /// VXLAN (RFC 7348, 5).
+    pub const VXLAN: u16 = 4789;
+    /// Geneve (RFC 8926, 3.3).
+    pub const GENEVE: u16 = 6081;
+}
+
 header! {
     /// The whole UDP header.
     pub struct UdpHeader: 8, "UDP header" {

@@ -4,6 +4,7 @@
 //! of [`volley_wire::field`]. The operator's own types ([`PathHeader`]) are rows of the same table.
 
 use crate::model::PathHeader;
+use volley_wire::udp::port;
 use volley_wire::{ethertype, field};
 
 /// How much longer a header is than its fixed part.
@@ -261,7 +262,11 @@ const ROWS: [Row; 24] = [
         name: "udp",
         length: 8,
         next: Some((2, 2, 0xffff)),
-        links: &[(2152, "gtpu"), (4789, "vxlan"), (6081, "geneve")],
+        links: &[
+            (port::GTPU as u32, "gtpu"),
+            (port::VXLAN as u32, "vxlan"),
+            (port::GENEVE as u32, "geneve"),
+        ],
         ..ROW
     },
     Row {

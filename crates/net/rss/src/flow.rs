@@ -15,7 +15,7 @@ const EXTENSIONS: usize = 8;
 
 /// Ethernet in GRE (RFC 7637).
 const BRIDGED: u16 = ethertype::TEB;
-const VXLAN: u16 = 4789;
+const VXLAN: u16 = volley_wire::udp::port::VXLAN;
 
 const TCP: u8 = IpProto::TCP.0;
 const UDP: u8 = IpProto::UDP.0;

@@ -5,6 +5,7 @@ use core::fmt;
 use super::named;
 use super::out::{Kept, Next, Out, Over, Step, Stop};
 use crate::arp::{self, ArpPacket};
+use crate::field;
 use crate::ip4::{Ip4, Ip4Header, option};
 use crate::ip6::{Ip6, Ip6Header};
 use crate::ip6_ext::{Ext, Extensions};
@@ -20,7 +21,7 @@ pub(super) fn payload<'a>(
         EtherType::ARP => arp(out, packet),
         EtherType::IP4 => ip4(out, packet),
         EtherType::IP6 => ip6(out, packet),
-        _ => match named::of_type(ether_type) {
+        _ => match field::of_ether_type(ether_type) {
             Some(header) => named::layer(out, header, packet),
             None => {
                 out.layer(format_args!("{} bytes", packet.len()))?;

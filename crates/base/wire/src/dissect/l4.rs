@@ -82,7 +82,7 @@ fn udp<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
         Ip::V4(h) => udp.is_none_or(|udp| udp.checksum_ok4(h.src(), h.dst())),
         Ip::V6(h) => udp.is_none_or(|udp| udp.checksum_ok6(h.src(), h.dst())),
     })?;
-    let tunnel = named::of_port(header.dst_port.get()).filter(|_| over.whole);
+    let tunnel = field::of_udp_port(header.dst_port.get()).filter(|_| over.whole);
     Ok(tunnel.map(|header| Next::Named(header, over.payload.after(UdpHeader::LEN))))
 }
 

@@ -1,6 +1,6 @@
-//! Text of headers that have no text of their own: names and values of the table of fields, and what follows them.
+//! Text of headers without dedicated code: names and values from the table of fields, and the header that follows.
 
-use super::out::{Kept, Next, Out, Over, Step};
+use super::out::{Kept, Next, Out, Over, Step, Stop};
 use crate::field::{self, Field, HeaderFields};
 use crate::{EtherType, IpProto, WireError};
 
@@ -8,30 +8,8 @@ use crate::{EtherType, IpProto, WireError};
 const PPP_IP4: u128 = 0x0021;
 const PPP_IP6: u128 = 0x0057;
 
-/// UDP ports of tunnels, and the header behind UDP (RFC 7348, RFC 8926, 3GPP TS 29.281).
-const TUNNELS: [(u16, &HeaderFields); 3] = [
-    (4789, &field::VXLAN),
-    (6081, &field::GENEVE),
-    (2152, &field::GTPU),
-];
-
-/// What a GTP-U message of this type has: a packet of a user.
+/// Type of the GTP-U message that carries a user's packet (G-PDU).
 const GTPU_DATA: u128 = 255;
-
-/// The header that an EtherType announces, where the table of fields has one that no other code reads.
-pub(super) fn of_type(ether_type: EtherType) -> Option<&'static HeaderFields> {
-    match ether_type {
-        EtherType::MPLS | EtherType::MPLS_MCAST => Some(&field::MPLS),
-        EtherType::PPPOE => Some(&field::PPPOE),
-        _ => None,
-    }
-}
-
-/// The header behind a UDP header with this destination port.
-pub(super) fn of_port(port: u16) -> Option<&'static HeaderFields> {
-    let found = TUNNELS.iter().find(|(of, _)| *of == port);
-    found.map(|(_, header)| *header)
-}
 
 /// A transport header that the table of fields has; an authentication header is followed by the protocol that it protects.
 pub(super) fn transport<'a>(
@@ -51,7 +29,12 @@ pub(super) fn transport<'a>(
     let (Some(proto), Some(words)) = (value("next"), value("length")) else {
         return Ok(None);
     };
-    let payload = over.payload.after(4 * (words as usize + 2));
+    let (len, min) = (4 * (words as usize + 2), usize::from(header.len));
+    if len < min {
+        let what = header.name;
+        return Err(Stop::Bad(WireError::LengthBelow { what, len, min }));
+    }
+    let payload = over.payload.after(len);
     let over = Over { payload, ..over };
     Ok(Some(Next::Transport(IpProto(proto as u8), over)))
 }

@@ -60,7 +60,7 @@ pub(super) enum Next<'a> {
     Transport(IpProto, Over<'a>),
     /// A packet quoted by an ICMP error: cut by design.
     Quoted(EtherType, Kept<'a>),
-    /// A header that is told by the table of fields.
+    /// A header whose text comes from the table of fields.
     Named(&'static HeaderFields, Kept<'a>),
 }
 

@@ -462,3 +462,14 @@ fn headers_of_the_field_table_and_what_they_carry() {
         }
     }
 }
+
+/// The payload length of an authentication header counts its fixed part, too (RFC 4302, 2.2).
+#[test]
+fn an_authentication_header_is_not_shorter_than_its_fixed_part() {
+    let bytes = alloc::format!(
+        "{TO}0800 45000034000100004033669 40a0000010a010001 1100000000000001000000020000000000000000000000000001000200080000"
+    );
+    let text = one_line(&hex(&bytes.replace(' ', "")));
+    let fault = "ah length field is 8, less than the least of 12";
+    assert!(text.ends_with(fault), "{text}");
+}

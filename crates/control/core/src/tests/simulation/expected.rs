@@ -138,7 +138,7 @@ impl Expected {
         }
     }
 
-    /// A start has found this head: the expected one, or one of which nobody knows whether the disk has it.
+    /// A start has found this head: the expected one, or one that the disk may have or not.
     pub(super) fn restart(&mut self, found: Head, now: u64) {
         let all = [&self.head].into_iter().chain(&self.possible);
         let all = all.map(|head| match head.is_due(now) {

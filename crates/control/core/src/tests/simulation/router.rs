@@ -45,7 +45,7 @@ pub(super) struct Router {
     confirm_by: Option<u64>,
     /// What runs again when the waiting commit is not confirmed.
     before: State,
-    /// When deadlines were looked at.
+    /// When deadlines were checked last.
     pub(super) watched: u64,
 }
 

@@ -282,22 +282,16 @@ impl Stream {
     /// Make the next packet in `packet`, which is one buffer's data area (for streams that are not big).
     #[inline(always)]
     pub(crate) fn make(&mut self, packet: &mut [u8]) -> usize {
-        let Parts {
-            programs,
-            pick,
-            values,
-            round,
-            ..
-        } = &mut self.parts;
         self.made += 1;
-        if let Some(round) = round {
+        let parts = &mut self.parts;
+        if let Some(round) = &mut parts.round {
             let (from, len) = round.next();
             let to = packet.as_chunks_mut::<BLOCK>().0.iter_mut();
             to.zip(from).for_each(|(to, from)| *to = *from);
             return len;
         }
-        let (which, len) = pick.next(&mut self.random);
-        programs[which].make(packet, len, values, &mut self.random)
+        let (which, len) = parts.pick.next(&mut self.random);
+        parts.programs[which].make(packet, len, &mut parts.values, &mut self.random)
     }
 
     /// Whether the next packets are all of one length and can be made many at a time: [`Stream::make_alike`].

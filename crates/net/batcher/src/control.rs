@@ -108,10 +108,7 @@ impl PathHandler {
     }
 
     fn with<T>(&self, what: impl FnOnce(&mut Control) -> T) -> T {
-        let mut runner = self.control.borrow_mut();
-        let done = what(&mut runner.task().borrow_mut());
-        runner.schedule();
-        done
+        self.control.borrow_mut().with(what)
     }
 
     /// Makes the handler the owner of its classes, its query and its verb.

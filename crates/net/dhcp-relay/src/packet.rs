@@ -1,10 +1,11 @@
 //! Packets of the relay's own: headers, and the way to a server.
 
+use crate::relays::Relay;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use volley_fib::Family;
 use volley_fib::columns::UPPER_OFFSET;
 use volley_fib::dataplane::{DpoKind, View};
-use volley_graph::{Isa, NodeId, Packet, PacketView, Replicator};
+use volley_graph::{Col, Isa, NodeId, Packet, PacketView, Replicator};
 use volley_iface::MAX_INTERFACE_INDEXES;
 use volley_wire::checksum::Sum;
 use volley_wire::ip4::Ip4Header;
@@ -84,9 +85,41 @@ pub fn build<I: Isa>(
     true
 }
 
+/// Why no server gets a message.
+pub enum Unsent {
+    /// No route leads to a server.
+    NoRoute,
+    /// No packet buffer was free.
+    NoBuffers,
+}
+
+/// Makes a packet with `message` for each server that a route leads to; `header` returns the headers of the packet to an
+/// address. The packet's receiving interface is that of the relay afterwards. Returns the number of packets.
+pub fn send_to_servers<F: Family, I: Isa, const N: usize>(
+    (view, lookup): (&View<'_, F>, NodeId),
+    (relay, message): (&Relay<F::Addr>, &[u8]),
+    header: impl Fn(F::Addr) -> [u8; N],
+    packet: &mut Packet<'_>,
+    made: &mut Replicator<'_, I>,
+) -> Result<u64, Unsent> {
+    let (mut sent, mut why) = (0, Unsent::NoRoute);
+    for &server in &relay.servers {
+        let Some(rx) = receiver(view, relay.table, server, relay.iface) else {
+            continue;
+        };
+        packet.set(Col::RX, rx);
+        match build(made, packet, lookup, &[&header(server), message]) {
+            true => sent += 1,
+            false => why = Unsent::NoBuffers,
+        }
+    }
+    packet.set(Col::RX, relay.iface);
+    if sent == 0 { Err(why) } else { Ok(sent) }
+}
+
 /// The interface that a packet of the router comes in by, as it were, so that it is looked up in a table: `near` where that is
 /// bound to the table. None when no route of the table leads to another host.
-pub fn receiver<F: Family>(view: &View<'_, F>, table: u32, to: F::Addr, near: u32) -> Option<u32> {
+fn receiver<F: Family>(view: &View<'_, F>, table: u32, to: F::Addr, near: u32) -> Option<u32> {
     let found = view.forward(table, to, 0);
     let tx = match found.kind() {
         DpoKind::Adj | DpoKind::Incomplete => view.adjs().words(found.index()).tx_if,

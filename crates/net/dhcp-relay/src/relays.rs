@@ -4,7 +4,7 @@ use crate::model::{DhcpRelay, Option82};
 use crate::port;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::Fib;
@@ -14,19 +14,26 @@ use volley_model::{Applied, Family, ModelError, key_value};
 use volley_object::ObjectKey;
 use volley_tables::{Publisher, Snap};
 
+/// The relay of an interface for one IP version; `A` is an address of that version as a number.
+#[derive(Clone, Debug)]
+pub struct Relay<A> {
+    /// The interface of the clients.
+    pub iface: u32,
+    /// Name of the interface: the circuit ID or interface ID.
+    pub name: String,
+    /// The servers.
+    pub servers: Vec<A>,
+    /// Index of the table in which the servers are reached.
+    pub table: u32,
+    /// Address that the servers reply to, in place of the interface's.
+    pub source: Option<A>,
+}
+
 /// The relay of an interface for IPv4.
 #[derive(Clone, Debug)]
 pub struct Relay4 {
-    /// The interface of the clients.
-    pub iface: u32,
-    /// Name of the interface: the circuit ID.
-    pub name: String,
-    /// The servers.
-    pub servers: Vec<Ipv4Addr>,
-    /// Index of the table in which they are reached.
-    pub table: u32,
-    /// Address that the servers reply to, in place of the interface's.
-    pub source: Option<Ipv4Addr>,
+    /// What both IP versions have.
+    pub common: Relay<u32>,
     /// The remote ID, in place of the MAC address.
     pub remote_id: Option<String>,
     /// What happens to requests that have option 82.
@@ -34,19 +41,7 @@ pub struct Relay4 {
 }
 
 /// The relay of an interface for IPv6.
-#[derive(Clone, Debug)]
-pub struct Relay6 {
-    /// The interface of the clients.
-    pub iface: u32,
-    /// Name of the interface: the interface ID.
-    pub name: String,
-    /// The servers.
-    pub servers: Vec<Ipv6Addr>,
-    /// Index of the table in which they are reached.
-    pub table: u32,
-    /// Address that the servers reply to, in place of the interface's.
-    pub source: Option<Ipv6Addr>,
-}
+pub type Relay6 = Relay<u128>;
 
 /// All relays, in order of their interfaces.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +55,7 @@ pub struct Relays {
 impl Relays {
     /// The IPv4 relay of an interface.
     pub fn of4(&self, iface: u32) -> Option<&Relay4> {
-        let at = self.four.binary_search_by_key(&iface, |it| it.iface);
+        let at = self.four.binary_search_by_key(&iface, |it| it.common.iface);
         at.ok().map(|at| &self.four[at])
     }
 
@@ -175,21 +170,11 @@ impl Control {
             let name = self.names.get(index).unwrap_or(&relay.interface).clone();
             match family {
                 Family::V4 => all.four.push(Relay4 {
-                    iface,
-                    name,
-                    servers: relay.server.iter().copied().filter_map(four).collect(),
-                    table,
-                    source: relay.source.and_then(four),
+                    common: common((iface, name, table), relay, four),
                     remote_id: relay.remote_id.clone(),
                     option_82: relay.option_82,
                 }),
-                Family::V6 => all.six.push(Relay6 {
-                    iface,
-                    name,
-                    servers: relay.server.iter().copied().filter_map(six).collect(),
-                    table,
-                    source: relay.source.and_then(six),
-                }),
+                Family::V6 => all.six.push(common((iface, name, table), relay, six)),
             }
         }
         self.published.publish(all);
@@ -204,16 +189,30 @@ pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
     });
 }
 
-fn four(addr: IpAddr) -> Option<Ipv4Addr> {
+fn common<A>(
+    (iface, name, table): (u32, String, u32),
+    relay: &DhcpRelay,
+    bits: fn(IpAddr) -> Option<A>,
+) -> Relay<A> {
+    Relay {
+        iface,
+        name,
+        servers: relay.server.iter().copied().filter_map(bits).collect(),
+        table,
+        source: relay.source.and_then(bits),
+    }
+}
+
+fn four(addr: IpAddr) -> Option<u32> {
     match addr {
-        IpAddr::V4(addr) => Some(addr),
+        IpAddr::V4(addr) => Some(addr.to_bits()),
         IpAddr::V6(_) => None,
     }
 }
 
-fn six(addr: IpAddr) -> Option<Ipv6Addr> {
+fn six(addr: IpAddr) -> Option<u128> {
     match addr {
-        IpAddr::V6(addr) => Some(addr),
+        IpAddr::V6(addr) => Some(addr.to_bits()),
         IpAddr::V4(_) => None,
     }
 }

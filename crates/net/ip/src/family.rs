@@ -38,7 +38,7 @@ pub struct Step {
 }
 
 /// An IP version, as forwarding nodes see it.
-pub trait Ip: Family {
+pub trait Ip: Family + Reassemble {
     /// Length of the fixed header.
     const HEADER: usize;
     /// Name of the lookup node.
@@ -61,7 +61,12 @@ pub trait Ip: Family {
     const BEHIND_URPF: &'static [&'static str] =
         &[Self::NOT_ENABLED, Self::URPF_STRICT, Self::URPF_LOOSE];
     /// What comes earlier than features that ask for a packet's flow.
-    const BEHIND_FLOWS: &'static [&'static str];
+    const BEHIND_FLOWS: &'static [&'static str] = &[
+        Self::NOT_ENABLED,
+        Self::URPF_STRICT,
+        Self::URPF_LOOSE,
+        Self::SV_FEATURE,
+    ];
     /// Name of the node that checks that sources are behind the receiving interface.
     const URPF_STRICT: &'static str;
     /// Name of the node that checks that sources are anywhere.
@@ -134,12 +139,6 @@ impl Ip for V4 {
     const NOT_ENABLED: &'static str = "ip4-not-enabled";
     const URPF_STRICT: &'static str = "ip4-rx-urpf-strict";
     const URPF_LOOSE: &'static str = "ip4-rx-urpf-loose";
-    const BEHIND_FLOWS: &'static [&'static str] = &[
-        Self::NOT_ENABLED,
-        Self::URPF_STRICT,
-        Self::URPF_LOOSE,
-        <V4 as Reassemble>::SV_FEATURE,
-    ];
     const SOURCE_AT: usize = 12;
 
     #[inline(always)]
@@ -227,12 +226,6 @@ impl Ip for V6 {
     const NOT_ENABLED: &'static str = "ip6-not-enabled";
     const URPF_STRICT: &'static str = "ip6-rx-urpf-strict";
     const URPF_LOOSE: &'static str = "ip6-rx-urpf-loose";
-    const BEHIND_FLOWS: &'static [&'static str] = &[
-        Self::NOT_ENABLED,
-        Self::URPF_STRICT,
-        Self::URPF_LOOSE,
-        <V6 as Reassemble>::SV_FEATURE,
-    ];
     const SOURCE_AT: usize = 8;
 
     #[inline(always)]

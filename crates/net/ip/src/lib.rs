@@ -147,14 +147,7 @@ fn family<F: Icmp>(
     })?;
     engine.add(EchoRequest::<F>::NAME, |_| EchoRequest::<F>::default())?;
     engine.add(NotEnabled::<F>::NAME, |_| NotEnabled::<F>::default())?;
-    engine.add_feature(
-        arc,
-        Feature {
-            name: NotEnabled::<F>::NAME,
-            before: &[],
-            after: &[],
-        },
-    )?;
+    engine.add_feature(arc, Feature::after(NotEnabled::<F>::NAME, &[]))?;
     let sources = fib.clone();
     engine.add(Urpf::<F, Strict>::NAME, move |_| {
         Urpf::<F, Strict>::new(sources.clone(), size)
@@ -163,15 +156,7 @@ fn family<F: Icmp>(
         Urpf::<F, Loose>::new(fib.clone(), size)
     })?;
     for name in [F::URPF_STRICT, F::URPF_LOOSE] {
-        let (before, after) = (&[], F::BEHIND_NOT_ENABLED);
-        engine.add_feature(
-            arc,
-            Feature {
-                name,
-                before,
-                after,
-            },
-        )?;
+        engine.add_feature(arc, Feature::after(name, F::BEHIND_NOT_ENABLED))?;
     }
     Ok(())
 }
@@ -208,15 +193,7 @@ fn in_transit<F: Icmp>(
 ) -> Result<(), GraphError> {
     let (size, hasher) = (engine.settings().vector_size, RandomState::new());
     let node = engine.add(SvFeature::<F>::NAME, move |_| SvFeature::<F>::new(size))?;
-    let (name, before, after) = (F::SV_FEATURE, &[], F::BEHIND_URPF);
-    engine.add_feature(
-        arc_name,
-        Feature {
-            name,
-            before,
-            after,
-        },
-    )?;
+    engine.add_feature(arc_name, Feature::after(F::SV_FEATURE, F::BEHIND_URPF))?;
     let worker_set = engine.worker_set().clone();
     engine.add(Handoff::<Virtual<F>>::NAME, move |_| {
         Handoff::<Virtual<F>>::new(worker_set.clone(), hasher.clone(), size)
@@ -240,15 +217,7 @@ fn redirects<F: Icmp>(
     engine.add(Redirect::<F>::NAME, move |_| {
         Redirect::new(fib.clone(), switches.clone(), table.clone(), size)
     })?;
-    let (name, before, after) = (F::REDIRECT, &[], F::BEHIND_FLOWS);
-    engine.add_feature(
-        arc,
-        Feature {
-            name,
-            before,
-            after,
-        },
-    )
+    engine.add_feature(arc, Feature::after(F::REDIRECT, F::BEHIND_FLOWS))
 }
 
 /// The node that tells senders what became of their packets; behind all nodes whose drops it tells of.

@@ -226,6 +226,14 @@ impl Routes {
             Some(hops) => all[at].1 = self.sets.hold(hops),
             None => _ = all.remove(at),
         }
+        self.keep(spot, all);
+    }
+
+    /// Set the paths of a known prefix; without paths the prefix is removed.
+    fn keep(&mut self, spot: Spot, all: Vec<(u32, u32)>) {
+        let Some(entry) = self.entries.get_mut(&spot) else {
+            return;
+        };
         if all.is_empty() {
             let told = entry.told;
             self.entries.remove(&spot);
@@ -272,14 +280,7 @@ impl Routes {
         let before = all.len();
         all.retain(|w| w.1 != set);
         (all.len()..before).for_each(|_| self.sets.release(set));
-        if all.is_empty() {
-            let told = entry.told;
-            self.entries.remove(&spot);
-            self.untold(told);
-        } else {
-            entry.ways = Ways::of(all);
-        }
-        self.dirty.push(spot);
+        self.keep(spot, all);
     }
 
     fn leads_over(&self, hops: &Hops, id: u32) -> bool {

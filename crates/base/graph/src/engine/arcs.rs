@@ -21,6 +21,17 @@ pub struct Feature {
     pub after: &'static [&'static str],
 }
 
+impl Feature {
+    /// A feature behind the features `after`.
+    pub const fn after(name: &'static str, after: &'static [&'static str]) -> Self {
+        Feature {
+            name,
+            before: &[],
+            after,
+        }
+    }
+}
+
 /// An arc as `show features` tells it.
 #[derive(Clone, Debug)]
 pub struct ArcReport {

@@ -41,6 +41,13 @@ impl<T: PeriodicTask> PeriodicRunner<T> {
         &self.task
     }
 
+    /// Change the task, then start the process if the task has work.
+    pub fn with<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
+        let result = change(&mut self.task.borrow_mut());
+        self.schedule();
+        result
+    }
+
     /// Start the process if the task has work. Call it after every change that may give the task work.
     pub fn schedule(&mut self) {
         if self.runs.get() || self.task.borrow().next_run_in().is_none() {

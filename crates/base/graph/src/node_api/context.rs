@@ -24,6 +24,14 @@ pub(crate) struct RawCx<'a> {
 }
 
 impl<'a, C: Counters> Cx<'a, C> {
+    #[inline(always)]
+    pub(crate) fn new(raw: &'a RawCx<'a>) -> Self {
+        Cx {
+            raw,
+            count: PhantomData,
+        }
+    }
+
     /// Proof that published tables may be read.
     #[inline(always)]
     pub fn guard(&self) -> Guard<'a> {

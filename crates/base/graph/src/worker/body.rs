@@ -108,10 +108,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
     type Out = ();
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let cx = Cx {
-            raw: self.cx,
-            count: PhantomData,
-        };
+        let cx = Cx::new(self.cx);
         let RunCall {
             node,
             dispatch,
@@ -139,10 +136,7 @@ impl<S: Source> Kernel for PollCall<'_, S> {
     type Out = usize;
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> usize {
-        let cx = Cx {
-            raw: self.cx,
-            count: PhantomData,
-        };
+        let cx = Cx::new(self.cx);
         let PollCall {
             source,
             dispatch,
@@ -168,10 +162,7 @@ impl<S: Stage> Kernel for ReleaseCall<'_, S> {
     type Out = usize;
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> usize {
-        let cx = Cx {
-            raw: self.cx,
-            count: PhantomData,
-        };
+        let cx = Cx::new(self.cx);
         let mut out = Output::<I, S::Next> {
             dispatch: self.dispatch,
             raw: self.cx,

@@ -9,7 +9,7 @@ mod split;
 pub use packed::Packed;
 pub(crate) use packed::{AVAIL, RingPosition, USED, flags, wants};
 pub use split::Split;
-pub(crate) use split::{FLAGS, INDEX, QUIET, RING};
+pub(crate) use split::{FLAGS, INDEX, QUIET, RING, request_notification};
 
 use crate::batch::{Batch, Room};
 use crate::fault::RingFault;
@@ -70,10 +70,14 @@ pub trait End {
     fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool;
     /// Ask the cache for the `nth` buffer of those that [`End::reserve`] will find, and for what describes it. A hint: what
     /// is read here may be wrong, and is used for nothing else.
-    fn ahead(&self, memory: &Memory, nth: u16);
+    #[inline(always)]
+    fn ahead(&self, _memory: &Memory, _nth: u16) {}
     /// Take the next buffer for a packet of `len` bytes, header included, in the usual case: it is one descriptor, all of
     /// it lies together, and it is long enough. Otherwise nothing happens, and [`End::reserve`] knows more.
-    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>>;
+    #[inline(always)]
+    fn plain<'m>(&mut self, _: &'m Memory, _room: &mut Room, _len: usize) -> Option<View<'m>> {
+        None
+    }
     /// Find room for a packet of `len` bytes, header included.
     fn reserve(
         &mut self,

@@ -17,6 +17,24 @@ pub(crate) const RING: usize = 4;
 /// The driver does not want to be told; the device does not want to be told.
 pub(crate) const QUIET: u16 = 1;
 
+/// Requests notifications from the other side of a split ring or suppresses them, in `ring`, which this side writes. `event`
+/// is the offset of the event index, where both sides use one; `next` is the index of the next buffer.
+pub(crate) fn request_notification(
+    ring: View<'_>,
+    event: Option<usize>,
+    next: u16,
+    wanted: Notification,
+) {
+    let (flags, behind) = match wanted {
+        Notification::Off => (QUIET, 1),
+        Notification::On => (0, 0),
+    };
+    ring.store16(FLAGS, flags);
+    if let Some(event) = event {
+        ring.store16(event, next.wrapping_sub(behind));
+    }
+}
+
 /// How many buffers before a descriptor is read its line is asked for: four descriptors lie on one, the other core wrote it,
 /// and cores may be far apart.
 const LINES_AHEAD: u16 = 32;
@@ -338,17 +356,9 @@ impl End for Split {
 
     fn listen(&mut self, memory: &Memory, bell: Notification) {
         if let Some(views) = self.views(memory) {
-            let (flags, behind) = match bell {
-                Notification::Off => (QUIET, 1),
-                Notification::On => (0, 0),
-            };
-            views.used.store16(FLAGS, flags);
-            if self.layout.event_idx {
-                let far = self.avail.wrapping_sub(behind);
-                views
-                    .used
-                    .store16(RING + 8 * usize::from(self.layout.size), far);
-            }
+            let event = RING + 8 * usize::from(self.layout.size);
+            let event = self.layout.event_idx.then_some(event);
+            request_notification(views.used, event, self.avail, bell);
         }
     }
 }

@@ -154,14 +154,6 @@ impl End for PackedDriver {
     }
 
     #[inline(always)]
-    fn ahead(&self, _: &Memory, _: u16) {}
-
-    #[inline(always)]
-    fn plain<'m>(&mut self, _: &'m Memory, _: &mut Room, _: usize) -> Option<View<'m>> {
-        None
-    }
-
-    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,

@@ -4,6 +4,7 @@ use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room};
 use crate::device::{
     End, FLAGS, INDEX, Layout, NEXT, Notification, QUIET, RING, Reserved, WRITE, passes,
+    request_notification,
 };
 use crate::fault::RingFault;
 use crate::memory::Memory;
@@ -169,14 +170,6 @@ impl End for SplitDriver {
     }
 
     #[inline(always)]
-    fn ahead(&self, _: &Memory, _: u16) {}
-
-    #[inline(always)]
-    fn plain<'m>(&mut self, _: &'m Memory, _: &mut Room, _: usize) -> Option<View<'m>> {
-        None
-    }
-
-    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,
@@ -243,17 +236,9 @@ impl End for SplitDriver {
 
     fn listen(&mut self, memory: &Memory, bell: Notification) {
         if let Some(views) = self.views(memory) {
-            let (flags, behind) = match bell {
-                Notification::Off => (QUIET, 1),
-                Notification::On => (0, 0),
-            };
-            views.avail.store16(FLAGS, flags);
-            if self.layout.event_idx {
-                let far = self.used.wrapping_sub(behind);
-                views
-                    .avail
-                    .store16(RING + 2 * usize::from(self.layout.size), far);
-            }
+            let event = RING + 2 * usize::from(self.layout.size);
+            let event = self.layout.event_idx.then_some(event);
+            request_notification(views.avail, event, self.used, bell);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::buffer::Buffer;
 use crate::message4::{Circuit, Client, Message, parse};
-use crate::packet::{ON_LINK, ROUTED, build, header4, payload, receiver};
+use crate::packet::{ON_LINK, ROUTED, Unsent, build, header4, payload, send_to_servers};
 use crate::port::{CLIENT4, SERVER4};
 use crate::relays::{Relay4, Relays};
 use crate::trace::DhcpTrace;
@@ -66,6 +66,15 @@ counters! {
     }
 }
 
+impl From<Unsent> for Count {
+    fn from(unsent: Unsent) -> Self {
+        match unsent {
+            Unsent::NoRoute => Count::NoServer,
+            Unsent::NoBuffers => Count::NoBuffers,
+        }
+    }
+}
+
 /// State of dhcp4-relay.
 pub struct Dhcp4Relay {
     relays: Snap<Relays>,
@@ -91,8 +100,8 @@ impl Dhcp4Relay {
 
 /// The address that servers reply to, and that of the clients' network where it is another one.
 fn gateway(view: &View<'_, V4>, relay: &Relay4) -> Option<(Ipv4Addr, Option<Ipv4Addr>)> {
-    let own = own_address(view, relay.iface);
-    match relay.source {
+    let own = own_address(view, relay.common.iface);
+    match relay.common.source.map(Ipv4Addr::from_bits) {
         Some(source) => Some((source, own.filter(|own| *own != source))),
         None => Some((own?, None)),
     }
@@ -111,9 +120,9 @@ fn relay_of<'r>(
 ) -> Option<&'r Relay4> {
     let (to, table) = (message.gateway(), view.table_of(rx));
     let is_gateway = |it: &Relay4| gateway(view, it).is_some_and(|(addr, _)| addr == to);
-    let fits = |it: &&Relay4| it.table == table && is_gateway(it);
+    let fits = |it: &&Relay4| it.common.table == table && is_gateway(it);
     let circuit = message.circuit();
-    let named = |it: &&Relay4| Some(it.name.as_bytes()) == circuit && fits(it);
+    let named = |it: &&Relay4| Some(it.common.name.as_bytes()) == circuit && fits(it);
     let found = relays.four.iter().find(named);
     found.or_else(|| relays.four.iter().find(fits))
 }
@@ -144,7 +153,7 @@ impl Decision<'_, '_> {
         if message.is_reply() {
             let relay = relay_of((self.relays, &self.view), &message, packet.rx());
             let relay = relay.ok_or(Count::UnknownGateway)?;
-            let client = message.to_client(relay.name.as_bytes(), self.out)?;
+            let client = message.to_client(relay.common.name.as_bytes(), self.out)?;
             self.reply(relay, client, packet, made)
         } else {
             let relay = self.relays.of4(packet.rx()).ok_or(Count::NoRelay)?;
@@ -157,14 +166,14 @@ impl Decision<'_, '_> {
     fn change(&mut self, relay: &Relay4, message: &Message<'_>) -> Result<Ipv4Addr, Count> {
         let view = self.view;
         let (ours, link) = gateway(&view, relay).ok_or(Count::NoAddress)?;
-        let [_, _, mac @ ..] = self.table.mac(relay.iface).to_be_bytes();
+        let [_, _, mac @ ..] = self.table.mac(relay.common.iface).to_be_bytes();
         let remote = relay.remote_id.as_ref();
         let circuit = Circuit {
-            name: relay.name.as_bytes(),
+            name: relay.common.name.as_bytes(),
             remote: remote.map_or(&mac[..], |it| it.as_bytes()),
             link,
         };
-        let table = view.table_of(relay.iface);
+        let table = view.table_of(relay.common.iface);
         let local = |addr: Ipv4Addr| view.follow(table, addr.to_bits()).kind() == DpoKind::Local;
         let is_own = |addr| addr == ours || local(addr);
         let policy = (relay.option_82, circuit);
@@ -181,24 +190,13 @@ impl Decision<'_, '_> {
         packet: &mut Packet<'_>,
         made: &mut Replicator<'_, I>,
     ) -> Result<(), Count> {
-        let (mut sent, mut why) = (0, Count::NoServer);
-        for &server in &relay.servers {
-            let to = server.to_bits();
-            let Some(rx) = receiver(&self.view, relay.table, to, relay.iface) else {
-                continue;
-            };
-            packet.set(Col::RX, rx);
-            let (from, to) = ((ours, SERVER4), (server, SERVER4));
-            let header = header4(from, to, ROUTED, self.out.bytes());
-            let parts = [&header[..], self.out.bytes()];
-            match build(made, packet, self.lookup, &parts) {
-                true => sent += 1,
-                false => why = Count::NoBuffers,
-            }
-        }
-        packet.set(Col::RX, relay.iface);
+        let message = self.out.bytes();
+        let from = (ours, SERVER4);
+        let header = |to| header4(from, (Ipv4Addr::from_bits(to), SERVER4), ROUTED, message);
+        let (lookup, relayed) = ((&self.view, self.lookup), (&relay.common, message));
+        let sent = send_to_servers(lookup, relayed, header, packet, made)?;
         self.cx.count(Count::Requests, sent);
-        if sent == 0 { Err(why) } else { Ok(()) }
+        Ok(())
     }
 
     /// Sends a reply to its client.
@@ -210,16 +208,16 @@ impl Decision<'_, '_> {
         made: &mut Replicator<'_, I>,
     ) -> Result<(), Count> {
         let ours = gateway(&self.view, relay).map(|(addr, _)| addr);
-        let from = own_address(&self.view, relay.iface).or(ours);
+        let from = own_address(&self.view, relay.common.iface).or(ours);
         let from = (from.ok_or(Count::NoAddress)?, SERVER4);
         let header = header4(from, (client.addr, CLIENT4), ON_LINK, self.out.bytes());
-        let [_, _, mac @ ..] = self.table.mac(relay.iface).to_be_bytes();
+        let [_, _, mac @ ..] = self.table.mac(relay.common.iface).to_be_bytes();
         let link = EthHeader {
             dst: MacAddr(client.mac),
             src: MacAddr(mac),
             ether_type: EtherType::IP4,
         };
-        packet.set(Col::TX, relay.iface);
+        packet.set(Col::TX, relay.common.iface);
         let parts = [link.as_bytes(), &header, self.out.bytes()];
         if !build(made, packet, self.output, &parts) {
             return Err(Count::NoBuffers);

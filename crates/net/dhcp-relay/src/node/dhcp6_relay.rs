@@ -6,7 +6,7 @@
 
 use crate::buffer::Buffer;
 use crate::message6::{Reply, from_server, is_from_server, to_servers};
-use crate::packet::{ON_LINK, ROUTED, build, header6, payload, receiver};
+use crate::packet::{ON_LINK, ROUTED, Unsent, build, header6, payload, send_to_servers};
 use crate::port::{CLIENT6, SERVER6};
 use crate::relays::{Relay6, Relays};
 use crate::trace::DhcpTrace;
@@ -61,6 +61,15 @@ counters! {
         Forwards = "relay-forwards" (Info),
         /// messages of Relay-reply messages that were passed on
         Replies = "replies" (Info),
+    }
+}
+
+impl From<Unsent> for Count {
+    fn from(unsent: Unsent) -> Self {
+        match unsent {
+            Unsent::NoRoute => Count::NoServer,
+            Unsent::NoBuffers => Count::NoBuffers,
+        }
     }
 }
 
@@ -155,7 +164,11 @@ impl Decision<'_, '_> {
         }
         let relay = self.relays.of6(packet.rx()).ok_or(Count::NoRelay)?;
         let link = global(&self.view, relay.iface);
-        let from = relay.source.or(link).ok_or(Count::NoAddress)?;
+        let from = relay
+            .source
+            .map(Ipv6Addr::from_bits)
+            .or(link)
+            .ok_or(Count::NoAddress)?;
         let circuit = (link, relay.name.as_bytes());
         to_servers(came.bytes(), peer, circuit, self.out)?;
         self.forward(relay, from, packet, made)
@@ -169,24 +182,13 @@ impl Decision<'_, '_> {
         packet: &mut Packet<'_>,
         made: &mut Replicator<'_, I>,
     ) -> Result<(), Count> {
-        let (mut sent, mut why) = (0, Count::NoServer);
-        for &server in &relay.servers {
-            let to = server.to_bits();
-            let Some(rx) = receiver(&self.view, relay.table, to, relay.iface) else {
-                continue;
-            };
-            packet.set(Col::RX, rx);
-            let (from, to) = ((from, SERVER6), (server, SERVER6));
-            let header = header6(from, to, ROUTED, self.out.bytes());
-            let parts = [&header[..], self.out.bytes()];
-            match build(made, packet, self.lookup, &parts) {
-                true => sent += 1,
-                false => why = Count::NoBuffers,
-            }
-        }
-        packet.set(Col::RX, relay.iface);
+        let message = self.out.bytes();
+        let from = (from, SERVER6);
+        let header = |to| header6(from, (Ipv6Addr::from_bits(to), SERVER6), ROUTED, message);
+        let (lookup, relayed) = ((&self.view, self.lookup), (relay, message));
+        let sent = send_to_servers(lookup, relayed, header, packet, made)?;
         self.cx.count(Count::Forwards, sent);
-        if sent == 0 { Err(why) } else { Ok(()) }
+        Ok(())
     }
 
     /// Sends the message of a Relay-reply message to its peer.
@@ -202,7 +204,7 @@ impl Decision<'_, '_> {
         let from = match near {
             true => link_local(&self.view, self.table, relay.iface),
             false => {
-                let own = global(&self.view, relay.iface).or(relay.source);
+                let own = global(&self.view, relay.iface).or(relay.source.map(Ipv6Addr::from_bits));
                 own.ok_or(Count::NoAddress)?
             }
         };

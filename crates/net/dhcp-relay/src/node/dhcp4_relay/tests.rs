@@ -1,19 +1,27 @@
 use super::*;
 use crate::message4::tests::message;
 use crate::model::Option82;
+use crate::relays::Relay;
 use crate::testing::{datagram, fib, mac, table};
 use volley_graph::harness::{In, LENGTHS, Out, run, run_once};
 use volley_graph::{Domain, Level};
 use volley_tables::Publisher;
 use volley_wire::checksum::is_valid4;
 
+fn bits(addr: &str) -> u32 {
+    let addr: Ipv4Addr = addr.parse().unwrap();
+    addr.to_bits()
+}
+
 fn relay(iface: u32, name: &str, servers: &[&str]) -> Relay4 {
     Relay4 {
-        iface,
-        name: name.into(),
-        servers: servers.iter().map(|it| it.parse().unwrap()).collect(),
-        table: 0,
-        source: None,
+        common: Relay {
+            iface,
+            name: name.into(),
+            servers: servers.iter().map(|it| bits(it)).collect(),
+            table: 0,
+            source: None,
+        },
         remote_id: None,
         option_82: Option82::Drop,
     }
@@ -112,7 +120,7 @@ fn a_request_goes_to_every_server_at_every_length_and_level() {
 #[test]
 fn requests_that_go_no_further_have_a_reason() {
     let mut other = relay(2, "lan2", &["192.0.2.67"]);
-    other.table = 1;
+    other.common.table = 1;
     let four = vec![
         relay(0, "lan0", &["192.0.2.67"]),
         relay(1, "lan1", &["203.0.113.9"]),
@@ -186,10 +194,10 @@ fn replies_that_are_for_no_relay_have_a_reason() {
 
 #[test]
 fn the_circuit_tells_relays_of_one_source_apart() {
-    let source = Some(Ipv4Addr::new(192, 0, 2, 1));
-    let four = [(0, "lan0"), (2, "lan2")].map(|(iface, name)| Relay4 {
-        source,
-        ..relay(iface, name, &["192.0.2.67"])
+    let four = [(0, "lan0"), (2, "lan2")].map(|(iface, name)| {
+        let mut relay = relay(iface, name, &["192.0.2.67"]);
+        relay.common.source = Some(bits("192.0.2.1"));
+        relay
     });
     let bench = bench(four.to_vec(), |_| ());
     let request = &bench.of(discover(0))[0].bytes;
@@ -208,12 +216,10 @@ fn the_circuit_tells_relays_of_one_source_apart() {
 
 #[test]
 fn servers_of_another_table_are_looked_up_there() {
-    let four = vec![Relay4 {
-        table: 1,
-        source: Some(Ipv4Addr::new(198, 51, 100, 1)),
-        ..relay(0, "lan0", &["198.51.100.9"])
-    }];
-    let bench = bench(four, |_| ());
+    let mut relay = relay(0, "lan0", &["198.51.100.9"]);
+    relay.common.table = 1;
+    relay.common.source = Some(bits("198.51.100.1"));
+    let bench = bench(vec![relay], |_| ());
     let out = bench.of(discover(0));
     assert_eq!(out[0].to, "ip4-lookup");
     assert_eq!(out[0].columns[&Col::RX], 2, "bound to that table");

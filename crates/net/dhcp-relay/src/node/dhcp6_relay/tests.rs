@@ -13,7 +13,7 @@ fn relay(iface: u32, name: &str, server: &str) -> Relay6 {
     Relay6 {
         iface,
         name: name.into(),
-        servers: vec![ip(server)],
+        servers: vec![ip(server).to_bits()],
         table: 0,
         source: None,
     }

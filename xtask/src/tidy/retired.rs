@@ -1,8 +1,8 @@
-//! Retired words in comments of Rust files and in pages: none, or no more than the list's ceiling for a word that is still
-//! being replaced.
+//! Retired words in comments and strings of Rust files, in pages and, for names of things, in identifiers.
 
 use super::Finding;
 use super::source::{self, Source};
+use super::tokens::{self, Token};
 use crate::error::Error;
 use crate::home::Home;
 
@@ -16,68 +16,103 @@ const PAGES_NOT_CHECKED: [&str; 2] = ["CHANGELOG.md", "docs/generated/"];
 struct Retired {
     word: String,
     instead: String,
-    /// Occurrences that are accepted until they are replaced.
-    ceiling: usize,
+    /// Whether identifiers are checked too.
+    is_name: bool,
 }
 
-/// Counts each word of the list over the checkout.
+/// Looks for each word of the list in the checkout.
 pub fn words(home: &Home, sources: &[Source]) -> Result<Vec<Finding>, Error> {
     let read = |path: &std::path::Path| std::fs::read_to_string(path).map_err(Error::file(path));
     let list = retired(&read(&home.root.join(LIST))?).map_err(Error::Usage)?;
-    let mut texts: Vec<String> = sources
+    let prose = |source: &Source| {
+        let of_program = if source.is_test() {
+            String::new()
+        } else {
+            strings(&tokens::outside_tests(&source.text))
+        };
+        format!("{}\n{of_program}", comments(&source.text))
+    };
+    let mut texts: Vec<(String, String)> = sources
         .iter()
-        .map(|source| comments(&source.text))
+        .map(|source| (source.path.clone(), prose(source)))
         .collect();
     for path in source::files(home)? {
         let name = source::relative(home, &path);
         let checked = !PAGES_NOT_CHECKED.iter().any(|page| name.starts_with(page));
         if checked && name.ends_with(".md") {
-            texts.push(read(&path)?);
+            texts.push((name, read(&path)?));
         }
     }
-    let lower: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
-    let judge = |it: &Retired| judge(it, lower.iter().map(|text| count(text, &it.word)).sum());
-    Ok(list.iter().filter_map(judge).collect())
+    let mut findings = Vec::new();
+    for (path, text) in &texts {
+        let text = text.to_lowercase();
+        let used = list.iter().filter(|it| count(&text, &it.word) > 0);
+        findings.extend(used.map(|it| finding(it, path, 0)));
+    }
+    let names: Vec<&Retired> = list.iter().filter(|it| it.is_name).collect();
+    for source in sources {
+        for token in tokens::all(&source.text) {
+            let parts = parts(&token.text);
+            let used = names.iter().find(|it| parts.contains(&it.word));
+            findings.extend(used.map(|it| finding(it, &source.path, token.line)));
+        }
+    }
+    Ok(findings)
 }
 
-fn judge(it: &Retired, times: usize) -> Option<Finding> {
-    let Retired {
-        word,
-        instead,
-        ceiling,
-    } = it;
-    let text = format!(
-        "`{word}` is retired, use: {instead} ({times} times in comments and pages, {ceiling} accepted)"
-    );
-    (times > *ceiling).then(|| Finding {
-        path: LIST.to_owned(),
-        line: 0,
-        text,
-    })
+fn finding(it: &Retired, path: &str, line: usize) -> Finding {
+    Finding {
+        path: path.to_owned(),
+        line,
+        text: format!("`{}` is retired, use: {}", it.word, it.instead),
+    }
 }
 
-/// The lines `WORD<TAB>INSTEAD` and `open<TAB>CEILING<TAB>WORD<TAB>INSTEAD`; `review` lines are for readers.
+/// The lines `WORD<TAB>INSTEAD` and `name<TAB>WORD<TAB>INSTEAD`; `review` lines are for readers.
 fn retired(list: &str) -> Result<Vec<Retired>, String> {
     let mut found = Vec::new();
     for (at, line) in list.lines().enumerate() {
-        let bad = || format!("{LIST}:{}: not a line of this list", at + 1);
         let columns: Vec<&str> = line.split('\t').collect();
-        let (word, instead, ceiling) = match columns[..] {
+        let (word, instead, is_name) = match columns[..] {
             _ if line.is_empty() || line.starts_with('#') => continue,
             ["review", _, _] => continue,
-            ["open", ceiling, word, instead] => {
-                (word, instead, ceiling.parse().map_err(|_| bad())?)
-            }
-            [word, instead] => (word, instead, 0),
-            _ => return Err(bad()),
+            ["name", word, instead] => (word, instead, true),
+            [word, instead] => (word, instead, false),
+            _ => return Err(format!("{LIST}:{}: not a line of this list", at + 1)),
         };
         found.push(Retired {
             word: word.to_lowercase(),
             instead: instead.to_owned(),
-            ceiling,
+            is_name,
         });
     }
     Ok(found)
+}
+
+/// The string literals among tokens, a line each.
+fn strings(tokens: &[Token]) -> String {
+    let literals = tokens.iter().filter(|token| token.text.contains('"'));
+    let texts: Vec<&str> = literals.map(|token| token.text.as_str()).collect();
+    texts.join("\n")
+}
+
+/// The words of an identifier in lower case; none of another token.
+fn parts(token: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut was_lower = false;
+    if token.contains('"') || token.contains('\'') {
+        return parts;
+    }
+    for c in token.chars() {
+        if c == '_' || (c.is_uppercase() && was_lower) {
+            parts.push(String::new());
+        }
+        was_lower = c.is_lowercase();
+        if c.is_alphanumeric() {
+            parts.last_mut().map(|part| part.extend(c.to_lowercase()));
+        }
+    }
+    parts
 }
 
 /// The comments of a Rust file, a line each. A line in which `//` is part of a string counts from there: no harm.
@@ -109,11 +144,11 @@ mod tests {
 
     #[test]
     fn the_list_is_read() {
-        let list = "# head\n\ngiver\tproducer\nreview\tpair\ta tap\nopen\t3\tYard\tqueue\n";
+        let list = "# head\n\nwhoever\tthe subject\nreview\tpair\ta tap\nname\tYard\tqueue\n";
         let all = retired(list).unwrap();
-        let words: Vec<_> = all.iter().map(|it| (&it.word[..], it.ceiling)).collect();
-        assert_eq!(words, [("giver", 0), ("yard", 3)]);
-        for bad in ["giver", "open\tmany\tyard\tqueue", "a\tb\tc"] {
+        let words: Vec<_> = all.iter().map(|it| (&it.word[..], it.is_name)).collect();
+        assert_eq!(words, [("whoever", false), ("yard", true)]);
+        for bad in ["giver", "open\t3\tyard\tqueue", "a\tb\tc"] {
             assert!(retired(bad).unwrap_err().contains(":1:"), "{bad}");
         }
     }
@@ -126,14 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn a_word_may_not_come_back() {
-        let it = |ceiling| Retired {
-            word: "giver".into(),
-            instead: "producer".into(),
-            ceiling,
-        };
-        assert!(judge(&it(0), 0).is_none() && judge(&it(2), 2).is_none());
-        let finding = judge(&it(0), 1).unwrap().text;
-        assert!(finding.contains("`giver` is retired, use: producer"));
+    fn strings_are_prose_and_identifiers_have_words() {
+        let text = "fn a() { b(\"goes before\", goes_before) }";
+        assert_eq!(strings(&tokens::all(text)), "\"goes before\"");
+        assert_eq!(parts("NoTwinHere"), ["no", "twin", "here"]);
+        assert_eq!(parts("by_bell"), ["by", "bell"]);
+        assert_eq!(parts("BELLS"), ["bells"]);
+        assert_eq!(parts("\"a bell\""), [""]);
     }
 }

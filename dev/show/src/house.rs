@@ -1,6 +1,6 @@
 //! The items of "Rooms and words".
 
-use super::{Item, Work, build, item, long};
+use super::{Item, Work, build, item, long, twice};
 use xtask::budget;
 use xtask::home::Home;
 use xtask::report::Outcome;
@@ -54,13 +54,18 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "words",
-        "no retired word in comments and pages",
+        "no retired word in comments, strings of the program, pages and names",
         Work::Look(|home| look(home, |house| house.words())),
     ),
     item(
         "once",
         "EtherTypes, IP headers and tables of packet fields are written in base/wire alone",
         Work::Look(|home| look(home, |house| house.once())),
+    ),
+    item(
+        "duplicates",
+        "pairs of places of the program with six or more equal lines, no more than on 2026-11-24 (tool `duplicates`)",
+        Work::Look(twice::run),
     ),
     item(
         "readme",

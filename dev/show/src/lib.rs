@@ -21,6 +21,7 @@ mod router;
 mod run_items;
 mod slow_path;
 mod speed;
+mod twice;
 mod workers;
 
 use xtask::error::Error;

@@ -65,6 +65,12 @@ impl<'a> House<'a> {
         sizes::largest(&self.sources)
     }
 
+    /// Path and text of each file outside tests.
+    pub fn program(&self) -> impl Iterator<Item = (&str, &str)> {
+        let program = self.sources.iter().filter(|source| !source.is_test());
+        program.map(|source| (source.path.as_str(), source.text.as_str()))
+    }
+
     /// The code and the doc comments of the files in a folder, tests left out: path, and texts with their lines.
     pub fn code_below(&self, folder: &str) -> impl Iterator<Item = (&str, Vec<(usize, String)>)> {
         let inside = move |source: &&Source| source.path.starts_with(folder) && !source.is_test();

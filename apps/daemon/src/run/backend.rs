@@ -10,7 +10,9 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep};
 use volley_cli::server::Pending;
 use volley_cli::{NameKind, Names};
-use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError, requests};
+use volley_control::{
+    Core, Executor, Probe, Progress, State, Transaction, TransactionError, requests,
+};
 use volley_fib::Address;
 use volley_http::RunningState;
 use volley_http::metrics::Latencies;
@@ -27,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often to look whether it does.
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a transaction may keep the control thread to itself at a time.
-const SLICE: Duration = Duration::from_millis(5);
+pub(super) const SLICE: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
 
@@ -108,8 +110,10 @@ impl Daemon {
         let user = client.user.clone();
         self.to_its_end(|me| async move {
             let _turn = me.turn.lock().await;
-            let begun = me.core.borrow_mut().begin(&requests, &me.stack);
-            let mut transaction = begun?;
+            let count = super::large::objects(&requests);
+            let begin = move |state: &mut State| (state.begin(&requests), requests);
+            let (begun, requests) = me.with_state(count, begin).await?;
+            let mut transaction = begun.map_err(|error| error.explained(&requests, &me.stack))?;
             transaction.user = user;
             me.carry_out(transaction).await
         })
@@ -127,16 +131,17 @@ impl Daemon {
             match transaction.advance(&self.stack, STEPS) {
                 Progress::More => {}
                 Progress::Done(applied) => {
-                    let number =
-                        self.core
-                            .borrow_mut()
-                            .end(transaction, Some(&applied), &self.stack);
+                    let complete = &mut *self.core.borrow_mut();
+                    let report = complete.complete(transaction, &applied, &self.stack);
+                    let number = report.transaction;
+                    self.send_events(report).await?;
                     self.tell_changed();
                     self.settle().await?;
-                    return Ok((applied, number));
+                    return Ok((applied, Some(number)));
                 }
                 Progress::Failed(error) => {
-                    self.core.borrow_mut().end(transaction, None, &self.stack);
+                    let undo = move |state: &mut State| state.undo_transaction(transaction);
+                    self.with_state(0, undo).await?;
                     self.tell_changed();
                     self.settle().await?;
                     return Err(error);
@@ -231,14 +236,18 @@ impl Daemon {
     }
 
     /// The desired state, between two transactions.
-    pub(super) async fn running_state(&self) -> RunningState {
-        let _turn = self.turn.lock().await;
-        let core = self.core.borrow();
-        RunningState {
-            transactions: core.transactions(),
-            next_event: core.next_event(),
-            requests: requests(core.state()),
-        }
+    pub(super) async fn running_state(&self) -> Result<RunningState, ModelError> {
+        self.to_its_end(|me| async move {
+            let _turn = me.turn.lock().await;
+            let all = me.with_state(0, |state| requests(state)).await?;
+            let core = me.core.borrow();
+            Ok(RunningState {
+                transactions: core.transactions(),
+                next_event: core.next_event(),
+                requests: all,
+            })
+        })
+        .await?
     }
 
     /// Waits until the worker uses everything.

@@ -1,6 +1,7 @@
 //! `config ...`: the configuration as a whole, its commits, and the way back.
 
 use super::backend::Daemon;
+use super::large::on_helper;
 use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -165,7 +166,7 @@ impl Commits {
 
     async fn numbered(&self, number: u64) -> Result<State, ModelError> {
         let commit = self.with(move |j| j.commit(number)).await?;
-        Core::state_of(&commit.requests).map_err(TransactionError::into_model)
+        state_of(commit.requests).await
     }
 
     /// What this commit says, or what there was without one.
@@ -189,6 +190,12 @@ impl Commits {
         };
         self.with(rows).await
     }
+}
+
+/// The state that requests lead to.
+async fn state_of(requests: Vec<Request>) -> Result<State, ModelError> {
+    let done = on_helper(move || Core::state_of(&requests)).await?;
+    done.map_err(TransactionError::into_model)
 }
 
 /// A commit as the history shows it.
@@ -248,15 +255,13 @@ impl Daemon {
         }
     }
 
-    /// Reads a configuration. Files are read on a thread of their own.
+    /// Reads a configuration, on a helper thread. For the running one the caller holds the turn and is not cancelled.
     async fn wanted(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
         let state = match source {
-            ConfigSource::Running => self.core.borrow().state().clone(),
+            ConfigSource::Running => self.with_state(0, |state| state.clone()).await?,
             ConfigSource::Committed => self.commits.committed().await?,
             ConfigSource::Commit(number) => self.commits.numbered(number).await?,
-            ConfigSource::Requests(requests) => {
-                Core::state_of(&requests).map_err(TransactionError::into_model)?
-            }
+            ConfigSource::Requests(requests) => state_of(requests).await?,
             ConfigSource::File(_) | ConfigSource::Text(_) => {
                 let read = move || {
                     of_file(match &source {
@@ -272,11 +277,25 @@ impl Daemon {
         Ok(self.wanted_of(state))
     }
 
-    /// Requests as a client may see them: secrets are for those who may set them.
+    /// As [`Daemon::wanted`], between two transactions and to its end.
+    async fn read(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
+        self.to_its_end(|me| async move {
+            let _turn = me.turn.lock().await;
+            me.wanted(source).await
+        })
+        .await?
+    }
+
+    /// Whether a client may not see secrets: clients that may set them see them.
+    fn hides_secrets(&self, client: &Client) -> bool {
+        self.stack.rights.role(client) != Some(Role::Configure)
+    }
+
+    /// Requests as a client may see them.
     pub(super) fn shown(&self, requests: Vec<Request>, client: &Client) -> Vec<Request> {
-        match self.stack.rights.role(client) {
-            Some(Role::Configure) => requests,
-            _ => without_secrets(requests),
+        match self.hides_secrets(client) {
+            true => without_secrets(requests),
+            false => requests,
         }
     }
 
@@ -289,18 +308,23 @@ impl Daemon {
         action.validate()?;
         Ok(match action {
             ConfigAction::Check { source } => {
-                let objects = self.wanted(source).await?.state.len() as u64;
+                let objects = self.read(source).await?.state.len() as u64;
                 ConfigReply::Checked { objects }
             }
             ConfigAction::Show { source, form } => {
-                let wanted = self.wanted(source).await?;
-                let requests = self.shown(requests(&wanted.state.lasting()), client);
-                let text = written(&requests, form);
+                let wanted = self.read(source).await?;
+                let hides = self.hides_secrets(client);
+                let write = move || {
+                    let all = requests(&wanted.state.lasting());
+                    written(&if hides { without_secrets(all) } else { all }, form)
+                };
+                let text = on_helper(write).await?;
                 ConfigReply::Text { text }
             }
             ConfigAction::Diff { from, to } => {
-                let (from, to) = (self.wanted(from).await?, self.wanted(to).await?);
-                let lines = Core::difference(&from.state, &to.state);
+                let (from, to) = (self.read(from).await?, self.read(to).await?);
+                let compare = move || Core::difference(&from.state, &to.state);
+                let lines = on_helper(compare).await?;
                 ConfigReply::Difference { lines }
             }
             ConfigAction::Commit {
@@ -385,13 +409,23 @@ impl Daemon {
             (CommitHow::Rollback, ConfigSource::Commit(number)) => Some(*number),
             _ => None,
         };
-        let wanted = self.wanted(source).await?;
+        let is_running = source == ConfigSource::Running;
+        let mut wanted = match is_running {
+            true => self.wanted_of(State::default()),
+            false => self.wanted(source).await?,
+        };
         let back = match confirm_s {
             Some(_) => Some(self.commits.way_back().await?),
             None => None,
         };
-        let before = self.core.borrow().state().clone();
-        let (steps, warnings) = self.become_state(&wanted.state, &client).await?;
+        let state = std::mem::take(&mut wanted.state);
+        let (before, (steps, warnings)) = match is_running {
+            true => (None, (0, Vec::new())),
+            false => {
+                let before = self.with_state(0, |state| state.clone()).await?;
+                (Some(before), self.become_state(state, &client).await?)
+            }
+        };
         let waiting = self.commits.waiting(wanted.startup.as_ref());
         let startup = wanted
             .startup
@@ -406,12 +440,17 @@ impl Daemon {
             back_to,
             startup: startup.clone(),
         };
-        let requests = requests(&self.core.borrow().state().lasting());
+        let requests = self
+            .with_state(0, |state| requests(&state.lasting()))
+            .await?;
         let written = self
             .commits
             .with(move |j| j.write(about, requests, confirm_by));
         match written.await {
             Ok(number) => {
+                if let Some(before) = before {
+                    on_helper(move || drop(before)).await?;
+                }
                 self.commits.set_startup(startup);
                 self.commits.wait_until(confirm_by);
                 self.commits.set_back(back);
@@ -423,7 +462,9 @@ impl Daemon {
                 })
             }
             Err(error) => {
-                self.become_state(&before, &client).await?;
+                if let Some(before) = before {
+                    self.become_state(before, &client).await?;
+                }
                 Err(error)
             }
         }
@@ -433,10 +474,12 @@ impl Daemon {
     /// turn must be held.
     pub(super) async fn become_state(
         &self,
-        wanted: &State,
+        wanted: State,
         client: &Client,
     ) -> Result<(u64, Vec<String>), ModelError> {
-        let begun = self.core.borrow_mut().begin_state(wanted);
+        let count = wanted.len();
+        let begin = move |state: &mut State| state.begin_state(&wanted);
+        let begun = self.with_state(count, begin).await?;
         let mut transaction = begun.map_err(TransactionError::into_model)?;
         transaction.user.clone_from(&client.user);
         let steps = transaction.steps().len() as u64;
@@ -467,7 +510,7 @@ impl Daemon {
             None => self.commits.held(before).await,
         };
         let run = match back {
-            Ok(back) => self.become_state(&back, &client).await.map(drop),
+            Ok(back) => self.become_state(back, &client).await.map(drop),
             Err(error) => Err(error),
         };
         if is_first {

@@ -12,6 +12,7 @@ mod control;
 mod error;
 mod follow;
 mod identity;
+mod large;
 pub mod logging;
 mod mirror;
 mod notify;

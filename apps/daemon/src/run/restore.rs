@@ -238,7 +238,7 @@ impl Daemon {
         let wanted = wanted.map_err(TransactionError::into_model)?;
         let _turn = self.turn.lock().await;
         let client = Client::internal(Via::Start);
-        let (_, notes) = self.become_state(&wanted, &client).await?;
+        let (_, notes) = self.become_state(wanted, &client).await?;
         log_warnings(&notes);
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use tracing::debug;
 use volley_cli::server::{AnswerStream, Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
-use volley_control::TransactionError;
+use volley_control::{State, TransactionError};
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Events, Later, RecordRead, Records, RunningState};
 use volley_log::Heard;
@@ -154,7 +154,7 @@ impl Api for Session {
     fn state(&self) -> Later<'_, Result<RunningState, ModelError>> {
         Box::pin(async move {
             self.allow(Role::Read)?;
-            let state = self.daemon.running_state().await;
+            let state = self.daemon.running_state().await?;
             let requests = self.daemon.shown(state.requests, &self.client);
             Ok(RunningState { requests, ..state })
         })
@@ -163,11 +163,17 @@ impl Api for Session {
     fn objects(&self, class: String) -> Later<'_, Result<Vec<Instance>, ModelError>> {
         Box::pin(async move {
             self.allow(Role::Read)?;
-            let _turn = self.daemon.turn.lock().await;
-            let core = self.daemon.core.borrow();
-            let classes = volley_object::classes();
-            let class = classes.get(&class);
-            Ok(class.map_or(Vec::new(), |class| core.state().all_of(class)))
+            let all = move |state: &mut State| {
+                let classes = volley_object::classes();
+                let class = classes.get(&class);
+                class.map_or(Vec::new(), |class| state.all_of(class))
+            };
+            self.daemon
+                .to_its_end(|me| async move {
+                    let _turn = me.turn.lock().await;
+                    me.with_state(0, all).await
+                })
+                .await?
         })
     }
 

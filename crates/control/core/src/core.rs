@@ -1,6 +1,6 @@
 //! The control core: the desired state, one transaction after the other, and who is told.
 
-use crate::events::{Events, Reader};
+use crate::events::{Events, Reader, Report};
 use crate::key::{Key, Value};
 use crate::plan::Probe;
 use crate::secret::hidden;
@@ -44,12 +44,24 @@ impl Core {
         requests: &[Request],
         probe: &dyn Probe,
     ) -> Result<Transaction, TransactionError> {
-        Transaction::of_requests(&mut self.state, requests, probe)
+        let begun = self.state.begin(requests);
+        begun.map_err(|error| error.explained(requests, probe))
     }
 
     /// Plans the difference to a whole other state. After an error nothing has changed; else [`Core::end`] must follow.
     pub fn begin_state(&mut self, wanted: &State) -> Result<Transaction, TransactionError> {
-        Transaction::of_state(&mut self.state, wanted)
+        self.state.begin_state(wanted)
+    }
+
+    /// Takes the desired state, for work with many objects on another thread. Until [`Core::put_state`] returns it, the core has an
+    /// empty one, and no transaction may begin.
+    pub fn take_state(&mut self) -> State {
+        std::mem::take(&mut self.state)
+    }
+
+    /// Returns the state that [`Core::take_state`] took.
+    pub fn put_state(&mut self, state: State) {
+        self.state = state;
     }
 
     /// Ends a transaction: it holds and is told, or the state is as before. Returns its number when it holds.
@@ -62,6 +74,23 @@ impl Core {
         applied: Option<&Applied>,
         probe: &dyn Probe,
     ) -> Option<u64> {
+        let Some(applied) = applied else {
+            self.state.undo(transaction.changes);
+            return None;
+        };
+        let mut report = self.complete(transaction, applied, probe);
+        report.sort();
+        self.report(&mut report, usize::MAX);
+        Some(report.transaction)
+    }
+
+    /// Ends a transaction that was carried out, as [`Core::end`] does; its events are sent by [`Core::report`].
+    pub fn complete(
+        &mut self,
+        transaction: Transaction,
+        applied: &Applied,
+        probe: &dyn Probe,
+    ) -> Report {
         let renamed: Vec<String> = transaction.new_names().cloned().collect();
         let Transaction {
             mut changes,
@@ -69,10 +98,6 @@ impl Core {
             user,
             ..
         } = transaction;
-        let Some(applied) = applied else {
-            self.state.undo(changes);
-            return None;
-        };
         if let (Some(Request::InterfaceCreate(mut spec)), Some(name)) = (unnamed, &applied.name) {
             spec.name.clone_from(name);
             // The handler has made it under this name, so nobody else has it.
@@ -93,9 +118,12 @@ impl Core {
             }
         }
         self.transactions += 1;
-        self.events
-            .tell(self.transactions, &user, &self.state, &changes);
-        Some(self.transactions)
+        Report::new(self.transactions, user, changes)
+    }
+
+    /// Sends the events of the next objects of a transaction that has ended, at most `most`; false when all are sent.
+    pub fn report(&mut self, report: &mut Report, most: usize) -> bool {
+        self.events.send(report, &self.state, most)
     }
 
     /// Tells readers of events what is wrong with an object.
@@ -135,7 +163,7 @@ impl Core {
     /// The state that requests lead to from an empty one.
     pub fn state_of(requests: &[Request]) -> Result<State, TransactionError> {
         let mut state = State::default();
-        Transaction::of_requests(&mut state, requests, &crate::plan::NoProbe)?;
+        state.begin(requests)?;
         Ok(state)
     }
 

@@ -81,21 +81,27 @@ impl Events {
         let _ = self.sender.send(event);
     }
 
-    /// Tells what a transaction changed, and who made it.
-    pub(crate) fn tell(&mut self, transaction: u64, user: &str, now: &State, changes: &Changes) {
-        let heard = self.sender.receiver_count() > 0;
-        let time = Timestamp::now();
-        for (key, before) in changes.iter() {
+    /// Sends the next events of a transaction, for at most `most` objects; false when all are sent.
+    pub(crate) fn send(&mut self, report: &mut Report, now: &State, most: usize) -> bool {
+        let has_reader = self.sender.receiver_count() > 0;
+        let until = report.sent.saturating_add(most);
+        while report.sent < until {
+            let Some((key, before)) = report.changes.before.get_index(report.sent) else {
+                return false;
+            };
+            report.sent += 1;
             let after = now.get(key);
             let kind = match (before, after) {
                 (None, Some(_)) => ChangeKind::Created,
                 (Some(_), None) => ChangeKind::Deleted,
-                (Some(a), Some(b)) if a != b || changes.has_moved(key, now) => ChangeKind::Changed,
+                (Some(a), Some(b)) if a != b || report.changes.has_moved(key, now) => {
+                    ChangeKind::Changed
+                }
                 _ => continue,
             };
             let sequence = self.next;
             self.next += 1;
-            if !heard {
+            if !has_reader {
                 continue;
             }
             let (object, name) = key.called();
@@ -105,18 +111,57 @@ impl Events {
             };
             let event = Event {
                 sequence,
-                time,
-                user: user.to_owned(),
-                transaction,
+                time: report.time,
+                user: report.user.clone(),
+                transaction: report.transaction,
                 kind,
                 object,
                 name,
                 before: before.as_ref().map_or(Vec::new(), shown),
                 after: after.map_or(Vec::new(), shown),
             };
-            // Nobody reads: nobody is told.
+            // The last reader may have gone.
             let _ = self.sender.send(event);
         }
+        true
+    }
+}
+
+/// The events of a transaction that has ended, not all of which are sent yet.
+#[derive(Debug)]
+pub struct Report {
+    /// Number of the transaction.
+    pub transaction: u64,
+    user: String,
+    time: Timestamp,
+    changes: Changes,
+    sent: usize,
+}
+
+impl Report {
+    pub(crate) fn new(transaction: u64, user: String, changes: Changes) -> Report {
+        Report {
+            transaction,
+            user,
+            time: Timestamp::now(),
+            changes,
+            sent: 0,
+        }
+    }
+
+    /// Puts the events in order of dependence, before the first is sent.
+    pub fn sort(&mut self) {
+        self.changes.before.sort_unstable_keys();
+    }
+
+    /// Number of objects.
+    pub fn len(&self) -> usize {
+        self.changes.before.len()
+    }
+
+    /// Whether no object has changed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 

@@ -70,6 +70,19 @@ impl TransactionError {
         }
     }
 
+    /// With the words of `probe` for a request that the desired state refused; `requests` are those of the transaction.
+    pub fn explained(self, requests: &[Request], probe: &dyn Probe) -> TransactionError {
+        let only = (requests.len() == 1).then_some(0);
+        let at = self.index.or(only).and_then(|index| requests.get(index));
+        match at {
+            Some(request) => TransactionError {
+                error: Box::new(probe.explain(request, *self.error)),
+                ..self
+            },
+            None => self,
+        }
+    }
+
     /// As one error of the model, for faces that tell no more.
     pub fn into_model(self) -> ModelError {
         if self.index.is_none() && self.request.is_none() && self.left.is_empty() {
@@ -118,15 +131,31 @@ pub enum Progress {
     Failed(TransactionError),
 }
 
+impl State {
+    /// Edits the state as requests say and plans what they take. After an error the state is as it was.
+    pub fn begin(&mut self, requests: &[Request]) -> Result<Transaction, TransactionError> {
+        Transaction::of_requests(self, requests)
+    }
+
+    /// Makes the state another one and plans what that takes. After an error the state is as it was.
+    pub fn begin_state(&mut self, wanted: &State) -> Result<Transaction, TransactionError> {
+        Transaction::of_state(self, wanted)
+    }
+
+    /// Makes the state as it was before a transaction that failed.
+    pub fn undo_transaction(&mut self, transaction: Transaction) {
+        self.undo(transaction.changes);
+    }
+}
+
 impl Transaction {
     /// Edits the state as the requests ask, and plans. After an error the state is as it was.
     pub(crate) fn of_requests(
         state: &mut State,
         requests: &[Request],
-        probe: &dyn Probe,
     ) -> Result<Transaction, TransactionError> {
         if let [request] = requests {
-            return Transaction::of_one(state, request, probe);
+            return Transaction::of_one(state, request);
         }
         let mut changes = Changes::default();
         let renames = requests
@@ -147,7 +176,6 @@ impl Transaction {
             }
             if let Err(error) = done {
                 state.undo(changes);
-                let error = probe.explain(request, error);
                 return Err(TransactionError::at(index, request, error));
             }
         }
@@ -162,11 +190,7 @@ impl Transaction {
     }
 
     /// One request is its own difference.
-    fn of_one(
-        state: &mut State,
-        request: &Request,
-        probe: &dyn Probe,
-    ) -> Result<Transaction, TransactionError> {
+    fn of_one(state: &mut State, request: &Request) -> Result<Transaction, TransactionError> {
         request.validate()?;
         let mut changes = Changes::default();
         let step = Step {
@@ -180,7 +204,7 @@ impl Transaction {
                 .and_then(|()| state.check(&changes));
             if let Err(error) = done {
                 state.undo(changes);
-                return Err(probe.explain(request, error).into());
+                return Err(error.into());
             }
         }
         let by_state = is_by_state(state, request, &changes);
@@ -229,6 +253,11 @@ impl Transaction {
             failed: None,
             user: String::new(),
         }
+    }
+
+    /// Number of objects that change.
+    pub fn objects(&self) -> usize {
+        self.changes.before.len()
     }
 
     /// What will be done, in order.

@@ -5,8 +5,23 @@ use super::protocol::Answer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-pub(super) async fn send(stream: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(answer)?;
+/// Bytes of text that the control thread deals with itself; a helper thread deals with longer texts.
+pub(super) const LONG: usize = 1 << 16;
+
+/// Does work on a helper thread when the text that it deals with is long.
+pub(super) async fn by_length<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<T> {
+    match bytes > LONG {
+        true => Ok(tokio::task::spawn_blocking(work).await?),
+        false => Ok(work()),
+    }
+}
+
+pub(super) async fn send(stream: &mut UnixStream, answer: Answer) -> std::io::Result<()> {
+    let length = answer.text.len();
+    let mut line = by_length(length, move || serde_json::to_vec(&answer)).await??;
     line.push(b'\n');
     stream.write_all(&line).await
 }

@@ -3,7 +3,7 @@
 use super::backend::Backend;
 use super::follow;
 use super::limits::Limits;
-use super::lines::{Line, Lines, send};
+use super::lines::{Line, Lines, by_length, send};
 use super::listen::Place;
 use super::protocol::{Answer, Ask, Op};
 use crate::build::{Action, Builtin, Command, parse_line};
@@ -36,7 +36,7 @@ pub(super) async fn serve(
             "{} clients are connected, no more are allowed; try again later",
             limits.clients
         );
-        let _ = timeout(GOODBYE, send(&mut stream, &Answer::failure(None, text))).await;
+        let _ = timeout(GOODBYE, send(&mut stream, Answer::failure(None, text))).await;
         return;
     }
     debug!(target: "client", %user, %from, via = %Via::Cli, "connected");
@@ -84,14 +84,14 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
             Line::Closed => return,
             Line::Bad(why) => {
                 debug!(target: "client", %user, %from, via = %Via::Cli, "cut off: {why}");
-                let _ = timeout(GOODBYE, send(stream, &Answer::failure(None, why))).await;
+                let _ = timeout(GOODBYE, send(stream, Answer::failure(None, why))).await;
                 return;
             }
         };
         if let Some(failure) = &answer.error {
             debug!(target: "client", %user, %from, via = %Via::Cli, "refused: {}", failure.message);
         }
-        match timeout(limits.read_answer, send(stream, &answer)).await {
+        match timeout(limits.read_answer, send(stream, answer)).await {
             Ok(Ok(())) => {}
             // It does not read, or is gone.
             _ => return,
@@ -240,7 +240,18 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
             Err(e) => return Answer::failure(None, e),
         },
         Action::Config(action) => match configuration(action, ask.text.as_deref(), backend).await {
-            Ok(reply) => (render::config(&reply), serde_json::to_value(&reply).ok()),
+            Ok(reply) => {
+                // The text of a configuration may be long.
+                let wanted = data || wants_json;
+                let write = move || {
+                    let value = wanted.then(|| serde_json::to_value(&reply).ok());
+                    (render::config(&reply), value.flatten())
+                };
+                match tokio::task::spawn_blocking(write).await {
+                    Ok(written) => written,
+                    Err(e) => return Answer::failure(None, e),
+                }
+            }
             Err(e) => return Answer::failure(None, e),
         },
         Action::Query(query, view) => match backend.query(query).await {
@@ -257,7 +268,12 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
         Some(value) if wants_json => format!("{value:#}\n"),
         _ => text,
     };
-    let text = pipes.iter().fold(text, |text, pipe| pipe.run(&text));
+    let length = text.len();
+    let filter = move || pipes.iter().fold(text, |text, pipe| pipe.run(&text));
+    let text = match by_length(length, filter).await {
+        Ok(text) => text,
+        Err(e) => return Answer::failure(None, e),
+    };
     let data = value.filter(|_| data);
     Answer {
         text,

@@ -1,5 +1,5 @@
-//! The calls of a worker that stands still: from a copy of its stack to names, on a thread of its own, because reading debug
-//! information takes its time.
+//! The calls of a stalled worker: a separate thread turns a copy of the worker's stack into names, because reading debug
+//! information takes long.
 
 use addr2line::Loader;
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
@@ -15,10 +15,10 @@ use volley_graph::{StackSample, StackSampler};
 
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Calls that are told.
+/// The most calls that are reported.
 const DEEP: usize = 32;
 
-/// Ask a worker's thread where it stands; the answer comes by and by: its calls, the innermost first, or why they are not known.
+/// Requests a stack sample of a worker's thread. The receiver later gets its calls, innermost first, or why they are not known.
 pub fn ask(sampler: StackSampler) -> Receiver<Vec<String>> {
     let (tell, told) = sync_channel(1);
     let work = move || {
@@ -26,24 +26,24 @@ pub fn ask(sampler: StackSampler) -> Receiver<Vec<String>> {
             Ok(shot) => names(&shot),
             Err(why) => vec![format!("its calls are not known: {why}")],
         };
-        // Nobody may be waiting any more.
+        // The receiver may have been dropped.
         let _ = tell.send(calls);
     };
     let thread = std::thread::Builder::new().name("volley-calls".into());
-    // Without a thread the other end sees that nobody is there.
+    // Without a thread the sender is dropped, which the receiver notices.
     let _ = thread.spawn(work);
     told
 }
 
-/// A file of code in this process.
+/// An executable file that is mapped into this process.
 struct Code {
     range: Range<u64>,
-    /// What its own addresses differ by.
+    /// Difference between addresses in the process and addresses in the file.
     bias: u64,
     path: String,
 }
 
-/// Names of the calls of a stack.
+/// Names of the calls of a stack sample.
 pub fn names(shot: &StackSample) -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut codes = codes(&maps);
@@ -78,7 +78,7 @@ pub fn names(shot: &StackSample) -> Vec<String> {
     calls
 }
 
-/// The files of `/proc/self/maps` that code is carried out of.
+/// The executable files of `/proc/self/maps`.
 fn codes(maps: &str) -> Vec<Code> {
     let mut codes: BTreeMap<&str, (Range<u64>, u64)> = BTreeMap::new();
     for line in maps.lines() {
@@ -110,7 +110,7 @@ fn codes(maps: &str) -> Vec<Code> {
 }
 
 impl Code {
-    /// Names and lines: of the package of debug symbols where it is installed, else of the file itself.
+    /// Names and lines: from the package of debug symbols if it is installed, else from the file itself.
     fn loader(&self) -> Option<Loader> {
         let installed = self.symbols().and_then(|path| Loader::new(path).ok());
         installed.or_else(|| Loader::new(self.file()).ok())
@@ -127,10 +127,10 @@ impl Code {
         Some(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"))
     }
 
-    /// What to open: the program itself may have been replaced on disk meanwhile.
+    /// The path to open: the program may have been replaced on disk since its start.
     fn file(&self) -> &str {
         let own = std::env::current_exe().unwrap_or_default();
-        // A file that is gone has ` (deleted)` behind its name in both places.
+        // A deleted file has ` (deleted)` behind its name in both places.
         if own.to_str() == Some(self.path.as_str()) {
             "/proc/self/exe"
         } else {
@@ -139,7 +139,7 @@ impl Code {
     }
 }
 
-/// What the unwinder wants to know of a file; corrects its bias.
+/// What the unwinder needs to know of a file; corrects its bias.
 fn module(code: &mut Code) -> Option<Module<Vec<u8>>> {
     let cache = ReadCache::new(File::open(code.file()).ok()?);
     let file = object::File::parse(&cache).ok()?;
@@ -202,7 +202,7 @@ fn named(
     if names.is_empty() { plain() } else { names }
 }
 
-/// A name without the types behind it, which are longer than a line.
+/// A name without the type parameters behind it, which are longer than a line.
 fn bare(name: &str) -> &str {
     match name.find('<') {
         Some(at) if at > 0 => &name[..at],
@@ -210,7 +210,7 @@ fn bare(name: &str) -> &str {
     }
 }
 
-/// A path from the workspace's folder on; of others the last three names.
+/// A path relative to the workspace's folder; of other paths the last three components.
 fn short(path: &str) -> &str {
     let inside = ["/crates/", "/apps/"];
     let own = inside.iter().find_map(|folder| path.rfind(folder));
@@ -231,7 +231,7 @@ mod tests {
 
     nexts! { enum Next { Drop => "error-drop" } }
 
-    /// A node that stands still on purpose: it spins, or it waits in the kernel for a byte.
+    /// A node that hangs on purpose: it spins, or it waits in the kernel for a byte.
     struct Stuck {
         stop: Arc<AtomicBool>,
         from: Option<std::os::unix::net::UnixStream>,

@@ -1,9 +1,9 @@
 //! `volley config check`: finds what a start with the file would refuse, without a daemon.
 //!
-//! - The file's requests are carried out by a separate stack, whose workers are stepped by hand. Nothing outside this process
+//! - A separate stack carries out the file's requests, with workers that are stepped manually. Nothing outside this process
 //!   changes: interfaces of the kernel, of files and of other programs are packet generators here.
-//! - A file of the table `api` that can be read is judged. With [`Scope::Here`] files, devices, cores and addresses must be
-//!   usable on this machine, too. A kernel device that is missing is a warning: an interface waits for it.
+//! - Readable files that the table `api` names are checked. With [`Scope::Here`] files, devices, cores and addresses must also
+//!   be usable on this machine. A missing kernel device is a warning, because an interface waits for its device.
 
 use crate::run::commits::parted;
 use crate::settings::{EngineSettings, IsaChoice, Settings};
@@ -24,25 +24,25 @@ use volley_pg::model::PgInterface;
 use volley_pg::{PgCapture, StreamSpec};
 use volley_vlan::model::SubInterface;
 
-/// What is checked.
+/// The scope of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The file, for any machine.
+    /// The file alone, for any machine.
     File,
-    /// The file, and this machine.
+    /// The file, on this machine.
     Here,
 }
 
-/// What a check found.
+/// The results of a check.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Why a start would fail.
     pub errors: Vec<String>,
-    /// What an operator should know.
+    /// What an operator should know although a start would succeed.
     pub warnings: Vec<String>,
 }
 
-/// Checks what was read from a file.
+/// Checks a configuration that was read from a file.
 pub fn check(config: &Config, scope: Scope) -> Findings {
     let mut found = Findings::default();
     let settings = Settings::of(&config.startup);
@@ -57,7 +57,7 @@ pub fn check(config: &Config, scope: Scope) -> Findings {
     found
 }
 
-/// The engine of a check: that of a start where this machine is meant, else a small one.
+/// The engine of a check: the configured one with [`Scope::Here`], else a small one.
 fn engine(settings: &EngineSettings, scope: Scope) -> EngineSettings {
     match scope {
         Scope::Here => settings.clone(),
@@ -98,7 +98,7 @@ fn carry_out(
             [request] if !request.is_configuration() => dry.apply(request).map_err(Into::into),
             _ => core.run(&group, &dry),
         };
-        // What was skipped cannot be rolled back, which is of no interest here.
+        // Skipped requests cannot be rolled back, which does not matter here.
         let applied = done.map_err(|error| {
             let left = Vec::new();
             TransactionError { left, ..error }.to_string()
@@ -142,7 +142,7 @@ impl Executor for Dry {
     }
 }
 
-/// The request that shows what a start would refuse; none for one that can only be carried out for real.
+/// The request to try instead of this one; none for a request that can only be carried out on a running router.
 fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
     let here = scope == Scope::Here;
     match request {
@@ -160,7 +160,7 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
         Request::Do(it) if it.verb().class().def().machine => None,
         Request::Set(object) if RouteFile::is(object) => here.then(|| request.clone()),
         other => match stream(other) {
-            // A file that a stream reads is another machine's.
+            // A capture file that a stream reads may be on another machine.
             Some(stream) if stream.pcap.is_some() => here.then(|| request.clone()),
             Some(stream) if !here => Request::set(&StreamSpec {
                 enabled: false,
@@ -179,7 +179,7 @@ fn stream(request: &Request) -> Option<StreamSpec> {
     }
 }
 
-/// Certificate, key and token.
+/// Checks certificate, key and token.
 fn api_files(api: &ApiSettings, scope: Scope, found: &mut Findings) {
     let files = [&api.certificate, &api.key, &api.token_file];
     let readable = |file: &&std::path::PathBuf| volley_file::open(file).is_ok();
@@ -200,7 +200,7 @@ fn api_files(api: &ApiSettings, scope: Scope, found: &mut Findings) {
     }
 }
 
-/// Cores, sockets and addresses of this machine.
+/// Checks cores, sockets and addresses of this machine.
 fn machine(settings: &Settings, found: &mut Findings) {
     let cores = volley_graph::cores();
     let missing = |core: &u32| !cores.is_empty() && !cores.contains(&(*core as usize));
@@ -222,7 +222,7 @@ fn machine(settings: &Settings, found: &mut Findings) {
     for (setting, address) in addresses {
         if let Some(address) = address
             && let Err(error) = std::net::TcpListener::bind(address)
-            // A daemon that runs with this file has the address.
+            // A running daemon that uses this file has the address.
             && error.kind() != std::io::ErrorKind::AddrInUse
         {
             found
@@ -232,7 +232,7 @@ fn machine(settings: &Settings, found: &mut Findings) {
     }
 }
 
-/// Files that a request reads or writes.
+/// Checks the files that a request reads or writes.
 fn files(request: &Request, found: &mut Findings) {
     let mut read = |what: &str, file: &Path| {
         if let Err(error) = volley_file::open(file) {
@@ -268,7 +268,7 @@ fn files(request: &Request, found: &mut Findings) {
     }
 }
 
-/// A file cannot be made in a folder that is not there.
+/// An error if the folder of a file does not exist.
 fn no_folder(what: &str, file: &Path) -> Option<String> {
     let folder = file.parent().filter(|f| !f.as_os_str().is_empty())?;
     let there = folder.is_dir();

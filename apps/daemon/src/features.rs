@@ -1,4 +1,4 @@
-//! Features: a crate whose `register` takes the registry alone and whose `classes` defines its objects is one line here.
+//! Features: one line for each crate whose `register` takes only the registry and whose `classes` defines its objects.
 
 use volley_graph::GraphError;
 use volley_iface::Registry;

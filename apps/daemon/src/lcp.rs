@@ -1,4 +1,4 @@
-//! What LCP taps need of several crates at once: a tap is an interface of its own, with routes in the FIB.
+//! The parts of LCP taps that need several crates: a tap is a separate interface, with routes in the FIB.
 
 use crate::stack::Stack;
 use volley_fib::path::RouteSource;
@@ -11,13 +11,13 @@ use volley_object::{FieldError, Object};
 use volley_tap::model::TapInterface;
 use volley_vlan::model::SubInterface;
 
-/// The object was checked already.
+/// An error of an object that was checked before.
 fn invalid(error: FieldError) -> ModelError {
     ModelError::invalid(LcpTap::CLASS, error)
 }
 
 impl Stack {
-    /// Carries out a request about an LCP tap; none = the request is about something else.
+    /// Carries out a request about an LCP tap; none if the request is about something else.
     pub(crate) fn lcp_step(&self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
             Request::Set(object) => LcpTap::of(object).map(|tap| self.lcp_create(&tap)),
@@ -28,7 +28,7 @@ impl Stack {
         }
     }
 
-    /// The LCP tap with the interface's MAC address and MTU, then its assignment; both or neither.
+    /// Creates the LCP tap with the interface's MAC address and MTU, then its assignment; both or neither.
     fn lcp_create(&self, pair: &LcpTap) -> Result<Applied, ModelError> {
         let there = self.lcp.of(&self.interfaces.borrow(), &pair.interface);
         if there.as_ref() == Some(pair) {
@@ -60,7 +60,7 @@ impl Stack {
         done
     }
 
-    /// The interface of an LCP tap that is a tap in the kernel.
+    /// The interface specification of an LCP tap that is a tap in the kernel.
     fn lcp_tap(&self, pair: &LcpTap) -> Result<InterfaceSpec, ModelError> {
         let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
         let tap = TapInterface {
@@ -76,8 +76,8 @@ impl Stack {
         })
     }
 
-    /// Volley's end of an LCP tap that is an 802.1Q device: what goes there gets the tags of the sub-interface again, on the
-    /// LCP tap of the parent. The device itself is the mirror's to make, when it is not there.
+    /// Volley's end of an LCP tap that is an 802.1Q device: packets to it get the tags of the sub-interface again and leave on
+    /// the LCP tap of the parent. LCP sync creates the device if it does not exist.
     fn lcp_sub(&self, pair: &LcpTap, parent: &str) -> Result<InterfaceSpec, ModelError> {
         let (_, mtu) = self.lcp_hardware(&pair.interface)?;
         let refuse = |why: String| ModelError::invalid(format!("lcp of {}", pair.interface), why);
@@ -114,7 +114,7 @@ impl Stack {
         found.ok_or_else(|| ModelError::not_found(ObjectKind::Interface, name, known()))
     }
 
-    /// No route that came from the kernel by the LCP tap stays.
+    /// Deletes an LCP tap and the routes that the kernel had through it.
     fn lcp_delete(&self, interface: &str) -> Result<Applied, ModelError> {
         let tap = self.lcp_tap_name(interface);
         let request = Request::unset_key(LcpTap::CLASS, [interface.into()]).map_err(invalid)?;
@@ -129,7 +129,7 @@ impl Stack {
         gone.map(|_| done)
     }
 
-    /// Each LCP tap has a carrier while its interface can pass packets.
+    /// Sets the carrier of each LCP tap: on while its interface can pass packets.
     pub(crate) fn lcp_follow(&self) {
         let wanted: Vec<(String, AdminState)> = {
             let all = self.interfaces.borrow();
@@ -144,7 +144,7 @@ impl Stack {
             all.iter().filter_map(state).collect()
         };
         for (name, state) in wanted {
-            // A tap takes every state.
+            // A tap accepts every state.
             let set = Admin::request(name, state).map_err(invalid);
             let _ = set.and_then(|request| self.carry_out(&request));
         }

@@ -1,7 +1,7 @@
-//! The daemon as a library: the router put together ([`stack`]), the control thread that runs it ([`run`]), and what commands
-//! about a daemon need where none runs ([`check`], [`objects`]).
+//! The daemon as a library: the assembled router ([`stack`]), the control thread that runs it ([`run`]), and what commands need
+//! that work without a daemon ([`check`], [`objects`]).
 //!
-//! The program `volley` is a thin face of it; benchmark, demo and tests drive [`stack::Stack`] in their own process.
+//! The program `volley` is a thin layer over it; benchmark, demo and tests drive [`stack::Stack`] in their own process.
 #![forbid(unsafe_code)]
 
 mod calls;

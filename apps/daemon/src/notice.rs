@@ -1,4 +1,4 @@
-//! What the log says of interfaces: created, deleted, renamed, set up or down, and their links.
+//! Log records about interfaces: created, deleted, renamed, set up or down, and changes of link state.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use volley_log::Log;
 use volley_model::Mac;
 use volley_object::DefinitionError;
 
-/// Bring in `show log` and `set log level`, and follow the interfaces from now on.
+/// Registers `show log` and `set log level`, and logs changes of interfaces from now on.
 pub fn register(registry: &mut Registry) -> Result<(), DefinitionError> {
     Log::of_process().own(&mut registry.owners)?;
     let known: RefCell<BTreeMap<u32, Interface>> = RefCell::default();
@@ -58,13 +58,13 @@ fn compare(before: &Interface, now: &Interface) {
         return;
     }
     match &now.link {
-        // A sub-interface's link is that of its parent, which is logged already.
+        // A sub-interface has the link state of its parent, which is logged already.
         Link::Up if now.sub.is_some() => debug!(target: "interface", interface, "link up"),
         Link::Up => info!(target: "interface", interface, "link up"),
         Link::Down(reason) if now.sub.is_some() => {
             debug!(target: "interface", interface, "link down: {reason}");
         }
-        // Where packets were to pass, an operator wants to know.
+        // Only an interface that is set up: its packets are lost.
         Link::Down(reason) if now.state == AdminState::Up && before.link == Link::Up => {
             warn!(target: "interface", interface, "link down: {reason}");
         }

@@ -25,7 +25,7 @@ mod tests;
 #[cfg(test)]
 mod verbs;
 
-/// Registers the classes, queries and verbs, so that files and commands can be read where no router runs.
+/// Registers the classes, queries and verbs, so that files and commands can be read without a running router.
 pub fn register() -> Result<(), DefinitionError> {
     crate::features::classes()
 }

@@ -23,7 +23,7 @@ use volley_iface::{Interfaces, Registry};
 use volley_model::{Applied, ModelError, ObjectKind};
 use volley_pcap::Filter;
 
-/// Answers questions about the engine.
+/// The owner of queries about the engine.
 pub struct Observer {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
@@ -36,7 +36,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Makes an observer the owner of its queries and verbs.
+    /// Creates an observer and makes it the owner of its queries and verbs.
     pub fn register(registry: &mut Registry, worker_set: &Rc<RefCell<WorkerManager>>) {
         let processes = registry.processes.clone();
         let observer = Observer::new(registry, processes, worker_set.clone());
@@ -74,7 +74,7 @@ impl Observer {
         registry.answer(move |_: ShowBuffers| Ok(shared.borrow().buffers()));
     }
 
-    /// Over the daemon's engine and interfaces.
+    /// An observer of the daemon's engine and interfaces.
     fn new(
         registry: &Registry,
         processes: Processes,

@@ -82,7 +82,7 @@ fn a_table_is_created_once_and_goes_when_nothing_names_it() {
         let said = error(line);
         assert!(said.contains(part), "{line}: {said}");
     }
-    // Table 0 of both IP versions is always there, and one of the same number is another table.
+    // Table 0 of both IP versions always exists, and a table of the same number in the other IP version is another table.
     let lines = [
         "ip table add 7",
         "ip6 table add 7",
@@ -173,7 +173,7 @@ fn addresses_keep_their_spellings() {
         let said = error(line);
         assert!(said.contains(part), "{line}: {said}");
     }
-    // The first and the last address of a network of two are hosts.
+    // In a network of two addresses both are hosts (RFC 3021).
     all(&[
         "set interface ip address pg0 10.0.0.0/31",
         "set interface ip address pg0 10.0.0.255/32",

@@ -13,7 +13,7 @@ pub(super) fn read(line: &str) -> Result<Request, String> {
     }
 }
 
-/// Requests of commands.
+/// The requests of commands.
 pub(super) fn all(lines: &[&str]) -> Vec<Request> {
     objects::register().unwrap();
     lines.iter().map(|line| read(line).unwrap()).collect()
@@ -23,7 +23,7 @@ pub(super) fn state(lines: &[&str]) -> State {
     Core::state_of(&all(lines)).unwrap_or_else(|e| panic!("{lines:?}: {e}"))
 }
 
-/// The steps of commands behind those that were carried out.
+/// The steps for the commands `lines` after the commands `before`.
 pub(super) fn steps(before: &[&str], lines: &[&str]) -> Vec<String> {
     let mut core = Core::default();
     core.run(&all(before), &Nothing).unwrap();
@@ -41,7 +41,7 @@ pub(super) fn error(line: &str) -> String {
     read(line).expect_err(line)
 }
 
-/// A request of an older commit is the object that a command creates.
+/// A request of an older commit gives the object that a command creates.
 pub(super) fn was(json: &str, line: &str) {
     let [now] = &all(&[line])[..] else {
         panic!("one request")
@@ -156,12 +156,12 @@ fn the_start_of_dpdk_keeps_its_spellings() {
     let config = volley_config::parse(text).unwrap();
     assert_eq!(config.requests, all(&[line]));
     assert_eq!(volley_config::write(&config.requests).trim(), text.trim());
-    // A number by itself is one core.
+    // A number alone is one core.
     let config = volley_config::parse("[dpdk]\nlcores = 0\n").unwrap();
     assert_eq!(config.requests, all(&["set dpdk eal lcores 0"]));
     let said = volley_config::parse("[dpdk]\nhuge_pages = \"some\"\n").unwrap_err();
     assert!(said.to_string().contains("volley.toml:2"), "{said}");
-    // All defaults are the same as no object.
+    // An object with all defaults is the same as no object.
     assert!(state(&[line, "set dpdk eal"]).is_empty());
 }
 
@@ -359,13 +359,13 @@ fn features_are_switches_of_their_interface() {
     let wanted = [pg, line].map(|line| line.replace("pg0", "up0"));
     let wanted = state(&[&wanted[0], &wanted[1]]);
     assert_eq!(Core::difference(&wanted, &renamed), [""; 0]);
-    // A feature that is off already may be switched off.
+    // A feature that is off may be switched off again.
     let off = format!("{line} disable");
     assert_eq!(state(&[pg, &off]), state(&[pg]));
     assert_eq!(state(&[pg, line, &off]), state(&[pg]));
 }
 
-/// Carries out everything by doing nothing.
+/// A handler that accepts everything and does nothing.
 pub(super) struct Nothing;
 
 impl volley_control::Probe for Nothing {

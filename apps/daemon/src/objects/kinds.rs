@@ -1,4 +1,4 @@
-//! Kinds of interfaces in every face: spellings, files, JSON, and JSON of earlier versions.
+//! Types of interfaces in every representation: spellings, files, JSON, and JSON of earlier versions.
 
 use super::keyed::{all, error};
 use proptest::strategy::{Strategy, ValueTree};
@@ -16,7 +16,7 @@ fn kinds() -> Vec<Class> {
         .collect()
 }
 
-/// Interfaces at random, one with the settings that it can be created with.
+/// Checks random interfaces, each with the settings that it can be created with.
 fn each(check: impl Fn(&Request)) {
     let mut runner = TestRunner::deterministic();
     for class in kinds() {
@@ -32,7 +32,7 @@ fn each(check: impl Fn(&Request)) {
     }
 }
 
-/// Interfaces at random whose names are known before they are created.
+/// Checks random interfaces whose names are known before they are created.
 fn each_named(check: impl Fn(&Request, &InterfaceSpec, &Instance)) {
     each(|request| match request {
         Request::InterfaceCreate(spec) if !spec.name.is_empty() => {
@@ -144,7 +144,7 @@ fn an_interface_gets_another_name_and_goes() {
     });
 }
 
-/// Lines, and how their requests are spelled; empty = in the same way.
+/// Lines, and how their requests are written; empty = like the line.
 const SPELLINGS: &[(&str, &str)] = &[
     ("create packet-generator interface pg0", ""),
     (
@@ -350,7 +350,7 @@ fn requests_of_earlier_versions_are_read() {
     assert!(said.contains("name must be a"), "{said}");
 }
 
-/// Lines, and what is wrong with them.
+/// Faulty lines, and the fault that is reported.
 const WRONG_LINES: &[(&str, &str)] = &[
     (
         "create sub-interfaces pg0 5000",
@@ -475,7 +475,7 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Keys behind name, on line 3 and further, and what is wrong with them.
+/// Faulty keys after the name, from line 3 on, and the fault that is reported.
 const WRONG_FILES: &[(&str, &str)] = &[
     (
         "kind = \"sub-interface\"\nparent = \"a\"",
@@ -609,7 +609,7 @@ fn what_is_wrong_is_refused_at_its_place() {
     assert!(others.is_empty(), "{others:#?}");
 }
 
-/// Names and keys of sub-interfaces of pg0, and what is wrong with them.
+/// Faulty names and keys of sub-interfaces of pg0, and the fault that is reported.
 const WRONG_SUBS: &[(&str, &str, &str)] = &[
     (
         "pg0.5000",

@@ -12,7 +12,7 @@ const XCONNECT: &str = "set interface l2 xconnect pg0 pg1";
 const PORT: &str = "set interface l2 bridge pg0 10 shg 1";
 const STATION: &str = "l2fib add 02:fe:00:00:00:01 10 pg0";
 
-/// Three interfaces, a bridge domain, and what the lines make.
+/// The state after the commands that create three interfaces and a bridge domain, and then these lines.
 fn with(lines: &[&str]) -> Result<State, String> {
     objects::register().unwrap();
     let mut requests = volley_config::parse(THREE).unwrap().requests;
@@ -147,7 +147,7 @@ fn what_is_bound_to_an_interface_goes_with_it_and_follows_its_name() {
     let (now, told) = after(&full, &["delete interface pg0"]).unwrap();
     assert_eq!(now, with(&["delete interface pg0"]).unwrap());
     assert_eq!(told, ["delete interface pg0"]);
-    // In a transaction the parts are removed before.
+    // A transaction removes the parts first.
     let (again, told) = after(&full, &["delete interface pg0", "bridge-domain del 10"]).unwrap();
     assert_eq!(again.len(), now.len() - 1);
     assert_eq!(

@@ -64,7 +64,7 @@ fn a_device_needs_the_tap_of_its_parent() {
     assert!(said.contains("lcp pg0 is in use by lcp pg0.7"), "{said}");
     let said = refusal(&[PG, "lcp delete pg0"]);
     assert!(said.contains("there is no lcp pg0"), "{said}");
-    // The order of commands does not matter, and removal goes the other way.
+    // The order of commands does not matter, and removal is in the opposite order.
     let both = state(&[PG, SUB, DEVICE, TAP]);
     let lines: Vec<String> = volley_control::requests(&both)
         .iter()

@@ -167,7 +167,7 @@ fn they_lose_interfaces_that_go_and_follow_names() {
     assert_eq!(Core::difference(&state(&[BED[2], BED[3]]), &none), [""; 0]);
 }
 
-/// Packets by interfaces that stay are forwarded all the time.
+/// Packets by interfaces that stay are forwarded without interruption.
 #[test]
 fn a_route_stays_while_some_of_its_interfaces_change() {
     let other = "ip mroute add 239.1.1.1/32 accept pg1 pg3";

@@ -6,7 +6,7 @@ use volley_http::read_query;
 use volley_object::Asked;
 use volley_pcap::Monitor;
 
-/// Commands, each with the path and the parameters of the same query, and the text that is shown.
+/// Commands, each with the path and the parameters of the same query, and the selected text.
 const COMMANDS: &[(&str, &str, &str, View)] = &[
     ("show path-batcher", "path-batcher", "", View::Table),
     ("show rss", "rss", "", View::Table),

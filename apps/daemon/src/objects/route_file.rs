@@ -171,7 +171,7 @@ fn the_files_of_a_table_are_removed_together() {
     let other = "ip route load /c table 7 via pg1";
     let unload = "ip route unload";
     assert_eq!(steps(&with(&[a]), &[b]), [b]);
-    // The same file again is read again, without the others.
+    // A command for the same file reads it again, without the others.
     assert_eq!(steps(&with(&[a, b]), &[a]), [a]);
     assert_eq!(steps(&with(&[a, b]), &[b]), [b]);
     assert_eq!(steps(&with(&[a]), &[a, other]), [unload, a, other]);
@@ -202,7 +202,7 @@ fn the_files_of_a_table_are_removed_together() {
         Core::difference(&of, &state(&with(&[a, b, other]))),
         [wanted[2].clone()]
     );
-    // Files come behind the settings of interfaces and before routes and interfaces that are up.
+    // Files come after the settings of interfaces, and before routes and setting interfaces up.
     let late = [
         "ip route add 10.0.0.0/8 via pg1",
         a,
@@ -238,7 +238,7 @@ fn files_have_the_new_name_of_an_interface() {
     );
 }
 
-/// The files that tables have; one of them cannot be loaded.
+/// The files of tables; one of them cannot be loaded.
 #[derive(Default)]
 struct Tables {
     loaded: std::cell::RefCell<Vec<String>>,

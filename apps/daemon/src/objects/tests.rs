@@ -1,4 +1,4 @@
-//! Every registered class in every face: what a face writes, it reads as the same object; what is wrong, it refuses.
+//! Every registered class in every representation: what one writes, it reads as the same object, and it refuses what is wrong.
 
 use crate::objects;
 use proptest::strategy::{Strategy, ValueTree};
@@ -16,7 +16,7 @@ const TWO: &str =
 fn all() -> Vec<Class> {
     objects::register().unwrap();
     let classes = classes();
-    // Classes that other tests register come and go.
+    // Other tests add and remove classes.
     let own = classes.iter().filter(|c| !c.name().starts_with("test_"));
     let own = own.filter(|c| !c.is_interface());
     own.cloned().collect()
@@ -66,7 +66,7 @@ fn json_says_the_whole_object_and_reads_as_it() {
     });
 }
 
-/// The objects of other classes that an object refers to, with their defaults.
+/// The objects of other classes that an object refers to, with default values.
 fn needed(object: &Instance) -> Vec<Request> {
     let mut all = Vec::new();
     let version = object.ip_version();
@@ -75,7 +75,7 @@ fn needed(object: &Instance) -> Vec<Request> {
         let key = classes
             .get(class)
             .and_then(|it| it.key_named(value, version));
-        // Several references may name one object.
+        // Several references may have the same key.
         let object = key.and_then(|key| Instance::usual(&key)).map(Request::Set);
         all.extend(object.filter(|object| !all.contains(object)));
     });
@@ -108,10 +108,10 @@ fn one_name_for_a_field_in_every_face() {
         for field in class.fields() {
             let dashed = field.dashed();
             assert_eq!(dashed.replace('-', "_"), field.name);
-            // The first pattern spells objects; the others are spellings of VPP.
+            // The first pattern writes objects; the others are spellings of VPP.
             for pattern in class.set_patterns().iter().take(1) {
                 let shown = pattern.show(class.fields());
-                // A word that introduces a value of a field is the field's name.
+                // A word before the value of a field is the field's name.
                 let behind = format!(" <{dashed}>");
                 for (at, _) in shown.match_indices(&behind) {
                     let word = shown[..at].rsplit([' ', '{', '(', '|']).next().unwrap();
@@ -152,7 +152,7 @@ fn every_text_names_its_subject() {
     }
 }
 
-/// Lines, and what is wrong with them.
+/// Faulty lines, and the fault that is reported.
 const WRONG_LINES: &[(&str, &str)] = &[
     ("set ip icmp rate x", "column 18"),
     (
@@ -292,7 +292,7 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Files, and what is wrong with them.
+/// Faulty files, and the fault that is reported.
 const WRONG_FILES: &[(&str, &str)] = &[
     (
         "[icmp]\nburst = 0\n",
@@ -369,7 +369,7 @@ fn what_is_wrong_is_refused_at_its_place() {
     }
 }
 
-/// Keys of an interface, and what is wrong with them.
+/// Faulty keys of an interface, and the fault that is reported.
 const WRONG_KEYS: &[(&str, &str)] = &[
     (
         "rss = \"inner auto\"",
@@ -438,7 +438,7 @@ fn wrong_keys_of_interfaces_are_refused_at_their_place() {
     }
 }
 
-/// Lines, and how their requests are spelled; empty = in the same way.
+/// Lines, and how their requests are written; empty = like the line.
 const SPELLINGS: &[(&str, &str)] = &[
     ("set interface ip table pg0 7", ""),
     ("set interface ip6 table pg0 7", ""),
@@ -598,7 +598,7 @@ fn a_setting_goes_with_its_interface_and_follows_its_name() {
             let strategy = instances(class, &INTERFACES);
             let made = (0..80).map(|_| strategy.new_tree(&mut runner).unwrap().current());
             let of_pg0 = made.filter(|it| it.is_part_of("interface", "pg0"));
-            // An object that is a key alone says that it is there.
+            // An object that is only a key is true or absent.
             let is_key = class.values().is_empty();
             let says: Vec<_> = of_pg0.filter(|it| is_key || !it.is_usual()).collect();
             assert!(!says.is_empty(), "{class:?} says nothing");
@@ -612,7 +612,7 @@ fn a_setting_goes_with_its_interface_and_follows_its_name() {
     goes_and_follows(&settings);
 }
 
-/// Of a group an interface has one object, so that each is tried by itself.
+/// An interface has one object of a group, so each class is tested alone.
 #[test]
 fn an_object_of_a_group_goes_with_its_interfaces_and_follows_their_names() {
     let mut runner = TestRunner::deterministic();
@@ -655,10 +655,10 @@ fn lists_of_interfaces_lose_them_and_follow_their_names() {
     }
 }
 
-/// Objects that are parts of pg0 have its new name when it gets one, and go with it.
+/// Objects that are parts of pg0 follow a rename of pg0, and are deleted with pg0.
 fn goes_and_follows(settings: &[Request]) {
     let mut requests = volley_config::parse(TWO).unwrap().requests;
-    // The settings have the states of the interfaces as well.
+    // The settings include the states of the interfaces.
     requests.retain(|request| request.object_of(Admin::CLASS).is_none());
     for request in settings {
         if let Request::Set(object) = request {
@@ -688,7 +688,7 @@ fn goes_and_follows(settings: &[Request]) {
     assert!(!format!("{state:?}").contains("pg0"), "{state:?}");
 }
 
-/// Every line that the words of the commands begin, with a word of a kind in each slot, as far as so many words.
+/// Every beginning of a command of at most `words` words, with a sample value in each slot.
 fn beginnings(words: usize) -> Vec<(String, String)> {
     let sample = |slot: &str| match slot {
         "interface" => "pg0",

@@ -9,10 +9,10 @@ use volley_cli::parse_line;
 use volley_model::{Request, Role};
 use volley_object::{VerbClass, classes, instances};
 
-/// Names that can be taken for keywords, and others.
+/// Names that can be mistaken for keywords, and others.
 const NAMES: [&str; 5] = ["pg0", "any", "ip6", "interface", "bridge-domain"];
 
-/// A command, its spelling where that is another one, and the verb in JSON.
+/// A command, its canonical spelling if that differs, and the verb in JSON.
 type Command = (&'static str, &'static str, Json);
 
 /// Commands of all verbs.
@@ -20,7 +20,7 @@ fn commands() -> Vec<Command> {
     [of_router(), of_features()].concat()
 }
 
-/// Of counters, workers and traces.
+/// Verbs of counters, workers and traces.
 fn of_router() -> Vec<Command> {
     vec![
         (
@@ -72,7 +72,7 @@ fn of_router() -> Vec<Command> {
     ]
 }
 
-/// Of all others.
+/// All other verbs.
 fn of_features() -> Vec<Command> {
     vec![
         (
@@ -132,7 +132,7 @@ fn of_features() -> Vec<Command> {
 fn all() -> Vec<VerbClass> {
     objects::register().unwrap();
     let classes = classes();
-    // Verbs that other tests register come and go.
+    // Other tests add and remove verbs.
     let own = classes.verbs().filter(|v| !v.name().starts_with("test-"));
     own.cloned().collect()
 }

@@ -1,7 +1,7 @@
 //! `show drops`: which packets were dropped, why, where they came from, and the last one of each kind.
 //!
-//! The counters of the nodes say how many; the drop node's books say which interfaces they came in by. What the counters
-//! have beyond the books (packets that were never made, or are on their way) is a row without an interface.
+//! The counters of the nodes say how many; the drop node's table says from which interface. Drops that are in the counters but
+//! not in the table (packets that were never created, or are in flight) are a row without an interface.
 
 use crate::show::{DropRow, DropsReply};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use volley_graph::{DropReport, DropSample, Engine, Severity};
 use volley_iface::{Change, Interfaces, Registry};
 use volley_wire::dissect;
 
-/// Forget drops of interfaces that go: their numbers are given to others.
+/// Forgets the drops of deleted interfaces, because their indices are used again.
 pub fn follow(registry: &Registry) {
     let engine = registry.engine.clone();
     registry.interfaces.borrow_mut().listen(move |change| {
@@ -21,9 +21,10 @@ pub fn follow(registry: &Registry) {
     });
 }
 
-/// The answer, most first.
+/// The reply, largest count first.
 pub fn report(engine: &Engine, interfaces: &Interfaces) -> DropsReply {
-    // Nodes count before the packet reaches the drop node: read in this order the books never have more.
+    // A node counts before the packet reaches the drop node. Reading in this order keeps the sum of the table at or below the
+    // counter.
     let mut kinds: BTreeMap<(u16, usize), Vec<DropReport>> = BTreeMap::new();
     for drop in engine.drops() {
         let of = kinds.entry((drop.node.0, drop.counter)).or_default();
@@ -57,7 +58,7 @@ pub fn report(engine: &Engine, interfaces: &Interfaces) -> DropsReply {
             row(drop.count, Some(interfaces.name(drop.rx)), sample);
         }
         if c.info.name == "kernel-drops" {
-            // These packets never were here: the receiving interfaces have counted them.
+            // These packets had no buffer: the receiving interface has counted them.
             for i in interfaces.iter().filter(|i| i.rx_node == c.node) {
                 let missed = interfaces.counts(i).missed.min(left);
                 left -= missed;

@@ -1,4 +1,4 @@
-//! `show process`: what the kernel lets each thread of the daemon do.
+//! `show process`: the rights of each thread of the daemon in the kernel.
 
 use crate::show::{ProcessReply, ThreadRow};
 use rustix::thread::CapabilitySet;
@@ -15,7 +15,7 @@ fn effective(status: &str, name: &str) -> u32 {
     second.and_then(|id| id.parse().ok()).unwrap_or_default()
 }
 
-/// The names of the capabilities in a set, as capabilities(7) has them without `CAP_`.
+/// The names of the capabilities in a set, as in capabilities(7), without `CAP_`.
 fn capabilities(set: &str) -> Vec<String> {
     let bits = u64::from_str_radix(set, 16).unwrap_or_default();
     let held = CapabilitySet::from_bits_truncate(bits);
@@ -39,7 +39,7 @@ fn row(id: u32, status: &str) -> ThreadRow {
     }
 }
 
-/// The process as it is now.
+/// The reply about this process.
 pub fn report() -> ProcessReply {
     let own = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let groups = field(&own, "Groups").split_whitespace();
@@ -49,7 +49,7 @@ pub fn report() -> ProcessReply {
         .filter_map(|thread| {
             let id = thread.file_name().to_str()?.parse().ok()?;
             let status = std::fs::read_to_string(thread.path().join("status"));
-            // One that has just ended has none.
+            // A thread that has just ended has no status.
             Some(row(id, &status.ok()?))
         })
         .collect();

@@ -1,5 +1,5 @@
-//! What the log says of changes: who made which, and what became of it. Changes of clients are logged at info, those that
-//! the daemon makes by itself (at start, for the Linux mirror) and those that were refused at debug.
+//! Log records of changes: who made which, and the result. Changes by clients are logged at info; changes by the daemon (at
+//! start, for LCP sync) and refused changes at debug.
 
 use std::fmt::Write;
 use tracing::{Level, debug, enabled, info};
@@ -10,18 +10,18 @@ use volley_object::Invocation;
 use volley_pcap::{PcapTraceOff, PcapTraceOn};
 use volley_pg::PgCapture;
 
-/// Requests of a transaction that are written out.
+/// The most requests of a transaction that are written out.
 const WRITTEN: usize = 3;
-/// Bytes of one request that are written out.
+/// The most bytes of one request that are written out.
 const LONGEST: usize = 400;
 
-/// What was done, and the number of the transaction that did it.
+/// The result of a change, and the number of its transaction.
 pub type Done = (Applied, Option<u64>);
 
-/// A change that is about to be made.
+/// A change that is about to be made, for the log.
 pub struct Attempt<'a> {
     client: &'a Client,
-    /// Which module logs it.
+    /// The module that logs the change.
     module: Module,
     text: String,
 }
@@ -45,7 +45,7 @@ fn is_capture(it: &Invocation) -> bool {
     it.is::<PcapTraceOn>() || it.is::<PcapTraceOff>() || it.is::<PgCapture>()
 }
 
-/// The first requests as commands, and how many there are.
+/// The first requests as commands, and the number of all requests.
 fn written(requests: &[Request]) -> String {
     let mut out = String::new();
     if requests.len() > 1 {
@@ -66,9 +66,9 @@ fn written(requests: &[Request]) -> String {
 }
 
 impl<'a> Attempt<'a> {
-    /// Requests that a client wants to be carried out.
+    /// An attempt of a client to have requests carried out.
     pub fn new(requests: &[Request], client: &'a Client) -> Self {
-        // What nobody will read is not written.
+        // No text is made for a level that is not logged.
         let wanted = client.is_outside()
             || enabled!(target: "config", Level::DEBUG)
             || enabled!(target: "fib", Level::DEBUG);
@@ -83,7 +83,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// What became of it.
+    /// Logs the result.
     pub fn end(&self, done: &Result<Done, TransactionError>) {
         match done {
             Ok((applied, transaction)) => {

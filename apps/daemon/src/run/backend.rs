@@ -1,4 +1,4 @@
-//! The daemon as its faces see it: changes that are confirmed when the worker uses them, answers, names.
+//! The daemon as the backend of command line and HTTP: changes that are confirmed when the workers use them, replies, names.
 
 use super::audit::{Attempt, Done};
 use super::commits::Commits;
@@ -26,7 +26,7 @@ use volley_tap::model::TapInterface;
 
 /// How long a worker may take to use a change.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often to look whether it does.
+/// How often to check whether workers use a change.
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a transaction may keep the control thread to itself at a time.
 pub(super) const SLICE: Duration = Duration::from_millis(5);
@@ -35,25 +35,25 @@ const STEPS: usize = 32;
 
 /// The daemon's state, on the control thread.
 pub struct Daemon {
-    /// Everything.
+    /// The assembled router.
     pub stack: Stack,
-    /// Something was changed: a capture may have begun.
+    /// Notified after a change, because a capture may have begun.
     pub changed: Rc<Notify>,
     /// The desired state, its transactions and their events.
     pub core: RefCell<Core>,
-    /// The Linux mirror.
+    /// LCP sync.
     pub mirror: Rc<LcpSync>,
-    /// What is kept of it.
+    /// The commits.
     pub(super) commits: Commits,
-    /// Whose turn it is: one transaction at a time.
+    /// The lock of transactions: one at a time.
     pub(super) turn: Mutex<()>,
-    /// How long answers took.
+    /// How long replies took.
     pub(super) latencies: Latencies,
     me: Weak<Daemon>,
 }
 
 impl Daemon {
-    /// Around a stack.
+    /// A daemon around a stack.
     pub fn new(stack: Stack, commits: Commits) -> Rc<Self> {
         Rc::new_cyclic(|me| Daemon {
             stack,
@@ -67,7 +67,7 @@ impl Daemon {
         })
     }
 
-    /// Runs to its end even when whoever asked goes away: a change is never left half made.
+    /// Runs a future to its end even if the caller drops its own future: no change is left half made.
     pub(super) async fn to_its_end<T: 'static, F: Future<Output = T> + 'static>(
         &self,
         work: impl FnOnce(Rc<Daemon>) -> F,
@@ -78,8 +78,8 @@ impl Daemon {
         task.await.map_err(|_| gone())
     }
 
-    /// Carry out changes, all of them or none, and wait until the worker uses them. What is no configuration (starting a
-    /// trace, clearing counters) is no part of the state: it is carried out alone.
+    /// Carries out changes, all or none, and waits until the workers use them. A request that changes no configuration
+    /// (starting a trace, clearing counters) is not in the state: it is carried out alone.
     pub async fn change(
         &self,
         requests: Vec<Request>,
@@ -120,8 +120,8 @@ impl Daemon {
         .await?
     }
 
-    /// Carries out a transaction, in slices between which others have their turn at the control thread. The turn must be
-    /// held.
+    /// Carries out a transaction in slices, between which other tasks run on the control thread. The caller must hold the lock
+    /// of transactions.
     pub(super) async fn carry_out(
         &self,
         mut transaction: Transaction,
@@ -148,8 +148,8 @@ impl Daemon {
                 }
             }
             if !self.stack.settled() {
-                // The queue to a worker holds some hundred changes of the graph: it is given time to take them. When it
-                // does not, the next step that needs room says so.
+                // The queue to a worker has space for some hundred changes of the graph; this gives the worker time to take
+                // them. If it does not, the next step that needs space reports it.
                 let _ = self.settle().await;
             }
             if since.elapsed() > SLICE {
@@ -164,7 +164,7 @@ impl Daemon {
         self.mirror.poke();
     }
 
-    /// What concerns neighbours and should be known goes to the log and to readers of events.
+    /// Logs warnings about neighbours, and sends them to readers of events.
     pub fn warn_of_neighbors(&self) {
         let me = self.me.clone();
         self.stack.neighbors.listen(move |interface, text| {
@@ -177,7 +177,7 @@ impl Daemon {
         });
     }
 
-    /// Refuses interactive requests for devices that are missing: only a configuration may wait for its devices.
+    /// Refuses interactive requests for missing devices: only a configuration may wait for its devices.
     fn check_ready(&self, requests: &[Request]) -> Result<(), TransactionError> {
         for (index, request) in requests.iter().enumerate() {
             self.stack
@@ -192,14 +192,14 @@ impl Daemon {
                 _ => false,
             };
             if makes_devices {
-                // Interfaces of later requests may be on them.
+                // Interfaces of later requests may depend on this one.
                 break;
             }
         }
         Ok(())
     }
 
-    /// A change by an interactive client, and how long it took.
+    /// A change by an interactive client, with a measurement of its duration.
     pub(super) async fn timed(
         &self,
         requests: Vec<Request>,
@@ -210,15 +210,15 @@ impl Daemon {
         self.latencies.change.time(change).await
     }
 
-    /// Answers a question.
+    /// Answers a query.
     pub(super) fn answer(&self, asked: Asked) -> Pending<'_, Answer> {
         if asked.is_stream() {
             let begun = super::follow::begin_whole(self, &asked);
-            // It takes as long as its items do, which says nothing of the daemon.
+            // The duration is that of the items and says nothing about the daemon, so it is not measured.
             return Box::pin(async move { super::follow::whole(begun?).await });
         }
         if asked.is::<ShowLcpAudit>() {
-            // As long as the kernel has routes to tell.
+            // The duration is that of reading the kernel's routes, so it is not measured.
             return Box::pin(async move {
                 let found = self.mirror.audit().await?;
                 Ok(Answer::new::<ShowLcpAudit>(found)?)
@@ -250,7 +250,7 @@ impl Daemon {
         .await?
     }
 
-    /// Waits until the worker uses everything.
+    /// Waits until every worker uses every change.
     async fn settle(&self) -> Result<(), ModelError> {
         let until = Instant::now() + PATIENCE;
         while !self.stack.settled() {

@@ -1,4 +1,4 @@
-//! `config ...`: the configuration as a whole, its commits, and the way back.
+//! `config ...`: the configuration as a whole, its commits, and rollback.
 
 use super::backend::Daemon;
 use super::large::on_helper;
@@ -16,28 +16,27 @@ use volley_model::{
 };
 use volley_object::{Class, Startup};
 
-/// How long a disk that refused is left alone.
+/// Pause before a disk that failed is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What the daemon keeps of its configuration.
+/// The commits of the configuration.
 #[derive(Default)]
 pub struct Commits {
-    /// Commits on a disk; none when there is no state directory. Only helper threads lock it, for disks take their
-    /// time.
+    /// Commits on disk; none without a state directory. Only helper threads lock the journal, because disks may block.
     journal: Option<Arc<Mutex<Journal<Folder>>>>,
-    /// The disk refused to say which commit is active; it is tried again then.
+    /// Set while the disk has failed to record which commit is active: the time of the next attempt.
     behind: Cell<Option<Instant>>,
-    /// What it began with, when no commit holds.
+    /// The initial state, which applies while no commit is active.
     initial: RefCell<State>,
-    /// What was read at start.
+    /// The settings that were read at start.
     read: RefCell<Startup>,
-    /// What commits carry along for the next start.
+    /// The settings for the next start that commits contain.
     startup: RefCell<Option<Startup>>,
-    /// The time until which the newest commit waits, in seconds since 1970.
+    /// The deadline for the confirmation of the newest commit, in seconds since 1970.
     confirm_by: Cell<Option<u64>>,
-    /// What runs when the waiting commit is not confirmed, read while the disk could be read.
+    /// The state to return to if the pending commit is not confirmed, read while the disk was readable.
     back: RefCell<Option<State>>,
-    /// The time has changed.
+    /// Notified when the deadline changes.
     moved: Notify,
 }
 
@@ -69,7 +68,7 @@ fn no_folder() -> ModelError {
 }
 
 impl Commits {
-    /// With a journal.
+    /// Commits in a journal.
     pub fn new(journal: Option<Journal<Folder>>) -> Commits {
         let behind = journal.as_ref().is_some_and(Journal::is_behind);
         Commits {
@@ -79,22 +78,22 @@ impl Commits {
         }
     }
 
-    /// What to go back to when no commit holds.
+    /// Sets the state that applies while no commit is active.
     pub fn set_initial(&self, state: State) {
         *self.initial.borrow_mut() = state;
     }
 
-    /// Whether a state is what there is without a commit.
+    /// Whether a state is the initial one.
     pub fn is_initial(&self, state: &State) -> bool {
         *self.initial.borrow() == *state
     }
 
-    /// What was read at start.
+    /// Sets the settings that were read at start.
     pub fn set_read(&self, startup: Startup) {
         *self.read.borrow_mut() = startup;
     }
 
-    /// Sentences about tables of the file that have changed and are read at start only.
+    /// Sentences about tables of the file that have changed and are read only at start.
     fn waiting(&self, startup: Option<&Startup>) -> Vec<String> {
         let read = self.read.borrow();
         let classes = startup.map(|it| read.differing(it)).unwrap_or_default();
@@ -107,23 +106,23 @@ impl Commits {
         classes.iter().map(note).collect()
     }
 
-    /// What the next commit carries along for the next start.
+    /// Sets the settings for the next start that the next commit will contain.
     pub fn set_startup(&self, startup: Option<Startup>) {
         *self.startup.borrow_mut() = startup;
     }
 
-    /// Takes the wait for a confirmation up again, after a start.
+    /// Resumes the wait for a confirmation after a start.
     pub fn wait_until(&self, confirm_by: Option<u64>) {
         self.confirm_by.set(confirm_by);
         self.moved.notify_one();
     }
 
-    /// Keep what runs when the waiting commit is not confirmed; none = no commit waits.
+    /// Sets the state to return to if the pending commit is not confirmed; none = no commit is pending.
     pub fn set_back(&self, state: Option<State>) {
         *self.back.borrow_mut() = state;
     }
 
-    /// What runs when a commit that is made now is not confirmed: the last one that was confirmed.
+    /// The state to return to if a commit that is made now is not confirmed: the last confirmed one.
     async fn way_back(&self) -> Result<State, ModelError> {
         let known = self.back.borrow().clone();
         match known {
@@ -132,14 +131,14 @@ impl Commits {
         }
     }
 
-    /// Does `work` with the journal on a separate thread, because a disk may block.
+    /// Runs `work` with the journal on a separate thread, because a disk may block.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Journal<Folder>) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, ModelError> {
         let journal = self.journal.clone().ok_or_else(no_folder)?;
         let work = move || {
-            // What a panic has left is what the disk has.
+            // After a panic the journal in memory equals the one on disk.
             let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
             (work(&mut journal), journal.is_behind())
         };
@@ -149,7 +148,7 @@ impl Commits {
         done.map_err(about_disk)
     }
 
-    /// Try the disk again that refused to say which commit is active.
+    /// Tries again to record the active commit on a disk that failed.
     async fn settle(&self) {
         if self.behind.get().is_none_or(|at| Instant::now() < at) {
             return;
@@ -169,7 +168,7 @@ impl Commits {
         state_of(commit.requests).await
     }
 
-    /// What this commit says, or what there was without one.
+    /// The state of this commit, or the initial state.
     pub(super) async fn held(&self, number: Option<u64>) -> Result<State, ModelError> {
         match number {
             Some(number) => self.numbered(number).await,
@@ -177,7 +176,7 @@ impl Commits {
         }
     }
 
-    /// What the commit that holds says, or what there was without one.
+    /// The state of the active commit, or the initial state.
     async fn committed(&self) -> Result<State, ModelError> {
         let current = self.with(|j| Ok(j.head().current)).await?;
         self.held(current).await
@@ -226,7 +225,7 @@ fn row(journal: &Journal<Folder>, number: u64) -> CommitRow {
     }
 }
 
-/// Parts the requests of a file into configuration and the observations it starts.
+/// Splits the requests of a file into configuration and the observations that it starts.
 pub fn parted(requests: Vec<Request>) -> (Vec<Request>, Vec<Request>) {
     requests.into_iter().partition(Request::is_configuration)
 }
@@ -255,7 +254,7 @@ impl Daemon {
         }
     }
 
-    /// Reads a configuration, on a helper thread. For the running one the caller holds the turn and is not cancelled.
+    /// Reads a configuration. A helper thread reads files.
     async fn wanted(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
         let state = match source {
             ConfigSource::Running => self.with_state(0, |state| state.clone()).await?,
@@ -299,7 +298,7 @@ impl Daemon {
         }
     }
 
-    /// Does something with the configuration as a whole, in a client's name.
+    /// Carries out a request about the configuration as a whole, in a client's name.
     pub async fn configuration(
         &self,
         action: ConfigAction,
@@ -366,7 +365,7 @@ impl Daemon {
         })
     }
 
-    /// Commit, and log it.
+    /// Commits, and logs the result.
     async fn commit(&self, wish: Wish) -> Result<Committed, ModelError> {
         let (how, client) = (wish.how, wish.client.clone());
         let comment = wish.comment.clone().unwrap_or_default();
@@ -394,7 +393,7 @@ impl Daemon {
         done
     }
 
-    /// In force first, then kept; when it cannot be kept, it is no longer in force either.
+    /// Applies the configuration first, then writes the commit; if it cannot be written, the change is rolled back.
     async fn make_commit(&self, wish: Wish) -> Result<Committed, ModelError> {
         let Wish {
             source,
@@ -470,8 +469,8 @@ impl Daemon {
         }
     }
 
-    /// Makes the running configuration another one; returns how many steps it took, and what an operator should know. The
-    /// turn must be held.
+    /// Replaces the running configuration; returns the number of steps, and what an operator should know. The caller must hold
+    /// the lock of transactions.
     pub(super) async fn become_state(
         &self,
         wanted: State,
@@ -488,21 +487,21 @@ impl Daemon {
             .map_err(TransactionError::into_model)
     }
 
-    /// Takes the commit back that nobody has confirmed in time.
+    /// Rolls back a commit whose deadline has passed without a confirmation.
     async fn take_back(&self) -> Result<(), ModelError> {
         let _turn = self.turn.lock().await;
-        // It may have been confirmed, or followed by another one, meanwhile.
+        // It may have been confirmed or replaced meanwhile.
         if self.commits.confirm_by.get().is_none_or(|by| now_s() < by) {
             return Ok(());
         }
         let head = self.commits.with(|j| Ok(j.head().clone())).await?;
-        // The journal goes back once, what runs is tried until it does.
+        // The journal is rolled back once; the running configuration is tried again until it succeeds.
         let is_first = head.confirm_by.is_some();
         let before = if is_first { head.before } else { head.current };
         if is_first {
             log_lapsed(head.current, before);
         }
-        // What runs goes first: the disk may refuse.
+        // The running configuration comes first, because the disk may fail.
         let client = Client::internal(Via::Daemon);
         let known = self.commits.back.borrow().clone();
         let back = match known {
@@ -529,7 +528,7 @@ impl Daemon {
     }
 }
 
-/// A commit that an operator asks for.
+/// A commit that an operator requests.
 struct Wish {
     source: ConfigSource,
     confirm_s: Option<u64>,
@@ -556,7 +555,7 @@ impl Wish {
     }
 }
 
-/// Log that the deadline of a commit has passed.
+/// Logs that the deadline of a commit has passed.
 pub fn log_lapsed(lapsed: Option<u64>, to: Option<u64>) {
     let lapsed = lapsed.unwrap_or_default();
     let to = match to {
@@ -566,7 +565,7 @@ pub fn log_lapsed(lapsed: Option<u64>, to: Option<u64>) {
     warn!(target: "config", how = "deadline", commit = lapsed, "commit {lapsed} was not confirmed in time and is rolled back to {to}");
 }
 
-/// Requests, written out.
+/// Requests as text.
 fn written(all: &[Request], form: ConfigForm) -> String {
     let line = |text: String| text + "\n";
     match form {
@@ -579,7 +578,7 @@ fn written(all: &[Request], form: ConfigForm) -> String {
     }
 }
 
-/// Waits for confirmations that do not come, and for a disk that refused.
+/// Waits for deadlines of confirmations, and for a disk that failed.
 pub async fn watch_confirmations(daemon: Weak<Daemon>) {
     while let Some(daemon) = daemon.upgrade() {
         let commits = &daemon.commits;
@@ -591,7 +590,7 @@ pub async fn watch_confirmations(daemon: Weak<Daemon>) {
             error!(target: "config", how = "deadline", "the rollback of a commit that was not confirmed failed, and is tried again: {error}");
         }
         commits.settle().await;
-        // The clock on the wall counts, and it may be set: look often.
+        // Wall-clock time counts, and it may be set: check often.
         let pause = match commits.confirm_by.get() {
             Some(_) if !failed => Duration::from_millis(200),
             _ => AGAIN,

@@ -1,5 +1,5 @@
-//! A handle on the running daemon for code that is no face of it, such as a crate outside of this workspace: it adds classes of
-//! objects, queries and verbs with their owners, and removes them, while the daemon runs.
+//! A handle on the running daemon for code outside this workspace: it adds classes of objects, queries and verbs with their
+//! owners, and removes them, while the daemon runs.
 
 use super::backend::Daemon;
 use std::rc::Weak;
@@ -15,7 +15,7 @@ const WAITING: usize = 16;
 
 type Answer = Result<(), ControlError>;
 
-/// A call: what it does on the control thread, and where the answer goes.
+/// A call: the work on the control thread, and the channel for its result.
 struct Call {
     work: Box<dyn FnOnce(&Daemon) -> Answer + Send>,
     answer: oneshot::Sender<Answer>,
@@ -32,7 +32,7 @@ pub enum ControlError {
     Used {
         /// The class.
         class: String,
-        /// How many objects there are.
+        /// The number of objects.
         count: usize,
         /// The key of one of them.
         first: String,
@@ -87,8 +87,8 @@ impl Control {
         })
     }
 
-    /// Adds a verb and makes `perform` an owner of it, see [`volley_model::Owners::perform`]. From then on the verb is in the command
-    /// line, the requests of HTTP and the reference. Waits for the control thread, and must not be called on it.
+    /// Adds a verb and makes `perform` an owner of it, see [`volley_model::Owners::perform`]. From then on the verb is in the
+    /// command line, the requests of HTTP and the reference. Waits for the control thread, and must not be called on it.
     pub fn perform<V: Verb + 'static>(
         &self,
         perform: impl FnMut(V) -> Result<Applied, ModelError> + Send + 'static,
@@ -146,7 +146,7 @@ pub(super) fn channel() -> (Control, Calls) {
 pub(super) struct Calls(mpsc::Receiver<Call>);
 
 impl Calls {
-    /// Carries out calls between transactions, until the daemon or all handles are gone.
+    /// Carries out calls between transactions, until the daemon or all handles are dropped.
     pub(super) async fn serve(mut self, daemon: Weak<Daemon>) {
         while let Some(call) = self.0.recv().await {
             let Some(daemon) = daemon.upgrade() else {
@@ -154,7 +154,7 @@ impl Calls {
             };
             let _turn = daemon.turn.lock().await;
             let done = (call.work)(&daemon);
-            // A caller that has gone away reads no answer.
+            // The caller may have gone away.
             let _ = call.answer.send(done);
         }
     }

@@ -1,4 +1,4 @@
-//! Why the daemon does not start, or ends by itself.
+//! Why the daemon does not start, or ends without a request.
 
 use std::path::PathBuf;
 use volley_control::TransactionError;
@@ -11,7 +11,7 @@ pub enum RunError {
     /// The configuration file has errors.
     #[error(transparent)]
     Config(#[from] volley_config::ConfigErrors),
-    /// The stack cannot be put together.
+    /// The stack cannot be created.
     #[error(transparent)]
     Stack(#[from] crate::stack::StackError),
     /// The configuration file was refused as a whole.
@@ -22,16 +22,16 @@ pub enum RunError {
         /// Why.
         error: Box<TransactionError>,
     },
-    /// The last commit cannot be brought in force again.
+    /// The last commit cannot be applied at start.
     #[error("{}: commit {number} cannot be applied: {error}; remove the cause, or {}", .place.display(), instead(.earlier))]
     Restore {
         /// The state directory.
         place: PathBuf,
         /// The newest commit.
         number: u64,
-        /// Why the newest one cannot.
+        /// Why it cannot be applied.
         error: Box<ModelError>,
-        /// The one before it, if it was not tried.
+        /// The commit before it, if it was not tried.
         earlier: Option<u64>,
     },
     /// The file of the active commit cannot be used.
@@ -44,9 +44,9 @@ pub enum RunError {
         place: PathBuf,
         /// The active commit.
         number: u64,
-        /// What is wrong with its file.
+        /// The fault of its file.
         error: JournalError,
-        /// The one that can be applied instead.
+        /// An earlier commit that can be applied instead.
         earlier: Option<u64>,
     },
     /// The state directory cannot be used.
@@ -55,7 +55,7 @@ pub enum RunError {
     /// The log cannot begin.
     #[error(transparent)]
     Log(#[from] volley_log::LogError),
-    /// There is nothing to run.
+    /// There is no configuration.
     #[error(
         "there is no configuration: give a file with -c, or a state directory that has a commit with --state-dir"
     )]
@@ -75,10 +75,10 @@ pub enum RunError {
     /// The HTTP interface cannot be served.
     #[error(transparent)]
     Http(#[from] volley_http::HttpError),
-    /// The control thread's machinery cannot be set up.
+    /// The async runtime of the control thread cannot be set up.
     #[error("the control thread cannot be set up: {0}")]
     Runtime(std::io::Error),
-    /// A worker ended without having been told to.
+    /// A worker ended without a request.
     #[error("the worker has died; the log says more, packets no longer flow")]
     WorkerDied,
 }

@@ -1,5 +1,4 @@
-//! Replies that come in items over time: what a client gets that follows a run, or waits for its end. A client that goes away
-//! ends its run.
+//! Replies that come in items over time: a client follows a run or waits for its end. A client that disconnects ends its run.
 
 use super::backend::Daemon;
 use std::time::Duration;
@@ -8,10 +7,10 @@ use volley_cli::server::{AnswerStream, Pending};
 use volley_model::ModelError;
 use volley_object::{Answer, Asked, ReplyPart, Running};
 
-/// Between two looks for items.
+/// Pause between two checks for items.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Begins what a client follows.
+/// Begins a run that a client follows.
 pub(super) fn begin(daemon: &Daemon, asked: &Asked) -> Result<Box<dyn AnswerStream>, ModelError> {
     let running = daemon.stack.begin(asked)?;
     Ok(Box::new(Followed {
@@ -20,7 +19,7 @@ pub(super) fn begin(daemon: &Daemon, asked: &Asked) -> Result<Box<dyn AnswerStre
     }))
 }
 
-/// Begins what a client waits for as a whole.
+/// Begins a run whose end a client waits for.
 pub(super) fn begin_whole(daemon: &Daemon, asked: &Asked) -> Result<Running, ModelError> {
     let checked = asked.check_whole();
     checked.map_err(|error| ModelError::invalid(asked.name(), error))?;
@@ -47,7 +46,7 @@ impl AnswerStream for Followed {
         Box::pin(async move {
             loop {
                 if self.begun {
-                    // Between two parts the control thread has time for others, however fast items come.
+                    // The pause lets other tasks run on the control thread, however fast items come.
                     sleep(LOOK).await;
                 }
                 self.begun = true;

@@ -1,8 +1,8 @@
-//! What tells this router from others: interfaces whose device brings no MAC address get theirs from it.
+//! The router's identity: interfaces whose device has no MAC address derive one from it.
 //!
-//! Two routers of the same configuration, on one link, must not have the same addresses, and a router must have the same
-//! after a restart. So the addresses are made from the machine's identity, a random part that is kept beside the commits,
-//! and the interface's name. A seed in `[engine]` takes the place of the first two: runs with it repeat.
+//! Two routers with the same configuration on one link must not have the same addresses, and a router must keep its addresses
+//! after a restart. So an address derives from the machine id, a random part that is stored beside the commits, and the
+//! interface's name. A seed in `[engine]` replaces the first two: runs with a seed are repeatable.
 
 use std::collections::hash_map::RandomState;
 use std::fs::File;
@@ -12,11 +12,11 @@ use std::path::Path;
 
 /// The file of the random part.
 const FILE: &str = "identity";
-/// The same while it is written.
+/// The same file while it is written.
 const NEW: &str = "identity.new";
-/// Where the machine's identity is (machine-id(5)).
+/// Files of the machine id (machine-id(5)).
 const MACHINE: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
-/// The most bytes that are read of either.
+/// The most bytes that are read of either file.
 const MOST: u64 = 256;
 
 /// The seed of MAC addresses, and a warning if the next start has another one.
@@ -43,7 +43,7 @@ pub fn mac_seed(folder: Option<&Path>) -> (u64, Option<String>) {
     }
 }
 
-/// From what the system knows of chance.
+/// A number from the system's random state.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -61,7 +61,7 @@ fn machine() -> String {
     all.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// The random part, which is made with the first start. It is there as a whole or not at all.
+/// The random part, which the first start creates. The file exists completely or not at all.
 fn kept(folder: &Path) -> io::Result<u64> {
     let file = folder.join(FILE);
     match small(&file) {
@@ -76,7 +76,7 @@ fn kept(folder: &Path) -> io::Result<u64> {
     }
     let part = random();
     let new = folder.join(NEW);
-    // One that a start has left that was cut short.
+    // An interrupted start may have left a file.
     let _ = std::fs::remove_file(&new);
     let mut out = volley_file::create_new(&new)?;
     writeln!(out, "{part:016x}")?;
@@ -86,7 +86,7 @@ fn kept(folder: &Path) -> io::Result<u64> {
     Ok(part)
 }
 
-/// All bytes in one number, each bit of which depends on all of them (FNV-1a, then the end of SplitMix64).
+/// Hashes all bytes into one number, each bit of which depends on all of them (FNV-1a, then the end of SplitMix64).
 fn mixed(parts: &[&[u8]]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0xff]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
@@ -128,7 +128,7 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
-        // A start that was cut short leaves half a new file.
+        // An interrupted start leaves half a new file.
         std::fs::remove_file(b.join(FILE)).unwrap();
         std::fs::write(b.join(NEW), "12").unwrap();
         assert_eq!(seed(Some(&b)), seed(Some(&b)));

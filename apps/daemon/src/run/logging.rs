@@ -7,10 +7,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use volley_log::{Log, LogDestination, LogLevel, LogSettings};
 use volley_object::choice_named;
 
-/// The longest that an end waits for the last records to be written.
+/// The longest time that the end of the daemon waits for the last records.
 const LAST: Duration = Duration::from_millis(500);
 
-/// A destination as `--log-to` has it.
+/// A destination in the syntax of `--log-to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogTo {
     destination: LogDestination,
@@ -41,39 +41,39 @@ impl FromStr for LogTo {
 }
 
 impl LogTo {
-    /// Have the settings say so.
+    /// Stores the destination in the settings.
     pub fn settle(&self, settings: &mut LogSettings) {
         settings.destination = self.destination;
         settings.file.clone_from(&self.file);
     }
 }
 
-/// Begin to log. The writer's thread has no capabilities: the file is opened here.
+/// Starts the log. This thread opens the file, because the writer's thread has no capabilities.
 pub fn start(settings: &LogSettings) -> Result<(), RunError> {
     let writer = Log::of_process().start(settings)?;
     privileges::without(move || writer.spawn())??;
     Ok(())
 }
 
-/// For commands that are no daemon: warnings on standard error.
+/// For commands other than the daemon: logs warnings to standard error.
 pub fn warnings() {
     let settings = LogSettings {
         level: LogLevel::Warn,
         destination: LogDestination::Stderr,
         ..LogSettings::default()
     };
-    // Standard error is always there, and a command does without what it cannot say.
+    // Standard error always exists, and a command works without its warnings.
     if let Ok(writer) = Log::of_process().start(&settings) {
         let _ = writer.spawn();
     }
 }
 
-/// Wait until the last records are written.
+/// Waits until the last records are written.
 pub fn end() {
     Log::of_process().flush(LAST);
 }
 
-/// SIGHUP has the log's file opened again. Without a file it does nothing: it never ends the daemon.
+/// On SIGHUP the log opens its file again. Without a file SIGHUP does nothing; it never ends the daemon.
 pub fn follow_hangups() -> std::io::Result<()> {
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::task::spawn_local(async move {

@@ -1,4 +1,4 @@
-//! The Linux mirror's hands: what it asks for is done by the daemon as for any other face.
+//! Carries out the requests of LCP sync, like those of any other client.
 
 use super::backend::Daemon;
 use std::any::Any;
@@ -18,7 +18,7 @@ const INFO: ProcessInfo = ProcessInfo {
     text: "Keeps interfaces and their twins in the kernel alike, and takes the kernel's routes over.",
 };
 
-/// Start the process that follows the kernel.
+/// Starts the process node that follows the kernel.
 pub fn start(daemon: &Rc<Daemon>) {
     let volley: Rc<dyn Backend> = daemon.clone();
     let volley: Weak<dyn Backend> = Rc::downgrade(&volley);
@@ -75,7 +75,7 @@ impl Backend for Daemon {
 
     fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError> {
         let done = self.stack.fib.borrow_mut().route_batch(batch);
-        // What the batch has replaced is freed as soon as it may be: a full table comes in hundreds of them.
+        // Frees early what the batch has replaced: a full table comes in hundreds of batches.
         self.stack.settled();
         done.map(drop)
     }

@@ -1,8 +1,9 @@
 //! `volley run`: the daemon.
 //!
 //! - True on entry: a configuration file, or a state directory with a commit.
-//! - True on exit: everything in the commit, else in the file, is in force and the socket answers, or one error and no socket. SIGINT and
-//!   SIGTERM end it cleanly: workers stopped between two rounds, captures written out, the socket removed.
+//! - True on exit: everything in the commit, else in the file, is applied and the socket answers, or there is one error and no
+//!   socket. SIGINT and SIGTERM end the daemon cleanly: workers stopped between two rounds, captures written out, the socket
+//!   removed.
 //! - One control thread runs everything but the workers: requests, queries, process nodes. Nothing on it waits for long.
 
 mod audit;
@@ -54,7 +55,8 @@ pub struct Args {
     /// The configuration file: what the daemon begins with as long as nothing was committed.
     #[arg(short, long = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit goes before FILE.
+    /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit takes precedence over
+    /// FILE.
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Apply an earlier commit when the last one cannot be applied.
@@ -81,7 +83,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// What the command line says of the engine goes before all else.
+    /// Settings of the engine on the command line take precedence over all others.
     fn settle(&self, settings: &mut Settings) {
         let engine = &mut settings.engine;
         engine.socket = self.socket.clone().or_else(|| engine.socket.take());
@@ -97,22 +99,22 @@ impl Args {
     }
 }
 
-/// The longest that an end waits for what is still to be said.
+/// The longest time that the end of the daemon waits for the last messages to hosts.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// Run until a signal.
+/// Runs until a signal.
 pub fn main(args: Args) -> Result<(), RunError> {
     main_with(args, None)
 }
 
-/// The same, for a program that adds own classes: the daemon sends its handle when it is ready.
+/// The same, for a program that adds classes: the daemon sends its handle when it is ready.
 pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError> {
-    // Commits and captures have secrets in them: what this process creates belongs to its user alone.
+    // Commits and captures contain secrets: only this process's user may read the files that it creates.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    // Files and commits are read by the classes.
+    // The classes read files and commits.
     crate::objects::register().map_err(StackError::from)?;
     let mut found = Found::look(&args)?;
-    // Before the first thread, so that every thread has it.
+    // Before the first thread, so that every thread inherits the filter.
     let (of_workers, unfiltered) = seccomp::start(found.settings.process.seccomp)?;
     found.notes.extend(unfiltered);
     logging::start(&found.settings.log)?;
@@ -124,7 +126,7 @@ pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError
     let done = run(&args, found, of_workers, to);
     match &done {
         Ok(()) => info!(target: "daemon", "ended"),
-        // The program tells its error on standard error itself.
+        // The program reports its error on standard error itself.
         Err(_) if to_stderr => {}
         Err(error) => error!(target: "daemon", "ended: {error}"),
     }
@@ -132,7 +134,7 @@ pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError
     done
 }
 
-/// Log what is started.
+/// Logs the start.
 fn begun(args: &Args, found: &Found) {
     let path = |path: &Option<PathBuf>| {
         path.as_ref()
@@ -176,7 +178,7 @@ async fn serve(
     of_workers: OfWorkers,
     to: Option<Sender<Control>>,
 ) -> Result<(), RunError> {
-    // From here on a signal is noticed, whatever comes first.
+    // Before anything else, so that no signal is missed.
     let mut signals = Signals::new().map_err(RunError::Runtime)?;
     let Found {
         settings,
@@ -238,7 +240,7 @@ async fn serve(
     ended
 }
 
-/// Log where the daemon answers.
+/// Logs the addresses of the daemon's interfaces.
 fn log_ready(engine: &EngineSettings, http: &HttpServer) {
     let tcp = http
         .address()
@@ -250,7 +252,7 @@ fn log_ready(engine: &EngineSettings, http: &HttpServer) {
     info!(target: "daemon", "ready, control socket {}, HTTP {unix}{tcp}{metrics}", control.display());
 }
 
-/// The workers to begin with, on the cores of the settings.
+/// Starts the initial workers, on the cores of the settings.
 fn start_workers(
     workers: Vec<Worker>,
     engine: &EngineSettings,
@@ -261,16 +263,16 @@ fn start_workers(
     Ok(Rc::new(RefCell::new(running)))
 }
 
-/// Gives a handle on the daemon to the program that runs it.
+/// Sends a handle on the daemon to the program that runs it.
 fn hand_out(daemon: &Rc<Daemon>, to: Option<Sender<Control>>) {
     let Some(to) = to else { return };
     let (handle, calls) = control::channel();
     tokio::task::spawn_local(calls.serve(Rc::downgrade(daemon)));
-    // A program that has dropped the receiver wants no handle.
+    // A program that has dropped the receiver needs no handle.
     let _ = to.send(handle);
 }
 
-/// Hosts hear that this router ends, as long as somebody is there to send it.
+/// Notifies hosts that this router ends, while workers can still send the messages.
 async fn farewell(daemon: &Daemon) {
     let neighbors = &daemon.stack.neighbors;
     let until = tokio::time::Instant::now() + FAREWELL;
@@ -281,7 +283,7 @@ async fn farewell(daemon: &Daemon) {
     }
 }
 
-/// All sockets, each open to those who may open it.
+/// Opens all sockets with their permissions.
 fn bind(daemon: &Daemon, settings: &Settings) -> Result<(Server, HttpServer), RunError> {
     let control = settings.engine.socket();
     let server = Server::bind(&control)?;
@@ -292,7 +294,7 @@ fn bind(daemon: &Daemon, settings: &Settings) -> Result<(Server, HttpServer), Ru
     Ok((server, http))
 }
 
-/// Opens a socket to those who may open it.
+/// Opens a socket with its permissions.
 fn open_socket(daemon: &Daemon, socket: &Path) -> Result<(), RunError> {
     let failed = |source| ServerError::Io {
         path: socket.to_owned(),
@@ -303,7 +305,7 @@ fn open_socket(daemon: &Daemon, socket: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The sockets of HTTP, and the thread of TLS, which reads what any client sends and has no capabilities.
+/// Opens the sockets of HTTP, and starts the thread of TLS, which reads data of any client and has no capabilities.
 fn bind_http(settings: &Settings) -> Result<HttpServer, RunError> {
     let mut http = HttpServer::bind(&settings.api, settings.http_socket())?;
     if http.has_tls() {
@@ -313,7 +315,7 @@ fn bind_http(settings: &Settings) -> Result<HttpServer, RunError> {
     Ok(http)
 }
 
-/// After the workers have stopped: write what they left, and close the capture.
+/// After the workers have stopped: writes their last packets, and closes the captures.
 fn finish(daemon: &Daemon) {
     while daemon.stack.drain() > 0 {}
     let off = Request::of(&PcapTraceOff);
@@ -337,7 +339,7 @@ impl Signals {
         })
     }
 
-    /// Wait for one; its name.
+    /// Waits for a signal and returns its name.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",

@@ -1,5 +1,5 @@
-//! What a service manager is told: readiness, the end, and that all is well (the protocol of `sd_notify(3)`: one datagram
-//! per message to the socket that `$NOTIFY_SOCKET` names). Without a manager nothing is sent.
+//! Messages to the service manager: ready, stopping, alive (the protocol of `sd_notify(3)`: one datagram per message to the
+//! socket that `$NOTIFY_SOCKET` names). Without a manager nothing is sent.
 
 use std::collections::HashMap;
 use std::os::linux::net::SocketAddrExt;
@@ -13,7 +13,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The one that the environment names.
+    /// The manager that the environment names.
     pub fn of_environment() -> Self {
         let text = |name| std::env::var(name).ok();
         let watchdog = span(
@@ -26,14 +26,14 @@ impl Manager {
         }
     }
 
-    /// Say something. The control thread does not wait for a manager that does not read.
+    /// Sends a message. The control thread does not wait for a manager that does not read.
     pub fn tell(&self, message: &str) {
         if let Some((socket, manager)) = &self.socket {
             let _ = socket.send_to_addr(message.as_bytes(), manager);
         }
     }
 
-    /// Within which time it wants to hear that all is well, if it does.
+    /// The interval within which the manager expects a message that the daemon is alive; none if it expects none.
     pub fn watchdog(&self) -> Option<Duration> {
         self.socket.as_ref().and(self.watchdog)
     }
@@ -49,22 +49,23 @@ fn open(name: &str) -> Option<(UnixDatagram, SocketAddr)> {
     Some((socket, manager))
 }
 
-/// The watchdog's time, unless it is meant for another process.
+/// The watchdog's interval, unless it is meant for another process.
 fn span(usec: Option<&str>, pid: Option<&str>) -> Option<Duration> {
     let mine = pid.is_none_or(|pid| pid == std::process::id().to_string());
     let usec: u64 = usec?.parse().ok()?;
     (mine && usec > 0).then(|| Duration::from_micros(usec))
 }
 
-/// Whether workers are alive, from one look to the next.
+/// Whether workers are alive, from one check to the next.
 #[derive(Default)]
 pub struct Watchdog {
-    /// By worker.
+    /// Rounds at the last check, by worker.
     rounds: HashMap<usize, u64>,
 }
 
 impl Watchdog {
-    /// Each worker, its rounds so far, and whether it sleeps: true when each has gone round since the last look, or sleeps.
+    /// True if each worker has finished a round since the last check, or sleeps. An item is a worker, its rounds so far, and
+    /// whether it sleeps.
     pub fn beats(&mut self, workers: impl Iterator<Item = (usize, u64, bool)>) -> bool {
         let now: Vec<(usize, u64, bool)> = workers.collect();
         let moved = |(w, rounds, asleep): &(usize, u64, bool)| {

@@ -1,8 +1,8 @@
-//! Capabilities: workers never have any; the control thread gives its own up when the configuration says so.
+//! Capabilities: workers never have any; the control thread drops its own if the configuration requests it.
 //!
-//! Capabilities belong to threads, and a thread begins with those of the one that starts it. Workers are therefore started
-//! by a thread that has none: their descriptors were opened by the control thread. Helper threads for files live
-//! [`HELPERS`] after their last work, so those from before the control thread gave up are soon gone.
+//! Capabilities belong to threads, and a thread inherits those of its creator. A thread without capabilities therefore starts
+//! the workers; the control thread has opened their descriptors. Helper threads for files end [`HELPERS`] after their last
+//! work, so those with capabilities end soon after the control thread has dropped its own.
 
 use super::seccomp::OfWorkers;
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use volley_graph::{GraphError, Worker, WorkerThread, WorkerThreads};
 
-/// Capabilities cannot be given up.
+/// Capabilities cannot be dropped.
 #[derive(Debug, thiserror::Error)]
 #[error("capabilities cannot be given up: {0}; set capabilities = \"keep\" in [process]")]
 pub struct CapabilitiesError(io::Error);
@@ -22,22 +22,22 @@ pub struct CapabilitiesError(io::Error);
 /// Why workers do not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The thread that starts them keeps its capabilities.
+    /// The thread that starts them cannot drop its capabilities.
     #[error(transparent)]
     Capabilities(#[from] CapabilitiesError),
-    /// The system refuses a thread.
+    /// The system cannot create a thread.
     #[error("the graph cannot be built: {0}")]
     Graph(#[from] GraphError),
 }
 
-/// How long helper threads wait for more work.
+/// How long an idle helper thread waits for more work.
 pub const HELPERS: Duration = Duration::from_millis(100);
-/// How long helper threads with capabilities are waited for.
+/// How long to wait for the end of helper threads with capabilities.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Give up what this thread has, for good: no program that it may start gets any back.
+/// Drops the capabilities of this thread permanently: no program that it may start gets any.
 fn shed() -> Result<(), Errno> {
-    // Kernels before 4.3 know no ambient set.
+    // Kernels before 4.3 have no ambient set.
     match clear_ambient_capability_set() {
         Ok(()) | Err(Errno::INVAL) => {}
         Err(error) => return Err(error),
@@ -53,7 +53,7 @@ fn shed() -> Result<(), Errno> {
     set_no_new_privs(true)
 }
 
-/// Do something in a thread without capabilities; threads that it starts have none either.
+/// Runs `work` in a thread without capabilities; threads that it starts have none either.
 pub fn without<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CapabilitiesError> {
@@ -65,7 +65,7 @@ pub fn without<T: Send + 'static>(
     done.map_err(|_| ended())?.map_err(failed)
 }
 
-/// Start workers without capabilities, whose system calls are filtered from their first round on.
+/// Starts workers without capabilities, with a filter of system calls from their first round on.
 pub fn start_workers(
     workers: Vec<Worker>,
     cores: Vec<usize>,
@@ -86,7 +86,7 @@ pub fn start_worker(
     Ok(started?)
 }
 
-/// Give up the control thread's; done when no thread of the process has any.
+/// Drops the capabilities of the control thread; ends when no thread of the process has any.
 pub async fn give_up() -> Result<(), CapabilitiesError> {
     shed().map_err(|error| CapabilitiesError(error.into()))?;
     let until = Instant::now() + PATIENCE;

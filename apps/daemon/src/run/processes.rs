@@ -1,4 +1,4 @@
-//! Process nodes: what the control thread does by itself.
+//! Process nodes: the periodic tasks of the control thread.
 
 use super::backend::Daemon;
 use super::commits::watch_confirmations;
@@ -10,19 +10,19 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use volley_graph::{ProcessInfo, WorkerThreads};
 
-/// Between two looks for packets to write: a capture must not overflow in between.
+/// Pause between two checks for captured packets: a capture must not overflow in between.
 const WRITE: Duration = Duration::from_millis(1);
 /// The same while nothing is captured.
 const QUIET: Duration = Duration::from_millis(50);
-/// Between two looks for memory that no worker uses any more.
+/// Pause between two checks for memory that no worker uses any more.
 const RECLAIM: Duration = Duration::from_millis(50);
-/// Between two looks at the worker.
+/// Pause between two checks whether workers are alive.
 const WATCH: Duration = Duration::from_millis(100);
 
-/// Between two looks at the counters of interfaces.
+/// Pause between two readings of the interfaces' counters.
 const RATES: Duration = Duration::from_secs(1);
 
-/// Start them all. The handle is done when a worker has died.
+/// Starts all process nodes. The handle ends when a worker has died.
 pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) -> JoinHandle<()> {
     let processes = daemon.stack.processes.clone();
     let info = |name, text| ProcessInfo { name, text };
@@ -58,7 +58,7 @@ async fn write_captures(daemon: Weak<Daemon>) {
         };
         drop(daemon);
         if written > 0 {
-            // After a burst others get their turn, and then it goes on at once.
+            // After a burst other tasks run once, and then this one continues without a pause.
             tokio::task::yield_now().await;
             continue;
         }
@@ -87,8 +87,8 @@ async fn free_replaced(daemon: Weak<Daemon>) {
     }
 }
 
-/// Tell the service manager that all is well, as often as it wants to hear it: as long as every worker goes round, or
-/// sleeps. That this runs says that the control thread does.
+/// Reports to the service manager that the daemon is alive, as often as the manager expects it, while every worker does rounds
+/// or sleeps. That this task runs shows that the control thread is alive.
 pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) {
     let Some(span) = manager.watchdog() else {
         return;

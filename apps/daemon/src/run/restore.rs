@@ -1,4 +1,4 @@
-//! What the daemon starts with: the last commit that holds, else the configuration file.
+//! The initial configuration of the daemon: the active commit, else the configuration file.
 
 use super::backend::Daemon;
 use super::commits::{now_s, parted};
@@ -14,23 +14,23 @@ use volley_object::Startup;
 
 /// What was found at start.
 pub struct Found {
-    /// What is read at start, with what the command line says instead.
+    /// The settings that are read at start, overridden by the command line.
     pub settings: Settings,
-    /// The same without the command line.
+    /// The same settings without the command line.
     pub read: Startup,
-    /// What a commit carries along of it.
+    /// The settings that a commit contains.
     pub carried: Option<Startup>,
     /// The file's requests.
     pub file: Option<Vec<Request>>,
-    /// Commits to try, the one that holds first.
+    /// Commits to try, the active one first.
     pub commits: Vec<Commit>,
-    /// Where they are kept.
+    /// The journal of commits.
     pub journal: Option<Journal<Folder>>,
-    /// A commit whose time to be confirmed has passed, and the one before it.
+    /// A commit whose deadline for confirmation has passed, and the one before it.
     pub lapsed: Option<(Option<u64>, Option<u64>)>,
     /// The seed of MAC addresses, and a warning about it; none = the engine's seed.
     pub mac_seed: Option<(u64, Option<String>)>,
-    /// Sentences about what was found damaged.
+    /// Sentences about damage that was found.
     pub notes: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Found {
     }
 }
 
-/// The folder that systemd makes for a unit with `StateDirectory=`.
+/// The state directory of systemd for a unit with `StateDirectory=`.
 fn system_folder() -> Option<PathBuf> {
     let all = std::env::var_os("STATE_DIRECTORY")?;
     let first = all.to_str()?.split(':').next()?;
@@ -91,14 +91,13 @@ fn system_folder() -> Option<PathBuf> {
 /// A commit and the one before it.
 type Lapse = (Option<u64>, Option<u64>);
 
-/// A commit that was to be confirmed until a time that has passed is rolled back: its number, and that of the one
-/// before.
+/// Rolls back a commit whose deadline for confirmation has passed; returns its number, and that of the commit before.
 fn lapse(journal: &mut Journal<Folder>, notes: &mut Vec<String>) -> Option<Lapse> {
     if journal.head().confirm_by.is_none_or(|by| now_s() < by) {
         return None;
     }
     let (lapsed, before) = (journal.head().current, journal.head().before);
-    // It is not applied, whether the disk takes that or not; the disk is tried again.
+    // The commit is not applied even if the disk cannot record that; the disk is tried again later.
     if let Err(error) = journal.go_back(now_s()) {
         notes.push(error.to_string());
     }
@@ -112,7 +111,7 @@ fn usable(
     notes: &mut Vec<String>,
 ) -> Result<Vec<Commit>, RunError> {
     let Some(current) = journal.head().current else {
-        // An operator who falls back on the file gives one.
+        // An operator who falls back to the file names one.
         match args.config {
             Some(_) => return Ok(Vec::new()),
             None => return Ok(journal.is_lost().map(|()| Vec::new())?),
@@ -146,7 +145,7 @@ fn usable(
     Ok(instead)
 }
 
-/// Log what an operator should know of the configuration.
+/// Logs what an operator should know of the configuration.
 fn log_warnings(notes: &[String]) {
     for text in notes.iter().filter_map(|n| n.strip_prefix("warning: ")) {
         warn!(target: "config", "{text}");
@@ -154,7 +153,7 @@ fn log_warnings(notes: &[String]) {
 }
 
 impl Daemon {
-    /// Brings in force what was found.
+    /// Applies the configuration that was found.
     pub async fn begin_with(
         &self,
         args: &Args,
@@ -169,7 +168,7 @@ impl Daemon {
                 file: args.config.clone().unwrap_or_default(),
                 error: Box::new(error),
             };
-            // All of it or nothing, in order of dependence; what comes last begins when captures are there to see it.
+            // All or nothing, in order of dependence. The last ones (streams) begin when captures exist that record them.
             let (last, first) = requests.into_iter().partition(Request::is_of_last);
             let (applied, _) = self.change(first, &client).await.map_err(refused)?;
             log_warnings(&applied.notes);
@@ -180,7 +179,7 @@ impl Daemon {
             self.commits.set_initial(self.core.borrow().state().clone());
             return Ok(());
         }
-        // Where the way back ends when there is no commit before the one that waits.
+        // The state to return to if there is no commit before the pending one.
         let initial = volley_control::Core::state_of(&requests).unwrap_or_default();
         self.commits.set_initial(initial);
         let mut first: Option<(u64, ModelError)> = None;
@@ -188,7 +187,7 @@ impl Daemon {
             match self.restore(commit).await {
                 Ok(()) => {
                     self.report(args, commit, first.as_ref().map(|(number, _)| *number));
-                    // Only the commit that waits is taken back.
+                    // Only the pending commit can be rolled back.
                     self.wait_again(confirm_by.filter(|_| i == 0)).await;
                     return Ok(());
                 }
@@ -221,7 +220,7 @@ impl Daemon {
         })
     }
 
-    /// Takes the wait for a confirmation up again, with what runs when it does not come.
+    /// Resumes the wait for a confirmation, with the state to return to.
     async fn wait_again(&self, confirm_by: Option<u64>) {
         if confirm_by.is_some() {
             let before = |j: &mut Journal<Folder>| Ok(j.head().before);
@@ -243,7 +242,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What is in force now, instead of the commit `failed` where there is one.
+    /// Logs what is active now, instead of the commit `failed` if there is one.
     fn report(&self, args: &Args, commit: &Commit, failed: Option<u64>) {
         let number = commit.number;
         if let Some(failed) = failed {

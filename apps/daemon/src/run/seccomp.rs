@@ -1,12 +1,12 @@
-//! System calls: which ones the threads of the daemon may make (`[process] seccomp`).
+//! Filters of system calls: which ones the threads of the daemon may make (`[process] seccomp`).
 //!
-//! - Start: the configuration is read before the first filter, because it says whether there is one.
-//! - Control: the filter of the control thread comes before any other thread is started, so all threads have it. There are
-//!   no calls that start programs, look into other processes, mount, or change the kernel; sockets, namespaces, threads,
-//!   memory and programs for the kernel (BPF) only in the forms that the daemon uses.
-//! - Workers: a second filter before the first round. It has what drivers call for packets, and memory and signals.
+//! - Start: the configuration is read before the first filter is set, because it has the setting.
+//! - Control: the filter of the control thread is set before any other thread is started, so all threads inherit it. It refuses
+//!   calls that start programs, access other processes, mount, or change the kernel; sockets, namespaces, threads, memory and
+//!   BPF programs are allowed only in the forms that the daemon uses.
+//! - Workers: a second filter is set before the first round. It allows what drivers call for packets, and memory and signals.
 //!
-//! A list of calls without conditions costs what one bit of the kernel's table costs (Linux 5.11), however long it is.
+//! A list of calls without conditions costs one look-up in the kernel's bitmap (Linux 5.11), however long it is.
 
 use crate::settings::Seccomp;
 use libc::c_long;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::warn;
 
-/// What every thread calls: packets and notifications, memory, waiting, time, signals, its end.
+/// Calls of every thread: packets and notifications, memory, waiting, time, signals, exit.
 const EVERY: &[c_long] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -35,7 +35,7 @@ const EVERY: &[c_long] = &[
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
-    // What a packet socket has lost.
+    // The drop counter of a packet socket.
     libc::SYS_getsockopt,
     libc::SYS_close,
     libc::SYS_fstat,
@@ -74,7 +74,7 @@ const EVERY: &[c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// What the other threads call as well: files, sockets, threads, capabilities.
+/// Further calls of the other threads: files, sockets, threads, capabilities.
 const CONTROL: &[c_long] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -150,7 +150,7 @@ const CONTROL: &[c_long] = &[
     libc::SYS_get_mempolicy,
     libc::SYS_set_mempolicy,
     libc::SYS_move_pages,
-    // Answered with ENOSYS by a filter of its own, so that the C library calls clone, whose flags can be judged.
+    // A separate filter answers it with ENOSYS, so that the C library calls clone, whose flags a filter can check.
     libc::SYS_clone3,
     libc::SYS_set_tid_address,
     libc::SYS_get_robust_list,
@@ -178,7 +178,7 @@ const CONTROL: &[c_long] = &[
     libc::SYS_uname,
 ];
 
-/// The older calls of this processor, which others do not have.
+/// Older calls that only this processor has.
 // tidy: allow(target_arch) the numbers of system calls differ
 #[cfg(target_arch = "x86_64")]
 const OLDER: &[c_long] = &[
@@ -211,7 +211,7 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// The families of sockets.
+/// The allowed families of sockets.
 const FAMILIES: [libc::c_int; 6] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -220,9 +220,9 @@ const FAMILIES: [libc::c_int; 6] = [
     libc::AF_PACKET,
     libc::AF_XDP,
 ];
-/// Commands of `bpf`: make and fill a map, load and attach a program.
+/// Allowed commands of `bpf`: create and fill a map, load and attach a program.
 const BPF: [u64; 4] = [0, 2, 5, 28];
-/// Operations of `prctl`: names of threads and of memory (`PR_SET_VMA`), and fewer privileges.
+/// Allowed operations of `prctl`: names of threads and of memory (`PR_SET_VMA`), and fewer privileges.
 const PRCTL: [libc::c_int; 6] = [
     libc::PR_SET_NAME,
     libc::PR_GET_NAME,
@@ -231,12 +231,12 @@ const PRCTL: [libc::c_int; 6] = [
     libc::PR_CAP_AMBIENT,
     0x5356_4d41,
 ];
-/// Characters put into a terminal's input.
+/// Requests of `ioctl` that inject characters into a terminal's input.
 const PUT_INTO_TERMINALS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// One form in which a call is allowed: all conditions hold. Each is the number of an argument, and what it must be.
+/// One form in which a call is allowed: all conditions are true. Each is the number of an argument, and its required value.
 fn form(conditions: &[(u8, Is, u64)]) -> Result<SeccompRule, BackendError> {
     let condition = |(argument, is, value): &(u8, Is, u64)| {
         SeccompCondition::new(*argument, Size::Dword, is.clone(), *value)
@@ -245,7 +245,7 @@ fn form(conditions: &[(u8, Is, u64)]) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(conditions?)
 }
 
-/// A call whose argument must have one of some values.
+/// A call whose argument must have one of these values.
 fn one_of(argument: u8, values: &[u64]) -> Result<Vec<SeccompRule>, BackendError> {
     let values = values.iter();
     values
@@ -253,7 +253,7 @@ fn one_of(argument: u8, values: &[u64]) -> Result<Vec<SeccompRule>, BackendError
         .collect()
 }
 
-/// Adds what every thread calls in certain forms.
+/// Adds the calls that every thread makes in certain forms.
 fn add_forms_of_every(rules: &mut Rules) -> Result<(), BackendError> {
     let (write, execute) = (libc::PROT_WRITE as u64, libc::PROT_EXEC as u64);
     let only = |masks: &[u64]| -> Result<Vec<SeccompRule>, BackendError> {
@@ -262,32 +262,32 @@ fn add_forms_of_every(rules: &mut Rules) -> Result<(), BackendError> {
             .map(|value| form(&[(2, Is::MaskedEq(write | execute), *value)]))
             .collect()
     };
-    // Memory is written or executed. Existing memory never becomes executable.
+    // Memory is writable or executable. Existing memory never becomes executable.
     rules.insert(libc::SYS_mmap, only(&[0, write, execute])?);
     rules.insert(libc::SYS_mprotect, only(&[0, write])?);
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, one_of(0, &[own])?);
-    // The stack of a worker that does not go round, which it copies itself.
+    // A stalled worker copies its stack with it.
     rules.insert(libc::SYS_process_vm_readv, one_of(0, &[own])?);
     let terminals = PUT_INTO_TERMINALS.map(|request| (1, Is::Ne, request));
     rules.insert(libc::SYS_ioctl, vec![form(&terminals)?]);
     Ok(())
 }
 
-/// Adds what the other threads call in certain forms.
+/// Adds the calls that the other threads make in certain forms.
 fn add_forms_of_control(rules: &mut Rules) -> Result<(), BackendError> {
     let numbers = |values: &[libc::c_int]| values.iter().map(|v| *v as u64).collect::<Vec<_>>();
     rules.insert(libc::SYS_socket, one_of(0, &numbers(&FAMILIES))?);
     rules.insert(libc::SYS_bpf, one_of(0, &BPF)?);
     rules.insert(libc::SYS_prctl, one_of(0, &numbers(&PRCTL))?);
     rules.insert(libc::SYS_setns, one_of(1, &[libc::CLONE_NEWNET as u64])?);
-    // Threads, no processes.
+    // Threads but no processes.
     let thread = libc::CLONE_THREAD as u64;
     rules.insert(
         libc::SYS_clone,
         vec![form(&[(0, Is::MaskedEq(thread), thread)])?],
     );
-    // Further filters.
+    // Further filters may be set.
     let set = u64::from(libc::SECCOMP_SET_MODE_FILTER);
     rules.insert(libc::SYS_seccomp, one_of(0, &[set])?);
     let own = u64::from(std::process::id());
@@ -305,7 +305,7 @@ fn lists(lists: &[&[c_long]]) -> Rules {
     calls.map(|call| (*call, Vec::new())).collect()
 }
 
-/// What becomes of a call that is not allowed.
+/// The action for a call that is not allowed.
 fn otherwise(mode: Seccomp) -> SeccompAction {
     match mode {
         Seccomp::Log => SeccompAction::Log,
@@ -326,7 +326,7 @@ fn workers(mode: Seccomp) -> Result<BpfProgram, BackendError> {
     filter(rules, otherwise(mode))
 }
 
-/// `clone3` is not there.
+/// The filter that answers `clone3` with ENOSYS.
 fn without_clone3() -> Result<BpfProgram, BackendError> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let absent = SeccompAction::Errno(libc::ENOSYS as u32);
@@ -334,12 +334,12 @@ fn without_clone3() -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, SeccompAction::Allow, absent, processor)?.try_into()
 }
 
-/// The filter of workers, as each of them puts it on.
+/// The filter of workers, which each worker sets for itself.
 #[derive(Clone, Default)]
 pub struct OfWorkers(Option<Arc<BpfProgram>>);
 
 impl OfWorkers {
-    /// Filters the calling thread from here on. The first filter was put on, so this one can be.
+    /// Filters the calling thread from now on. The first filter was set successfully, so this one can be set, too.
     pub fn put_on(&self) {
         if let Some(program) = &self.0
             && let Err(error) = apply_filter(program)
@@ -349,8 +349,8 @@ impl OfWorkers {
     }
 }
 
-/// Filters the calling thread, and those that it starts, from here on. Where the kernel has no filters this is an error
-/// only if the configuration demands one, else a sentence for the log.
+/// Filters the calling thread, and those that it starts, from now on. If the kernel has no filters this is an error only if the
+/// configuration requires them, else a sentence for the log.
 pub fn start(mode: Seccomp) -> Result<(OfWorkers, Option<String>), seccompiler::Error> {
     if mode == Seccomp::Off {
         return Ok(Default::default());

@@ -1,5 +1,5 @@
-//! The daemon as one client sees it: what the client's role does not allow is refused, and changes and commits are made, and
-//! logged, in the client's name.
+//! The daemon as one client sees it: it refuses what the client's role does not allow, and makes and logs changes and commits
+//! in the client's name.
 
 use super::audit::Done;
 use super::backend::Daemon;
@@ -22,7 +22,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// For the servers, which give each client its own by [`Backend::for_client`] and [`Api::api_for`].
+    /// A session for the servers, which make one for each client by [`Backend::for_client`] and [`Api::api_for`].
     pub fn of(daemon: &Rc<Daemon>) -> Rc<Session> {
         Session::new(daemon.clone(), Client::internal(Via::Daemon))
     }
@@ -33,12 +33,12 @@ impl Session {
 }
 
 impl Session {
-    /// Checks that the client may do what needs a role.
+    /// Checks that the client has a role.
     fn allow(&self, needed: Role) -> Result<(), ModelError> {
         self.daemon.stack.rights.allow(&self.client, needed)
     }
 
-    /// Makes changes, when the client may make all of them.
+    /// Makes changes, if the client may make all of them.
     async fn make(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
         let needed = requests.iter().map(Request::role).max();
         self.allow(needed.unwrap_or(Role::Operate))?;
@@ -116,7 +116,7 @@ impl Records for OfLog {
             match self.0.next().await {
                 Heard::Ended => RecordRead::Ended,
                 Heard::Lost(lost) => RecordRead::Lost(lost),
-                // A record is plain data with text keys, which can always be written.
+                // A record is plain data with text keys, so it can always be written.
                 Heard::Record(it) => {
                     RecordRead::Record(serde_json::to_value(&*it).unwrap_or_default())
                 }

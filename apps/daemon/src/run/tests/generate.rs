@@ -1,4 +1,4 @@
-//! Configurations and changes by chance, over few names so that they meet.
+//! Random configurations and changes, with few names so that they interact.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A sub-interface over few tags, so that they meet.
+/// A sub-interface with few tags, so that they interact.
 fn sub_interface() -> impl Strategy<Value = Request> {
     let inner = proptest::option::of(1u16..3);
     let mtu = proptest::option::of(prop_oneof![Just(1400u32), Just(9000)]);
@@ -110,18 +110,18 @@ fn family() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::V4), Just(Family::V6)]
 }
 
-/// An object of any registered class: it is set, or removed.
+/// Sets or removes an object of any registered class.
 fn object() -> impl Strategy<Value = Request> {
     crate::objects::register().unwrap();
     let names = ["pg0", "pg1", "pg2", "pg3"];
     let classes = volley_object::classes();
-    // Objects that make interfaces of the kernel stay out.
+    // Without objects that create interfaces of the kernel.
     let ours = classes
         .iter()
         .filter(|class| !class.def().separate && !class.is_interface());
     let every = ours.map(|class| {
         let worker = class.field("worker").map(|(at, _)| at);
-        // Few workers may be there at a time.
+        // Only few workers may exist at a time.
         let set = volley_object::instances(class, &names)
             .prop_filter("a worker", move |it| {
                 worker
@@ -212,7 +212,7 @@ fn prefix() -> impl Strategy<Value = Prefix> {
 fn a_route() -> impl Strategy<Value = Route> {
     (prefix(), 0u32..3, vec(path(), 1..3), 1u64..4).prop_map(|(prefix, table, mut paths, count)| {
         for path in &mut paths {
-            // A route that looks in its own table is refused always.
+            // A route that looks up in its own table is always refused.
             if path.target == PathTarget::LookupIn(table) {
                 path.target = PathTarget::Drop;
             }
@@ -334,7 +334,7 @@ fn stream() -> impl Strategy<Value = Request> {
     })
 }
 
-/// A stream is let send, or all are; or they are stopped.
+/// Starts or stops one stream or all of them.
 fn sends(stream: Option<u8>, on: bool) -> Request {
     let mut fields = vec![("enabled", Value::Bool(on))];
     fields.extend(stream.map(|n| ("name", format!("s{n}").as_str().into())));
@@ -350,7 +350,7 @@ fn memif_socket() -> Request {
     Request::set(&MemifSocket { id: 1, filename }).unwrap()
 }
 
-/// Requests of a whole configuration. What an earlier one refuses of a later one is left out, so that most of them hold.
+/// Requests of a whole configuration. It leaves out requests that an earlier one makes invalid, so that most are accepted.
 pub fn config() -> impl Strategy<Value = Vec<Request>> {
     let route = a_route().prop_map(|it| Request::add(&it).unwrap());
     let send = (0u8..3).prop_map(|n| sends(Some(n), true));
@@ -429,7 +429,7 @@ fn any_change() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// Groups of changes, many of them alone.
+/// Groups of changes, many of a single change.
 pub fn changes() -> impl Strategy<Value = Vec<Vec<Request>>> {
     let group = prop_oneof![3 => vec(any_change(), 1..2), 1 => vec(any_change(), 2..6)];
     vec(group, 1..40)
@@ -442,10 +442,10 @@ pub fn uplink() -> Vec<Request> {
     volley_config::parse(text).unwrap().requests
 }
 
-/// Routes to prefixes that lie scattered, by four next hops.
+/// Routes to scattered prefixes, by four next hops.
 pub fn routes(many: u32) -> Vec<Request> {
     let route = |i: u32| {
-        // The factor has no part of the prime: all of them are different, and neighbours lie far apart.
+        // The factor and the modulus, a prime, have no common divisor: all prefixes differ, and consecutive ones are far apart.
         let bits = 0x1400_0000 + (u64::from(i) * 700_001 % 1_000_003) as u32 * 256;
         let prefix = Prefix::masked(Ipv4Addr::from_bits(bits).into(), 24).unwrap();
         let hop = Ipv4Addr::new(10, 0, 0, 2 + (i % 4) as u8).into();

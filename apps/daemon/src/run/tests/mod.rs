@@ -1,4 +1,4 @@
-//! Transactions against the real stack: what all its answers say, not what the model believes.
+//! Transactions against the real stack: the tests compare its replies, not the model's state.
 
 mod generate;
 mod observe;
@@ -16,12 +16,12 @@ use volley_model::{Applied, InterfaceSpec, ModelError, Request};
 use volley_object::Instance;
 use volley_pg::model::PgInterface;
 
-/// A stack whose worker takes up changes when asked to.
+/// A stack whose worker takes up changes on request.
 struct Rig {
     stack: Stack,
     worker: RefCell<Vec<Worker>>,
     core: RefCell<Core>,
-    /// The request, counted from now, that is refused whatever it is.
+    /// The request, counted from now, that always fails.
     fails_at: Cell<Option<usize>>,
 }
 
@@ -42,7 +42,7 @@ impl Executor for Rig {
         }
         let done = self.stack.apply(request);
         if done.is_err() {
-            // From here on things are taken back, and that is not what is tried.
+            // From here on requests are rolled back, which must not fail here.
             self.fails_at.set(None);
         }
         self.worker
@@ -149,7 +149,7 @@ fn what_no_longer_needs_an_object_changes_before_the_object_goes() {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Invariant 8.
+    /// Invariant 8 of the model.
     #[test]
     fn a_then_b_is_a_fresh_start_with_b(a in config(), b in config()) {
         let (one, fresh) = (Rig::new(), Rig::new());
@@ -168,12 +168,12 @@ proptest! {
             return Ok(());
         }
         prop_assert_eq!(differences(&seen(&one.stack), &seen(&fresh.stack)), [""; 0]);
-        // Once more changes nothing, and takes no step.
+        // A second time there is nothing to change, and no step.
         prop_assert_eq!(one.become_state(&b), Ok(0));
         prop_assert_eq!(differences(&seen(&one.stack), &seen(&fresh.stack)), [""; 0]);
     }
 
-    /// A step that fails takes everything back.
+    /// A step that fails rolls everything back.
     #[test]
     fn a_failure_anywhere_leaves_what_was(a in config(), b in config(), at in 0usize..40) {
         let rig = Rig::new();
@@ -192,7 +192,7 @@ proptest! {
         }
     }
 
-    /// Commands one by one, in groups, refused or not: what runs is what the written file makes of a fresh router.
+    /// Single commands and groups, refused or not: the running state equals that of a new router with the written file.
     #[test]
     fn what_is_written_out_makes_the_same_router(groups in changes()) {
         let rig = Rig::new();
@@ -233,7 +233,7 @@ fn made_and_renamed_at_once_keeps_its_address_in_the_file_too() {
     let state = rig.core.borrow().state().clone();
     fresh.become_state(&state).unwrap();
     assert_eq!(fresh.by_first_name("wan0"), mac);
-    // What fails leaves nothing of it.
+    // A failed transaction leaves nothing behind.
     rig.fails_at.set(Some(2));
     rig.run(&[pg("pg4"), rename("pg4", "b"), pg("pg5")])
         .unwrap_err();
@@ -277,10 +277,10 @@ fn a_hundred_thousand_routes_are_one_transaction() {
     assert_eq!(rig.core.borrow().state().len(), 100_000 + 4);
     let after = seen_summary(&rig);
     assert_ne!(before, after);
-    // And all of it comes back when the last one fails.
+    // A failure of the last step restores everything.
     let mut more = generate::routes(200_000).split_off(100_000);
     more.truncate(20_000);
-    // A step has 4,096 routes: the last of five fails.
+    // A step has 4,096 routes: the last of five steps fails.
     rig.fails_at.set(Some(4));
     time("20000 routes in and out again", 3.0, || rig.run(&more)).unwrap_err();
     assert_eq!(seen_summary(&rig), after);

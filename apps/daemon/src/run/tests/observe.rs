@@ -1,10 +1,10 @@
-//! What the handlers say of themselves, without what a start numbers or a clock counts.
+//! The replies of the handlers, without numbers that a start assigns or a clock counts.
 
 use crate::stack::Stack;
 use serde_json::Value;
 use volley_object::Asked;
 
-/// Keys that are numbers of slots, counters or clocks, and no configuration.
+/// Keys whose values are numbers of slots, counters or clocks, and not configuration.
 const NUMBERS: [&str; 13] = [
     "index",
     "load_balance",
@@ -18,14 +18,14 @@ const NUMBERS: [&str; 13] = [
     "more",
     "enabled",
     "queues",
-    // Rings between workers stay, with their counters, when no interface uses them any more.
+    // Rings between workers stay, with their counters, after the last interface that uses them.
     "handoffs",
 ];
 
-/// How far a connection that is being tried got: it depends on when one asks.
+/// The progress of a connection attempt: it depends on the time of the query.
 const PROGRESS: [&str; 3] = ["link_reason", "reason", "draining"];
 
-/// Lists whose order is the order in which things were made.
+/// Lists in the order in which their items were created.
 const SETS: [&str; 9] = [
     "interfaces",
     "hardware",
@@ -65,7 +65,7 @@ fn plain(value: &mut Value) {
     }
 }
 
-/// Every registered query that is about configuration, without parameters, and with each value of a choice that has to be given.
+/// Every registered query about configuration, without parameters, and with each value of a required choice.
 fn registered() -> Vec<Asked> {
     let all = volley_object::classes();
     let of_query = |query: &volley_object::QueryClass| {
@@ -89,7 +89,7 @@ fn registered() -> Vec<Asked> {
     all.flat_map(of_query).collect()
 }
 
-/// Every answer that is about configuration, as text that differs where the routers do.
+/// Every reply about configuration, as text that differs if the routers differ.
 pub fn seen(stack: &Stack) -> String {
     let mut out = String::new();
     for query in registered() {
@@ -106,7 +106,7 @@ pub fn seen(stack: &Stack) -> String {
     out
 }
 
-/// Where two such texts differ, a few lines of it: the whole of them nobody reads.
+/// The first differing lines of two such texts, because the whole texts are too long to read.
 pub fn differences(one: &str, other: &str) -> Vec<String> {
     let longer = one.lines().count().max(other.lines().count());
     let padded = |text: &'_ str| {

@@ -1,4 +1,4 @@
-//! What is chosen once, at start: the tables `[engine]` and `[process]`, and with them those of the log and of HTTP.
+//! Settings that are read at start: the tables `[engine]` and `[process]`, and with them those of the log and of HTTP.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use volley_log::LogSettings;
 use volley_model::{limits, runtime_folder};
 use volley_object::{Choice, DefinitionError, FieldError, Object, Startup, choice_named, refuse};
 
-/// Workers.
+/// Numbers of workers.
 const WORKERS: RangeInclusive<u32> = 1..=64;
-/// Workers that there may be at a time, where no setting says how many.
+/// The most workers at a time, without a setting.
 const USUAL_MAX_WORKERS: u32 = 8;
-/// What vectors have room for, where no setting says it.
+/// The capacity of vectors, without a setting.
 const USUAL_MAX_VECTOR_SIZE: u32 = 1024;
-/// Buffers on each memory node.
+/// Buffers on each NUMA node.
 const BUFFERS: RangeInclusive<u32> = 256..=16_777_216;
 /// Megabytes of memory that peers share, or cost.
 const PEER_MB: RangeInclusive<u32> = 1..=1 << 26;
@@ -49,25 +49,25 @@ impl FromStr for IsaChoice {
     }
 }
 
-/// What becomes of the daemon's capabilities once its configuration is in force.
+/// What happens to the daemon's capabilities once its configuration is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
 pub enum Capabilities {
-    /// The control thread keeps them: interfaces of the kernel can be made while it runs.
+    /// The control thread keeps them: interfaces of the kernel can be created while it runs.
     #[default]
     Keep,
-    /// All are given up.
+    /// The control thread drops all of them.
     Drop,
 }
 
 /// Which system calls the daemon's threads may make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
 pub enum Seccomp {
-    /// Those that the daemon needs, where the kernel has filters.
+    /// Those that the daemon needs, if the kernel has filters.
     #[default]
     Auto,
     /// Those that the daemon needs; without filters it does not start.
     Enforce,
-    /// All; those that the daemon does not need are in the kernel's audit log.
+    /// All; the kernel's audit log records those that the daemon does not need.
     Log,
     /// All.
     Off,
@@ -124,24 +124,24 @@ impl EngineSettings {
         self.socket.clone().unwrap_or_else(usual)
     }
 
-    /// How many packets a vector has room for.
+    /// The capacity of a vector, in packets.
     pub fn vector_room(&self) -> u32 {
         self.max_vector_size.unwrap_or(USUAL_MAX_VECTOR_SIZE)
     }
 
-    /// How many workers there may be at a time.
+    /// The most workers at a time.
     pub fn places(&self) -> u32 {
         let usual = self.workers.max(USUAL_MAX_WORKERS);
         self.max_workers.unwrap_or(usual)
     }
 
-    /// The core of each worker at start, as far as one is named.
+    /// The cores of the workers at start, as far as they are named.
     pub fn cores(&self) -> Vec<u32> {
         let first = self.worker_core.iter();
         first.chain(&self.worker_cores).copied().collect()
     }
 
-    /// Rules between the settings.
+    /// Checks rules between the settings.
     fn check(&self) -> Result<(), FieldError> {
         if self.places() < self.workers {
             let (places, workers) = (self.places(), self.workers);
@@ -189,7 +189,7 @@ pub struct ProcessSettings {
     pub seccomp: Seccomp,
 }
 
-/// All that is read at start.
+/// All settings that are read at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Settings {
     /// The engine.
@@ -203,7 +203,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a file or a commit.
+    /// The settings of a file or a commit.
     pub fn of(startup: &Startup) -> Settings {
         Settings {
             engine: startup.get(),
@@ -256,7 +256,7 @@ mod tests {
         );
         assert_eq!(settings.log.levels().to_string(), "warn,memif=debug");
         assert_eq!(settings.log.destination, LogDestination::File);
-        // As this version writes it.
+        // The JSON that this version writes.
         let written = serde_json::to_string(&startup).unwrap();
         assert!(written.starts_with(r#"[{"class":"#), "{written}");
         assert_eq!(serde_json::from_str::<Startup>(&written).unwrap(), startup);

@@ -1,7 +1,7 @@
-//! The whole of Volley put together: engine, interfaces, FIB, nodes, drivers, and who carries out which request.
+//! The assembled router: engine, interfaces, FIB, nodes, drivers, and the owner of each request.
 //!
-//! Everything here lives on the control thread. [`Stack::apply`] changes the state that workers will use;
-//! [`Stack::settled`] says when they all do.
+//! Everything here is used on the control thread. [`Stack::apply`] changes the state that workers will use; [`Stack::settled`]
+//! reports when all of them use it.
 
 use crate::observe::Observer;
 use crate::settings::{EngineSettings, IsaChoice};
@@ -29,7 +29,7 @@ pub enum StackError {
     /// There is no memory for packet buffers.
     #[error(transparent)]
     Buffers(#[from] BufError),
-    /// The processor lacks the wanted instruction-set level.
+    /// The processor lacks the configured instruction-set level.
     #[error("isa: {0}")]
     Level(#[from] volley_simd::LevelError),
     /// memif cannot be set up.
@@ -49,11 +49,11 @@ pub enum StackError {
     Refused(#[from] ModelError),
 }
 
-/// Everything, on the control thread.
+/// The parts of the router, on the control thread.
 pub struct Stack {
     /// The graph.
     pub engine: Rc<RefCell<Engine>>,
-    /// Workers that come and go.
+    /// Adds and removes workers.
     pub worker_set: Rc<RefCell<WorkerManager>>,
     /// The interfaces.
     pub interfaces: Rc<RefCell<Interfaces>>,
@@ -65,7 +65,7 @@ pub struct Stack {
     pub pg: volley_pg::Pg,
     pub(crate) neighbors: volley_neighbor::Neighbors,
     pub(crate) lcp: volley_lcp::LcpTaps,
-    /// Who may do what.
+    /// The rights of clients.
     pub rights: Rights,
     /// Captures.
     pub pcap: volley_pcap::Pcap,
@@ -74,11 +74,11 @@ pub struct Stack {
     handlers: RefCell<Vec<Box<dyn Handler>>>,
     /// Owners of classes of objects.
     owners: RefCell<Owners>,
-    /// What was carried out lately, for `show pauses`.
+    /// The latest requests that were carried out, for `show pauses`.
     log: Rc<RefCell<Log>>,
 }
 
-/// The level that a configuration asks for.
+/// The level that a configuration requests.
 pub fn level(choice: IsaChoice) -> Result<Level, volley_simd::LevelError> {
     choice.to_string().parse()
 }
@@ -93,7 +93,7 @@ fn engine_settings(settings: &EngineSettings, clock: Clock) -> Result<Settings, 
     })
 }
 
-/// What peers that share memory may cost.
+/// The limits of memory for peers that share memory.
 fn peer_limits(settings: &EngineSettings) -> volley_shm::Limits {
     let usual = volley_shm::Limits::of_machine();
     let bytes = |mb: Option<u32>, usual| mb.map_or(usual, |mb| u64::from(mb) << 20);
@@ -103,7 +103,7 @@ fn peer_limits(settings: &EngineSettings) -> volley_shm::Limits {
     }
 }
 
-/// The registry and the FIB, which all else is built on.
+/// The registry and the FIB, on which everything else depends.
 fn foundation(
     settings: &EngineSettings,
     clock: Clock,
@@ -120,7 +120,7 @@ fn foundation(
 }
 
 impl Stack {
-    /// Put everything together; the workers are ready to be stepped or started.
+    /// Assembles the router; its workers can then be stepped or started.
     pub fn new(
         settings: &EngineSettings,
         clock: Clock,
@@ -132,16 +132,16 @@ impl Stack {
         let size = settings.vector_size as usize;
         registry.engine.borrow_mut().set_vector_size(size)?;
         let processes = registry.processes.clone();
-        // First: the others look whether a worker comes or goes.
+        // First: the others are notified when a worker is added or removed.
         let worker_set = crate::workers::register(&mut registry);
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         note_addresses(&registry, &fib);
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
-        // Before drivers: a parent waits for its sub-interfaces.
+        // Before drivers: a parent must wait for its sub-interfaces.
         volley_vlan::register(&mut registry)?;
         volley_l2::register(&mut registry)?;
-        // Before IP, whose error nodes ask what the drops of all others mean.
+        // Before IP, whose error nodes read the meaning of all other nodes' drops.
         let lcp = volley_lcp::register(&mut registry)?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
@@ -188,15 +188,15 @@ impl Stack {
         ))
     }
 
-    /// Carry out one change: all of it, or none and an error.
+    /// Carries out one change: all of it, or none and an error.
     pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         let done = self.apply_step(request);
         self.finish();
         done
     }
 
-    /// What follows from addresses is done once for all of a transaction ([`Stack::finish`]), or many would take a time that
-    /// grows with the square of their number.
+    /// One step of a transaction. The consequences of changed addresses are computed once for the whole transaction
+    /// ([`Stack::finish`]); computing them for each address would take time that grows with the square of their number.
     pub(crate) fn apply_step(&self, request: &Request) -> Result<Applied, ModelError> {
         let of_address = request.object_of(Address::CLASS).is_some();
         if of_address {
@@ -211,7 +211,7 @@ impl Stack {
         done
     }
 
-    /// What follows from the changes of addresses that were carried out.
+    /// Computes the consequences of changed addresses.
     pub(crate) fn finish(&self) {
         self.fib.borrow_mut().tell_own_now();
         self.neighbors.refresh();
@@ -274,7 +274,7 @@ impl Stack {
         self.owners.borrow_mut().withdraw(query);
     }
 
-    /// Answers a query that a crate of a feature defines.
+    /// Answers a query of a feature's crate.
     pub fn ask<Q: Query>(&self, query: &Q) -> Result<Q::Reply, ModelError> {
         self.owners.borrow_mut().ask(query)
     }
@@ -284,14 +284,14 @@ impl Stack {
         self.owners.borrow_mut().disown(class);
     }
 
-    /// Refuse what cannot be carried out just now, though it may be later: see [`Handler::ready`].
+    /// Refuses a request that cannot be carried out now, though it may be later: see [`Handler::ready`].
     pub fn ready(&self, request: &Request) -> Result<(), ModelError> {
         let mut handlers = self.handlers.borrow_mut();
         let answer = handlers.iter_mut().find_map(|h| h.ready(request));
         answer.unwrap_or(Ok(()))
     }
 
-    /// One change with what follows from it in the graph, whoever asks: a user, or a change that is made of several.
+    /// Carries out one change with its consequences in the graph, either for a client or as a part of a larger change.
     pub(crate) fn carry_out(&self, request: &Request) -> Result<Applied, ModelError> {
         let gone = match request {
             Request::InterfaceDelete { name } => self.interfaces.borrow().index(name).ok(),
@@ -299,14 +299,14 @@ impl Stack {
         };
         let done = self.handed_out(request)?;
         if let Some(index) = gone {
-            // A full queue of changes can refuse: workers then learn it with the next change, and until then no packet
-            // comes from an interface that is gone.
+            // A full queue of changes can refuse this: workers then get it with the next change, and until then no packet comes
+            // from a deleted interface.
             let _ = self.engine.borrow_mut().clear_features(index.0);
         }
         Ok(done)
     }
 
-    /// The owner of what a request is about carries it out, else the first handler that takes it.
+    /// Calls the owner of the request's object, or the first handler that accepts the request.
     fn handed_out(&self, request: &Request) -> Result<Applied, ModelError> {
         if let Some(done) = self.owners.borrow_mut().apply(request) {
             return done;
@@ -316,7 +316,7 @@ impl Stack {
         done.unwrap_or_else(|| Err(self.nobody(request)))
     }
 
-    /// Nobody takes a request: it names something that does not exist.
+    /// The error for a request without an owner: it names something that does not exist.
     fn nobody(&self, request: &Request) -> ModelError {
         let known: Vec<String> = self
             .interfaces
@@ -332,7 +332,7 @@ impl Stack {
         }
     }
 
-    /// Answer a question.
+    /// Answers a query.
     pub fn query(&self, asked: &Asked) -> Result<Answer, ModelError> {
         self.owners.borrow_mut().query(asked)
     }
@@ -344,12 +344,12 @@ impl Stack {
         self.engine.borrow().settled() && stays
     }
 
-    /// Whether anything is written into a capture file.
+    /// Whether any capture is active.
     pub fn is_capturing(&self) -> bool {
         self.pg.is_capturing() || self.pcap.is_capturing()
     }
 
-    /// Write what captures have gathered; returns how many packets.
+    /// Writes the packets that captures have gathered; returns how many.
     pub fn drain(&self) -> usize {
         self.processes.run_manual();
         let written = self.pg.drain() + self.pcap.drain();
@@ -358,12 +358,12 @@ impl Stack {
     }
 }
 
-/// Logs what a capture file could not keep.
+/// Logs what could not be written to a capture file.
 fn report(text: &str) {
     tracing::warn!(target: "capture", "{text}");
 }
 
-/// Gives the generator and the MAC addresses a seed of the configuration.
+/// Gives the configured seed to the generator and to MAC addresses.
 fn seed(registry: &Registry, pg: &volley_pg::Pg, settings: &EngineSettings) {
     if let Some(seed) = settings.seed {
         pg.set_seed(seed);
@@ -371,7 +371,7 @@ fn seed(registry: &Registry, pg: &volley_pg::Pg, settings: &EngineSettings) {
     }
 }
 
-/// Logs what an operator should know of a neighbour.
+/// Logs a warning about a neighbour.
 fn warn_of_neighbor(interface: &str, text: &str) {
     tracing::warn!(target: "neighbor", interface, "{interface}: {text}");
 }
@@ -409,13 +409,13 @@ fn features(registry: &mut Registry, fib: &Rc<RefCell<Fib>>) -> Result<(), Graph
     crate::features::register(registry)
 }
 
-/// The nodes of IP, over the FIB.
+/// Registers the nodes of IP, which use the FIB.
 fn ip(registry: &mut Registry, fib: &Rc<RefCell<Fib>>) -> Result<(), GraphError> {
     let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
     volley_ip::register(registry, fib4, fib6)
 }
 
-/// Keep the FIB in step with interfaces.
+/// Updates the FIB when interfaces change.
 fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>>) {
     let fib = fib.clone();
     let info = |i: &Interface| IfInfo {
@@ -426,7 +426,7 @@ fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>
         up: i.is_up(),
     };
     interfaces.borrow_mut().listen(move |change| {
-        // The only error is a full adjacency table, whose routes then drop by name.
+        // The only error is a full adjacency table; its routes then drop packets with a counter.
         let _ = match change {
             Change::Created(i) | Change::Updated(i) => fib.borrow_mut().set_interface(info(i)),
             Change::Deleted(i) => fib.borrow_mut().remove_interface(i.index.0),
@@ -449,7 +449,7 @@ fn note_addresses(registry: &Registry, fib: &Rc<RefCell<Fib>>) {
     });
 }
 
-/// The FIB as one of the handlers.
+/// The FIB as a handler.
 struct FibHandler(Rc<RefCell<Fib>>);
 
 impl Handler for FibHandler {
@@ -462,7 +462,7 @@ impl Handler for FibHandler {
 }
 
 impl FibHandler {
-    /// An interface that routes of others lead through cannot go.
+    /// Refuses to delete an interface that routes of other objects use.
     fn refuse_deletion(&self, name: &str) -> Option<Result<Applied, ModelError>> {
         let fib = self.0.borrow();
         let index = fib.interface_index(name)?;

@@ -1,9 +1,8 @@
-//! Workers under watch: what they have to do, where they paused and what the control thread did then, whether one stands
-//! still.
+//! The watchdog of workers: their load, where they paused and what the control thread did then, and whether one is stalled.
 //!
-//! A process looks ten times a second. `show load` is of the last ten looks; a worker that neither goes round nor sleeps from
-//! one look to another is stalled, and after [`STALL`] looks that is logged, with the node that it ran last; the
-//! calls that it stands in follow, when it has been asked ([`crate::calls`]).
+//! A process checks ten times a second. `show load` covers the last ten checks. A worker that neither finishes a round nor
+//! sleeps between two checks is stalled; after [`STALL`] such checks this is logged, with the node that it ran last. Its calls
+//! are logged later if a stack sample was requested ([`crate::calls`]).
 
 use crate::show::{
     Pause, PausesReply, ShowPauses, ShowWorkers, WorkerPauses, WorkerRow, WorkersReply,
@@ -21,18 +20,18 @@ use volley_graph::{Engine, GAP_US, ProcessInfo, RoundGap, WorkerThreads, cycles}
 use volley_iface::{Interfaces, Registry};
 use volley_model::{Applied, Request};
 
-/// Between two looks.
+/// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(100);
-/// Looks that `show load` is of.
+/// Checks that `show load` covers.
 const LOOKS: usize = 10;
-/// Looks without a round after which a worker is said to stand still.
+/// Checks without a round after which a worker is reported as stalled.
 const STALL: u32 = 10;
-/// Gaps of each worker that are kept.
+/// The most gaps that are kept for each worker.
 const KEPT: usize = 8;
-/// Requests that are remembered: those that long gaps are compared with.
+/// The most requests that are remembered, to compare long gaps with.
 const REMEMBERED: usize = 1024;
 
-/// What the control thread has carried out lately.
+/// The latest requests that the control thread has carried out.
 #[derive(Default)]
 pub struct Log {
     entries: VecDeque<Entry>,
@@ -45,7 +44,7 @@ struct Entry {
 }
 
 impl Log {
-    /// A request is about to be carried out.
+    /// Records the start of a request.
     pub fn begin(&mut self, request: &Request) {
         let mut text = match self.entries.len() {
             REMEMBERED => self.entries.pop_front().map(|e| e.text),
@@ -63,14 +62,14 @@ impl Log {
         });
     }
 
-    /// It is done.
+    /// Records the end of the request.
     pub fn end(&mut self) {
         if let Some(entry) = self.entries.back_mut() {
             entry.until = cycles();
         }
     }
 
-    /// What was being done at some time of a span: the request that took the most of it.
+    /// The request that took most of a span of time.
     fn during(&self, from: u64, until: u64) -> Option<&str> {
         let shared = |e: &&Entry| e.until.min(until).saturating_sub(e.from.max(from));
         let touches = |e: &&Entry| e.from < until && e.until > from;
@@ -79,7 +78,7 @@ impl Log {
     }
 }
 
-/// A worker's figures at one look.
+/// A worker's figures at one check.
 #[derive(Clone, Copy, Default)]
 struct Look {
     at: Option<Instant>,
@@ -98,19 +97,19 @@ struct Kept {
 #[derive(Default)]
 struct Watched {
     looks: VecDeque<Look>,
-    /// At the last clear.
+    /// Figures at the last clear.
     base: Look,
     base_gaps: u64,
     still: u32,
     stalls: u64,
-    /// Its calls are on their way, or known.
+    /// The channel for its calls, once they were requested.
     asked: Option<Receiver<Vec<String>>>,
     stalled_in: Vec<String>,
     gaps: Vec<Kept>,
     longest: u64,
 }
 
-/// All workers under watch.
+/// The watchdog of all workers.
 pub struct Watcher {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
@@ -120,7 +119,7 @@ pub struct Watcher {
     started: Instant,
 }
 
-/// Bring in the watch.
+/// Starts the watchdog and registers its queries.
 pub fn register(
     registry: &mut Registry,
     worker_set: &Rc<RefCell<WorkerManager>>,
@@ -151,7 +150,7 @@ pub fn register(
     let shared = watcher.clone();
     registry.answer(move |_: ShowWorkers| Ok(shared.borrow_mut().workers()));
     registry.answer(move |_: ShowPauses| {
-        // The looks go on for as long as there is an answer.
+        // The process runs for as long as the owner of the query exists.
         let _looks = &watch;
         Ok(watcher.borrow_mut().pauses())
     });
@@ -171,7 +170,7 @@ impl Watcher {
         }
     }
 
-    /// Look at every worker once.
+    /// Checks every worker once.
     fn look(&mut self) {
         let worker_set = self.engine.borrow().worker_set().clone();
         self.workers.retain(|worker, _| worker_set.has(*worker));
@@ -188,7 +187,7 @@ impl Watcher {
         }
     }
 
-    /// Take over the long gaps that a worker has told, each with what the control thread did meanwhile.
+    /// Reads the long gaps that a worker has recorded, and adds what the control thread did meanwhile.
     fn gather(&mut self, worker: usize) {
         let gaps = self.engine.borrow().take_gaps(worker);
         let (log, watched) = (self.log.borrow(), self.workers.entry(worker).or_default());
@@ -207,7 +206,7 @@ impl Watcher {
         watched.gaps.truncate(KEPT);
     }
 
-    /// Say when a worker stands still, and when it goes on.
+    /// Logs when a worker is stalled, and when it continues.
     fn check(&mut self, worker: usize, now: Look) {
         let (engine, on_thread) = (
             self.engine.borrow(),
@@ -233,7 +232,7 @@ impl Watcher {
         }
     }
 
-    /// Say in which calls a worker stands still, once that is known.
+    /// Logs the calls of a stalled worker once they are known.
     fn hear(&mut self, worker: usize) {
         let watched = self.workers.entry(worker).or_default();
         let told = watched.asked.as_ref().map(Receiver::try_recv);
@@ -351,7 +350,7 @@ impl Watcher {
     fn clear(&mut self) {
         let worker_set = self.engine.borrow().worker_set().clone();
         for worker in worker_set.iter() {
-            // What was told before is over.
+            // Discards gaps from before the clear.
             self.gather(worker);
             let (now, gaps) = (self.now(worker), self.engine.borrow().long_gaps(worker));
             let watched = self.workers.entry(worker).or_default();
@@ -361,7 +360,7 @@ impl Watcher {
     }
 }
 
-/// What happened between two looks.
+/// The change between two checks.
 struct Span {
     seconds: f64,
     busy_percent: f64,
@@ -392,7 +391,7 @@ fn percent(part: f64, whole: f64) -> f64 {
     }
 }
 
-/// What the kernel says of a worker's thread: its state, and where it waits when it does.
+/// The state of a worker's thread in the kernel, and where it waits.
 fn thread_state(worker: usize) -> Option<String> {
     let name = format!("volley-w{worker}");
     let tasks = std::fs::read_dir("/proc/self/task").ok()?;

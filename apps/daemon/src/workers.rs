@@ -1,8 +1,8 @@
-//! `workers add` and `workers del`: workers come and go while packets flow.
+//! `workers add` and `workers del`: add and remove workers while packets flow.
 //!
-//! - A worker that comes is built here and started without capabilities; then receive queues are shared out anew.
-//! - One that is to go gets no new work; its queues and streams go to others (their drivers see to that, for they are asked
-//!   after this handler). When nothing is left for it to do, its thread ends, and [`WorkerManager::tend`] frees its place.
+//! - A new worker is created here and started without capabilities; then receive queues are distributed again.
+//! - A worker that is removed gets no new work. Its queues and streams are moved to other workers by their drivers, which are
+//!   notified after this handler. When no work is pending, its thread ends, and [`WorkerManager::tend`] frees its worker id.
 
 use crate::run::{OfWorkers, privileges};
 use std::cell::RefCell;
@@ -12,19 +12,19 @@ use volley_graph::{Engine, Worker, WorkerThreads};
 use volley_iface::{Registry, VectorSize, WorkerAdd, WorkerDelete};
 use volley_model::{Applied, ModelError, ObjectKind};
 
-/// Who makes workers and takes them back.
+/// Creates and removes workers.
 pub struct WorkerManager {
     engine: Rc<RefCell<Engine>>,
-    /// The threads; none where workers are stepped by hand.
+    /// The worker threads; none if workers are stepped manually.
     running: Option<Weak<RefCell<WorkerThreads>>>,
-    /// The system calls of workers that come.
+    /// The filter of system calls of new workers.
     filter: OfWorkers,
-    /// Workers that nobody runs yet.
+    /// New workers that do not run yet.
     fresh: Vec<Worker>,
 }
 
 impl WorkerManager {
-    /// For workers of this engine.
+    /// A manager of the workers of this engine.
     pub fn new(engine: Rc<RefCell<Engine>>) -> Rc<RefCell<Self>> {
         Rc::new(RefCell::new(WorkerManager {
             engine,
@@ -34,31 +34,31 @@ impl WorkerManager {
         }))
     }
 
-    /// From now on workers that come are run here, with this filter.
+    /// Starts new workers in these threads from now on, with this filter.
     pub fn run_by(&mut self, running: &Rc<RefCell<WorkerThreads>>, filter: OfWorkers) {
         self.running = Some(Rc::downgrade(running));
         self.filter = filter;
     }
 
-    /// The threads, while there are some.
+    /// The worker threads, while they exist.
     pub fn running(&self) -> Option<Rc<RefCell<WorkerThreads>>> {
         self.running.as_ref().and_then(Weak::upgrade)
     }
 
-    /// Workers that have come and are to be stepped by hand.
+    /// The new workers, which the caller steps.
     #[cfg(test)]
     pub fn take_fresh(&mut self) -> Vec<Worker> {
         std::mem::take(&mut self.fresh)
     }
 
-    /// A worker that was stepped by hand and may leave goes.
+    /// Removes a worker that was stepped manually and may leave.
     #[cfg(test)]
     pub fn retire(&mut self, worker: Worker) {
         let place = worker.id();
         self.engine.borrow_mut().remove_worker(place, Some(worker));
     }
 
-    /// Free the places of workers that have ended; true when none is on its way out.
+    /// Frees the ids of workers that have ended; true if no worker is leaving.
     pub fn tend(&mut self) -> bool {
         let mut engine = self.engine.borrow_mut();
         if let Some(running) = self.running.as_ref().and_then(Weak::upgrade) {
@@ -168,7 +168,7 @@ fn added(place: usize) -> Applied {
     applied.note(format!("worker {place}"))
 }
 
-/// Registers the owner of the verbs of workers. Other owners look at the workers that there are then.
+/// Registers the owner of the verbs of workers. It must be the first: other owners then read the current workers.
 pub fn register(registry: &mut Registry) -> Rc<RefCell<WorkerManager>> {
     let worker_set = WorkerManager::new(registry.engine.clone());
     let shared = worker_set.clone();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     impl Bench {
-        /// Every worker does one round; those that may leave do.
+        /// Runs a round of every worker, and removes those that may leave.
         fn round(&mut self) {
             self.workers
                 .extend(self.stack.worker_set.borrow_mut().take_fresh());
@@ -219,7 +219,7 @@ mod tests {
             self.stack.apply(&request).unwrap();
         }
 
-        /// Packets that went in, came out, and were dropped.
+        /// Counts of packets received, transmitted, and dropped.
         fn passed(&self) -> (u64, u64, u64) {
             let asked = volley_iface::ShowInterfaces { name: None };
             let all = self.stack.ask(&asked).unwrap();
@@ -261,7 +261,7 @@ mod tests {
         }
         assert_eq!(bench.passed(), (121_000, 121_000, 0));
         let worker_set = bench.stack.engine.borrow().worker_set().clone();
-        // 0 and 1 went, the first that came after 0 got its place.
+        // Workers 0 and 1 were removed; the first new worker after the removal of 0 got its id.
         assert_eq!(worker_set.iter().collect::<Vec<_>>(), [0, 2]);
         assert_eq!(bench.workers.len(), 2);
         bench.workers.clear();

@@ -1,4 +1,4 @@
-//! What the daemon shows of itself and of the engine: queries, replies, text, figures.
+//! Queries about the daemon and the engine: replies, text, and figures on the page of metrics.
 
 mod graph;
 mod runtime;

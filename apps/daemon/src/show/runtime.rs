@@ -119,7 +119,7 @@ pub struct NodeRuntime {
 }
 
 impl NodeRuntime {
-    /// A row from raw counts; the ratios follow.
+    /// A row from counts; computes the ratios.
     pub fn new(
         name: &str,
         state: &str,
@@ -313,7 +313,7 @@ fn head(w: &WorkerRuntime) -> String {
     )
 }
 
-/// Clocks are per packet; of a node that never had one, per call.
+/// A row of the table. Clocks are per packet, or per call for a node that never had a packet.
 fn row(n: &NodeRuntime) -> Vec<String> {
     let clocks = if n.vectors > 0 {
         n.cycles_per_packet
@@ -331,7 +331,7 @@ fn row(n: &NodeRuntime) -> Vec<String> {
     ]
 }
 
-/// What went wrong, then what is only information.
+/// Faults, then information.
 fn errors(reply: &ErrorsReply) -> String {
     let (information, faults): (Vec<_>, Vec<_>) = reply
         .errors
@@ -351,7 +351,7 @@ fn errors(reply: &ErrorsReply) -> String {
     out
 }
 
-/// Counters by node, each with its sentence, which goes on below where it is long.
+/// Counters by node, each with its sentence, which continues on the next line if it is long.
 fn counters(rows: &[&ErrorRow]) -> String {
     let width = |of: fn(&ErrorRow) -> String, head: &str| {
         let all = rows.iter().map(|e| of(e).chars().count());
@@ -422,7 +422,7 @@ fn trace(reply: &TraceReply) -> String {
     out
 }
 
-/// `HH:MM:SS:ffffff` since start.
+/// A time since start as `HH:MM:SS:ffffff`.
 fn clock(seconds: f64) -> String {
     let micros = (seconds.max(0.0) * 1e6).min(1e15) as u64;
     let (s, us) = (micros / 1_000_000, micros % 1_000_000);
@@ -531,7 +531,7 @@ fn error_figures(reply: &ErrorsReply, page: &mut Page) {
 }
 
 fn drop_figures(reply: &DropsReply, page: &mut Page) {
-    // All interfaces together: a drop counts without one until its packet is freed, so the rows by interface may go down.
+    // Sums over all interfaces: a drop has no interface until its packet is freed, so the rows by interface may decrease.
     let mut drops: BTreeMap<(&str, &str), u64> = BTreeMap::new();
     for row in &reply.drops {
         *drops.entry((&row.node, &row.reason)).or_default() += row.count;

@@ -148,7 +148,7 @@ fn version(r: &VersionReply) -> String {
     )
 }
 
-/// More capabilities of a thread than this are a number.
+/// The most capabilities that are listed by name; more are shown as a number.
 const NAMED_CAPABILITIES: usize = 6;
 
 fn process(r: &ProcessReply) -> String {
@@ -218,7 +218,7 @@ fn buffers(r: &BuffersReply) -> String {
     table(&heads, &rows) + &holders(r)
 }
 
-/// Who keeps packets outside the graph.
+/// The table of holders: nodes that keep packets outside the graph.
 fn holders(r: &BuffersReply) -> String {
     if r.holders.is_empty() {
         return String::new();

@@ -164,7 +164,7 @@ fn workers(reply: &WorkersReply) -> String {
     out
 }
 
-/// What workers really have to do: a polling worker takes all of a core whatever comes.
+/// The load of workers without polling: a polling worker uses all of its core with or without packets.
 fn load(reply: &WorkersReply) -> String {
     let row = |w: &WorkerRow| {
         vec![

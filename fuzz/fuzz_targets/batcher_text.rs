@@ -1,4 +1,4 @@
-//! Rules and headers of the path batcher in text: what parses displays as a text that parses to the same.
+//! Rules and headers of the path batcher in text: parsed text, displayed and parsed again, gives the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! The walk of the path batcher through the headers of a packet: as far as rules need it, and to the end, it finds the same.
+//! The path batcher's walk through the headers of a packet: stopping where rules need no more finds the same as going to the
+//! end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

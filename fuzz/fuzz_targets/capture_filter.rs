@@ -1,4 +1,4 @@
-//! Filters of captures and traces over any packet: a filter and its negation never agree.
+//! Filters of captures and traces on any packet: a filter and its negation never agree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Completion and help for any line, with the classes of the features and names that need quotes: what is offered begins where the line
-//! has the word, and a line that was completed can be completed further.
+//! Completion and help for any line, with the classes of the features and names that need quotes: candidates begin with the
+//! word of the line, and a completed line can be completed further.
 #![no_main]
 
 #[path = "../src/classes.rs"]

@@ -1,5 +1,5 @@
-//! Command lines: never a panic; an error has a sentence and a column inside the line; completion and help answer; and a
-//! request that was understood has a spelling that is understood as the same request.
+//! Command lines: no panic; an error has a sentence and a column inside the line; completion and help reply; and a parsed
+//! request, written as a command, parses to the same request.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Configuration files: never a panic; every error has a sentence; what is accepted passes the checks of its requests.
+//! Configuration files: no panic; every error has a sentence; an accepted file passes the checks of its requests.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any requests as a configuration: what the core accepts is written as requests that lead to the same configuration, without
+//! Any requests as a configuration: the requests that the core writes for an accepted state lead to the same state, without
 //! difference.
 #![no_main]
 

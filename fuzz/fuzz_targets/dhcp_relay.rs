@@ -1,5 +1,5 @@
-//! Messages of DHCP clients and servers through the relay: what it makes of a message is one that its own reader takes, with the
-//! circuit in it, and a reply gives the client's message back.
+//! Messages of DHCP clients and servers through the relay: its own parser accepts what it builds, with the circuit id in it,
+//! and a reply contains the client's message.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -59,7 +59,7 @@ fn six(bytes: &[u8], out: &mut Buffer) {
     );
     let peer = "fe80::1".parse().expect("an address");
     if message6::to_servers(bytes, peer, (None, NAME), out).is_ok() {
-        // A server replies with the message and the name that it got.
+        // A server replies with the message and the interface id that it got.
         out.bytes_mut()[0] = RELAY_REPLY;
         let reply = message6::from_server(out.bytes()).expect("a reply to it");
         assert_eq!((reply.message, reply.name), (bytes, Some(NAME)));

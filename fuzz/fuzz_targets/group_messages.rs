@@ -1,5 +1,5 @@
-//! IGMP and MLD messages (RFC 3376, RFC 3810) of hosts and of other queriers: what was read is bounded, and a query that asks for the
-//! same is read as the same.
+//! IGMP and MLD messages (RFC 3376, RFC 3810) of hosts and of other queriers: the parsed data is bounded, and a query that is
+//! built from parsed data parses to the same.
 #![no_main]
 
 #[path = "../src/sums.rs"]
@@ -15,7 +15,7 @@ use volley_mcast::members::querier::OutgoingQuery;
 use volley_model::Family;
 
 const ETHERNET: usize = 14;
-/// Most sources of a query that is sent.
+/// The most sources of a query that is sent.
 const MOST: usize = 300;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,5 @@
-//! Bodies and parameters of the HTTP interface: never a panic; a refusal is one sentence; what is read is written and read again.
+//! Bodies and parameters of the HTTP interface: no panic; a refusal is one sentence; parsed data, written and parsed again, is
+//! the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(read_transaction(&text).as_ref(), Ok(&requests));
         }
     }
-    // The first line names an action or a question, the rest is body or parameters.
+    // The first line names an action or a query, the rest is the body or the parameters.
     let at = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
     let (name, rest) = bytes.split_at(at);
     let Ok(name) = std::str::from_utf8(name) else {

@@ -1,4 +1,4 @@
-//! Keys of objects in paths of the HTTP interface: a key that was read is read from the path that spells it.
+//! Keys of objects in paths of the HTTP interface: a parsed key, written as a path, parses to the same key.
 #![no_main]
 
 #[path = "../src/classes.rs"]

@@ -1,5 +1,5 @@
-//! Options of IPv4 headers and extension headers of IPv6 as the router reads them for itself: filling options in
-//! moves none, and what is behind the extension headers is what `volley-wire` finds there.
+//! Options of IPv4 headers and extension headers of IPv6 as the router parses them: filling in options moves none, and
+//! `volley-wire` finds the same behind the extension headers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Where options are, of which kind, and how long.
+/// Position, type and length of each option.
 fn places(options: &[u8]) -> impl Iterator<Item = (usize, u8, usize)> {
     let all = Options::classic(options, "IPv4 option");
     all.map(|found| found.expect("sound options"))

@@ -1,5 +1,5 @@
-//! A state directory with any files: it is opened, or an error says why not; a commit that is written into it is the active one after
-//! the next start.
+//! A state directory with any files: it opens, or an error gives the reason; a commit that is written into it is the active one
+//! after the next start.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -72,7 +72,7 @@ impl Disk for Memory {
 
 fuzz_target!(|bytes: &[u8]| {
     let disk = Memory::default();
-    // A file each: number of its name, whether it is sealed and as what, length, content.
+    // For each file: the number in its name, whether and as what it is sealed, its length, its content.
     let mut rest = bytes;
     while let Some(([name, seal, len], more)) = rest.split_first_chunk::<3>() {
         let (content, more) = more.split_at(more.len().min(usize::from(*len)));

@@ -1,4 +1,5 @@
-//! Heads and commits of the journal: what is read is written and read as the same; other bytes are a fault with a sentence.
+//! Heads and commits of the journal: parsed data, written and parsed again, is the same; other bytes give an error with a
+//! sentence.
 #![no_main]
 
 #[path = "../src/classes.rs"]

@@ -1,5 +1,5 @@
-//! Any bytes as what a memif peer does, client or server by the first one: nothing crashes or is touched outside the
-//! shared regions, and others go on. The script is `crates/io/memif/tests/support/hostile.rs`.
+//! Any bytes as the actions of a memif peer, client or server by the first byte: no crash, no access outside the shared
+//! regions, and other interfaces continue. The script is `crates/io/memif/tests/support/hostile.rs`.
 #![no_main]
 
 #[path = "../../crates/io/memif/tests/support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Queries and reports that reach the router as a listener of groups (RFC 3810): any bytes, and what it sends itself.
+//! Queries and reports that the router receives as a listener of groups (RFC 3810): any bytes, and what the router sends.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +6,7 @@ use volley_router_discovery::fuzzing::{mld_message, mld_report};
 
 /// Ethernet, IPv6 and hop-by-hop header.
 const BEFORE: usize = 14 + 40 + 8;
-/// The longest delay that a query can ask for (RFC 3810, 5.1.3).
+/// The longest delay that a query can request (RFC 3810, 5.1.3).
 const LONGEST_MS: u32 = 0x1fff << 10;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Router advertisements: bounded, with the checksum made right so that mutations reach the options.
+//! Router advertisements: parsed data is bounded. The checksum is corrected so that mutations reach the options.
 #![no_main]
 
 #[path = "../src/sums.rs"]

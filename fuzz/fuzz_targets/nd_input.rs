@@ -1,4 +1,4 @@
-//! Neighbour solicitations and advertisements as nd-input reads them: it agrees with the reader of `volley-wire`.
+//! Neighbour solicitations and advertisements as nd-input parses them: it agrees with the parser of `volley-wire`.
 #![no_main]
 
 #[path = "../src/sums.rs"]

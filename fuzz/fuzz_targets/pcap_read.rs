@@ -1,4 +1,4 @@
-//! Any bytes as a capture file: an error or packets, within bounds; what was read can be written and read again.
+//! Any bytes as a capture file: an error or packets, within bounds; packets can be written and read again.
 #![no_main]
 
 use std::io::Cursor;

@@ -1,4 +1,4 @@
-//! Templates, fields, edits and sizes of the packet generator in text: what parses displays as a text that parses to the same.
+//! Templates, fields, edits and sizes of the packet generator in text: parsed text, displayed and parsed again, gives the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

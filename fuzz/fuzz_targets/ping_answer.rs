@@ -1,4 +1,4 @@
-//! Replies and errors that answer the pings of the router: identifier and number are bytes of the packet.
+//! Replies and errors for the router's pings: identifier and sequence number are bytes of the packet.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Requests as JSON, also with the names of earlier versions: what is read is written and read as the same.
+//! Requests as JSON, also with the names of earlier versions: parsed requests, written and parsed again, are the same.
 #![no_main]
 
 #[path = "../src/classes.rs"]

@@ -1,5 +1,5 @@
-//! Messages of a vhost-user peer through a socket: each is read whole, one that is sent again has the same bytes, and no payload is
-//! read behind its end.
+//! Messages of a vhost-user peer through a socket: each is read completely, a message that is encoded again has the same bytes,
+//! and no payload is read beyond its end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 use volley_vhost::memory::MAX_REGIONS;
 use volley_vhost::protocol::{Arrived, HEAD, Link, MAX_PAYLOAD, Message, encode};
 
-/// What the buffers of a socket hold for sure.
+/// Bytes that the buffers of a socket can always hold.
 const MOST: usize = 16 << 10;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(bytes.is_empty() || sent == Ok(bytes.len()));
     drop(peer);
     let (mut link, mut at) = (Link::new(ours), 0);
-    // The socket ends, so there is no waiting.
+    // The other end is closed, so this does not wait.
     while let Ok(Arrived::Message(message)) = link.receive() {
         assert!(message.payload.len() <= MAX_PAYLOAD);
         let len = HEAD + message.payload.len();

@@ -1,4 +1,4 @@
-//! Split virtio rings in the memory of a hostile guest: nothing outside its region is read or written, whatever it writes into
+//! Split virtio rings in the memory of a hostile guest: no access outside its region, whatever the guest writes into
 //! descriptors and indices between two steps of the device.
 #![no_main]
 

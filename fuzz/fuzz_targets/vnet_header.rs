@@ -1,4 +1,4 @@
-//! `virtio_net_hdr` of a kernel or a guest: what is read is written and read as the same.
+//! `virtio_net_hdr` of a kernel or a guest: a parsed header, written and parsed again, is the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The text of any bytes: never a panic, of bounded length, one line where one is promised.
+//! The text of any bytes: no panic, bounded length, and one line where one line is documented.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

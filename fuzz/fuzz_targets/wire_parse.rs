@@ -1,4 +1,4 @@
-//! Every header parser on any bytes; what a parser promises of its view is checked.
+//! Every header parser on any bytes; checks what each parser guarantees for its view.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -44,7 +44,7 @@ fn ip4(bytes: &[u8]) {
             h.fill_checksum(ip.options);
             h.checksum
         };
-        // a checksum field of 0xffff is right too, but nobody computes it
+        // A checksum field of 0xffff is correct, too, but no sender computes it.
         assert!(changed.checksum == full || ip.header.checksum.get() == 0xffff);
     }
     transport(ip.payload);

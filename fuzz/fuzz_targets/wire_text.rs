@@ -1,4 +1,4 @@
-//! Addresses, prefixes and ranges in text: never a panic, and what parses displays as a text that parses to the same.
+//! Addresses, prefixes and ranges in text: no panic; parsed text, displayed and parsed again, gives the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

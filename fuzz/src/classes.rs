@@ -1,10 +1,10 @@
-//! The classes of the features, in the order of the daemon: what reads objects knows none without them.
+//! The classes of the features, in the order of the daemon: readers of objects need them.
 
 use std::sync::Once;
 
 static REGISTERED: Once = Once::new();
 
-/// Registers them once.
+/// Registers the classes once.
 pub fn register() {
     REGISTERED.call_once(|| {
         volley_iface::classes().expect("interfaces");

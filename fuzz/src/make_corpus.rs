@@ -1,5 +1,5 @@
-//! Writes the seeds that this workspace makes itself: `cargo run --bin make_corpus` in `fuzz/`. Deterministic; run it again after
-//! a new kind of packet has been added here, and check in what changed.
+//! Writes the seeds of this workspace: `cargo run --bin make_corpus` in `fuzz/`. Deterministic; run it again after adding a new
+//! type of packet here, and commit the changed files.
 
 #[path = "corpus/more.rs"]
 mod more;
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Bodies, and names of actions and questions with theirs.
+/// Bodies without a name, and bodies with the name of an action or a query.
 const BODIES: [&str; 6] = [
     r#"{"interface-create":{"name":"pg0","kind":"pg"}}"#,
     r#"[{"set":{"class":"address","interface":"pg0","address":"192.0.2.1/24"}},{"set":{"class":"table","family":"ip6","id":7}}]"#,
@@ -94,7 +94,7 @@ const LINES: [&str; 12] = [
 
 const CONFIG: &str = include_str!("../../crates/control/config/examples/router.toml");
 
-/// `volley\n` in each format, as the usual tools write it.
+/// `volley\n` in each format, as the standard tools write it.
 const COMPRESSED: [(&str, &[u8]); 4] = [
     ("gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03+\xcb\xcf\xc9I\xad\xe4\x02\x00}wp\x96\x07\x00\x00\x00"),
     ("bzip2", b"BZh91AY&SY\xd4\xf4\xca\xe4\x00\x00\x02\xc1\x80\x00\x10\x02\x04\x81  \x00\x22\x18h0\x02u)\x85\xdc\x91N\x14$5=2\xb9\x00"),

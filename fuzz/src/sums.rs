@@ -1,4 +1,4 @@
-//! Packets with right checksums, so that mutations get past them.
+//! Corrects the checksums of packets, so that mutations get past them.
 
 use volley_wire::checksum::Sum;
 use volley_wire::ip6::Ip6;

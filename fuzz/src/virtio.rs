@@ -1,4 +1,4 @@
-//! A guest that writes anything into the memory that it shares, between the steps of the device's end of a ring.
+//! A guest that writes anything into its shared memory between the steps of the device's end of a ring.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -8,7 +8,7 @@ use volley_vhost::device::{End, Layout, Notification, Reserved};
 use volley_vhost::header::plain;
 use volley_vhost::memory::{Memory, RegionSpec};
 
-/// The file has the region in its middle.
+/// The file, whose middle is the region.
 const FILE: usize = 3 << 16;
 const REGION: RegionSpec = RegionSpec {
     guest: 0x10_0000,
@@ -17,16 +17,16 @@ const REGION: RegionSpec = RegionSpec {
     offset: 1 << 16,
 };
 const CANARY: u8 = 0xc5;
-/// Where the parts of the ring are in the region.
+/// Offsets of the parts of the ring in the region.
 const PARTS: [u64; 3] = [0, 0x1000, 0x2000];
-/// Bytes of a frame that is sent, and room for one that is received.
+/// Bytes of a frame that is sent, and capacity for a received one.
 const FRAME: usize = 3000;
 
 struct Arena {
     _file: OwnedFd,
     /// The whole file.
     all: Memory,
-    /// What the device sees.
+    /// The region, which the device can access.
     memory: Memory,
 }
 
@@ -181,7 +181,7 @@ fn receive(memory: &Memory, batch: &Batch) {
     }
 }
 
-/// Sends a frame; none when the ring has a fault.
+/// Sends a frame; none if the ring has a fault.
 fn send<E: End>(end: &mut E, memory: &Memory, room: &mut Room, len: usize) -> Option<()> {
     if room.is_full() {
         return Some(());

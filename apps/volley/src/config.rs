@@ -1,4 +1,4 @@
-//! `volley config ...`: check a file without a daemon; show, compare, commit and go back with one.
+//! `volley config ...`: check a file without a daemon; show, compare, commit and roll back with a daemon.
 
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
@@ -80,7 +80,7 @@ pub enum Command {
     },
 }
 
-/// How a configuration is written out.
+/// The format of a configuration that is written out.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Form {
     /// A volley.toml.
@@ -91,7 +91,7 @@ pub enum Form {
     Json,
 }
 
-/// Which daemon is asked.
+/// The daemon to talk to.
 #[derive(clap::Args)]
 pub struct DaemonArgs {
     /// Unix socket of the daemon.
@@ -102,18 +102,18 @@ pub struct DaemonArgs {
     json: bool,
 }
 
-/// Why it was not done.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file has errors.
     #[error(transparent)]
     File(#[from] ConfigErrors),
-    /// Its parts do not go together.
+    /// Its parts contradict each other.
     #[error("{}: {error}", .file.display())]
     Whole {
         /// The file.
         file: PathBuf,
-        /// What does not.
+        /// The contradiction.
         error: TransactionError,
     },
     /// A start with the file would fail.
@@ -124,7 +124,7 @@ pub enum ConfigError {
         /// Why, one sentence each.
         errors: Vec<String>,
     },
-    /// The daemon refused, or is not there.
+    /// The daemon refused, or is not running.
     #[error(transparent)]
     Client(#[from] ClientError),
 }
@@ -135,7 +135,7 @@ fn each(file: &Path, errors: &[String]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A word in quotes, so that it is no keyword.
+/// A word in quotes, so that it is not read as a keyword.
 fn apart(word: &str) -> String {
     match quote(word) {
         plain if plain == word => format!("\"{word}\""),
@@ -164,7 +164,7 @@ fn check(file: &Path, scope: Scope) -> Result<(), ConfigError> {
             file.display()
         );
     }
-    // Nobody reads: nothing to tell.
+    // A closed output is not an error here.
     let _ = writeln!(
         std::io::stdout(),
         "{}: fine, {} requests",
@@ -174,7 +174,7 @@ fn check(file: &Path, scope: Scope) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Carry it out.
+/// Carries the command out.
 pub fn main(command: Command) -> Result<(), ConfigError> {
     let (line, daemon) = match command {
         Command::Check { file, here } => {

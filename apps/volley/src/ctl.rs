@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use volley_cli::client::{ClientError, ScriptOptions, interactive, one_shot, script};
 use volley_daemon::EngineSettings;
 
-/// Where the service of the package has its control socket.
+/// The control socket of the packaged service.
 const SERVICE: &str = "/run/volley/volley.sock";
 
-/// The socket of the daemon that is meant when none is named: that of `VOLLEY_SOCKET`, else the service's where that runs, else
-/// that of a daemon of this user.
+/// The default socket: that of `VOLLEY_SOCKET`, else the service's if the service runs, else that of a daemon of this user.
 pub fn usual_socket() -> PathBuf {
     let named = std::env::var_os("VOLLEY_SOCKET").filter(|name| !name.is_empty());
     if let Some(socket) = named {
@@ -40,7 +39,7 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// Takes the options of this program out of the words of the command: an option may come behind or inside the command.
+/// Moves the options of this program out of the words of the command: an option may come after or inside the command.
 fn take_options(args: &mut Args) {
     let words = std::mem::take(&mut args.words);
     let mut words = words.into_iter().peekable();
@@ -56,7 +55,7 @@ fn take_options(args: &mut Args) {
     }
 }
 
-/// Carry it out.
+/// Carries the command out.
 pub fn main(mut args: Args) -> Result<(), ClientError> {
     take_options(&mut args);
     let mut out = std::io::stdout();
@@ -79,7 +78,7 @@ pub fn main(mut args: Args) -> Result<(), ClientError> {
     done
 }
 
-/// `$XDG_STATE_HOME/volley/history`, else below `~/.local/state`; its folder is made.
+/// `$XDG_STATE_HOME/volley/history`, else below `~/.local/state`; creates its folder.
 fn history() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_STATE_HOME")
         .map(PathBuf::from)

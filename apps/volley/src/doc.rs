@@ -1,4 +1,4 @@
-//! `volley doc`: pages that are made from the program itself, so that they cannot go stale unseen.
+//! `volley doc`: pages that are generated from the program itself, so that an outdated page is detected.
 
 use clap::ValueEnum;
 use volley_daemon::EngineSettings;
@@ -58,7 +58,7 @@ fn file() -> String {
     out
 }
 
-/// The table of fields, header by header.
+/// The table of fields, by header.
 fn fields() -> String {
     let mut out = String::from(
         "# Packet fields\n\nMade by `cargo xtask docs --update` from the table in `crates/base/wire`. Templates and edits of the packet \

@@ -17,7 +17,7 @@ use volley_bench as bench;
 use volley_daemon::{objects, run};
 use volley_demo as demo;
 
-/// What workers write shares no line with what others read.
+/// Cache lines that workers write are not shared with data of other threads.
 #[global_allocator]
 static HEAP: volley_buf::LineHeap = volley_buf::LineHeap;
 
@@ -44,7 +44,7 @@ enum Command {
     Demo(demo::Args),
     /// Measure.
     Bench(Box<bench::Args>),
-    /// What this machine can do for Volley, what is missing, and the command that mends it.
+    /// What this machine can do for Volley, what is missing, and the command that fixes it.
     Doctor(doctor::Args),
     /// Print completions for a shell.
     Completions {
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "volley", &mut text);
-            // A reader that has gone away is no error.
+            // A closed output is not an error.
             let _ = std::io::stdout().write_all(&text);
             ExitCode::SUCCESS
         }
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The arguments with `--socket PATH` of the front behind the subcommand, which it is an option of.
+/// Moves `--socket PATH` from before the subcommand, whose option it is, to behind it.
 fn in_order(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = args.collect();
     let first = all.get(1).and_then(|a| a.to_str()).unwrap_or_default();
@@ -109,7 +109,7 @@ fn in_order(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all
 }
 
-/// Tell an error; a reader of the output that has gone away is none.
+/// Reports an error; a closed output is none.
 fn exit<E: Display>(done: Result<(), E>) -> ExitCode {
     let Err(error) = done else {
         return ExitCode::SUCCESS;

@@ -1,9 +1,9 @@
-//! Seeds of the targets that read one kind of message each.
+//! Seeds of the targets that read one type of message each.
 
 /// Target, name of the file, content.
 pub type Seed = (&'static str, &'static str, Vec<u8>);
 
-/// All of them; `packets` are frames with an Ethernet header.
+/// All seeds; `packets` are frames with an Ethernet header.
 pub fn seeds(packets: &[(&'static str, Vec<u8>)]) -> Vec<Seed> {
     let mut all = texts();
     all.extend(messages());
@@ -229,7 +229,7 @@ fn messages() -> Vec<Seed> {
             "record",
             vec![7, 11, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ),
-        // A routing header is named, and the packet ends.
+        // A routing header is announced, and the packet ends.
         (
             "ip_headers",
             "cut",
@@ -315,7 +315,7 @@ fn messages() -> Vec<Seed> {
                 .concat(),
             ),
         ),
-        // An error number that has no negative.
+        // An error number that has no negative value.
         (
             "netlink_messages",
             "least-error",
@@ -364,7 +364,7 @@ fn discover4() -> Vec<u8> {
     message
 }
 
-/// An IPv4 packet with a router alert; checksums are the target's.
+/// An IPv4 packet with a router alert; the target computes the checksums.
 fn ip4(message: &[u8], to: [u8; 4]) -> Vec<u8> {
     let length = 24 + message.len() as u8;
     let header = [0x46, 0, 0, length, 0, 0, 0, 0, 1, 2, 0, 0, 192, 0, 2, 9];
@@ -431,7 +431,7 @@ fn rings() -> Vec<Seed> {
         [&numbers[..], &flags.to_le_bytes(), &next.to_le_bytes()].concat()
     };
     let data = 0x10_4000;
-    // Descriptor 0 to be read, 1 with two parts, 2 to be written; a head each in the available ring.
+    // Descriptor 0 is readable, 1 has two parts, 2 is writable; each is a head in the available ring.
     let table = [
         descriptor(data, 100, 0, 0),
         descriptor(data, 12, 1, 3),

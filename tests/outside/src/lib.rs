@@ -102,7 +102,7 @@ fn figures(reply: &BurningLamps, page: &mut Page) {
     );
 }
 
-/// The lamps that burn, as their owner sees them.
+/// The lamps that burn, as the owner of the class stores them.
 #[derive(Clone, Debug, Default)]
 pub struct Lamps(Arc<Mutex<BTreeMap<String, Lamp>>>);
 
@@ -112,7 +112,7 @@ impl Lamps {
         self.0.lock().unwrap().clone()
     }
 
-    /// What the owner of the query answers.
+    /// The owner of the query.
     pub fn answer(
         &self,
     ) -> impl FnMut(ShowLamps) -> Result<BurningLamps, ModelError> + Send + 'static {
@@ -138,7 +138,7 @@ impl Lamps {
         }
     }
 
-    /// What the owner of the verb does: it names the lamps that flash.
+    /// The owner of the verb: it lists the lamps that flash.
     pub fn flash(&self) -> impl FnMut(Flash) -> Result<Applied, ModelError> + Send + 'static {
         let all = self.0.clone();
         move |flash| {
@@ -159,7 +159,7 @@ impl Lamps {
         }
     }
 
-    /// What the owner of the class does.
+    /// The owner of the class.
     pub fn owner(
         &self,
     ) -> impl FnMut(&ObjectKey, Option<Lamp>) -> Result<Applied, ModelError> + Send + 'static {
@@ -168,7 +168,7 @@ impl Lamps {
             let name = key.values()[0].to_string();
             let mut all = all.lock().unwrap();
             match lamp {
-                // A lamp that fails when it is lit: the transaction is undone.
+                // A lamp that cannot be lit: the transaction is rolled back.
                 Some(lamp) if lamp.brightness == 99 => Err(ModelError::invalid(
                     format!("lamp {}", lamp.name),
                     "it is broken",

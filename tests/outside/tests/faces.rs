@@ -1,7 +1,8 @@
-//! The class, the query and the verb of this crate in every face of a running daemon: command line with completion and help, configuration file, HTTP,
-//! OpenAPI, difference, rollback, journal, reference pages. Before it is added and after it is removed no face knows it.
+//! The class, the query and the verb of this crate in every interface of a running daemon: command line with completion and
+//! help, configuration file, HTTP, OpenAPI, difference, rollback, journal, reference pages. Before they are added and after
+//! they are removed no interface knows them.
 
-// What is not used here is used by the tests of the daemon.
+// Tests of the daemon use the rest of this module.
 #[allow(dead_code)]
 #[path = "../../../apps/volley/tests/support/http.rs"]
 mod http;
@@ -19,7 +20,7 @@ use volley_daemon::run::{self, Control, ControlError};
 
 const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\n[[interface]]\nname = \"pg1\"\nkind = \"pg\"\n";
 
-/// A daemon in this process, which a signal ends.
+/// A daemon in this process; a signal ends it.
 struct Daemon {
     control: Control,
     socket: PathBuf,
@@ -72,7 +73,7 @@ impl Daemon {
             .to_owned()
     }
 
-    /// What may follow a line.
+    /// The candidates for the completion of a line.
     fn candidates(&self, line: &str) -> Vec<String> {
         let answer = self.ask("complete", line);
         let all = answer["candidates"].as_array().cloned().unwrap_or_default();
@@ -104,7 +105,7 @@ fn lamp(name: &str, brightness: u32, color: Color) -> Lamp {
     }
 }
 
-/// No face knows the class.
+/// Checks that no interface knows the class.
 fn unknown(daemon: &Daemon) {
     assert!(
         daemon
@@ -230,7 +231,7 @@ fn http(daemon: &Daemon, lamps: &Lamps) {
     assert_eq!(http.call("GET", "/v1/lamp/door", b"").0, 404);
 }
 
-/// No face knows the query.
+/// Checks that no interface knows the query.
 fn no_query(daemon: &Daemon) {
     assert!(
         daemon
@@ -247,7 +248,7 @@ fn no_query(daemon: &Daemon) {
     assert!(!volley_cli::reference().contains("show lamps"));
 }
 
-/// The query in the command line, HTTP, OpenAPI, metrics and the reference; lamps `desk` and `hall` burn.
+/// Checks the query in the command line, HTTP, OpenAPI, metrics and the reference; lamps `desk` and `hall` burn.
 fn query(daemon: &Daemon) {
     assert_eq!(daemon.candidates("show la"), ["lamps"]);
     assert_eq!(daemon.candidates("show lamps h"), ["hall"]);
@@ -308,7 +309,7 @@ fn queries(daemon: &Daemon, lamps: &Lamps) {
     );
 }
 
-/// No face knows the verb.
+/// Checks that no interface knows the verb.
 fn no_verb(daemon: &Daemon) {
     assert!(
         daemon
@@ -332,7 +333,7 @@ fn no_verb(daemon: &Daemon) {
     assert!(!volley_cli::reference().contains("flash lamp"));
 }
 
-/// The verb in the command line, HTTP, OpenAPI and the reference; lamps `desk` and `hall` burn.
+/// Checks the verb in the command line, HTTP, OpenAPI and the reference; lamps `desk` and `hall` burn.
 fn verb(daemon: &Daemon) {
     assert_eq!(daemon.candidates("fl"), ["flash"]);
     assert_eq!(daemon.candidates("flash lamp h"), ["hall"]);
@@ -389,7 +390,7 @@ fn verb(daemon: &Daemon) {
         "{schema}"
     );
     assert!(volley_cli::reference().contains("flash (lamps | lamp <lamp>) {times <times>}"));
-    // A verb is no configuration: no commit has it.
+    // A verb is not configuration: no commit contains it.
     assert!(!daemon.ok("config export commands").contains("flash"));
 }
 
@@ -458,11 +459,11 @@ fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
     unknown(&daemon);
     let gone = daemon.control.disown("lamp").unwrap_err();
     assert_eq!(gone.to_string(), "class lamp: there is no such class");
-    // A commit with objects of the class cannot come back, and the router stays as it is.
+    // A commit with objects of the class cannot be applied again, and the router does not change.
     let rollback = daemon.refused("config rollback 1");
     assert!(rollback.contains("lamp"), "{rollback}");
     assert_eq!(daemon.ok("config diff").trim(), "no difference");
-    // The class may be added again, and the commit comes back then.
+    // After the class is added again, the commit can be applied.
     daemon.control.own(lamps.owner()).unwrap();
     daemon.ok("config rollback 1");
     assert_eq!(lamps.all()["desk"], lamp("desk", 70, Color::Red));

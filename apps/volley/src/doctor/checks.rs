@@ -1,10 +1,10 @@
-//! The questions: processor, memory, privileges. The kernel's are in [`super::kernel`].
+//! The checks of processor, memory and privileges. The checks of the kernel are in [`super::kernel`].
 
 use super::machine::Machine;
 use super::{Finding, State, kernel};
 use volley_simd::Level;
 
-/// Every question, in order.
+/// All checks, in order.
 pub fn all(machine: &Machine) -> Vec<Finding> {
     let mut all = vec![
         processor(machine),
@@ -165,7 +165,7 @@ fn memlock(m: &Machine) -> Finding {
 struct Capability {
     name: &'static str,
     bit: u32,
-    /// An older capability that includes it.
+    /// An older capability that includes this one.
     or: Option<u32>,
     needed_for: &'static str,
 }

@@ -1,9 +1,9 @@
-//! The questions about the kernel: devices, socket families, IOMMU, and the DPDK library beside it.
+//! The checks of the kernel: devices, socket families, IOMMU, and the DPDK library.
 
 use super::machine::{Machine, Socket};
 use super::{Finding, State};
 
-/// Every question, in order.
+/// All checks, in order.
 pub(super) fn all(m: &Machine) -> Vec<Finding> {
     vec![
         version(m),
@@ -34,7 +34,7 @@ fn version(m: &Machine) -> Finding {
     }
 }
 
-/// The command that loads a kernel module, where modules of this kernel are installed; else where it is to be run.
+/// The command that loads a kernel module if modules of this kernel are installed; else where to run it.
 fn modprobe(m: &Machine, module: &str) -> String {
     let release = m.read("/proc/sys/kernel/osrelease").unwrap_or_default();
     match m.path(&format!("/lib/modules/{release}")).is_dir() && !release.is_empty() {

@@ -1,24 +1,24 @@
-//! What the doctor looks at: files below a root, so that tests have machines of their own, and a few probes.
+//! The machine that the doctor examines: files below a root folder, so that tests can make machines, and a few probes.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a kernel says when it is asked for a socket of some family.
+/// Whether the kernel opens a socket of some family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Socket {
-    /// Here it is.
+    /// The socket opens.
     Opens,
-    /// It has such sockets, but not for us.
+    /// The kernel has this family but denies it to this process.
     Forbidden,
-    /// It has none.
+    /// The kernel does not have this family.
     Unknown,
 }
 
 /// A machine.
 pub struct Machine {
-    /// Where `/proc`, `/sys` and `/dev` are.
+    /// The folder that contains `/proc`, `/sys` and `/dev`.
     pub root: PathBuf,
     /// `socket(AF_XDP, SOCK_RAW)`.
     pub xdp: Socket,
@@ -26,16 +26,16 @@ pub struct Machine {
     pub packet: Socket,
     /// Version of the DPDK library that programs are built with.
     pub dpdk: Option<String>,
-    /// This program can make DPDK ports.
+    /// Whether this program can create DPDK ports.
     pub dpdk_ports: bool,
     /// Instruction-set level.
     pub level: volley_simd::Level,
-    /// The program itself, for commands that mend.
+    /// The path of the program, for commands that fix something.
     pub program: String,
 }
 
 impl Machine {
-    /// The one this runs on.
+    /// The machine on which this process runs.
     pub fn here() -> Self {
         let program = std::env::current_exe();
         Machine {
@@ -50,23 +50,23 @@ impl Machine {
         }
     }
 
-    /// A path below the root.
+    /// The path below the root folder.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// A small file's text without the blanks around it.
+    /// The trimmed text of a small file.
     pub fn read(&self, path: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.path(path)).ok()?;
         Some(text.trim().to_owned())
     }
 
-    /// A file that holds one number.
+    /// The content of a file with one number.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.read(path)?.parse().ok()
     }
 
-    /// Names in a folder, sorted.
+    /// The names in a folder, sorted.
     pub fn list(&self, path: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(path)) else {
             return Vec::new();
@@ -77,7 +77,7 @@ impl Machine {
         names
     }
 
-    /// Whether a device can be opened for reading and writing; none when it is not there.
+    /// Whether a device can be opened for reading and writing; none if it does not exist.
     pub fn opens(&self, path: &str) -> Option<std::io::Result<()>> {
         let path: &Path = &self.path(path);
         path.exists().then(|| {

@@ -1,8 +1,8 @@
-//! `volley doctor`: what this machine can do for Volley, what is missing, and the command that mends it.
+//! `volley doctor`: what this machine can do for Volley, what is missing, and the command that fixes it.
 //!
-//! - True on entry: nothing; every file looked at may be missing, and nothing is changed.
-//! - True on exit: one finding for each question, always in the same order. Nothing that is missing keeps the packet
-//!   generator and capture files from working, so the exit code is 0 whatever is found.
+//! - True on entry: nothing; every file that is read may be missing, and nothing is changed.
+//! - True on exit: one finding for each check, always in the same order. The packet generator and capture files work without
+//!   anything that may be missing, so the exit code is always 0.
 
 mod checks;
 mod kernel;
@@ -24,35 +24,35 @@ pub struct Args {
     json: bool,
 }
 
-/// How it stands with one thing.
+/// The state of one item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It is there.
+    /// It exists.
     Ok,
-    /// It is there, but something could be better.
+    /// It exists, but could be better.
     Limited,
-    /// It is not there.
+    /// It is missing.
     Missing,
 }
 
-/// The answer to one question.
+/// The result of one check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub name: &'static str,
-    /// How it stands.
+    /// Its state.
     pub state: State,
     /// What was found.
     pub found: String,
     /// What needs it.
     pub needed_for: &'static str,
-    /// The command that mends it, where something is to be mended.
+    /// The command that fixes it, if something is to be fixed.
     pub mend: Option<String>,
 }
 
 impl Finding {
-    /// It is there.
+    /// A finding without a fault.
     pub(crate) fn ok(
         name: &'static str,
         needed_for: &'static str,
@@ -67,7 +67,7 @@ impl Finding {
         }
     }
 
-    /// It stands otherwise, and this mends it.
+    /// The same finding with a fault, and the command that fixes it.
     pub(crate) fn but(self, state: State, mend: impl Into<String>) -> Self {
         Finding {
             state,
@@ -77,14 +77,14 @@ impl Finding {
     }
 }
 
-/// Everything that was found, as a document.
+/// All findings as a document.
 #[derive(Serialize)]
 struct Report<'a> {
     version: &'static str,
     findings: &'a [Finding],
 }
 
-/// Carry it out.
+/// Runs all checks and prints the findings.
 pub fn main(args: &Args) -> Result<(), serde_json::Error> {
     let findings = checks::all(&Machine::here());
     let out = match args.json {
@@ -97,12 +97,12 @@ pub fn main(args: &Args) -> Result<(), serde_json::Error> {
         }
         false => text(&findings),
     };
-    // Nobody reads: nothing to tell.
+    // A closed output is not an error here.
     let _ = std::io::stdout().write_all(out.as_bytes());
     Ok(())
 }
 
-/// A line for each finding; below it what needs it and what mends it, where it is not as it should be.
+/// A line for each finding; for a fault, below it what needs the item and what fixes it.
 fn text(findings: &[Finding]) -> String {
     let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
     let mut out = String::new();

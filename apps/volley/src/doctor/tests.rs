@@ -1,4 +1,4 @@
-//! The doctor on machines made of files.
+//! The doctor on machines that are made of files.
 
 use super::machine::{Machine, Socket};
 use super::{Finding, State, checks, text};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use volley_simd::Level;
 
-/// A machine that goes away with its owner.
+/// A machine whose files are removed when it is dropped.
 struct Made(Machine);
 
 impl Drop for Made {
@@ -45,7 +45,7 @@ fn machine(level: Level, socket: Socket, files: &[(&str, &str)]) -> Made {
     })
 }
 
-/// Everything there is.
+/// A machine on which everything exists.
 fn rich() -> Made {
     let huge = "sys/kernel/mm/hugepages/hugepages-2048kB";
     machine(
@@ -154,6 +154,6 @@ fn nothing_at_all_is_no_reason_to_fall() {
     assert!(finding(&all, "AF_XDP").found.contains("has none"));
     let vfio = finding(&all, "vfio-pci").mend.as_deref().unwrap();
     assert!(vfio.contains("on the host"), "{vfio}");
-    // And the one this runs on answers.
+    // The machine of this test gives all findings, too.
     assert_eq!(checks::all(&Machine::here()).len(), 19);
 }

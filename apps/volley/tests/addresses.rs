@@ -1,6 +1,6 @@
-//! Addresses that are tried before they are used, and what is answered for others, against the kernel.
+//! Duplicate address detection before an address is used, and replies for other addresses, against the kernel.
 //!
-//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -17,7 +17,7 @@ fn state(daemon: &Daemon, address: &str) -> String {
     states[0].to_owned()
 }
 
-/// Prints, for some seconds, solicitations from nobody and ARP probes: target, destination, and where they come from.
+/// Prints, for some seconds, solicitations from the unspecified address and ARP probes: target, destination, source.
 const LISTEN: &str = "end=time.time()+SECONDS; s.settimeout(0.1)\n\
     n=lambda b: socket.inet_ntop(socket.AF_INET6,b)\n\
     while time.time()<end:\n\
@@ -61,7 +61,7 @@ fn an_address_is_used_when_nobody_has_it() {
         (4, 4),
         "{heard}"
     );
-    // A link that was away may have got others: everybody is asked again.
+    // The link was down, so other hosts may have the addresses: they are probed again.
     daemon.ok("set interface state left down");
     daemon.ok("set interface state left up");
     assert_eq!(state(&daemon, "2001:db8:77::1/64"), "tentative");
@@ -104,7 +104,7 @@ fn an_address_that_a_kernel_host_has_is_not_used() {
             .any(|e| e["event"] == "duplicates" && e["count"] == 2),
         "{events}"
     );
-    // Once the host has gone, a link that comes up again finds the address free.
+    // After the host has left, the address is free when the link comes up again.
     bed.ip("a", "-6 addr del 2001:db8:77::2/64 dev e");
     daemon.ok("set interface state left down");
     daemon.ok("set interface state left up");
@@ -118,7 +118,7 @@ fn two_that_try_an_address_at_once_both_leave_it() {
     let Some(bed) = Bed::new() else { return };
     let mut daemon = bed.router();
     daemon.ok("set interface dad left 3");
-    // Whoever hears our probe asks the same.
+    // A rival that answers the router's probe with the same probe.
     let rival = "s.settimeout(20); p=lambda t: socket.inet_pton(socket.AF_INET6,t)\n\
         while True:\n\
         \x20 f=s.recv(2000)\n\
@@ -131,14 +131,14 @@ fn two_that_try_an_address_at_once_both_leave_it() {
         state(d, "2001:db8:77::9/64") == "duplicate"
     });
     assert!(text(&rival.wait_with_output().unwrap().stdout).contains("asked"));
-    // The other way round: the kernel finds that we have an address.
+    // In the opposite direction: the kernel finds that the router has an address.
     bed.ip("a", "addr add 2001:db8:77::1/64 dev e");
     daemon.wait_for("the kernel's finding", |_| {
         bed.ip("a", "-6 addr show dev e").contains("dadfailed")
     });
     assert!(counter(&daemon, "nd-reply", "replies") >= 1);
 }
-/// Prints advertisements of IPv6 and replies of ARP: for whom, from whom, flags, MAC address in it.
+/// Prints neighbour advertisements and ARP replies: target, source, flags, MAC address.
 const ANSWERS: &str = "end=time.time()+SECONDS; s.settimeout(0.1)\n\
     n=lambda b: socket.inet_ntop(socket.AF_INET6,b)\n\
     while time.time()<end:\n\
@@ -152,7 +152,7 @@ const ANSWERS: &str = "end=time.time()+SECONDS; s.settimeout(0.1)\n\
 fn hosts_behind_the_router_are_answered_for() {
     let Some(bed) = Bed::new() else { return };
     let daemon = bed.router();
-    // Host a takes everything for near: the whole of 10/8, and the other link's IPv6.
+    // Host a takes everything to be on its link: the whole of 10/8, and the IPv6 prefix of the other link.
     bed.ip("a", "addr del 10.77.0.2/16 dev e");
     bed.ip("a", "addr add 10.77.0.2/8 dev e");
     bed.ip("a", "-6 route add 2001:db8:78::/64 dev e");
@@ -174,7 +174,7 @@ fn hosts_behind_the_router_are_answered_for() {
         let said = bed.ip("a", &format!("neigh show {to} dev e"));
         assert!(said.contains(&mac), "{said}");
     }
-    // Nobody is there, or it is near itself: nobody answers.
+    // The target does not exist, or is on host a's link: the router does not reply.
     for to in ["10.99.0.1", "10.77.0.99"] {
         assert_eq!(bed.pings("a", to, 1, "1"), 0, "{to}");
     }
@@ -194,7 +194,7 @@ fn hosts_behind_the_router_are_answered_for() {
         counter(&daemon, "arp-input", "proxied") >= 1
             && counter(&daemon, "nd-input", "proxied") >= 1
     );
-    // Who asks whether an address is free is not told that it is taken.
+    // A probe for an address gets no proxy reply.
     bed.ip("a", "addr add 2001:db8:78::99/128 dev e");
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let said = bed.ip("a", "-6 addr show dev e");
@@ -207,7 +207,7 @@ fn hosts_behind_the_router_are_answered_for() {
     assert_eq!(bed.pings("a", "10.78.0.2", 1, "1"), 0, "off again");
 }
 
-/// Adds addresses to an interface in one transaction and removes them in another; the seconds that both take.
+/// Adds addresses to an interface in one transaction and removes them in another; returns the seconds that both take.
 fn add_and_remove(daemon: &mut Daemon, interface: &str, length: u8, count: u32) -> f64 {
     let mut http = support::http::Http::connect(&daemon.folder.file("s.http.sock"));
     let mut seconds = 0.0;
@@ -239,7 +239,7 @@ fn thousands_of_addresses_are_added_and_removed_in_a_linear_time() {
         let few = add_and_remove(&mut daemon, name, length, 4000);
         let many = add_and_remove(&mut daemon, name, length, 16_000);
         println!("{name} /{length}: 4,000 addresses {few:.2} s, 16,000 {many:.2} s");
-        // With the square of their number: 16 times as long.
+        // If time grew with the square of the number, it would be 16 times as long.
         assert!(
             many < 8.0 * few + 0.5,
             "four times as many take {:.1} times as long",

@@ -1,7 +1,7 @@
-//! Router advertisements, against the kernel, which makes itself an address and a default route of them, and scapy, which
-//! reads every field.
+//! Router advertisements, against the kernel, which configures an address and a default route from them, and scapy, which
+//! parses every field.
 //!
-//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use support::bed::{Bed, counter, has_scapy, mac_of};
 use support::{Daemon, text};
 
-/// The router, and a host a that was told nothing about IPv6.
+/// The router, and a host a without IPv6 configuration.
 fn router(bed: &Bed) -> Daemon {
     let daemon = bed.router();
     bed.ip("a", "-6 addr del 2001:db8:77::2/64 dev e");
@@ -17,7 +17,7 @@ fn router(bed: &Bed) -> Daemon {
     daemon
 }
 
-/// A host's setting of IPv6.
+/// A setting of a host's IPv6.
 fn sysctl(bed: &Bed, at: &str, name: &str) -> String {
     let file = format!("/proc/sys/net/ipv6/conf/e/{name}");
     text(&bed.exec(at, 10, &["cat", &file]).stdout)
@@ -25,7 +25,7 @@ fn sysctl(bed: &Bed, at: &str, name: &str) -> String {
         .to_owned()
 }
 
-/// What `show ip6 nd` says of the advertisements of `left`.
+/// The advertisement state of `left` in `show ip6 nd`.
 fn advert(daemon: &Daemon) -> Value {
     daemon.json("show ip6 nd left")["interfaces"][0]["advert"].clone()
 }
@@ -77,7 +77,7 @@ fn a_kernel_host_gets_its_address_and_default_route() {
     assert!(row["advert"]["sent"].as_u64().unwrap() >= 1, "{row}");
     let shown = daemon.ok("show ip6 nd left");
     assert!(shown.contains("prefix 2001:db8:77::/64"), "{shown}");
-    // An end that is told takes the route away at once.
+    // A final advertisement removes the route at once.
     daemon.ok("ip6 nd left ra-suppress");
     daemon.wait_for("the route's end", |_| {
         !bed.ip("a", "-6 route show").contains("default")
@@ -100,7 +100,7 @@ fn a_kernel_host_that_asks_is_answered() {
     assert!(counter(&daemon, "nd-input", "router-solicitations") >= 1);
 }
 
-/// Reads advertisements with scapy as they come; `put` sends solicitations meanwhile.
+/// Parses advertisements with scapy as they come; `put` sends solicitations meanwhile.
 const SCAPY: &str = "from scapy.all import Ether,IPv6,ICMPv6ND_RA,ICMPv6ND_RS,ICMPv6NDOptPrefixInfo,ICMPv6NDOptMTU,ICMPv6NDOptSrcLLAddr,\
     ICMPv6NDOptRDNSS,ICMPv6NDOptDNSSL,Raw\n\
     import json\n\
@@ -133,7 +133,7 @@ const SCAPY: &str = "from scapy.all import Ether,IPv6,ICMPv6ND_RA,ICMPv6ND_RS,IC
     \x20 d['options']=n; d['rest']=len(x) if x else 0\n\
     \x20 return d\n";
 
-/// What a program with [`SCAPY`] in front of it prints, as data.
+/// The JSON output of a program that begins with [`SCAPY`].
 fn scapy(bed: &Bed, body: &str) -> Option<Value> {
     if !has_scapy() {
         println!("SKIP: no Python with scapy (cargo xtask install)");
@@ -191,7 +191,7 @@ fn solicitations_are_answered_in_time_and_in_bounds() {
     daemon.ok("ip6 nd left ra-send ra-interval 1800");
     daemon.wait_for("the first ones", |d| advert(d)["sent"] == 3);
     std::thread::sleep(std::time::Duration::from_secs(4));
-    // One that is good; then many; then odd ones.
+    // A valid solicitation; then many; then malformed ones.
     let body = "t=time.time(); put(e/ip()/ICMPv6ND_RS()/sl); one=[x-t for x,_ in heard(10,1)]\n\
         many=[]\n\
         for k in range(50): put(e/ip()/ICMPv6ND_RS()/sl); many+=[x for x,_ in heard(0.15)]\n\
@@ -223,12 +223,12 @@ fn solicitations_are_answered_in_time_and_in_bounds() {
     ] {
         assert_eq!(counter(&daemon, "nd-input", reason), 1, "{reason}");
     }
-    // The kernel looks whether its own addresses are free, too.
+    // The kernel also does duplicate address detection for its addresses.
     assert!(counter(&daemon, "nd-input", "not-for-us") >= 1);
     assert_eq!(counter(&daemon, "nd-input", "bad-message"), 3);
-    // The kernel may ask, too.
+    // The kernel may send solicitations, too.
     assert!(counter(&daemon, "nd-input", "router-solicitations") >= 52);
-    // Who asked is known by its question.
+    // The solicitation made a neighbour entry for its sender.
     let all = daemon.json("show ip6 neighbors left")["neighbors"].clone();
     let known = all
         .as_array()
@@ -237,7 +237,7 @@ fn solicitations_are_answered_in_time_and_in_bounds() {
         .any(|n| n["address"] == "fe80::55" && n["mac"] == "02:00:00:00:00:55");
     assert!(known, "{all}");
     assert_ne!(mac_of(&bed, "a"), "02:00:00:00:00:55");
-    // Nothing is advertised where nobody switched it on.
+    // Interfaces without the setting send no advertisements.
     assert!(daemon.json("show ip6 nd right")["interfaces"][0]["advert"].is_null());
 }
 

@@ -1,7 +1,7 @@
-//! Many clients at once with random requests, good and bad: what runs in the end is what a replay of the accepted
-//! transactions, in their order, makes of the model; and what a fresh daemon makes of that.
+//! Many clients at once with random requests, valid and invalid. The state at the end equals a replay of the accepted
+//! transactions, in their order, in the model, and the state of a new daemon with that configuration.
 //!
-//! 10 seconds; `VOLLEY_API_SECONDS` says otherwise.
+//! Runs for 10 seconds, or for `VOLLEY_API_SECONDS`.
 
 mod support;
 
@@ -22,7 +22,7 @@ use volley_pg::model::PgInterface;
 
 const CLIENTS: usize = 200;
 
-/// Random numbers, the same for a seed.
+/// Random numbers that repeat for a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -56,7 +56,7 @@ impl Dice {
     }
 
     fn ip_table(&mut self) -> IpTable {
-        // Table 0 is built in: no request can create or remove it.
+        // Table 0 is predefined: no request can create or remove it.
         let (id, family) = (1 + self.below(3) as u32, self.family());
         IpTable { id, family }
     }
@@ -92,7 +92,7 @@ impl Dice {
         }
     }
 
-    /// One request; many name what is not there, or is there already.
+    /// One request; many of them name an object that does not exist, or create one that exists.
     fn request(&mut self) -> Request {
         volley_fib::classes().unwrap();
         let mac = "02:00:00:00:00:07".parse().unwrap();
@@ -143,7 +143,7 @@ impl Dice {
         }
     }
 
-    /// A text with a fault in it.
+    /// A text with a fault.
     fn spoilt(&mut self, mut text: Vec<u8>) -> Vec<u8> {
         let at = self.below(text.len() as u64) as usize;
         match self.below(3) {
@@ -155,7 +155,7 @@ impl Dice {
     }
 }
 
-/// What one client did.
+/// The results of one client.
 #[derive(Default)]
 struct Done {
     accepted: Vec<(u64, Vec<Request>)>,
@@ -204,7 +204,7 @@ fn client(daemon: &Daemon, seed: u64, until: Instant) -> Done {
         let wanted: Vec<Request> = (0..count).map(|_| dice.request()).collect();
         let text = body(&wanted);
         match dice.below(20) {
-            // What is still readable after the damage may be accepted: then it is what counts.
+            // A damaged request may still be valid and accepted: then the request that was read counts.
             0 | 1 => {
                 let text = dice.spoilt(text);
                 let read: Result<Vec<Request>, _> = match count {
@@ -217,7 +217,7 @@ fn client(daemon: &Daemon, seed: u64, until: Instant) -> Done {
             3 => assert!(http.get("/v1/show/fib?family=ip4&summary=on").is_object()),
             4 => assert_eq!(http.call("GET", "/metrics", b"").0, 200),
             5 => {
-                // Goes away in the middle of it: it is not accepted, because it is never whole.
+                // The client disconnects in the middle of the request, which is therefore never accepted.
                 let head = format!("POST /v1/requests HTTP/1.1\r\ncontent-length: {}\r\n", 9999);
                 http.send(&[head.as_bytes(), b"host: x\r\n\r\n", &text[..]].concat());
                 http = Http::connect(&socket);
@@ -228,7 +228,7 @@ fn client(daemon: &Daemon, seed: u64, until: Instant) -> Done {
     done
 }
 
-/// The state that accepted transactions lead to, in the order in which they were carried out.
+/// The state after the accepted transactions, in the order of their execution.
 fn replay(mut accepted: Vec<(u64, Vec<Request>)>) -> Vec<Request> {
     accepted.sort_by_key(|(number, _)| *number);
     let mut core = Core::default();
@@ -245,8 +245,8 @@ fn replay(mut accepted: Vec<(u64, Vec<Request>)>) -> Vec<Request> {
     requests(core.state())
 }
 
-/// What the daemon's handlers say, without what differs between two that are the same: numbers, counters, and the order
-/// of paths, which follows the numbers of interfaces.
+/// The replies of the daemon's handlers, without what differs between equal states: indices, counters, and the order of paths,
+/// which follows the indices of interfaces.
 fn answers(http: &mut Http) -> Vec<String> {
     let keep = |rows: &Value, keys: &[&str]| {
         let cell = |key: &str, mut cell: Value| {
@@ -281,7 +281,7 @@ fn answers(http: &mut Http) -> Vec<String> {
     all
 }
 
-/// MAC addresses derive from the seed, so that two daemons have the same.
+/// MAC addresses derive from the seed, so that two daemons have the same ones.
 const SEEDED: &str = "[engine]\nseed = 1\n";
 
 #[test]
@@ -312,7 +312,7 @@ fn what_runs_is_what_was_accepted() {
     let wanted = json!(replay(accepted));
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
     assert_eq!(http.get("/v1/state")["requests"], wanted);
-    // And the handlers did what the state says: a fresh daemon with that state answers the same.
+    // The handlers agree with the state: a new daemon with that state gives the same replies.
     let fresh = Daemon::start(SEEDED, &[]);
     let mut other = Http::connect(&fresh.folder.file("s.http.sock"));
     let (status, done) = other.post("/v1/transactions", &wanted);

@@ -1,4 +1,4 @@
-//! `docs/router-in-5-minutes.md`: its file and its commands, in one shell, in an empty folder. What the page shows must come.
+//! `docs/router-in-5-minutes.md`: its file and its commands, in one shell, in an empty folder. The output must match the page.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use support::{Folder, text};
 
 const PAGE: &str = "../../docs/router-in-5-minutes.md";
-/// Stands before the output of each command.
+/// A line before the output of each command.
 const MARK: &str = "@@@ next";
 
 /// Fenced blocks of a language.
@@ -32,7 +32,7 @@ fn commands(page: &str) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// A shown line, in which ` ...` at the end stands for anything, is this one.
+/// Whether a line of output matches a line of the page; ` ...` at the end of the page's line matches anything.
 fn like(shown: &str, line: &str) -> bool {
     match shown.strip_suffix("...") {
         Some(start) => line.starts_with(start.trim_end()),
@@ -40,7 +40,7 @@ fn like(shown: &str, line: &str) -> bool {
     }
 }
 
-/// The output has the lines shown, in order; a line `...` stands for any lines. Returns the line that is missing.
+/// Matches output with the lines of the page in order; a line `...` matches any lines. Returns the missing line.
 fn missing<'a>(shown: &[&'a str], output: &str) -> Option<&'a str> {
     let (mut rest, mut gap) = (output.lines(), false);
     for wanted in shown {

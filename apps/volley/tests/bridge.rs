@@ -1,6 +1,7 @@
-//! Bridge domains: beside the kernel's own bridge, under real and broken frames, under a flood of made-up stations.
+//! Bridge domains: compared with the kernel's bridge, with valid and malformed frames, and under a flood of random MAC
+//! addresses.
 //!
-//! What needs root, namespaces or Python says so and passes where they are not there.
+//! Tests that need root, namespaces or Python say so and pass without them.
 
 mod support;
 
@@ -10,9 +11,9 @@ use support::replay::shared;
 use support::{Daemon, frames, oracle, text};
 use volley_pcap::{Packet, read_packets};
 
-/// Frames by chance, each sent into a port of the kernel's bridge and the same port of Volley's; what comes out of which port
-/// of either is told, one line for each frame. None says that it is IP: a kernel with br_netfilter looks into packets, which is no
-/// bridge's business. Of the reserved addresses the first is flooded by a kernel bridge without STP.
+/// Random frames, each sent into a port of the kernel's bridge and the same port of Volley's; prints for each frame the output
+/// ports of both. No frame has an EtherType of IP: a kernel with br_netfilter examines IP packets, which a bridge does not. The
+/// first reserved address is flooded by a kernel bridge without STP.
 const FRAMES: &str = r#"
 import socket,struct,random,select,time
 SOL_PACKET,AUX=263,8
@@ -163,7 +164,7 @@ fn frames_leave_by_the_same_ports_as_from_the_kernels_bridge() {
         "{said}{errors}{}",
         daemon.ok("show errors")
     );
-    // The test means something: frames were forwarded, flooded and dropped.
+    // Frames were forwarded, flooded and dropped, so the comparison covers all three.
     for out in ["out 0", "out 1", "out 2"] {
         assert!(
             said.lines().filter(|l| *l == out).count() > 20,
@@ -175,7 +176,7 @@ fn frames_leave_by_the_same_ports_as_from_the_kernels_bridge() {
     assert!(domain["counts"]["moved"].as_u64().unwrap() > 50, "{domain}");
 }
 
-/// Three generators' interfaces as ports of a bridge that floods everything: what comes out does not depend on who is known.
+/// Three packet generator interfaces as ports of a bridge that floods everything: the output does not depend on MAC entries.
 const FLOODS: &str = r#"
 [[bridge_domain]]
 id = 7
@@ -202,7 +203,7 @@ interface = "pg2"
 domain = 7
 "#;
 
-/// Whether a bridge forwards a frame at all.
+/// Whether a bridge forwards a frame.
 fn is_forwarded(frame: &[u8]) -> bool {
     let Some(head) = frame.get(..14) else {
         return false;
@@ -212,7 +213,7 @@ fn is_forwarded(frame: &[u8]) -> bool {
     src[0] & 1 == 0 && src != [0; 6] && !reserved
 }
 
-/// Sends frames into `pg0`; returns what left by the two others.
+/// Sends frames into `pg0`; returns what the two other ports transmitted.
 fn flooded(daemon: &mut Daemon, packets: &[Packet]) -> [Vec<Vec<u8>>; 2] {
     for (n, burst) in packets.chunks(400).enumerate() {
         let file = daemon.folder.file(&format!("in{n}.pcap"));
@@ -266,7 +267,7 @@ fn real_and_broken_frames_are_flooded_as_they_are() {
         };
         let mut packets = read_packets(&path).unwrap().packets;
         packets.truncate(1500);
-        // And the same with some bits the other way round, the addresses among them.
+        // The same with some flipped bits, also in the addresses.
         let mut random = 0x2545_f491_4f6c_dd1du64;
         for n in 0..packets.len() {
             let mut packet = packets[n].clone();
@@ -332,7 +333,7 @@ fn a_flood_of_made_up_stations_is_bounded_and_others_go_on() {
     let config = "[[bridge_domain]]\nid = 10\nmac_limit = 1000\n".to_owned()
         + &(0..3).map(port).collect::<String>();
     let mut daemon = Daemon::start(&config, &[]);
-    // Two stations are known before anybody lies.
+    // Two MAC entries are learned before the flood.
     for (n, src, dst) in [(0, 1, 2), (1, 2, 1)] {
         let frame = frame(src, dst);
         send(
@@ -356,7 +357,7 @@ fn a_flood_of_made_up_stations_is_bounded_and_others_go_on() {
         &format!("name transit interface pg0 rate 20k limit 20000 {words}"),
     );
     daemon.wait_for("the transit", |d| left_by(d, "pg1") >= old + 20_000);
-    // Known stations' frames are neither flooded nor lost.
+    // Frames to learned MAC addresses are neither flooded nor lost.
     assert_eq!(left_by(&daemon, "pg1"), old + 20_000);
     daemon.ok("packet-generator disable lies");
     assert_eq!(domain(&daemon)["learned"], 1000);
@@ -372,7 +373,7 @@ fn a_flood_of_made_up_stations_is_bounded_and_others_go_on() {
 const AA: &str = "02:00:00:00:00:aa";
 const BB: &str = "02:00:00:00:00:bb";
 
-/// Stations with their ports.
+/// MAC entries with their ports.
 fn stations(daemon: &Daemon) -> BTreeMap<String, Option<String>> {
     let all = daemon.json("show l2fib 10")["entries"].clone();
     let all = all.as_array().unwrap().iter();
@@ -381,7 +382,7 @@ fn stations(daemon: &Daemon) -> BTreeMap<String, Option<String>> {
         .collect()
 }
 
-/// Three ports, a station behind the second one and one whose frames are dropped.
+/// Three ports, a static MAC entry on the second one, and one whose frames are dropped.
 fn configured() -> Daemon {
     let daemon = Daemon::start("", &[]);
     for n in 0..3 {
@@ -416,9 +417,9 @@ fn configured_stations_neither_move_nor_get_what_is_not_theirs() {
     let liar = frame(AA, one);
     send(&daemon, &format!("name three interface pg2 limit 1 {liar}"));
     daemon.wait_for("the liar", |d| counter(d, "l2-learn", "static-move") == 1);
-    // The first frame alone went anywhere, by one port.
+    // Only the first frame was forwarded, by one port.
     assert_eq!(sent(&daemon), 1);
-    // A port that is down forgets whom it knew, not what is configured.
+    // A port that is down loses its learned MAC entries, but not the static ones.
     daemon.ok("set interface state pg0 down");
     assert_eq!(stations(&daemon).len(), 2);
 }

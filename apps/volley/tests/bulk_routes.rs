@@ -1,4 +1,4 @@
-//! Many routes in one transaction of the HTTP interface: they forward as a list of routes says, time and memory are printed.
+//! Many routes in one transaction of the HTTP interface: lookups match a list of the routes; prints time and memory.
 //!
 //! `VOLLEY_ROUTES` sets how many (default 20,000). `cargo xtask show objects` runs it with a million.
 
@@ -19,7 +19,7 @@ kind = \"pg\"
 addresses = [\"198.51.100.1/24\"]
 ";
 
-/// Next hops that the routes have in turn.
+/// The number of next hops, which the routes use in rotation.
 const HOPS: u64 = 200;
 
 fn how_many() -> u64 {
@@ -27,7 +27,8 @@ fn how_many() -> u64 {
     asked.map_or(20_000, |text| text.parse().unwrap())
 }
 
-/// Prefix `i`, a /24, and its next hop. Neighbours lie far apart: the factor has no part of the prime.
+/// Prefix `i`, a /24, and its next hop. The factor and the modulus, a prime, have no common divisor: consecutive prefixes are
+/// far apart.
 fn route(i: u64) -> (Ipv4Addr, Ipv4Addr) {
     let at = u32::try_from(i * 700_001 % 1_000_003).unwrap();
     let hop = u32::try_from(i % HOPS).unwrap();
@@ -57,7 +58,7 @@ fn forwards(http: &mut Http, to: Ipv4Addr) -> String {
     format!("{} {text}", route["prefix"].as_str().unwrap_or_default())
 }
 
-/// Every so many routes are looked up, and an address beside them.
+/// Compares lookups for a sample of the routes, and for addresses beside them.
 fn agree(http: &mut Http, all: &BTreeMap<Ipv4Addr, Ipv4Addr>) {
     let step = all.len().div_ceil(500);
     for (prefix, hop) in all.iter().step_by(step) {
@@ -75,7 +76,7 @@ fn count(http: &mut Http) -> u64 {
     shown["tables"][0]["prefixes"].as_u64().unwrap()
 }
 
-/// Sends requests that add all routes, and prints what that took.
+/// Sends requests that add all routes, and prints time and memory.
 fn measured(how: &str, requests: impl Fn(&BTreeMap<Ipv4Addr, Ipv4Addr>) -> Vec<Value>) {
     let daemon = Daemon::start(PLAIN, &[]);
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));

@@ -1,4 +1,4 @@
-//! Commits of a running daemon: kept, taken back, gone back to; a daemon that is killed, and a disk that is full.
+//! Commits of a running daemon: kept, rolled back, activated again; a daemon that is killed, and a disk that is full.
 
 mod support;
 
@@ -42,7 +42,7 @@ fn a_commit_is_compared_kept_restored_and_gone_back_to() {
         history.contains("holds") && history.contains("the first \"one\""),
         "{history}"
     );
-    // Not committed, so it does not come back; and the file is no longer asked.
+    // A change without a commit is lost; and the file is no longer read.
     it.kill();
     it.start(&["-c", &base]);
     assert!(it.log().contains("commit 2 is in force"), "{}", it.log());
@@ -57,7 +57,7 @@ fn a_commit_is_compared_kept_restored_and_gone_back_to() {
         error.contains("there is no commit 9; there are 1 to 3"),
         "{error}"
     );
-    // What is written out is what a file would say, and needs no file to start from.
+    // The exported configuration equals the file, and a daemon can start with it.
     let shown = it.config(&["show"]).unwrap();
     let written = it.file("shown.toml", &shown);
     assert_eq!(it.config(&["diff", &written]).unwrap(), "no difference\n");
@@ -90,19 +90,19 @@ fn a_commit_that_nobody_confirms_undoes_itself() {
             .unwrap_err()
             .contains("no commit waits")
     );
-    // Confirmed, it stays.
+    // A confirmed commit stays.
     it.config(&["commit", &one, "--confirm", "2s"]).unwrap();
     assert_eq!(it.config(&["confirm"]).unwrap(), "commit 2 is kept\n");
     std::thread::sleep(Duration::from_millis(2500));
     assert!(!gone(&it.ctl("show ip fib")));
-    // A restart within the time does not stop the clock.
+    // A restart before the deadline does not stop the clock.
     it.config(&["commit", &two, "--confirm", "6s"]).unwrap();
     it.kill();
     it.start(&[]);
     assert!(it.ctl("show ip fib").contains("10.2.0.0/24"));
     it.wait_for("show ip fib", |fib| !fib.contains("10.2.0.0/24"));
     assert!(!gone(&it.ctl("show ip fib")));
-    // Nor does a time that runs out while nobody is there.
+    // A deadline also counts if it passes while no daemon runs.
     it.config(&["commit", &two, "--confirm", "1s"]).unwrap();
     it.kill();
     std::thread::sleep(Duration::from_millis(1200));
@@ -140,7 +140,7 @@ fn errors_of_a_file_are_told_all_at_once_and_change_nothing() {
         part(8, "did you mean 'action'?");
     }
     assert_eq!(it.config(&["show"]).unwrap(), before);
-    // Well-formed, but refused in the middle: all of it is taken back.
+    // A well-formed file that is refused in the middle is rolled back completely.
     let half = it.file(
         "half.toml",
         "[[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"10.9.0.1/24\"]\n\n[[feature]]\ninterface = \"pg1\"\narc = \"ip4-unicast\"\nfeature = \"no-such\"\n",
@@ -168,7 +168,7 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
         .and_then(|n| n.parse().ok())
         .unwrap_or(12);
     it.config(&["commit"]).unwrap();
-    // Two configurations with nothing in common but the interface, large enough that writing them takes time.
+    // Two configurations with only the interface in common, large enough that writing them takes time.
     let many = |net: u32| {
         let mut text = BASE.to_owned();
         for i in 0..3000u32 {
@@ -190,7 +190,7 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Spread over the time a commit takes, a little beyond its end.
+        // Delays over the duration of a commit, and a little longer.
         std::thread::sleep(Duration::from_millis(round as u64 * 37 % 600));
         it.kill();
         let told = commit.wait().unwrap().success();
@@ -234,7 +234,7 @@ fn a_full_disk_refuses_a_commit_and_loses_none() {
     let error = it.config(&["commit", &big]).unwrap_err();
     assert_eq!(error.trim_end().lines().count(), 1, "{error}");
     assert!(error.contains("the commits there are as before"), "{error}");
-    // What could not be kept does not run either.
+    // A configuration that could not be stored is not active either.
     assert_eq!(it.config(&["show"]).unwrap(), good);
     std::fs::write(Path::new(&it.state).join("filler"), vec![0; 400_000]).unwrap_err();
     let error = it
@@ -264,7 +264,7 @@ fn a_batch_is_undone_as_a_whole_when_asked() {
     let error = it.refused(&format!("exec {file} undo"));
     assert!(error.contains("batch.vly:3"), "{error}");
     assert_eq!(it.ok("config show"), before);
-    // Without it, what came before the error stays.
+    // Without it, the commands before the error stay in effect.
     assert!(it.refused(&format!("exec {file}")).contains("batch.vly:3"));
     assert!(it.ok("config show").contains("10.0.0.0/8"));
     std::fs::write(&batch, "ip route del 10.0.0.0/8\nip table add 7\n").unwrap();
@@ -280,7 +280,7 @@ fn a_batch_is_undone_as_a_whole_when_asked() {
     assert!(fish.contains("rollback"), "{fish}");
 }
 
-/// Ten thousand objects of many kinds.
+/// Ten thousand objects of many classes.
 fn ten_thousand() -> String {
     let mut out = String::new();
     for i in 0..100u32 {
@@ -315,7 +315,7 @@ fn ten_thousand() -> String {
     out
 }
 
-/// A router with a stream through it, 100,000 packets a second.
+/// A router with a stream of 100,000 packets a second.
 const FLOW: &str = "[[interface]]\nname = \"rx\"\nkind = \"pg\"\nmac = \"02:fe:00:00:00:01\"\naddresses = [\"192.0.2.1/24\"]\n\
         [[interface]]\nname = \"tx\"\nkind = \"pg\"\naddresses = [\"198.51.100.1/24\"]\n\
         [[neighbor]]\ninterface = \"tx\"\naddress = \"198.51.100.2\"\nmac = \"02:fe:00:00:00:02\"\n\
@@ -323,7 +323,7 @@ const FLOW: &str = "[[interface]]\nname = \"rx\"\nkind = \"pg\"\nmac = \"02:fe:0
         [[stream]]\nname = \"s\"\ninterface = \"rx\"\nrate = 100000\nenabled = true\n\
         template = \"eth dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 99.0.0.1 / udp / payload 20\"\n";
 
-/// Stops the stream; every packet that came in must have gone out.
+/// Stops the stream; every received packet must have been transmitted.
 fn nothing_was_lost(it: &Kept) {
     it.ctl("packet-generator disable s");
     std::thread::sleep(Duration::from_millis(300));
@@ -355,7 +355,7 @@ fn a_hundred_thousand_routes_are_one_transaction() {
     std::thread::sleep(Duration::from_millis(300));
     let mut lines = String::new();
     for i in 0..100_000u64 {
-        // The factor has no part of the prime: all are different, and neighbours lie far apart.
+        // The factor and the modulus, a prime, have no common divisor: all differ, and consecutive ones are far apart.
         let at = i * 700_001 % 1_000_003;
         lines += &format!(
             "ip route add {}.{}.{}.0/24 via 198.51.100.{} tx\n",

@@ -1,9 +1,9 @@
-//! At least one packet for every row of `docs/forwarding-rules.md` (the oracle's corpus), through a daemon that is the
-//! corpus's router, and judged by the oracle. Needs Python; says so and passes when it is not there.
+//! At least one packet for every row of `docs/forwarding-rules.md` (the oracle's corpus), through a daemon that is configured
+//! as the corpus's router, and judged by the oracle. Needs Python; without it the test says so and passes.
 //!
-//! The corpus's loop of one table is a loop of two here, since a route may not look in its own table.
-//! Not here: pg7, which is promiscuous (nothing can be set so yet).
-//! What pg3 is sent is dropped before it is a packet: it is counted, and in no capture.
+//! The corpus has a lookup loop of one table, here it is a loop of two, since a route may not look up in its own table.
+//! Not here: pg7, which is promiscuous (there is no such setting yet).
+//! Packets for pg3 are dropped before they get a buffer: they are counted, and in no capture.
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::process::Command;
 use support::bed::counter;
 use support::{Daemon, Folder, oracle};
 
-/// The commands that make `corpus.ROUTER`, after interfaces and their captures.
+/// The commands that configure `corpus.ROUTER`, after interfaces and their captures.
 const ROUTER: &str = "\
 ip table add 7
 ip6 table add 7
@@ -93,7 +93,7 @@ set interface l2 xconnect pg5 pg1
 test l2patch rx pg6 tx pg1
 test l2patch rx pg9 tx pg3";
 
-/// The corpus's interfaces that Volley can be given.
+/// The corpus's interfaces that Volley can have.
 fn interfaces() -> impl Iterator<Item = String> {
     (0..14).filter(|n| *n != 7).map(|n| format!("pg{n}"))
 }
@@ -113,20 +113,20 @@ fn lines(folder: &Folder) -> Vec<String> {
         ));
     }
     lines.extend(ROUTER.lines().map(str::to_owned));
-    // Far from everything that the corpus sends to.
+    // Far from every destination of the corpus.
     for n in 0..5 {
         lines.push(format!("set interface ip address pg{n} 100.64.{n}.1/24"));
         lines.push(format!(
             "set interface ip6 address pg{n} 2001:2:0:{n}::1/64"
         ));
     }
-    // For their broadcast addresses.
+    // For the broadcast addresses of these networks.
     lines.push("set interface ip address pg1 10.13.0.1/24".to_owned());
     lines.push("set interface ip address pg2 10.16.0.1/24".to_owned());
     lines
 }
 
-/// Each of the corpus's interfaces with a file.
+/// Each of the corpus's interfaces with its capture file.
 fn files(folder: &Folder, before: &str) -> Vec<(String, PathBuf)> {
     let file = |name: String| {
         let file = folder.file(&format!("{before}{name}.pcap"));
@@ -135,7 +135,7 @@ fn files(folder: &Folder, before: &str) -> Vec<(String, PathBuf)> {
     interfaces().map(file).collect()
 }
 
-/// Send what the files hold, each to its interface, and wait until all of it is in a capture.
+/// Sends the packets of each file into its interface, and waits until all of them are in a capture.
 fn send(daemon: &mut Daemon, inputs: &[(String, PathBuf)]) {
     let mut sent = 0;
     for (name, file) in inputs {
@@ -152,7 +152,7 @@ fn send(daemon: &mut Daemon, inputs: &[(String, PathBuf)]) {
         let rows = |what: &str| generator[what].as_array().unwrap().clone();
         let of = |capture: &serde_json::Value| capture["packets"].as_u64().unwrap();
         let left: u64 = rows("captures").iter().map(of).sum();
-        // What senders are told leaves too: more than went in.
+        // ICMP errors leave too: more packets leave than entered.
         let made = rows("streams").iter().all(|s| s["enabled"] == false);
         made && left + of(&d.json("show pcap trace")) >= sent
     });
@@ -186,7 +186,7 @@ fn every_rule_has_a_packet_and_every_packet_its_outcome() {
     let mut inputs = files(&corpus, "");
     inputs.retain(|(name, file)| name != "pg3" && file.exists());
     send(&mut daemon, &inputs);
-    // Fragments whose rest never comes.
+    // Fragments of incomplete datagrams.
     daemon.wait_for("the end of their time", |d| {
         let over = |node| counter(d, node, "timeout") >= 3;
         over("ip4-full-reassembly") && over("ip6-full-reassembly")

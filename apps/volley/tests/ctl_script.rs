@@ -1,4 +1,4 @@
-//! `volley ctl` as scripts use it: commands on standard input, exit statuses, spans of time.
+//! `volley ctl` in scripts: commands on standard input, exit statuses, durations.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn piped(daemon: &Daemon, options: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A script that has ended does not read on.
+    // A script that has ended reads no further input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -125,7 +125,7 @@ fn now_s() -> u64 {
     since.unwrap().as_secs()
 }
 
-/// The number of this name, wherever it is.
+/// The first number with this name at any depth.
 fn find(value: &serde_json::Value, name: &str) -> Option<u64> {
     let direct = value.get(name).and_then(serde_json::Value::as_u64);
     let inner = || value.as_object()?.values().find_map(|v| find(v, name));

@@ -1,4 +1,4 @@
-//! The daemon as its operators meet it: started from a file, worked through `volley ctl`, stopped by a signal.
+//! The daemon as operators use it: started with a file, controlled by `volley ctl`, stopped by a signal.
 
 mod support;
 
@@ -48,14 +48,14 @@ limit = 1000
 enabled = true
 "#;
 
-/// A stream of some packets for 10.0.0.1.
+/// A stream of `packets` packets to 10.0.0.1.
 fn stream(name: &str, packets: u32) -> String {
     let packet =
         "{ eth dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.1 / udp / payload 20 }";
     format!("packet-generator new name {name} interface pg0 limit {packets} template {packet}")
 }
 
-/// Prefixes in the IPv4 table.
+/// The number of prefixes in the IPv4 table.
 fn prefixes(daemon: &Daemon) -> u64 {
     daemon.json("show tables")["tables"][0]["prefixes"]
         .as_u64()
@@ -304,7 +304,7 @@ fn a_bad_configuration_is_refused_with_its_place_and_leaves_nothing() {
         let output = run();
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{config}: {error}");
-        // One sentence beside the log, whose lines begin with a time.
+        // One sentence beside the lines of the log, which begin with a time.
         let told: Vec<&str> = error.lines().filter(|l| !l.starts_with("20")).collect();
         assert_eq!(told.len(), 1, "{error}");
         assert!(told[0].contains(place), "{config}: {error}");

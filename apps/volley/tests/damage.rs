@@ -1,5 +1,5 @@
-//! Disks that damage, fill up or refuse: what an operator rolled back never comes back, and each fault has its
-//! sentence.
+//! Disks that damage files, fill up or fail: a commit that was rolled back never becomes active again, and each fault is
+//! reported in a sentence.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn with_route(n: u32) -> String {
     format!("{BASE}[[route]]\nprefix = \"10.{n}.0.0/24\"\naction = \"drop\"\n")
 }
 
-/// A daemon that has ended, with commits 1 and 2, and commit 3 that was rolled back by its deadline.
+/// A stopped daemon with commits 1 and 2, and commit 3, which its deadline rolled back.
 fn after_a_rollback() -> Kept {
     let mut it = Kept::new();
     let base = it.file("base.toml", BASE);
@@ -34,7 +34,7 @@ fn file(it: &Kept, name: &str) -> PathBuf {
     Path::new(&it.state).join(name)
 }
 
-/// One bit of a file, at a fraction of its length, is another one.
+/// Flips one bit of a file, at a fraction of its length.
 fn flip(path: &Path, part: usize) {
     let mut bytes = std::fs::read(path).unwrap();
     let at = (bytes.len() - 1) * part / 4;
@@ -78,7 +78,7 @@ fn damage_of_one_head_changes_nothing_and_of_both_is_refused() {
             "{error}"
         );
     }
-    // What the sentence says mends it.
+    // The command in the sentence fixes it.
     it.start(&["--fallback"]);
     runs(&it, 2);
     it.config(&["rollback", "2"]).unwrap();
@@ -115,7 +115,7 @@ fn a_damaged_active_commit_is_refused_and_one_that_was_rolled_back_never_returns
     it.start(&[]);
     runs(&it, 1);
     it.kill();
-    // Nothing is left: neither the file nor an empty router takes its place without a word.
+    // No commit is left: the daemon starts neither with the file nor as an empty router without a message.
     for name in ["commit-00000004", "commit-00000001"] {
         std::fs::remove_file(file(&it, name)).unwrap();
     }
@@ -131,7 +131,7 @@ fn a_damaged_active_commit_is_refused_and_one_that_was_rolled_back_never_returns
     runs(&it, 0);
 }
 
-/// The files' CRCs are those of zlib, and a field that is not known is named.
+/// The files' CRCs equal those of zlib, and an error names an unknown field.
 #[test]
 fn files_have_the_crc_of_zlib_and_no_unknown_field() {
     let mut it = after_a_rollback();
@@ -200,7 +200,7 @@ fn a_deadline_on_a_full_disk_rolls_back_what_runs() {
             .contains("No space left")
     );
     runs(&it, 1);
-    // A start on the full disk does not bring it back either.
+    // A start on the full disk does not activate it either.
     it.kill();
     it.start(&[]);
     runs(&it, 1);

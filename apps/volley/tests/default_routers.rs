@@ -1,6 +1,6 @@
-//! Of the routers of a link those are used that answer (RFC 4861, 6.3.6): scapy is all of them.
+//! Of the default routers of a link, only reachable ones are used (RFC 4861, 6.3.6). Scapy plays all of them.
 //!
-//! Needs root, `ip`, `ping` and Python with scapy; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python with scapy; without them the tests say so and pass.
 
 mod support;
 
@@ -11,21 +11,21 @@ use support::Daemon;
 use support::bed::{Bed, has_scapy};
 use support::router::Router;
 
-/// Somewhere that only the routers lead to.
+/// A destination behind the default routers.
 const FAR: &str = "2001:db8:abcd::1";
 const FIVE: &str = "fe80::55";
 const SIX: &str = "fe80::66";
 const MAC5: &str = "02:00:00:00:00:55";
 const MAC6: &str = "02:00:00:00:00:66";
 
-/// Two routers on the link of `left`, both alive and in use.
+/// Two routers on the link of `left`, both reachable and in use.
 fn two() -> Option<(Bed, Daemon, Router)> {
     if !has_scapy() {
         println!("SKIP: no Python with scapy (cargo xtask install)");
         return None;
     }
     let bed = Bed::new()?;
-    // The kernels beside the routers are no hosts of the link.
+    // The kernels beside the routers do not act as hosts of the link.
     for at in ["r", "a"] {
         let quiet = ["all", "default"].map(|on| format!("net.ipv6.conf.{on}.disable_ipv6=1"));
         bed.exec(at, 5, &["sysctl", "-qw", &quiet[0], &quiet[1]]);
@@ -58,7 +58,7 @@ fn two() -> Option<(Bed, Daemon, Router)> {
     Some((bed, daemon, router))
 }
 
-/// A router advertises itself; neighbours count as reachable for a second.
+/// Lets a router advertise itself; neighbours are reachable for a second.
 fn speak(router: &mut Router, who: &str, mac: &str) {
     router.does(&format!(
         "ra(pi('2001:db8:77::'),src='{who}',mac='{mac}',reachabletime=1000)"
@@ -76,7 +76,7 @@ fn is_silent(daemon: &Daemon, who: &str) -> bool {
     row(daemon, who)["silent"] == true
 }
 
-/// Host b sends a packet to each of these ports, `times` over.
+/// Host b sends a packet to each of these ports, `times` times.
 fn send(bed: &Bed, ports: &str, times: u32, every: &str) -> std::process::Child {
     let program = format!(
         "import socket,time\n\
@@ -92,7 +92,7 @@ fn send(bed: &Bed, ports: &str, times: u32, every: &str) -> std::process::Child 
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// How many of 200 packets of as many flows went to each router.
+/// How many of 200 packets of different flows each router received.
 fn split(bed: &Bed, router: &mut Router) -> (u64, u64) {
     router.does("passed.clear()");
     assert!(
@@ -118,7 +118,7 @@ fn traffic_leaves_a_router_that_falls_silent_and_the_other_one_loses_nothing() {
     let (five, six) = split(&bed, &mut router);
     assert!(five > 30 && six > 30 && five + six == 200, "{five} {six}");
     let port = router.does(&format!("passed['{MAC6}'][0]"));
-    // A flow of the good router goes on all the while.
+    // A flow by the working router is not interrupted.
     router.does("passed.clear()");
     let mut flow = send(&bed, &format!("[{port}]"), 4000, "0.005");
     router.does(&format!("alive.pop('{FIVE}')"));
@@ -134,12 +134,12 @@ fn traffic_leaves_a_router_that_falls_silent_and_the_other_one_loses_nothing() {
     let mut count = |mac: &str| router.does(&format!("passed.get('{mac}',[]).count({port})"));
     assert_eq!((count(MAC6), count(MAC5)), (4000.into(), 0.into()));
     assert_eq!(split(&bed, &mut router), (0, 200), "all go to who answers");
-    // That it speaks does not say that it hears.
+    // A router that advertises itself need not be reachable.
     speak(&mut router, FIVE, MAC5);
     daemon.wait_for("it as a neighbour", |d| row(d, FIVE)["neighbor"] == "stale");
     assert_eq!(split(&bed, &mut router), (0, 200));
     assert!(is_silent(&daemon, FIVE) && row(&daemon, FIVE)["in_use"] == false);
-    // Where nobody answers all are tried, and who answers first has it.
+    // If no router replies all are tried, and the first that replies is used.
     router.does("alive.clear()");
     daemon.wait_for("silence of both", |d| {
         [FIVE, SIX]
@@ -170,7 +170,7 @@ fn a_silent_router_is_asked_once_a_minute_and_comes_back_when_it_answers() {
     std::thread::sleep(Duration::from_millis(200));
     router.does("heard.clear()");
     let asked = format!("len([1 for it in heard if it[0]=='{FIVE}'])");
-    // It answers from now on, but nobody asks before the minute is over.
+    // The router replies from now on, but gets no solicitation before the minute is over.
     router.does(&format!("alive.update({{'{FIVE}':'{MAC5}'}})"));
     let back = |d: &Daemon| row(d, FIVE)["in_use"] == true;
     while since.elapsed() < Duration::from_secs(55) {

@@ -1,5 +1,5 @@
-//! `volley demo --capture FILE` with captures as people have them: long frames of hosts with offloads, and those without an
-//! Ethernet header. Everything that comes out must be what the plain model says.
+//! `volley demo --capture FILE` with typical captures: long frames of hosts with offloads, and packets without an Ethernet
+//! header. The output must match the reference model.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::bed::{Space, has_scapy};
 use support::{Folder, oracle, text};
 use volley_pcap::read_packets;
 
-/// What the demo prints about a capture, over two small tables.
+/// The output of the demo for a capture, with two small tables.
 fn demo(folder: &Folder, capture: &Path) -> String {
     let (four, six) = (folder.file("t4.txt"), folder.file("t6.txt"));
     std::fs::write(&four, "10.0.0.0/8 0\n10.1.0.0/16 1\n").unwrap();
@@ -94,7 +94,7 @@ fn frames_above_the_mtu_are_verified() {
     assert!(said.contains("ip4-frag "), "{said}");
 }
 
-/// What hosts of a link ask one another: the router has nothing to do with it, and it is no drop.
+/// Packets between hosts of a link: the router ignores them, which is no drop.
 const QUIET: &str = r#"
 import sys
 from scapy.all import *
@@ -117,7 +117,7 @@ fn messages_for_other_hosts_of_the_link_are_verified() {
     }
 }
 
-/// The same packets behind each kind of link header.
+/// The same packets behind each type of link header.
 const LINKS: &str = r#"
 import sys, struct
 from scapy.all import *
@@ -154,12 +154,12 @@ fn captures_without_an_ethernet_header_are_replayed() {
         assert!(said.contains("      3 packets, real"), "{name}: {said}");
         assert!(said.contains("with an Ethernet header for the router's MAC address"));
         assert_eq!(said.contains("1 left out"), name == "sll", "{name}: {said}");
-        // Three of the capture and 65,536 of each uniform stream; all of them leave.
+        // Three of the capture and 65,536 of each uniform stream; all are transmitted.
         assert!(said.contains("(131075 in, 131075 out"), "{name}: {said}");
     }
 }
 
-/// What `tcpdump -i any` and `tcpdump -i lo` write.
+/// The formats of `tcpdump -i any` and `tcpdump -i lo`.
 #[test]
 fn captures_of_tcpdump_are_replayed() {
     let Some(space) = Space::new(format!("dump{}", std::process::id())) else {

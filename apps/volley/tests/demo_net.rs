@@ -1,4 +1,4 @@
-//! `volley demo --net`, as far as it takes seconds: two ways, an interruption, and what it says where it cannot run.
+//! `volley demo --net`, the parts that take seconds: two paths, an interruption, and its message if it cannot run.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn namespaces(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// Whether namespaces and streams can be made here; else says why not.
+/// Whether namespaces and streams can be created here; prints the reason if not.
 fn can() -> bool {
     let there = |program: &str, switch: &str| Command::new(program).arg(switch).output().is_ok();
     let root = Command::new("id").arg("-u").output();
@@ -119,7 +119,7 @@ fn where_it_cannot_run_it_says_why() {
         assert_eq!(output.status.code(), Some(1));
         text(&output.stderr)
     };
-    // The program may lie where only root reads: a copy does not.
+    // The program may be readable for root only, so the test runs a copy.
     let folder = support::Folder::new();
     let copy = folder.file("volley");
     std::fs::copy(env!("CARGO_BIN_EXE_volley"), &copy).unwrap();

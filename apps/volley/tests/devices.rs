@@ -1,7 +1,7 @@
-//! 802.1Q devices and VRFs that the kernel has on twins of interfaces.
+//! 802.1Q devices and VRFs of the kernel on LCP taps of interfaces.
 //!
-//! Needs root and a kernel that has both; says so and passes where it has not. There, `cargo xtask show router --only
-//! lcp-devices` runs it under Debian's kernel in an emulated guest: waits are long because that is slow.
+//! Needs root and a kernel that has both; without them the tests say so and pass. `cargo xtask show router --only lcp-devices`
+//! runs them under Debian's kernel in an emulated guest: waits are long because it is slow.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::bed::{Bed, Space, must, run};
 use support::mirror::{in_step, soon};
 use support::{Daemon, oracle, text};
 
-/// Hosts a and b, a router between them with a twin for each interface, and the twins' namespace.
+/// Hosts a and b, a router between them with an LCP tap for each interface, and the taps' namespace.
 fn mirrored() -> Option<(Bed, Daemon, Space)> {
     let bed = Bed::new()?;
     let space = Space::new(bed.name("k"))?;
@@ -34,7 +34,7 @@ fn mirrored() -> Option<(Bed, Daemon, Space)> {
     Some((bed, daemon, space))
 }
 
-/// A device on another in a namespace, up, with an address of each family.
+/// Creates a VLAN device on another device in a namespace, up, with an address of each family.
 fn device(space: &str, on: &str, name: &str, vlan: u16, net: u16, host: u8) {
     let ip = |words: String| must(&format!("ip -n {space} {words}"));
     ip(format!(
@@ -51,7 +51,7 @@ fn kernel_pings(space: &Space, to: &str) {
     soon(to, || space.does(10, &format!("ping -n -q -c 1 -W 2 {to}")));
 }
 
-/// The name of the interface that has an address, as soon as there is one.
+/// Waits for an interface with an address and returns its name.
 fn with_address(daemon: &Daemon, address: &str) -> String {
     let mut found = String::new();
     soon(address, || {
@@ -83,7 +83,7 @@ const CALL: &str = "import socket,os,time\n\
     \x20 got+=part\n\
     print('same' if got==sent[::-1] else 'other %d'%len(got))\n";
 
-/// A service of the kernel on the device's address, called by host a.
+/// Host a uses a service of the kernel on the device's address.
 fn serves(bed: &Bed, space: &Space) {
     let python = oracle::python().unwrap();
     let mut server = std::process::Command::new("timeout")
@@ -123,7 +123,7 @@ fn devices_of_the_kernel_are_sub_interfaces() {
     assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.2"), 3, "and forwards");
     serves(&bed, &space);
 
-    // Routes over them, both ways.
+    // Routes over the devices in both directions.
     space.ip("route add 198.51.100.0/24 via 10.100.0.2");
     daemon.ok("ip route add 198.51.101.0/24 via 10.107.0.2 left.1000007");
     in_step(&daemon);

@@ -1,6 +1,6 @@
-//! Neighbours of IPv6, against the kernel: two namespaces with a router between them that is told nobody's MAC address.
+//! Neighbour discovery of IPv6, against the kernel: two namespaces with a router between them that has no static neighbours.
 //!
-//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::bed::{Bed, counter, has_scapy, judged, mac_of, resident_kib};
 use support::{Daemon, text};
 
-/// What was heard of neighbour discovery in `SECONDS`, as lines: type, source, destination, target.
+/// Prints the messages of neighbour discovery in `SECONDS`, a line each: type, source, destination, target.
 const LISTEN: &str = "end=time.time()+float(SECONDS); s.settimeout(0.1)\n\
     n=lambda b: socket.inet_ntop(socket.AF_INET6,b)\n\
     while time.time()<end:\n\
@@ -49,14 +49,14 @@ fn hosts_ping_through_a_router_that_was_told_nobody() {
     assert_eq!(found["state"], "reachable", "it was asked and answered");
     assert_eq!(bed.pings("b", "2001:db8:77::2", 5, "0.05"), 5);
     assert_eq!(bed.pings("a", "2001:db8:77::1", 3, "0.05"), 3);
-    // Host a asked for its router, and was told that it is one; b was asked itself.
+    // Host a solicited its router, whose reply has the router flag; the router solicited b.
     let said = bed.ip("a", "-6 neigh show 2001:db8:77::1 dev e");
     assert!(said.contains("lladdr") && said.contains("router"), "{said}");
     assert!(counter(&daemon, "nd-reply", "replies") >= 1);
     daemon.ok("clear ip6 neighbors right");
     assert_eq!(row(&daemon, "2001:db8:78::2"), None);
     assert_eq!(bed.pings("a", "2001:db8:78::2", 3, "0.05"), 3);
-    // The router's link-local address, which nobody configured, is one to route to.
+    // The router's automatic link-local address can be a next hop.
     let all = daemon.json("show interface left");
     let mac = all["interfaces"][0]["mac"].as_str().unwrap().to_owned();
     let m: Vec<u8> = mac
@@ -81,7 +81,7 @@ fn a_silent_host_is_asked_three_times_and_senders_are_told() {
     assert_eq!(bed.pings("a", "2001:db8:78::2", 2, "0.05"), 2);
     let listener = bed.python("b", &LISTEN.replace("SECONDS", "6"));
     std::thread::sleep(Duration::from_millis(500));
-    // Twenty packets wish to wait, and eight may.
+    // The test sends twenty packets; eight may be queued.
     let to = "2001:db8:78::99";
     let words = ["ping", "-n", "-i", "0.01", "-c", "20", "-W", "4", to];
     let said = text(&bed.exec("a", 30, &words).stdout);
@@ -91,7 +91,7 @@ fn a_silent_host_is_asked_three_times_and_senders_are_told() {
         .lines()
         .filter(|l| *l == format!("135 2001:db8:78::1 ff02::1:ff00:99 {to}"));
     assert_eq!(asked.count(), 3, "{heard}");
-    // A full queue lets the oldest packet go, which causes no error (RFC 4861, 7.2.2).
+    // A full queue drops the oldest packet, which causes no error (RFC 4861, 7.2.2).
     let gone = |d: &Daemon| {
         counter(d, "ip6-glean", "unresolved") + counter(d, "neighbor-output", "evicted")
     };
@@ -106,7 +106,7 @@ fn an_interface_that_comes_up_says_who_it_is_and_defends_its_address() {
     let Some(bed) = Bed::new() else { return };
     let mut daemon = bed.router();
     daemon.ok("set interface state left down");
-    // Another station says it has our address: both are told.
+    // Another host claims the router's address: both are notified.
     let claim = "time.sleep(1.2)\n\
         p=lambda t: socket.inet_pton(socket.AF_INET6,t)\n\
         us=p('2001:db8:77::1'); to=p('ff02::1'); m=bytes([136,0,0,0,0x20,0,0,0])+us+b'\\2\\1'+me\n\
@@ -126,7 +126,7 @@ fn an_interface_that_comes_up_says_who_it_is_and_defends_its_address() {
     });
 }
 
-/// Neighbour discovery by scapy: one of each rule, then cut, fuzzed and mutated ones.
+/// Neighbour discovery by scapy: a message for each rule, then truncated, fuzzed and mutated ones.
 const SCAPY: &str = "from scapy.all import Ether,IPv6,ICMPv6ND_NS,ICMPv6ND_NA,ICMPv6NDOptSrcLLAddr,ICMPv6NDOptDstLLAddr,ICMPv6ND_RA,UDP,fuzz,Raw\n\
     import random; random.seed(9)\n\
     n=0\n\
@@ -165,7 +165,7 @@ fn odd_and_malformed_messages_are_dropped_by_name() {
     let sent = text(&bed.python("a", SCAPY).wait_with_output().unwrap().stdout);
     let sent: u64 = sent.trim().parse().unwrap();
     assert!(sent > 6000);
-    // Some are advertisements that are taken, and some mutations become other packets.
+    // Some are accepted advertisements, and some mutations become other packets.
     daemon.wait_for("nearly all of them", |d| {
         judged(d, "nd-input", "nd-reply") * 100 >= sent * 90
     });
@@ -194,7 +194,7 @@ fn a_flood_of_spoofed_messages_is_bounded_and_transit_goes_on() {
     let daemon = bed.router();
     assert_eq!(bed.pings("a", "2001:db8:78::2", 5, "0.05"), 5);
     let (before, count) = (resident_kib(daemon.pid()), 50_000);
-    // Everybody asks for us, each from another address.
+    // Many solicitations for the router, each from another address.
     let flood = format!(
         "p=lambda t: socket.inet_pton(socket.AF_INET6,t)\n\
         us=p('2001:db8:77::1'); g=p('ff02::1:ff00:1'); net=p('2001:db8:77::')[:12]\n\

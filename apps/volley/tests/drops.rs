@@ -1,4 +1,4 @@
-//! Why was it dropped: reasons with interface and last packet, traces of chosen packets, captures that others read.
+//! Reasons for drops, with interface and last packet; traces of chosen packets; captures that other programs read.
 
 mod support;
 
@@ -26,7 +26,7 @@ prefix = "10.0.0.0/8"
 action = "drop"
 "#;
 
-/// Lets `count` packets `ip4 ...` come in by an interface.
+/// Injects `count` packets `ip4 ...` into an interface.
 fn send(daemon: &mut Daemon, name: &str, interface: &str, count: u32, packet: &str) {
     let mac = if interface == "pg0" { 1 } else { 2 };
     daemon.ok(&format!(
@@ -65,7 +65,7 @@ fn drops_are_told_by_interface_with_the_last_packet() {
         ]
     );
     assert_eq!(reply["total"], 42);
-    // 942 bytes, of which the first 128 were kept: the rest is no fault of the packet.
+    // Of 942 bytes the first 128 were kept: the missing bytes are not a fault of the packet.
     assert!(
         rows[0].3.starts_with("942 bytes: IP4: ")
             && rows[0]
@@ -86,7 +86,7 @@ fn drops_are_told_by_interface_with_the_last_packet() {
     assert!(daemon.ok("show drops").contains("no packet was dropped"));
     send(&mut daemon, "d", "pg1", 3, unrouted);
     assert_eq!(daemon.json("show drops")["drops"][0]["count"], 3);
-    // The interface goes, another takes its number: it has dropped nothing.
+    // A new interface with the index of a deleted one has no drops.
     daemon.ok("packet-generator delete c");
     daemon.ok("packet-generator delete d");
     daemon.ok("delete interface pg1");
@@ -114,7 +114,7 @@ fn a_trace_begins_with_packets_that_match() {
     assert_eq!(last["node"], "error-drop");
     assert!(last["text"].as_str().unwrap().contains("no-route"));
 
-    // Behind the Ethernet header the filter reads the packet from its beginning all the same.
+    // Behind the Ethernet header the filter still matches the packet from its beginning.
     daemon.ok("clear trace");
     daemon.ok("trace add ip4-lookup 9 filter eth.dst == 02:fe:00:00:00:01 and not udp.dport == 80");
     send(&mut daemon, "both", "pg0", 4, wanted);
@@ -129,8 +129,8 @@ fn a_trace_begins_with_packets_that_match() {
     assert!(error.contains("udp.dprot"), "{error}");
 }
 
-/// Reads `sys.argv[2]` with the oracle's reader (in `sys.argv[1]`), and with scapy's where it is installed: one line per
-/// packet with length and comment, then which readers there were.
+/// Reads `sys.argv[2]` with the oracle's reader (in `sys.argv[1]`), and with scapy's if it is installed: prints a line per
+/// packet with length and comment, then which readers were used.
 const READERS: &str = r#"
 import sys
 sys.path.insert(0, sys.argv[1])

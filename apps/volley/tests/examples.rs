@@ -1,14 +1,14 @@
 //! Every example of the pages, the READMEs and the package: configuration files are checked, commands are parsed.
 //!
-//! What is no example is marked in the page, behind the language of its block:
+//! A block that is no whole example is marked in the page, after the language of its fence:
 //!
 //! | fence | what it is |
 //! |---|---|
-//! | `toml` | a whole configuration: it is parsed, and its objects go together |
+//! | `toml` | a whole configuration: it is parsed, and its objects are consistent |
 //! | `toml,fragment` | a part of one: the same, but the interfaces that it names may be elsewhere |
-//! | `text`, `console` or nothing | commands, perhaps with what they print: every command is parsed |
-//! | `text,output` | what a program prints |
-//! | `text,syntax` | how a command is written, with words that stand for others |
+//! | `text`, `console` or nothing | commands, perhaps with their output: every command is parsed |
+//! | `text,output` | output of a program |
+//! | `text,syntax` | the syntax of a command, with placeholders |
 //! | `sh` | commands of other programs |
 
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every page that people read: not what is generated, which has a test of its own.
+/// Every handwritten page: generated pages have a separate test.
 fn pages() -> Vec<PathBuf> {
     let folders = |path: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(path).unwrap().flatten();
@@ -81,8 +81,8 @@ fn all_blocks() -> Vec<Block> {
     all.iter().flat_map(of_page).collect()
 }
 
-/// Why a configuration is refused: by its reader, or because its objects do not go together. A part of one may name
-/// interfaces that it does not have.
+/// Why a configuration is refused: by its parser, or because its objects are inconsistent. A fragment may name interfaces that
+/// it does not contain.
 fn fault(text: &str, whole: bool) -> Option<String> {
     let config = match volley_config::parse(text) {
         Ok(config) => config,
@@ -126,7 +126,7 @@ fn every_configuration_of_the_pages_is_one() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// A line of a comment that is configuration: a table's head, or a key with its value.
+/// A commented-out line of configuration: the head of a table, or a key with its value.
 fn is_commented_out(line: &str) -> bool {
     let Some(rest) = line.strip_prefix("# ") else {
         return false;
@@ -166,7 +166,7 @@ fn every_example_file_is_a_configuration() {
     assert!(seen > 0);
 }
 
-/// A command without what the page says about it, which stands behind three blanks.
+/// A command without the page's remark, which follows three blanks.
 fn without_remark(line: &str) -> &str {
     let mut quoted = false;
     let mut blanks = 0;
@@ -180,7 +180,7 @@ fn without_remark(line: &str) -> &str {
     line.trim_end()
 }
 
-/// Words of a shell command without quotes around them.
+/// Words of a shell command without their quotes.
 fn words(line: &str) -> Vec<String> {
     let mut all = vec![String::new()];
     let mut quote = None;
@@ -196,7 +196,7 @@ fn words(line: &str) -> Vec<String> {
     all
 }
 
-/// What a line of a page is.
+/// A line of a page.
 #[derive(Debug, PartialEq)]
 enum Line {
     /// A command of `volley ctl`.
@@ -251,7 +251,7 @@ fn commands(block: &Block, first_words: &[String]) -> Vec<(usize, Line)> {
     found
 }
 
-/// Why the program does not take these arguments: with `--help` at their end it says what it would do, and does not.
+/// Why the program refuses these arguments. With `--help` at the end it parses them without an effect.
 fn not_taken(arguments: &[String]) -> Option<String> {
     let output = Command::new(env!("CARGO_BIN_EXE_volley"))
         .args(arguments)

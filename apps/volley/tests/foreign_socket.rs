@@ -1,4 +1,5 @@
-//! Sockets that others prepared: another user's program, one that does not accept, answers that act on a terminal.
+//! Sockets of other programs: of another user, of a program that does not accept, and of one whose replies would act on a
+//! terminal.
 
 mod support;
 
@@ -8,14 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Folder, text, volley};
 
-/// The user "nobody".
+/// The user `nobody`.
 const OTHER: u32 = 65_534;
 
-/// A program that is not the daemon; killed with its owner.
+/// A program that is not the daemon; it is killed on drop.
 struct Server(Child);
 
 impl Server {
-    /// A Python program that makes the socket at `sys.argv[1]`.
+    /// Starts a Python program that creates the socket `sys.argv[1]`.
     fn start(script: &str, socket: &Path, user: Option<u32>) -> Server {
         let mut command = Command::new("python3");
         command
@@ -45,7 +46,7 @@ impl Drop for Server {
     }
 }
 
-/// Answers every line with text that would clear the screen and set the title.
+/// Replies to every line with text that would clear the screen and set the title.
 const HOSTILE: &str = r#"
 import json, pathlib, socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5)
@@ -138,7 +139,7 @@ fn a_socket_that_does_not_accept_is_an_error_in_time() {
     let output = volley(&["ctl", "--socket", &socket, "show", "version"]);
     let said = text(&output.stderr);
     assert!(said.contains("does not accept connections"), "{said}");
-    // The daemon leaves it alone, and does not wait for it either.
+    // The daemon does not replace it, and does not wait for it either.
     let config = folder.file("c.toml");
     std::fs::write(&config, "").unwrap();
     let output = volley(&[
@@ -173,7 +174,7 @@ fn the_usual_socket_is_where_no_other_user_can_write() {
         if let Some(user) = user {
             command.uid(user);
         }
-        // The program may be where that user cannot read it.
+        // That user may not be able to read the folder of the program.
         let output = command.output().ok();
         output.map(|output| text(&output.stdout))
     };
@@ -195,7 +196,7 @@ fn the_usual_socket_is_where_no_other_user_can_write() {
     }
 }
 
-/// A token or private key that other users can read is no secret.
+/// A token file or private key that other users can read is refused.
 #[test]
 fn token_and_key_files_are_refused_unless_they_are_private() {
     let folder = Folder::new();

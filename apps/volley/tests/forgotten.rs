@@ -1,5 +1,6 @@
-//! An interface with every setting that any class defines, renamed and deleted: a setting that a face forgets would stay behind,
-//! or would be lost. The settings are the examples of all registered classes, so a new class is tried without a change here.
+//! An interface with every setting that any class defines is renamed and deleted: a setting that one part forgets would stay
+//! behind, or would be lost. The settings are the examples of all registered classes, so a new class is tested without a change
+//! here.
 
 mod support;
 
@@ -10,13 +11,13 @@ use volley_cli::Action;
 use volley_model::Request;
 use volley_object::{Class, Classes, Instance};
 
-/// pg0 has the settings; pg1 and the tables are what some of them refer to.
+/// pg0 has the settings; some of them refer to pg1 and the tables.
 const ROUTER: &str = "[[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"198.18.0.1/24\", \"2001:db8:1::1/64\"]\nstate = \"up\"\n\
     [[table]]\nid = 7\n";
 const NAME: &str = "pg0";
 const NEW_NAME: &str = "pg0x";
 
-/// The example of a class.
+/// The example object of a class.
 fn example(class: &Class) -> Instance {
     let line = class.def().example;
     match volley_cli::parse_line(line).map(|line| line.action) {
@@ -36,12 +37,12 @@ fn setting(class: &Class) -> Instance {
     it.renamed("interface", owner, NAME)
 }
 
-/// The class of an object to which settings refer, beside interfaces and tables: the router has those.
+/// The class of an object that settings refer to, except for interfaces and tables, which the router has.
 fn further(classes: &Classes, class: &str) -> Option<Class> {
     classes.get(class).filter(|_| class != "table").cloned()
 }
 
-/// What the setting refers to beside interfaces and tables, as commands.
+/// The objects that the setting refers to, except for interfaces and tables, as commands.
 fn needed(it: &Instance) -> Vec<String> {
     let (classes, mut lines) = (volley_object::classes(), Vec::new());
     it.references(&mut |class, value, _| {
@@ -56,7 +57,7 @@ fn needed(it: &Instance) -> Vec<String> {
     lines
 }
 
-/// The classes of settings of an interface, without those that take a part of the machine (LCP taps; the tests of `lcp`
+/// The classes of settings of an interface, without those that need a resource of the machine (LCP taps; the tests of `lcp`
 /// rename and delete their interfaces).
 fn settings() -> Vec<Class> {
     let classes = volley_object::classes();
@@ -65,7 +66,7 @@ fn settings() -> Vec<Class> {
     classes.iter().filter(of_interface).cloned().collect()
 }
 
-/// The same, of those that exclude each other one, and without one class.
+/// The same classes, without all but one of those that exclude each other, and without the class `without`.
 fn together(without: &str) -> Vec<Class> {
     let mut groups = BTreeSet::new();
     let mut all = settings();
@@ -92,7 +93,7 @@ fn with_name(lines: &BTreeSet<String>, from: &str, to: &str) -> BTreeSet<String>
     lines.iter().map(renamed).collect()
 }
 
-/// The lines without the MAC address of the interface: with a new name it keeps the one that the first name gave it.
+/// The lines without the MAC address of the interface: a renamed interface keeps the one that derives from its first name.
 fn without_mac(lines: &BTreeSet<String>) -> BTreeSet<String> {
     let shortened = |line: &String| match line.split_once(" mac ") {
         Some((create, behind)) if create.starts_with("create packet-generator") => {
@@ -104,7 +105,7 @@ fn without_mac(lines: &BTreeSet<String>) -> BTreeSet<String> {
     lines.iter().map(shortened).collect()
 }
 
-/// Makes the interface with the settings, renames and deletes it, and makes it again.
+/// Creates the interface with the settings, renames and deletes it, and creates it again.
 fn lives(daemon: &Daemon, classes: &[Class]) {
     let what: Vec<&str> = classes.iter().map(Class::name).collect();
     let all: Vec<Instance> = classes.iter().map(setting).collect();
@@ -159,7 +160,7 @@ fn lives(daemon: &Daemon, classes: &[Class]) {
     }
 }
 
-/// Removes what a setting referred to.
+/// Removes the objects that a setting referred to.
 fn needed_back(daemon: &Daemon, it: &Instance) {
     let classes = volley_object::classes();
     it.references(&mut |class, _, _| {
@@ -180,8 +181,8 @@ fn no_setting_of_an_interface_is_lost_by_a_new_name_or_left_by_a_deletion() {
         lives(&daemon, std::slice::from_ref(class));
         assert_eq!(state(&daemon), bare, "{}", class.name());
     }
-    // All at once, which includes the table and the use of addresses of an interface of the same table. An interface that uses
-    // the addresses of another one has no addresses.
+    // All at once, including the table. The unnumbered interface uses addresses of an interface in the same table, and has no
+    // addresses.
     daemon.ok("set interface ip table pg1 7");
     let bare = state(&daemon);
     for without in ["address", "unnumbered"] {

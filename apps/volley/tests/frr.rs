@@ -1,7 +1,6 @@
-//! Real routing daemons over Volley: FRR (zebra, ospfd, bgpd) and BIRD run in namespaces on the twins of interfaces, and do
-//! not know that the interfaces are Volley's.
+//! Real routing daemons over Volley: FRR (zebra, ospfd, bgpd) and BIRD run in namespaces on the LCP taps of interfaces.
 //!
-//! Needs root, `ip`, `ping`, and Debian's packages `frr` and `bird2`; says so and passes where they are not there.
+//! Needs root, `ip`, `ping`, and Debian's packages `frr` and `bird2`; without them the tests say so and pass.
 
 mod support;
 
@@ -12,7 +11,7 @@ use support::bed::{Space, must, run};
 use support::routing::{BIRD, FRR, Routing, SETTLE, able, within};
 use support::{Daemon, text};
 
-/// Namespaces that go with their owner.
+/// Namespaces that are deleted on drop.
 struct Net {
     name: String,
     spaces: Vec<Space>,
@@ -49,7 +48,7 @@ impl Net {
         &self.spaces[0].0
     }
 
-    /// A cable with an end for each of two routers.
+    /// A veth pair between two routers.
     fn cable(&self, one: &str, other: &str) {
         let wire = self.wire();
         must(&format!(
@@ -59,7 +58,7 @@ impl Net {
         must(&format!("ip -n {wire} link set {other} up"));
     }
 
-    /// A host on the other end of a router's interface.
+    /// A host at the other end of a router's interface.
     fn host(&mut self, name: &str, end: &str, address: &str, way_out: &str) -> String {
         let space = self.space(name);
         let wire = self.wire();
@@ -74,14 +73,15 @@ impl Net {
     }
 }
 
-/// A Volley with twins, and what runs on them.
+/// A Volley with LCP taps, and the routing daemons on them.
 struct Router {
     daemon: Daemon,
     routing: Routing,
 }
 
 impl Router {
-    /// With these interfaces and addresses, and 10.255.0.N/32 as its own. `end.5` is VLAN 5 on `end`, which has no address.
+    /// A router with these interfaces and addresses, and 10.255.0.N/32 as its loopback address. `end.5` is VLAN 5 on `end`,
+    /// which has no address.
     fn new(net: &mut Net, number: u32, ends: &[(&str, &str)]) -> Router {
         let (daemon, space) = (Daemon::start("", &[]), net.space(&format!("k{number}")));
         for (end, address) in ends {
@@ -122,7 +122,7 @@ impl Router {
         must(&format!("ip -n {} {words}", self.routing.space))
     }
 
-    /// What its kernel and its router have to say, for a failure.
+    /// The state of the kernel and of the routing daemons, for the message of a failure.
     fn all(&self) -> String {
         let kernel = ["addr", "neigh", "route"].map(|what| self.kernel(what));
         let shown = ["show interface", "show ip neighbors", "show errors"];
@@ -133,7 +133,7 @@ impl Router {
         self.daemon.ok(&format!("show ip fib {what}"))
     }
 
-    /// Waits until its kernel has a network by BGP.
+    /// Waits until the kernel has a BGP route to a network.
     fn learns(&self, network: &str) {
         let route = format!("route show {network}");
         let there = within(SETTLE, || self.kernel(&route).contains("proto bgp"));
@@ -161,13 +161,13 @@ fn pings(space: &str, to: &str, count: u32, every: &str) -> u32 {
     received.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Whether FRR is there, with what these tests need of it.
+/// Whether FRR is installed, with the daemons that these tests need.
 fn has_frr() -> bool {
     let programs = ["zebra", "ospfd", "bgpd"].map(|name| format!("{FRR}/{name}"));
     able(&programs.each_ref().map(String::as_str))
 }
 
-/// Quick hellos on these interfaces.
+/// OSPF with short hello intervals on these interfaces.
 fn ospf(ends: &[&str]) -> String {
     let one = |end: &&str| {
         format!(
@@ -177,7 +177,7 @@ fn ospf(ends: &[&str]) -> String {
     ends.iter().map(one).collect()
 }
 
-/// BGP with the routers of these numbers, by their own addresses, telling one network.
+/// BGP with the routers of these numbers, by their loopback addresses, announcing one network.
 fn bgp(number: u32, others: &[u32], network: &str) -> String {
     let one = |other: &u32| {
         let peer = format!(" neighbor 10.255.0.{other}");
@@ -193,7 +193,7 @@ fn bgp(number: u32, others: &[u32], network: &str) -> String {
     all + &tell
 }
 
-/// Two routers with a cable between them and a host behind each.
+/// Two routers with a link between them and a host behind each.
 fn pair(net: &mut Net) -> ([Router; 2], [String; 2]) {
     net.cable("one", "two");
     let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
@@ -255,14 +255,14 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
         shown.contains("via 10.1.12.2") && shown.contains("one.100"),
         "{shown}"
     );
-    // The kernels see each other through two tags as well; the address is the kernels' own idea.
+    // The kernels also reach each other through two tags; the addresses are configured in the kernels.
     for (router, parent, host) in [(&r1, "one", 1), (&r2, "two", 2)] {
         let (daemon, space) = (&router.daemon, &router.routing.space);
         daemon.ok(&format!(
             "create sub-interfaces {parent} 7 dot1ad 200 inner-dot1q 7 exact-match"
         ));
         daemon.ok(&format!("lcp create {parent}.7 host-if qinq netns {space}"));
-        // Until both have seen it, Volley's word on a new twin's state goes before the kernel's.
+        // Until both sides have seen a new LCP tap, Volley's state of the tap takes precedence over the kernel's.
         router.in_step();
         router.kernel("link set qinq up");
         router.kernel(&format!("addr add 10.1.7.{host}/24 dev qinq"));
@@ -274,7 +274,7 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
         pings(&r1.routing.space, "10.1.7.2", 1, "0.2") == 1
     });
     assert!(seen, "{}\n{}", r1.all(), r2.all());
-    // What goes with a sub-interface goes with its twin.
+    // Deleting a sub-interface deletes its LCP tap.
     r1.kernel("link set one.100 down");
     let gone = within(SETTLE, || {
         let rows = r1.daemon.json("show interface one.100");
@@ -288,7 +288,8 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
     assert!(!r1.kernel("-o link").contains("qinq"));
 }
 
-/// What the operator configures at one router, the others learn: the mirror gives it to the kernel, FRR reads it there.
+/// Routes that the operator configures at one router reach the others: LCP sync writes them to the kernel, and FRR reads them
+/// there.
 #[test]
 fn frr_hands_on_what_is_configured_in_volley() {
     if !has_frr() {
@@ -297,7 +298,7 @@ fn frr_hands_on_what_is_configured_in_volley() {
     let Some(mut net) = Net::new() else { return };
     let ([mut r1, mut r2], [a, b]) = pair(&mut net);
     must(&format!("ip -n {b} addr add 10.20.0.1/16 dev lo"));
-    // The other router does not know the host that is the next hop.
+    // The other router has no route to the host that is the next hop.
     let tell = " address-family ipv4 unicast\n  redistribute kernel\n  neighbor 10.255.0.1 next-hop-self\n exit-address-family\n";
     r1.frr_all(1, &ospf(&["one"]), &bgp(1, &[2], "10.10.1.0/24"));
     r2.frr_all(2, &ospf(&["two"]), &(bgp(2, &[1], "") + tell));
@@ -321,7 +322,7 @@ fn frr_hands_on_what_is_configured_in_volley() {
     }
 }
 
-/// A next hop that no address says is on the link: FRR has to be told that it is there, and so is Volley.
+/// A next hop outside the prefixes of the link: FRR is configured with `onlink`, and the route in Volley has it, too.
 #[test]
 fn a_static_route_of_frr_arrives_as_onlink() {
     if !has_frr() {
@@ -350,7 +351,7 @@ fn a_static_route_of_frr_arrives_as_onlink() {
     r1.in_step();
 }
 
-/// Three routers: two cables between the first two, one between each of them and the third; a host behind the first and one
+/// Three routers: two links between the first two, one between each of them and the third; a host behind the first and one
 /// behind the third.
 fn triangle(net: &mut Net) -> ([Router; 3], [String; 2]) {
     net.cable("a12", "a21");

@@ -1,5 +1,5 @@
-//! Captures onto a file system that fills up: counts, the reason and exit statuses are true, and the file ends behind a whole
-//! record. Needs root, for a small tmpfs in a mount namespace of the daemon's own.
+//! Captures onto a file system that fills up: counts, reason and exit statuses are correct, and the file ends after a complete
+//! record. Needs root, for a small tmpfs in a separate mount namespace.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::Command;
 use support::{Daemon, Folder};
 use volley_pcap::read_packets;
 
-/// Packets that are sent; a tmpfs of [`ROOM`] holds a fraction of them.
+/// Packets that are sent; a tmpfs of [`ROOM`] has space for a fraction of them.
 const PACKETS: usize = 2000;
 const ROOM: &str = "256k";
 
@@ -29,7 +29,7 @@ address = "198.51.100.2"
 mac = "02:aa:00:00:00:02"
 "#;
 
-/// A daemon that sees a small tmpfs in this folder; none without the right to mount one.
+/// A daemon with a small tmpfs at this folder; none without the right to mount one.
 fn daemon(small: &Folder) -> Option<Daemon> {
     let mount = format!("mount -t tmpfs -o size={ROOM} none {}", small.0.display());
     let may = Command::new("unshare")
@@ -45,7 +45,7 @@ fn daemon(small: &Folder) -> Option<Daemon> {
     Some(Daemon::start_by(&wrapped, CONFIG, &[], &[]))
 }
 
-/// The packets of a file that is in the daemon's mount namespace only.
+/// The packets of a file that exists only in the daemon's mount namespace.
 fn packets(daemon: &Daemon, file: &str) -> usize {
     let seen = format!("/proc/{}/root{file}", daemon.pid());
     read_packets(seen).unwrap().packets.len()
@@ -90,16 +90,16 @@ fn a_capture_of_interfaces_says_what_is_in_the_file_and_why() {
             && status.contains("no space left on device (ENOSPC)"),
         "{status}"
     );
-    // The daemon's log has it without any question.
+    // The daemon logs the failure without a request.
     let log = daemon.log();
     assert!(log.contains(&file) && log.contains("ENOSPC"), "{log}");
     let error = daemon.refused("pcap trace off");
     assert!(error.contains("ENOSPC") && error.contains(&file), "{error}");
     let (in_file, lost) = counts(&error);
     assert_eq!(in_file, kept, "{error}");
-    // The capture ended while packets still came: those that it was offered are counted.
+    // The capture ended while packets still came: it counts those up to its end.
     assert!(lost > 0 && lost <= PACKETS - kept, "{error}");
-    // The failure is reported once; from now on there is nothing to end.
+    // The failure is reported once; after that there is no capture to end.
     daemon.ok("pcap trace off");
 }
 

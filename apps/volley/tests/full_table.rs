@@ -1,7 +1,7 @@
-//! A full table through the Linux mirror: `ip -batch` fills the kernel, and FRR does, which has it by BGP from BIRD. Not one
-//! route may be lost, while packets in transit go on.
+//! A full table through LCP sync: `ip -batch` fills the kernel, and so does FRR with routes by BGP from BIRD. No route may be
+//! lost, and packets in transit are forwarded meanwhile.
 //!
-//! Small by default; `VOLLEY_FULL_TABLE=1` takes all of it, from the shared data where they are, else made up. Needs root.
+//! Small by default; with `VOLLEY_FULL_TABLE=1` all routes of the shared data, or generated ones without them. Needs root.
 
 mod support;
 
@@ -17,9 +17,9 @@ use volley_fib::load::{ReadOptions, Routes, read_routes, synthetic4, synthetic6}
 
 /// Next hops of each family.
 const HOPS: u32 = 200;
-/// Between two looks at the kernel, which walks its whole table to count it.
+/// Pause between two counts of the kernel's routes, because a count walks the whole table.
 const LOOK: Duration = Duration::from_secs(1);
-/// In how much time a full table must be there, counted from its end in the kernel.
+/// The longest time from the end of the table in the kernel to its end in Volley.
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn shared(name: &str) -> Option<PathBuf> {
@@ -38,10 +38,10 @@ fn read(name: &str, only: volley_model::Family) -> Option<Routes> {
     read_routes(&shared(name)?, options).ok()
 }
 
-/// Prefixes of both families, and where they come from.
+/// Prefixes of both families, and their origin.
 type Table = (Vec<(u32, u8)>, Vec<(u128, u8)>, &'static str);
 
-/// All of it, or a little.
+/// The full table, or a small one.
 fn table(full: bool) -> Table {
     use volley_model::Family::{V4, V6};
     let (four, six) = if full {
@@ -57,7 +57,7 @@ fn table(full: bool) -> Table {
         Some((v4, v6)) => (v4.v4, v6.v6, "shared"),
         None => (synthetic4(four, 1), synthetic6(six, 1), "made-up"),
     };
-    // What is made up may lie on the bed's own networks, and a better prefix would take the pings away.
+    // Generated prefixes may overlap the networks of the test, and a longer prefix would divert the pings.
     let v4 = v4.into_iter().map(|r| (r.0, r.1));
     let v4 = v4.filter(|p| p.1 > 0 && p.0 >> 24 != 10);
     let v6 = v6.into_iter().map(|r| (r.0, r.1));
@@ -65,7 +65,7 @@ fn table(full: bool) -> Table {
     (v4.collect(), v6.collect(), from)
 }
 
-/// Commands of `ip -batch` for all of them, by many next hops on both interfaces.
+/// Commands of `ip -batch` for all routes, with many next hops on both interfaces.
 fn batch(v4: &[(u32, u8)], v6: &[(u128, u8)]) -> String {
     let mut out = String::with_capacity((v4.len() + v6.len()) * 64);
     for (n, (addr, len)) in v4.iter().enumerate() {
@@ -84,7 +84,7 @@ fn batch(v4: &[(u32, u8)], v6: &[(u128, u8)]) -> String {
     out
 }
 
-/// Prefixes that the mirror says it has handed over.
+/// The number of prefixes that LCP sync has synchronized.
 fn mirrored(daemon: &Daemon) -> (u64, u64) {
     let shown = daemon.json("show lcp");
     let row = &shown["tables"][0];
@@ -106,11 +106,11 @@ fn fill(space: &Space, file: &std::path::Path) {
     assert!(filled.status.success(), "{}", text(&filled.stderr));
 }
 
-/// A program that is interrupted when nobody waits for it any more.
+/// A program that is interrupted on drop.
 struct Flow(Option<std::process::Child>);
 
 impl Flow {
-    /// What it has said in the end.
+    /// Interrupts the program and returns its output.
     fn end(mut self) -> String {
         let child = self.0.take().unwrap();
         support::signal(child.id(), "INT");
@@ -127,7 +127,7 @@ impl Drop for Flow {
     }
 }
 
-/// Pings from one host to the other, a hundred a second, until interrupted.
+/// Pings between the hosts, a hundred a second, until interrupted.
 fn flow(bed: &Bed) -> Flow {
     let name = bed.name("a");
     let ping = [
@@ -147,7 +147,7 @@ fn flow(bed: &Bed) -> Flow {
     Flow(Some(child.spawn().unwrap()))
 }
 
-/// The router with a twin for each interface, in step.
+/// The router with an LCP tap for each interface, synchronized.
 fn mirrored_router(bed: &Bed) -> (Daemon, Space) {
     let daemon = bed.router();
     let space = Space::new(bed.name("k")).unwrap();
@@ -175,13 +175,13 @@ fn a_full_table_comes_through_the_kernel_and_none_is_lost() {
             .count() as u64
     };
     let (own4, own6) = mirrored(&daemon);
-    // From here on the hosts are known.
+    // From here on the router has neighbour entries for the hosts.
     assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.05"), 3);
     let ping = flow(&bed);
     let start = Instant::now();
     fill(&space, &file);
     let kernel = start.elapsed();
-    // What is in the batch twice is one route.
+    // Duplicates in the batch are one route.
     let want4 = v4.iter().collect::<HashSet<_>>().len() as u64;
     let want6 = v6.iter().collect::<HashSet<_>>().len() as u64;
     while mirrored(&daemon) != (own4 + want4, own6 + want6) {
@@ -207,7 +207,7 @@ fn a_full_table_comes_through_the_kernel_and_none_is_lost() {
     );
 }
 
-/// What a flow says in the end, if it lost less than 1 %.
+/// The final output of a flow that lost less than 1 %.
 fn undisturbed(flow: Flow) -> String {
     let said = flow.end();
     let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
@@ -217,7 +217,7 @@ fn undisturbed(flow: Flow) -> String {
     line.to_owned()
 }
 
-/// BIRD at host a, which has all of it and tells FRR: next hops are hosts of a's network, and stay so (one AS).
+/// BIRD at host a, which announces the whole table to FRR: next hops are hosts of a's network, unchanged by iBGP.
 fn feeder(bed: &Bed, v4: &[(u32, u8)], v6: &[(u128, u8)]) -> Routing {
     let mut bird = Routing::new(bed.name("a"));
     bird.seconds = 900;
@@ -251,7 +251,7 @@ fn feeder(bed: &Bed, v4: &[(u32, u8)], v6: &[(u128, u8)]) -> Routing {
     bird
 }
 
-/// FRR on the twins, which waits for the feeder.
+/// FRR on the LCP taps, which waits for the feeder.
 fn listener(space: &str) -> Routing {
     let mut frr = Routing::new(space.to_owned());
     frr.seconds = 900;
@@ -266,7 +266,7 @@ fn listener(space: &str) -> Routing {
     frr
 }
 
-/// Prefixes that the kernel of a namespace has, without making it list them.
+/// The number of prefixes in the kernel of a namespace, without listing them.
 fn in_kernel(space: &str) -> (u64, u64) {
     let read = |file: &str| must(&format!("ip netns exec {space} cat /proc/net/{file}"));
     let four = read("fib_triestat");
@@ -280,7 +280,7 @@ fn in_kernel(space: &str) -> (u64, u64) {
     (four.unwrap_or(0), six.unwrap_or(0))
 }
 
-/// When the routes of a namespace's kernel became more, and when all of them were there.
+/// When the number of routes in a namespace's kernel began to grow, and when all of them were there.
 struct Filling {
     space: String,
     before: (u64, u64),
@@ -290,7 +290,7 @@ struct Filling {
 }
 
 impl Filling {
-    /// From now on, by so many of each family.
+    /// Starts the measurement for this many new routes of each family.
     fn of(space: &str, want: (u64, u64)) -> Filling {
         Filling {
             before: in_kernel(space),
@@ -301,7 +301,7 @@ impl Filling {
         }
     }
 
-    /// Look again; what there is.
+    /// Counts again and returns the numbers.
     fn look(&mut self) -> (u64, u64) {
         let now = in_kernel(&self.space);
         if now != self.before {
@@ -314,13 +314,13 @@ impl Filling {
         now
     }
 
-    /// From the first to an instant.
+    /// The time from the first new route to an instant.
     fn took(&self, end: Instant) -> Duration {
         end.duration_since(self.begun.unwrap_or(end))
     }
 }
 
-/// The pace of FRR itself: how long it takes for the same where the router is a kernel, and no Volley runs.
+/// The pace of FRR alone: the time for the same table on a kernel router without Volley.
 fn without_volley(v4: &[(u32, u8)], v6: &[(u128, u8)], want: (u64, u64)) -> Option<Duration> {
     let bed = Bed::new()?;
     for (at, end, host) in [("r", "left", 1), ("a", "e", 2)] {
@@ -381,7 +381,7 @@ fn a_full_table_comes_by_bgp_through_frr_and_none_is_lost() {
     let audit = daemon.ok("lcp audit");
     assert!(audit.contains(" 0 differ"), "{audit}");
     let took = filling.took(there);
-    // What Volley itself needs for a table that FRR has finished: all of it once more.
+    // The time that Volley needs for a table that FRR has finished: a full synchronization.
     let start = Instant::now();
     let resync = daemon.ok("lcp resync");
     let whole = start.elapsed();

@@ -1,14 +1,14 @@
-//! Does forwarding pause elsewhere while interfaces come, change, go and lose their peers? A measurement:
-//! `cargo test -p volley --test gap -- --ignored --nocapture` (root, `ip`, `tcpdump`, `taskset`).
+//! Does forwarding pause on other interfaces while interfaces are created, changed and deleted, and lose their peers? A
+//! measurement: `cargo test -p volley --test gap -- --ignored --nocapture` (root, `ip`, `tcpdump`, `taskset`).
 //!
-//! A daemon as operators run it, its worker pinned to core 1 and its control thread to core 0, sends a probe stream of
-//! 100,000 packets a second out of a packet socket. At the other end of that veth pair the kernel stamps each packet as it
-//! arrives (on the worker's core, so that a late receiver does no harm), and the longest time between two of them counts.
+//! A daemon with its worker pinned to core 1 and its control thread to core 0 sends a probe stream of 100,000 packets a second
+//! by a packet socket. At the other end of that veth pair the kernel stamps each packet on arrival (on the worker's core, so
+//! that a late receiver does not matter). The result is the longest time between two packets.
 //!
-//! Meanwhile every kind of interface is made, changed in every way and deleted, and peers of memif and vhost-user are
-//! killed under traffic. Before each such part comes one of the same length in which nothing is done, with core 0 as busy:
-//! what the machine itself takes away. The bar is 1 ms more than that, for the medians over the rounds: what an operation
-//! does to the worker it does in each round, what a hypervisor does it does in some.
+//! Meanwhile every type of interface is created, changed in every way and deleted, and peers of memif and vhost-user are killed
+//! under traffic. Before each such part comes an idle part of the same length, with core 0 equally busy: it measures the pauses
+//! of the machine itself. The limit is 1 ms more than that, for the medians over the rounds: a pause caused by an operation
+//! appears in every round, a pause caused by the hypervisor only in some.
 
 mod support;
 
@@ -21,15 +21,15 @@ use support::bed::{Space, must};
 use volley_cli::client::Connection;
 
 const ROUNDS: usize = 7;
-/// What is done late by the control thread belongs to the operation before.
+/// Late work of the control thread, in seconds, belongs to the operation before.
 const TAIL: f64 = 0.005;
-/// Only such gaps are kept, in seconds: the stream has one packet each 10 us.
+/// Shorter gaps are not recorded, in seconds: the stream has one packet each 10 us.
 const NOTED: f64 = 50e-6;
-/// Operations that are told one by one.
+/// The number of operations that are listed individually.
 const WORST: usize = 8;
 const PROBE_RATE: usize = 100_000;
 
-/// Seconds since 1970, as the kernel stamps packets.
+/// Seconds since 1970, the clock of the kernel's packet timestamps.
 fn now() -> f64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -37,13 +37,13 @@ fn now() -> f64 {
         .as_secs_f64()
 }
 
-/// Run a program that must succeed.
-/// A namespace with the other ends of our veth pairs.
+/// Runs a program that must succeed.
+/// A namespace with the far ends of the veth pairs.
 fn far_ends() -> Option<Space> {
     Space::new(format!("vgap{}", std::process::id()))
 }
 
-/// A pair: the far end has the name `far`; the name of our end.
+/// Creates a veth pair whose far end is named `far`; returns the name of the near end.
 fn veth(space: &Space, far: &str) -> String {
     let ours = format!("vg{}{far}", std::process::id() % 1_000_000);
     must(&format!(
@@ -55,7 +55,7 @@ fn veth(space: &Space, far: &str) -> String {
     ours
 }
 
-/// A time in which the receiver saw nothing, and how many packets of the stream are missing in it.
+/// A time without received packets, and how many packets of the stream are missing in it.
 #[derive(Clone, Copy)]
 struct Gap {
     start: f64,
@@ -63,14 +63,14 @@ struct Gap {
     lost: u32,
 }
 
-/// What the receiver tells in the end.
+/// The final result of the receiver.
 struct Seen {
     packets: usize,
     span: f64,
     gaps: Vec<Gap>,
 }
 
-/// The receiver: tcpdump in the namespace, whose packets a thread of ours takes in.
+/// The receiver: tcpdump in the namespace, whose output a thread of this test reads.
 struct Probe {
     child: Child,
     seen: Receiver<Seen>,
@@ -80,7 +80,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// Packets of a capture with nanoseconds, one after the other: gaps between those of the probe stream.
+/// Reads a capture with nanoseconds and finds gaps between packets of the probe stream.
 fn watch(mut from: impl Read) -> Seen {
     let (mut head, mut packet) = ([0; 24], vec![0; 1 << 16]);
     let mut seen = Seen {
@@ -100,7 +100,7 @@ fn watch(mut from: impl Read) -> Seen {
             break;
         }
         let time = f64::from(number(&head)) + f64::from(number(&head[4..])) / 1e9;
-        // The last two bytes of the destination address count.
+        // The last two bytes of the destination address are a sequence number.
         let at = u16::from_be_bytes([packet[32], packet[33]]);
         match last {
             Some((before, was)) if time - before > NOTED => seen.gaps.push(Gap {
@@ -138,7 +138,7 @@ impl Probe {
         Probe { child, seen }
     }
 
-    /// End it: what it saw, and what tcpdump says of what it missed.
+    /// Stops the receiver; returns its result, and tcpdump's text about packets that it missed.
     fn stop(mut self) -> (Seen, String) {
         must(&format!("kill -INT {}", self.child.id()));
         let seen = self.seen.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -151,25 +151,25 @@ impl Probe {
     }
 }
 
-/// Something that was done, and when.
+/// An operation and its time.
 struct Done {
     what: String,
     start: f64,
     end: f64,
 }
 
-/// The daemon, and what was done to it.
+/// The daemon, and the operations on it.
 struct Site {
     daemon: Daemon,
     control: Connection,
     done: Vec<Done>,
     refused: Vec<String>,
-    /// Seconds in which a peer kept core 0 busy.
+    /// The seconds in which a peer kept core 0 busy.
     crowded: f64,
 }
 
 impl Site {
-    /// Carry out a line, as operation `what`. A refusal is one, too.
+    /// Carries out a line as operation `what`. A refusal counts as an operation, too.
     fn ask(&mut self, what: &str, line: &str) -> bool {
         let start = now();
         let answer = self.control.exec(line, false);
@@ -180,7 +180,7 @@ impl Site {
         answer.is_ok()
     }
 
-    /// One that must be carried out.
+    /// Carries out a line that must succeed.
     fn must(&mut self, what: &str, line: &str) {
         assert!(self.ask(what, line), "{:?}", self.refused.last());
     }
@@ -193,7 +193,7 @@ impl Site {
         self.done.push(Done { what, start, end });
     }
 
-    /// Wait until an interface's link is `up` or `down`.
+    /// Waits until an interface's link is `up` or `down`.
     fn link(&mut self, name: &str, state: &str) {
         let end = now() + 10.0;
         loop {
@@ -210,7 +210,7 @@ impl Site {
         }
     }
 
-    /// Everything that can be done to an interface.
+    /// Every possible change of an interface.
     fn changes(&mut self, kind: &str, name: &str) {
         let other = format!("{name}x");
         let lines = [
@@ -242,7 +242,7 @@ impl Site {
         }
     }
 
-    /// An interface of the kernel comes, changes and goes.
+    /// Creates, changes and deletes an interface of the kernel.
     fn of_kernel(&mut self, kind: &str, name: &str, create: &str) {
         self.must(&format!("{kind} create"), create);
         self.changes(kind, name);
@@ -297,7 +297,7 @@ impl Site {
 struct Peer(Child, #[allow(dead_code)] support::Folder);
 
 impl Peer {
-    /// SIGKILL.
+    /// Kills the program with SIGKILL.
     fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -339,7 +339,7 @@ fn peer(folder: &str) -> Peer {
     Peer(child, own)
 }
 
-/// The daemon with the probe stream.
+/// Starts the daemon with the probe stream.
 fn site(out: &str) -> Site {
     let config = format!(
         "[engine]\nworker_core = 1\n\
@@ -365,8 +365,8 @@ fn site(out: &str) -> Site {
     site
 }
 
-/// Nothing is done for so long, but core 0 is as busy as it was with peers: what the machine has to do besides (its memory's
-/// watcher takes a core for 12 ms) comes to the worker's core then.
+/// Does nothing for this long, with core 0 as busy as it was with peers: other work of the machine (the hypervisor's memory
+/// watcher takes a core for 12 ms) then moves to the worker's core.
 fn idle(length: f64, crowded: f64) {
     let start = now();
     while now() < start + crowded {
@@ -375,7 +375,7 @@ fn idle(length: f64, crowded: f64) {
     std::thread::sleep(Duration::from_secs_f64((length - crowded).max(0.0)));
 }
 
-/// The longest gap that touches a span, in milliseconds.
+/// The longest gap that overlaps a span, in milliseconds.
 fn longest(gaps: &[Gap], start: f64, end: f64) -> f64 {
     let inside = gaps.iter().filter(|g| g.start < end && g.end > start);
     inside.map(|g| (g.end - g.start) * 1e3).fold(0.0, f64::max)
@@ -399,7 +399,8 @@ fn by_round(site: &Site, seen: &Seen, rounds: &[[f64; 3]], what: &str) -> Vec<f6
     rounds.iter().map(of).collect()
 }
 
-/// Tell it all; the longest gap of the control, and what operations add to it: medians over the rounds, in milliseconds.
+/// Prints all results; returns the longest gap of the idle parts, and what operations add to it: medians over the rounds, in
+/// milliseconds.
 fn tell(site: &Site, seen: &Seen, rounds: &[[f64; 3]]) -> (f64, f64) {
     let parts = |from: usize| -> Vec<f64> {
         rounds
@@ -431,7 +432,7 @@ fn tell(site: &Site, seen: &Seen, rounds: &[[f64; 3]]) -> (f64, f64) {
             (median(gaps.clone()), what, gaps)
         })
         .collect();
-    // What happens in some rounds only says as much as what happens in each.
+    // A gap in only some rounds does not count as much as one in every round.
     let longest = |gaps: &[f64]| gaps.iter().copied().fold(0.0, f64::max);
     worst.sort_by(|a, b| longest(&b.2).total_cmp(&longest(&a.2)));
     println!("  the worst of {} operations:", worst.len());
@@ -445,7 +446,7 @@ fn tell(site: &Site, seen: &Seen, rounds: &[[f64; 3]]) -> (f64, f64) {
 #[test]
 #[ignore = "a measurement: it takes a minute and two cores"]
 fn no_operation_on_interfaces_pauses_others() {
-    // Programs started from here stay there as well, the daemon's worker excepted.
+    // Programs started from here inherit this core, except for the daemon's worker.
     core_affinity::set_for_current(core_affinity::CoreId { id: 0 });
     let Some(space) = far_ends() else { return };
     let [out, packet, xdp] = ["p", "q", "x"].map(|far| veth(&space, far));
@@ -468,7 +469,7 @@ fn no_operation_on_interfaces_pauses_others() {
         site.of_kernel("af_xdp", "x0", &create);
         site.of_peers();
         let end = now();
-        // The next control is as long as this was.
+        // The next idle part is as long as this one.
         length = end - middle;
         rounds.push([start, middle, end]);
         println!("round {}: {length:.1} s of operations", rounds.len());

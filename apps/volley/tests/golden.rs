@@ -1,5 +1,5 @@
-//! Golden files: a fixed session, answer by answer and packet by packet, as `tests/golden/router.txt` has it, for several
-//! vector sizes and instruction sets. `VOLLEY_BLESS=1` writes the file anew; read the difference before you commit it.
+//! Golden files: a fixed session, reply by reply and packet by packet, as in `tests/golden/router.txt`, for several vector
+//! sizes and instruction sets. `VOLLEY_BLESS=1` writes the file again; read the difference before you commit it.
 
 mod support;
 
@@ -83,7 +83,7 @@ via = "2001:db8:1::2"
 interface = "right"
 "#;
 
-/// Streams: name, interface, packets, how a packet looks.
+/// Streams: name, interface, number of packets, template.
 const STREAMS: &[(&str, &str, u32, &str)] = &[
     (
         "plain",
@@ -135,7 +135,7 @@ const STREAMS: &[(&str, &str, u32, &str)] = &[
     ),
 ];
 
-/// What is asked when all packets are through.
+/// Queries after all packets have been processed.
 const QUESTIONS: &[&str] = &[
     "show interfaces detail",
     "show interface address",
@@ -156,7 +156,7 @@ fn config(size: u32, isa: &str) -> String {
     CONFIG.replace("SIZE", &size).replace("ISA", isa)
 }
 
-/// A session with the answers and the packets that left.
+/// The replies of a session, and the packets that left.
 fn session(mut daemon: Daemon) -> String {
     let mut out = String::new();
     for name in ["left", "right", "other", "wire"] {
@@ -169,7 +169,7 @@ fn session(mut daemon: Daemon) -> String {
             "packet-generator new name {name} interface {interface} limit {packets} seed 7 template {template}"
         ));
         daemon.ok(&format!("packet-generator enable {name}"));
-        // One stream after the other: the order of packets is part of what is compared.
+        // One stream after the other, because the order of packets is compared.
         sent += u64::from(*packets);
         daemon.wait_for("the stream's packets", |d| {
             let nodes = d.json("show runtime verbose");
@@ -181,7 +181,7 @@ fn session(mut daemon: Daemon) -> String {
                 let node = nodes.iter().find(|n| n["name"] == name);
                 node.and_then(|n| n["vectors"].as_u64()).unwrap_or(0)
             };
-            // What senders are told are packets too, made beside those that were dropped.
+            // ICMP errors are packets, too, made in addition to the dropped ones.
             let errors = d.json("show errors");
             let told = errors["errors"].as_array().cloned().unwrap_or_default();
             let told = told.iter().filter(|e| {
@@ -189,7 +189,7 @@ fn session(mut daemon: Daemon) -> String {
                 reason.starts_with("sent-")
             });
             let told: u64 = told.filter_map(|e| e["count"].as_u64()).sum();
-            // One packet becomes several.
+            // Fragmentation makes several packets of one.
             let cut = |what: &str| counter(d, "ip4-frag", what);
             let more = told + cut("fragments") - cut("fragmented");
             through("right-tx") + through("other-tx") + through("error-drop") == sent + more
@@ -213,7 +213,7 @@ fn session(mut daemon: Daemon) -> String {
     out
 }
 
-/// Without what differs from run to run: times of day, rates, slot numbers, the test's folder, blanks at the ends of lines.
+/// Masks what differs from run to run: times of day, rates, slot numbers, the test's folder, blanks at the ends of lines.
 fn masked(answer: &str, daemon: &Daemon) -> String {
     let folder = daemon.folder.0.display().to_string();
     let line = |line: &str| {
@@ -237,7 +237,7 @@ fn masked(answer: &str, daemon: &Daemon) -> String {
         .fold(lines.join("\n"), without_number)
 }
 
-/// Slot numbers depend on when workers let go of old ones.
+/// Slot numbers depend on when workers release old slots.
 fn without_number(text: String, label: &str) -> String {
     let mut parts = text.split(label);
     let first = parts.next().unwrap_or_default().to_owned();
@@ -273,7 +273,7 @@ fn a_session_reads_as_the_golden_file_has_it() {
     }
 }
 
-/// Everything that the session does needs no more than group `volley`.
+/// Everything in the session is allowed to group `volley`.
 #[test]
 fn a_user_of_group_volley_has_the_same_session() {
     let Some(users) = Users::new() else { return };

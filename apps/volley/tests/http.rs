@@ -1,4 +1,4 @@
-//! The HTTP interface of a running daemon: what it answers, what it refuses, and clients that misbehave.
+//! The HTTP interface of a running daemon: replies, refusals, and clients that misbehave.
 
 mod support;
 
@@ -35,7 +35,7 @@ fn every_question_of_the_document_is_answered() {
     let needed = |parameter: &Value| match parameter["name"].as_str().unwrap() {
         "family" => "family=ip4",
         "name" => "name=ip4-input",
-        // Nobody is there: it is an answer that nobody answers.
+        // The destination does not exist: the reply reports that no host replied.
         "destination" => "destination=192.0.2.77",
         "address" => "address=192.0.2.77",
         "interface" => "interface=pg0",
@@ -43,7 +43,7 @@ fn every_question_of_the_document_is_answered() {
     };
     let mut asked = 0;
     for (path, operations) in paths.iter().filter(|(p, _)| p.starts_with("/v1/show/")) {
-        // A packet generator has no link with hosts that answer.
+        // A packet generator has no link with hosts that could reply.
         let status = if path == "/v1/show/arping" { 422 } else { 200 };
         let all = operations["get"]["parameters"].as_array().unwrap();
         let required = all.iter().filter(|p| p["required"] == true);
@@ -57,7 +57,7 @@ fn every_question_of_the_document_is_answered() {
         asked += 1;
     }
     assert!(asked >= 19, "{asked}");
-    // The same data as the command line's.
+    // The same data as in the command line.
     let mut shown = http.get("/v1/show/interfaces");
     let mut told = daemon.json("show interface");
     for answer in [&mut shown, &mut told] {
@@ -70,7 +70,7 @@ fn add(table: u32) -> Value {
     json!({"set": {"class": "table", "family": "ip4", "id": table}})
 }
 
-/// Path, body, and the status, code and part of the message with which it is refused.
+/// Path, body, and the status, code and a part of the message of the refusal.
 type Fault = (&'static str, Vec<u8>, u16, &'static str, &'static str);
 
 fn faults_of_requests() -> [Fault; 6] {
@@ -225,7 +225,7 @@ fn a_reader_of_events_is_told_what_it_lost() {
     let start: Value = serde_json::from_str(&events.line().unwrap()).unwrap();
     let mut next = start["start"]["next_event"].as_u64().unwrap();
     let first = next;
-    // More at once than are held for anybody.
+    // More routes at once than the limit for any client.
     let route = |i: u32| {
         let prefix = format!("10.{}.{}.0/24", i >> 8, i & 255);
         json!({"route-add": {"prefix": prefix, "paths": [{"target": "drop"}]}})
@@ -346,7 +346,7 @@ fn clients_that_stall_harm_nobody_and_are_cut_off() {
     let daemon = Daemon::start(PLAIN, &[]);
     let mut stalled: Vec<Http> = Vec::new();
     for _ in 0..20 {
-        // Half a head, half a body, answers that nobody reads, events that nobody reads.
+        // Half a head, half a body, replies and events that the client does not read.
         let starts: [&[u8]; 4] = [
             b"GET /v1/state HT",
             b"POST /v1/requests HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"set\":",
@@ -373,7 +373,7 @@ fn clients_that_stall_harm_nobody_and_are_cut_off() {
     }
     println!("slowest three answers beside 80 stalled clients: {slowest:?}");
     assert!(slowest < Duration::from_secs(2), "{slowest:?}");
-    // Those who read nothing for 10 s get what was under way, and the end.
+    // Clients that read nothing for 10 s get the data in flight, and the end.
     let whole = 40 * http.call("GET", "/v1/openapi.json", b"").1.len();
     let came = stalled[2].drain();
     assert!(came < whole, "{came} of {whole} bytes");
@@ -406,7 +406,7 @@ fn tcp_wants_tls_and_a_token() {
     assert!(taken, "{said}");
 }
 
-/// A daemon that also serves TLS, its port and its token; none where that cannot be tried.
+/// A daemon that also serves TLS, its port and its token; none if TLS cannot be tested here.
 fn with_tls(folder: &Folder) -> Option<(Daemon, u16, &'static str)> {
     let file = |name: &str| folder.file(name).display().to_string();
     let (key, certificate, token) = (file("key.pem"), file("cert.pem"), "0123456789abcdef0123");
@@ -459,7 +459,7 @@ fn idle_connections_over_tcp_take_no_places_of_others() {
     let open = || std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     let idle: Vec<_> = (0..300).map(|_| open()).collect();
     std::thread::sleep(Duration::from_millis(500));
-    // The unix socket has all of its places, and another source has its own.
+    // All connections of the unix socket are used, and other sources have separate limits.
     let mut unix: Vec<Http> = (0..200).map(|_| connect(&daemon)).collect();
     for http in &mut unix {
         http.get("/v1/show/version");
@@ -471,7 +471,7 @@ fn idle_connections_over_tcp_take_no_places_of_others() {
     drop(idle);
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(curl("127.0.0.1"), "200");
-    // The handshakes of a client that begins many at once delay no request.
+    // The handshakes of a client that opens many connections at once delay no request.
     let storm = "for n in $(seq 200); do curl -sk -m 5 -o /dev/null https://127.0.0.1:$0/v1/show/version & \
         [ $((n % 20)) = 0 ] && wait; done; wait";
     let mut storm = Command::new("sh")
@@ -491,7 +491,7 @@ fn idle_connections_over_tcp_take_no_places_of_others() {
 #[test]
 fn the_python_client_works_against_a_daemon() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    // `cargo xtask install` makes this one, with the parsers that the tests like to have.
+    // `cargo xtask install` creates this environment, with the parsers that the tests use.
     let target = std::path::Path::new(env!("CARGO_BIN_EXE_volley"))
         .ancestors()
         .nth(2);

@@ -1,7 +1,7 @@
 //! ICMP against the Linux kernel: two namespaces, one behind a packet socket on a veth pair, one behind a tap, with static
-//! neighbours. The kernel's `ping` and sockets, and every error judged by scapy (`tests/icmp/probe.py`).
+//! neighbours. The kernel's `ping` and sockets are used, and scapy judges every error (`tests/icmp/probe.py`).
 //!
-//! Needs root, `ip` and `ping`; scapy for the judging. Says what is missing and passes when it is.
+//! Needs root, `ip` and `ping`; scapy for the judgement. Without them the tests say so and pass.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{Daemon, oracle, text};
 const MACS: [&str; 2] = ["02:fe:00:00:00:01", "02:fe:00:00:00:02"];
 const HOSTS: [&str; 2] = ["02:aa:00:00:00:01", "02:aa:00:00:00:02"];
 
-/// `N` stands for the test's own number, `LIMITS` for what `[icmp]` says.
+/// `N` is replaced by the test's number, `LIMITS` by the content of `[icmp]`.
 const CONFIG: &str = r#"
 [icmp]
 LIMITS
@@ -66,14 +66,14 @@ prefix = "2001:db8:e::/48"
 action = "prohibit"
 "#;
 
-/// Two hosts and the router between them; the namespaces go at the end.
+/// Two hosts and the router between them; the namespaces are deleted on drop.
 struct Net {
     daemon: Daemon,
     number: String,
 }
 
 impl Net {
-    /// None, and a printed reason, where namespaces cannot be made.
+    /// None, with a printed reason, if namespaces cannot be created.
     fn new(test: u32, limits: &str) -> Option<(Net, Vec<Space>)> {
         let number = format!("{}x{test}", std::process::id() % 100_000);
         let space = |side: &&str| Space::new(format!("icmp{number}-{side}"));
@@ -111,7 +111,7 @@ impl Net {
         Some((net, spaces))
     }
 
-    /// A program in the namespace of host A.
+    /// Runs a program in the namespace of host A.
     fn exec(&self, seconds: u32, words: &str) -> (bool, String) {
         let space = format!("icmp{}-a", self.number);
         let words: Vec<&str> = words.split(' ').collect();
@@ -125,7 +125,7 @@ impl Net {
         )
     }
 
-    /// Whether three pings are all answered.
+    /// Checks that three pings are all answered.
     fn pings(&self, what: &str) {
         let (ok, said) = self.exec(10, &format!("ping -n -i 0.05 -c 3 -W 2 {what}"));
         assert!(
@@ -190,7 +190,7 @@ fn the_kernel_pings_and_finds_the_path_mtu() {
     let (_, said) = net.exec(10, "ip -6 route get 2001:db8:b::2");
     assert!(said.contains("mtu 1400"), "{said}");
     net.pings("-M do -s 1352 2001:db8:b::2");
-    // The kernel cuts to the path MTU by itself from now on.
+    // From now on the kernel fragments to the path MTU.
     net.pings("-M want -s 3000 2001:db8:b::2");
     refused(&net);
 }
@@ -224,15 +224,15 @@ fn what_is_too_long_is_cut_and_the_kernel_puts_it_together() {
     let cut = |what| counter(&net.daemon, "ip4-frag", what);
     net.pings("-M dont -s 1372 198.51.100.2");
     assert_eq!(cut("fragmented"), 0);
-    // One byte too long; then fragments of the host's own, of which each full one is cut in two.
+    // One byte too long; then the host sends fragments, and the router fragments each full one again.
     net.pings("-M dont -s 1373 198.51.100.2");
     assert_eq!((cut("fragmented"), cut("fragments")), (3, 6));
     net.pings("-M dont -s 4000 198.51.100.2");
     assert_eq!((cut("fragmented"), cut("fragments")), (9, 18));
-    // Record route is an option of the first fragment alone; the kernel checks that each has one that is right.
+    // Record route is an option of the first fragment only; the kernel checks the option of each fragment.
     let (_, said) = net.exec(10, "ping -n -c 1 -W 2 -R -M dont -s 1372 198.51.100.2");
     assert!(said.contains(" 0% packet loss"), "{said}");
-    // Datagrams of every size around the borders, byte for byte.
+    // Datagrams of every size around the limits, compared byte by byte.
     let program = "import socket,threading\n\
         s=socket.socket(2,2);s.setsockopt(0,10,0)\n\
         s.settimeout(3);s.bind(('192.0.2.2',0))\n\
@@ -295,7 +295,7 @@ fn every_error_is_as_scapy_has_it_and_silence_is_kept() {
         return;
     };
     assert!(said.contains(" 0 faults"), "{said}");
-    // Switched off, nothing is said.
+    // With ICMP errors off no error is sent.
     net.daemon.ok("set ip icmp errors off");
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
     assert!(!said.contains("exceeded"), "{said}");
@@ -328,7 +328,7 @@ fn a_flood_is_limited_and_transit_goes_on() {
         "{said}"
     );
     net.pings("198.51.100.2");
-    // One receiver gets six at once and one a second.
+    // One receiver gets six at once, then one a second.
     net.daemon.ok("set ip icmp");
     let (_, said) = net.exec(20, "ping -n -c 30 -i 0.01 -W 1 -t 1 198.51.100.2");
     let told = said.matches("exceeded").count();

@@ -1,5 +1,5 @@
-//! What an idle daemon costs. In a file of its own: nothing else runs beside it then. It captures nothing: a capture is
-//! drained every few milliseconds.
+//! The cost of an idle daemon. A separate file, so that no other test runs at the same time. Nothing is captured, because a
+//! capture is drained every few milliseconds.
 
 mod support;
 
@@ -13,10 +13,10 @@ mac = "02:fe:00:00:00:01"
 addresses = ["192.0.2.1/24"]
 "#;
 
-/// Share of a core that a process used while `wait` took its time.
+/// The share of a core that a process used during `wait`.
 fn share_of_a_core(pid: u32, wait: std::time::Duration) -> f64 {
-    // Nanoseconds on a processor, of every thread. The ticks in /proc/PID/stat are samples: timers that go off with the
-    // tick are charged a whole one each time.
+    // Nanoseconds of processor time of all threads. The ticks in /proc/PID/stat are samples: a timer that expires with the tick
+    // is charged a whole one each time.
     let used = || {
         let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let of = |thread: std::fs::DirEntry| {
@@ -37,7 +37,7 @@ fn an_idle_daemon_sleeps_unless_it_is_told_to_poll() {
     let mut daemon = Daemon::start(CONFIG, &[]);
     daemon.wait_for_answer("show interfaces", "pg0");
     let wait = std::time::Duration::from_secs(2);
-    // What else the machine does only ever adds to it: the first good look of a few counts.
+    // Other load on the machine only adds to the share: one low measurement of a few is enough.
     let mut looks = (0..5).map(|_| share_of_a_core(daemon.pid(), wait));
     let idle = looks.find(|share| *share < 0.03);
     assert!(

@@ -1,7 +1,7 @@
-//! Settings of a running router, committed one at a time and rolled back: no ping is lost on the way, unless the difference
-//! marks an interface that is created again. An ordinary user who is in group `volley` types every command.
+//! Settings of a running router, committed one at a time and rolled back: no ping is lost, unless the difference marks an
+//! interface that is created again. An ordinary user in group `volley` types every command.
 //!
-//! Needs root, `ip` and `ping`; says so and passes where they are not there.
+//! Needs root, `ip` and `ping`; without them the tests say so and pass.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::pinging::{Pinged, Pinging, now};
 use support::users::Users;
 use support::{Daemon, Folder};
 
-/// Commands that set something of a router between the hosts a and b, and none of which is meant to stop their traffic.
+/// Commands that set something of a router between the hosts a and b, and must not interrupt their traffic.
 const SETTINGS: [&str; 22] = [
     "set interface mtu 1400 left",
     "set interface mtu 9000 right",
@@ -40,8 +40,8 @@ const SETTINGS: [&str; 22] = [
 /// How long after a marked interruption pings may still be lost.
 const AFTER: Duration = Duration::from_millis(1500);
 
-/// The router of [`Bed::router`] with a state directory and its first commit, for a user of group `volley`; none where the test
-/// cannot be root.
+/// The router of [`Bed::router`] with a state directory and its first commit, for a user of group `volley`; none if the test is
+/// not root.
 fn committed(bed: &Bed) -> Option<(Daemon, Users, Folder)> {
     let (users, folder) = (Users::new()?, Folder::new());
     let state = folder.file("state").display().to_string();
@@ -54,10 +54,10 @@ fn committed(bed: &Bed) -> Option<(Daemon, Users, Folder)> {
     Some((daemon, users, folder))
 }
 
-/// How many settings are tried.
+/// The number of settings that are tested.
 const TRIED: usize = 200;
 
-/// Each setting once, then as many more as are wanted by a fixed sequence (Knuth's linear generator).
+/// Each setting once, then more settings in the order of a fixed sequence (Knuth's linear congruential generator).
 fn tried() -> impl Iterator<Item = &'static str> {
     let next = |dice: &u64| {
         let product = dice.wrapping_mul(6_364_136_223_846_793_005);
@@ -89,7 +89,7 @@ fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() 
         if !marked {
             begun = now();
         }
-        // Each setting makes two commits: its own, and that of the rollback to the one before.
+        // Each setting makes two commits: one with the setting, and one of the rollback.
         let rolled = daemon.ok(&format!("config rollback {}", 2 * n + 1));
         assert_eq!(
             daemon.ok("config diff").trim(),
@@ -147,7 +147,7 @@ fn the_difference_marks_what_is_created_again() {
         (&row()["mac"], &row()["mtu"]),
         (&"02:00:00:00:00:07".into(), &1400.into())
     );
-    // What a kind has by itself is there again, and the interface is the same.
+    // The defaults of the interface type apply again, and the interface is the same one.
     let index = row()["index"].clone();
     daemon.ok("set interface mac address pg0 default");
     daemon.ok("set interface mtu default pg0");
@@ -166,7 +166,7 @@ fn the_difference_marks_what_is_created_again() {
         mark.contains("the MAC address of pg0 changes") && difference.contains("mtu 1400"),
         "{difference}"
     );
-    // A table cannot be changed under addresses that are in it.
+    // A table cannot be changed while it contains addresses.
     let file = folder.file("c.toml");
     let content = daemon.ok("config export toml");
     std::fs::write(&file, content.replace("kind = \"pg\"", "kind = \"memif\"")).unwrap();

@@ -1,7 +1,7 @@
-//! Interfaces of the kernel that Volley stands on: missing at the start, deleted and made again, moved, with another MTU;
-//! and two routers of the same configuration on one LAN.
+//! Kernel interfaces that Volley uses: missing at the start, deleted and created again, moved, with another MTU; and two
+//! routers with the same configuration on one LAN.
 //!
-//! Needs root, `ip` and `ping`; says so and passes where they are not there.
+//! Needs root, `ip` and `ping`; without them the tests say so and pass.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use support::bed::{Bed, counter, interface, mac_of, must, run, wait_for_link, wait_until_up};
 use support::{Daemon, Folder, text};
 
-/// Who types a name that is not there has mistyped it, or says that it may be missing.
+/// A command with the name of a missing device is refused unless it allows the device to be missing.
 fn only_a_configuration_waits(daemon: &Daemon, space: &str) {
     let refused = daemon.refused(&format!("create host-interface name lift netns {space}"));
     assert!(
@@ -25,7 +25,7 @@ fn only_a_configuration_waits(daemon: &Daemon, space: &str) {
     daemon.ok("delete interface host-lift");
 }
 
-/// Two interfaces with hosts; commit 1 knows left only, commit 2 both and the default route.
+/// Two interfaces with hosts; commit 1 has left only, commit 2 both and the default route.
 fn two_interfaces(bed: &Bed, daemon: &Daemon, space: &str, commit: &dyn Fn(&Daemon)) {
     for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
         let create = format!("create host-interface name {end} as {end} netns {space}");
@@ -97,7 +97,7 @@ fn a_missing_interface_waits_and_the_last_commit_stays() {
     assert!(fib.contains("via 10.78.0.2"), "{fib}");
     daemon.stop("TERM");
 
-    // Without any of them it runs as well.
+    // The router also starts without any of the devices.
     bed.ip("r", "link del right");
     bed.ip("r", "link del left");
     let mut daemon = start();
@@ -137,7 +137,7 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
     ));
     commit(&daemon);
     daemon.stop("TERM");
-    // Where its file was there is a folder now.
+    // A folder replaces the capture file.
     let _ = std::fs::remove_file(&capture);
     std::fs::create_dir(&capture).unwrap();
 
@@ -175,7 +175,7 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
     );
     assert!(daemon.ok("show interfaces").contains("pg0"));
     drop(daemon);
-    // A commit whose file is damaged is not passed over either.
+    // A commit whose file is damaged is not skipped either.
     let active = format!("{state}/commit-00000002");
     std::fs::write(&active, "x").unwrap();
     let ended = support::volley(&run);
@@ -188,7 +188,7 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
     );
 }
 
-/// Delete and recreate, and move away and back, the kernel's interface under traffic.
+/// Deletes and recreates the kernel's interface, and moves it away and back, under traffic.
 fn comes_and_goes(kind: &str) {
     let Some(bed) = Bed::new() else { return };
     let mut daemon = Daemon::start("", &[]);
@@ -229,7 +229,7 @@ fn comes_and_goes(kind: &str) {
         let kernel = bed.ip("r", "-o link show left");
         assert!(kernel.contains(mac.as_str().unwrap()), "{mac}: {kernel}");
     }
-    // Away and back at once: its number may be the same, but nothing that stood on it works any more.
+    // Away and back at once: its index may be the same, but sockets on it no longer work.
     for round in 0..3 {
         let other = bed.name("b");
         bed.ip("r", &format!("link set left netns {other}"));
@@ -254,7 +254,7 @@ fn an_xdp_socket_comes_and_goes_with_its_interface() {
     comes_and_goes("af_xdp");
 }
 
-/// What ping says of a packet that must not be cut.
+/// The output of ping for a packet with DF.
 fn uncut(bed: &Bed, to: &str, size: u32) -> String {
     let size = size.to_string();
     let words = [
@@ -275,11 +275,11 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
         assert!(link.contains(&format!(" mtu {mtu} ")), "{link}");
     };
     assert_eq!(mtu(&daemon), 1500);
-    // It is set in the kernel, too.
+    // The MTU is set in the kernel, too.
     daemon.ok("set interface mtu 9000 right");
     assert_eq!(mtu(&daemon), 9000);
     kernel(9000);
-    // The kernel's gets smaller: Volley follows, and says so to those who send more.
+    // The kernel's MTU decreases: Volley follows, and sends ICMP errors for larger packets.
     bed.ip("r", "link set right mtu 1400");
     daemon.wait_for("1400", |d| mtu(d) == 1400);
     let shown = daemon.ok("show interfaces right");
@@ -300,7 +300,7 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
         said.contains("mtu = 1400") || said.contains("mtu=1400"),
         "{said}"
     );
-    // And larger again.
+    // The MTU increases again.
     bed.ip("r", "link set right mtu 1500");
     daemon.wait_for("1500", |d| mtu(d) == 1500);
     bed.ip("a", "route flush cache");
@@ -313,7 +313,7 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
     kernel(1500);
     let shown = daemon.ok("show interfaces right");
     assert!(!shown.contains("effective"), "{shown}");
-    // A tap is Volley's own, and the kernel's end may be changed by others.
+    // A tap belongs to Volley, but other programs may change the kernel's end.
     daemon.ok(&format!("create tap name tap7 host-ns {}", bed.name("r")));
     daemon.ok("set interface mtu 3000 tap7");
     let link = bed.ip("r", "-o link show tap7");
@@ -343,7 +343,7 @@ fn packets_of_a_tun_are_for_its_interface_whichever_mac_address_it_has() {
     assert_eq!(counter(&daemon, "ethernet-input", "not-my-mac"), 0);
 }
 
-/// A LAN: hosts' and routers' cables end in namespace `r`, where Volley is a switch between `ports`.
+/// A LAN: the cables of hosts and routers end in namespace `r`, where Volley bridges `ports`.
 fn switch(bed: &Bed, ports: &[&str]) -> Daemon {
     let mut daemon = Daemon::start("", &[]);
     let space = bed.name("r");
@@ -361,7 +361,7 @@ fn switch(bed: &Bed, ports: &[&str]) -> Daemon {
     daemon
 }
 
-/// A router with `lan`, of this kind, on the LAN.
+/// A router with an interface `lan` of this type on the LAN.
 fn router(create: &str, address: u8, more: &[&str]) -> Daemon {
     let mut daemon = Daemon::start("", more);
     daemon.ok(create);
@@ -380,14 +380,14 @@ fn mac(daemon: &Daemon) -> String {
     interface(daemon, "lan")["mac"].as_str().unwrap().to_owned()
 }
 
-/// Its link-local address.
+/// The link-local address of the router.
 fn local(daemon: &Daemon) -> String {
     let shown = daemon.json("show ip6 nd lan");
     let address = shown["interfaces"][0]["link_local"].as_str();
     address.unwrap().to_owned()
 }
 
-/// Two routers and host a of their LAN reach each other by every address, and no packet is lost.
+/// Checks that two routers and host a of their LAN reach each other by every address, without loss.
 fn all_reach_each_other(bed: &Bed, first: &Daemon, second: &Daemon) {
     for (from, other) in [(first, 2), (second, 1)] {
         for to in [format!("10.77.0.{other}"), format!("2001:db8:77::{other}")] {
@@ -438,7 +438,7 @@ fn two_routers_of_the_same_configuration_have_their_own_addresses() {
 fn two_routers_share_a_lan_and_a_twin_is_noticed() {
     let Some(bed) = Bed::new() else { return };
     let space = bed.name("r");
-    // Two more cables into the LAN, whose other ends are the routers'.
+    // Two more cables into the LAN, whose other ends the routers use.
     let (one, two) = (bed.name("b"), format!("{}2", bed.name("r")));
     must(&format!("ip netns add {two}"));
     let _gone = Gone(two.clone());
@@ -465,10 +465,10 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
     all_reach_each_other(&bed, &first, &second);
     let seen = |d: &Daemon| counter(d, "arp-input", "own-mac") + counter(d, "nd-input", "own-mac");
     assert_eq!(seen(&first) + seen(&second), 0);
-    // A clone.
+    // The second router has the MAC address of the first.
     let twin = mac(&first);
     second.ok(&format!("set interface mac address lan {twin}"));
-    // What one of them asks the other hears.
+    // Each of them receives the solicitations of the other.
     first.ok("ping 10.77.0.77 repeat 1");
     second.wait_for("the twin noticed", |d| seen(d) > 0);
     let warning = format!("lan: frames come in with the interface's own MAC address {twin}");
@@ -485,13 +485,13 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
     drop(lan);
 }
 
-/// A ping without an end of its own, except that of `-w`.
+/// A ping without an end, except for that of `-w`.
 struct Flood(std::process::Child);
 
 impl Flood {
     fn start(space: &str, to: &str) -> Flood {
         let mut command = std::process::Command::new("ip");
-        // `ip netns exec` becomes the program that it starts.
+        // `ip netns exec` replaces itself by the program that it starts.
         command.args([
             "netns", "exec", space, "ping", "-q", "-i", "0.005", "-w", "60", to,
         ]);
@@ -507,7 +507,7 @@ impl Drop for Flood {
     }
 }
 
-/// A namespace that goes with its owner.
+/// A namespace that is deleted on drop.
 struct Gone(String);
 
 impl Drop for Gone {

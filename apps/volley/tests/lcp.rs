@@ -1,6 +1,6 @@
-//! The Linux mirror, against the kernel: a router between two hosts whose interfaces have twins in a namespace of their own.
+//! LCP sync, against the kernel: a router between two hosts whose interfaces have LCP taps in a separate namespace.
 //!
-//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -12,14 +12,14 @@ use support::mirror::{in_step, soon};
 use support::{Daemon, oracle, signal, text};
 use volley_model::Request;
 
-/// A namespace for twins.
+/// A namespace for LCP taps.
 fn twins(bed: &Bed) -> Space {
     let space = Space::new(bed.name("k")).unwrap();
     space.ip("link set lo up");
     space
 }
 
-/// A program in a namespace that has said that it is ready.
+/// Starts a Python program in a namespace, and waits until it prints that it is ready.
 fn python(space: &Space, program: &str) -> Child {
     let mut command = std::process::Command::new("timeout");
     command
@@ -35,7 +35,7 @@ fn python(space: &Space, program: &str) -> Child {
     child
 }
 
-/// The bed's router with a twin for each of its interfaces.
+/// The router of the test bed with an LCP tap for each of its interfaces.
 fn mirrored(bed: &Bed) -> (Daemon, Space) {
     let (daemon, space) = (bed.router(), twins(bed));
     for end in ["left", "right"] {
@@ -85,7 +85,7 @@ fn a_twin_is_the_interface_in_the_kernel() {
     );
 }
 
-/// What a server in the kernel gets and gives back over TCP, a megabyte each way.
+/// A server in the kernel that receives and returns data over TCP, a megabyte in each direction.
 const SERVE: &str = "import socket,hashlib\n\
     s=socket.create_server(('10.77.0.1',8080)); print('ready',flush=True)\n\
     c,w=s.accept(); got=b''\n\
@@ -121,7 +121,7 @@ fn services_of_the_kernel_are_reached_through_the_twin() {
     );
 }
 
-/// The first frame on `left` that goes to a group of routers, as hexadecimal.
+/// Prints the first frame on `left` to a multicast group of routers, as hexadecimal.
 const HEAR: &str = "import socket\n\
     s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('left',0)); s.settimeout(15)\n\
     print('ready',flush=True)\n\
@@ -225,7 +225,7 @@ fn neighbours_that_are_configured_go_both_ways() {
             .ip("neigh show nud permanent")
             .contains("02:00:00:00:00:08")
     });
-    // With its link or another MAC address the kernel throws all of them away; nobody took them from Volley.
+    // When its link goes down or its MAC address changes, the kernel deletes all of them; Volley did not withdraw them.
     space.ip("link set left down");
     soon("the interface down", || {
         daemon.json("show interface left")["interfaces"][0]["state"] == "down"
@@ -253,7 +253,7 @@ fn neighbours_that_are_configured_go_both_ways() {
     in_step(&daemon);
 }
 
-/// Routes of every kind that the mirror takes over.
+/// Routes of every type that LCP sync copies.
 const KINDS: [&str; 23] = [
     "route add 198.51.100.0/24 via 10.77.0.2 metric 50",
     "route add 198.51.100.0/24 via 10.78.0.2 metric 20",
@@ -351,7 +351,7 @@ fn routes_of_every_kind_are_taken_over() {
     assert!(audit.contains(" 0 differ"), "{audit}");
 }
 
-/// Routes that the operator gives Volley, and what `ip route` says of them in the kernel.
+/// Routes that the operator adds in Volley, and their lines in `ip route` of the kernel.
 const OWN: [(&str, &str, &str); 10] = [
     (
         "ip route add 198.51.100.0/24 via 10.78.0.2 right",
@@ -412,7 +412,7 @@ fn kernel_routes(space: &Space, what: &str) -> String {
     space.ip(&format!("{six}route show {what}"))
 }
 
-/// The bed's router with twins and these routes.
+/// The router of the test bed with LCP taps and these routes.
 fn told(bed: &Bed) -> (Daemon, Space) {
     let (daemon, space) = mirrored(bed);
     daemon.ok("ip table add 7");
@@ -422,7 +422,7 @@ fn told(bed: &Bed) -> (Daemon, Space) {
     (daemon, space)
 }
 
-/// Whether the kernel has nothing from Volley.
+/// Whether the kernel has no route from Volley.
 fn none(space: &Space) -> bool {
     let all = [
         "route show table all proto 86",
@@ -470,7 +470,7 @@ fn routes_of_volley_go_to_the_kernel() {
     assert!(none(&space), "nothing stays behind");
 }
 
-/// They are told a slice at a time, beside everything else.
+/// Routes are written to the kernel in slices, between which other work continues.
 #[test]
 fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
     let Some(bed) = Bed::new() else { return };
@@ -503,14 +503,14 @@ fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
 fn what_changes_of_volleys_routes_changes_in_the_kernel() {
     let Some(bed) = Bed::new() else { return };
     let (mut daemon, space) = told(&bed);
-    // Each side's own word goes before, on that side.
+    // A route of the operator takes precedence in Volley, a route of the kernel in the kernel.
     space.ip("route add 198.51.100.0/24 via 10.77.0.2");
     in_step(&daemon);
     assert!(space.ip("route get 198.51.100.1").contains("10.77.0.2"));
     assert!(fib(&daemon, "198.51.100.1").contains("source static"));
     space.ip("route del 198.51.100.0/24 via 10.77.0.2");
 
-    // What leads on changes, what is changed, what goes.
+    // A next hop changes, a route changes, a route is deleted.
     daemon.ok("ip route del 198.51.100.0/24 via 10.78.0.2 right");
     daemon.ok("ip route add 198.51.100.0/24 via 10.77.0.2 left");
     daemon.ok("ip route del 198.51.104.0/24 via unreachable");
@@ -524,7 +524,7 @@ fn what_changes_of_volleys_routes_changes_in_the_kernel() {
     }
     assert!(kernel_routes(&space, "198.51.104.0/24").is_empty());
 
-    // What the kernel loses with a link or by somebody's hand comes back.
+    // Routes that the kernel loses with a link, or that another program deletes, are restored.
     space.ip("link set left down");
     daemon.wait_for("down", |d| {
         d.json("show interface left")["interfaces"][0]["state"] == "down"
@@ -543,7 +543,7 @@ fn what_changes_of_volleys_routes_changes_in_the_kernel() {
     assert!(resync.contains(" 0 of them were wrong"), "{resync}");
 }
 
-/// As many routes as the kernel has no room for while nobody reads.
+/// More changes of routes than fit into the kernel's socket buffer while it is not read.
 #[test]
 fn what_the_kernel_had_no_room_to_tell_is_read_once_more() {
     let Some(bed) = Bed::new() else { return };
@@ -602,7 +602,7 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     );
 }
 
-/// Whichever way an interface goes: by itself, or in a transaction that renames another one.
+/// The interface is deleted alone, or in a transaction that renames another one.
 #[test]
 fn a_twin_goes_with_its_interface() {
     let Some(bed) = Bed::new() else { return };

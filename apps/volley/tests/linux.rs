@@ -1,8 +1,9 @@
 //! Volley against the Linux kernel: the same router, the same packets, outputs compared byte for byte (`tests/differential`).
-//! Every difference must be on `docs/differences-from-linux.md`, and each that is there must be seen.
+//! Every difference must be on `docs/differences-from-linux.md`, and each listed difference must occur.
 //!
-//! Needs root for a namespace, `ip` and Python; says so and passes when they are not there. Captures of the shared data are sampled;
-//! all of their packets are sent with `VOLLEY_FULL_CORPORA` set. Without the shared data the packets made here are sent.
+//! Needs root for a namespace, `ip` and Python; without them the test says so and passes. Captures of the shared data are
+//! sampled; with `VOLLEY_FULL_CORPORA` all of their packets are sent. Without the shared data only the packets that are
+//! generated here are sent.
 
 mod support;
 
@@ -11,7 +12,7 @@ use support::bed::{Space, run};
 use support::replay::shared;
 use support::{Daemon, Folder, oracle, text};
 
-/// A command of `differential.py` in a folder; what it says.
+/// Runs a command of `differential.py` in a folder; returns its output.
 fn differential(before: &[&str], command: &str, folder: &Path) -> (bool, String) {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/differential");
     let (python, program) = (oracle::python().unwrap(), program.join("differential.py"));
@@ -34,12 +35,12 @@ fn differential(before: &[&str], command: &str, folder: &Path) -> (bool, String)
     (output.status.success(), said)
 }
 
-/// Send a burst, and wait until the generator has sent all of it.
+/// Sends a burst, and waits until the generator has sent all of it.
 fn send(daemon: &mut Daemon, name: &str, line: &str) {
     let [interface, packets, file] = line.split(' ').collect::<Vec<_>>()[..] else {
         panic!("{line}");
     };
-    // One packet in a vector: what leaves before the markers behind a packet is because of it.
+    // Vectors of one packet: a packet that leaves before the marker behind an input packet was caused by that packet.
     daemon.ok(&format!(
         "packet-generator new name {name} interface {interface} limit {packets} maxframe 1 pcap {file}"
     ));
@@ -71,7 +72,7 @@ fn every_difference_from_the_kernel_is_listed() {
     for (n, line) in bursts.lines().enumerate() {
         send(&mut daemon, &format!("b{n}"), line);
     }
-    // Fragments whose rest never comes are given up after a second.
+    // Incomplete datagrams are discarded after a second.
     daemon.wait_for("the end of their time", |d| {
         d.json("show pcap trace")["lost"] == 0
             && support::bed::counter(d, "ip4-full-reassembly", "timeout") > 0

@@ -1,6 +1,6 @@
-//! Multicast listener discovery, against scapy, which reads every report and asks in both versions.
+//! Multicast listener discovery, against scapy, which parses every report and sends queries of both versions.
 //!
-//! Needs root, `ip` and Python with scapy; says so and passes where they are not there.
+//! Needs root, `ip` and Python with scapy; without them the tests say so and pass.
 
 mod support;
 
@@ -10,8 +10,8 @@ use std::net::Ipv6Addr;
 use support::Daemon;
 use support::bed::{Bed, counter, has_scapy};
 
-/// `heard(seconds, n, want)` listens for `seconds`, and up to 20 s longer until it has `n` reports.
-/// Reads reports as they come: version, source, destination, hop limit, whether alert and checksum are right, records.
+/// `heard(seconds, n, want)` listens for `seconds`, and up to 20 s longer until it has `n` reports. It parses reports as they
+/// come: version, source, destination, hop limit, whether alert and checksum are correct, records.
 const SCAPY: &str = "from scapy.all import Ether,IPv6,IPv6ExtHdrHopByHop,RouterAlert,PadN,ICMPv6MLQuery,ICMPv6MLQuery2,ICMPv6MLReport,\
     ICMPv6MLReport2,ICMPv6MLDone,ICMPv6MLDMultAddrRec\n\
     import json\n\
@@ -35,7 +35,7 @@ const SCAPY: &str = "from scapy.all import Ether,IPv6,IPv6ExtHdrHopByHop,RouterA
     def ip(**k): return IPv6(**{**dict(src='fe80::55',dst='ff02::1',hlim=1,nh=0),**k})\n\
     def put(p): s.send(bytes(p))\n";
 
-/// What the link is asked: `them` is the router's MAC address.
+/// The queries of the link: `them` is the router's MAC address.
 const ASK: &str = "print('go',flush=True); joined=[[4,'ff02::1:ff00:7',0]]\n\
     out=dict(change=heard(5,2,lambda r: r[7]==joined))\n\
     put(e/ip()/ra/ICMPv6MLQuery2(mrd=500)); out['all']=heard(3,1)\n\
@@ -46,7 +46,7 @@ const ASK: &str = "print('go',flush=True); joined=[[4,'ff02::1:ff00:7',0]]\n\
     put(e/ip()/ra/ICMPv6MLQuery(mrd=500)); out['old']=sorted(heard(3,4),key=lambda r:r[7])\n\
     print(json.dumps(out))\n";
 
-/// The groups of `left` as they are shown, sorted by their text.
+/// The groups of `left` as shown, sorted by their text.
 fn groups(daemon: &Daemon) -> Vec<String> {
     let row = daemon.json("show ip6 nd left")["interfaces"][0].clone();
     let all = row["groups"].as_array().unwrap().iter();
@@ -55,7 +55,7 @@ fn groups(daemon: &Daemon) -> Vec<String> {
     all
 }
 
-/// Runs [`ASK`] on host a's side, and gives the router another address as soon as somebody listens.
+/// Runs [`ASK`] on host a's side, and adds another address to the router as soon as the program listens.
 fn ask(bed: &Bed, daemon: &Daemon, mac: &str) -> Value {
     let them = format!("them=bytes.fromhex('{}')\n", mac.replace(':', ""));
     let mut child = bed.python("a", &format!("{SCAPY}{them}{ASK}"));
@@ -78,7 +78,7 @@ fn groups_are_reported_and_queries_answered_in_both_versions() {
         return;
     }
     let daemon = bed.router();
-    // The kernel has the MAC address, and with it the link-local address, of the interface: it would answer as well.
+    // The kernel has the MAC address of the interface, and therefore the same link-local address: it would reply as well.
     let quiet = "echo 1 > /proc/sys/net/ipv6/conf/left/disable_ipv6";
     bed.exec("r", 5, &["sh", "-c", quiet]);
     let local = daemon.json("show ip6 nd left")["interfaces"][0]["link_local"].clone();

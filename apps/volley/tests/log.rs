@@ -1,4 +1,4 @@
-//! The log of a running daemon: who did what, links, neighbours, clients that are refused; where it goes, and what is lost.
+//! The log of a running daemon: changes with their clients, links, neighbours, refused clients; destinations, and lost records.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn records(daemon: &Daemon, line: &str) -> Vec<Value> {
     daemon.json(line)["records"].as_array().unwrap().clone()
 }
 
-/// The newest record of a module whose message has this part.
+/// The newest record of a module whose message contains a text.
 fn record(daemon: &Daemon, module: &str, part: &str) -> Value {
     let all = records(daemon, &format!("show log 10000 module {module}"));
     let found = all
@@ -72,7 +72,7 @@ fn who_changed_what_is_logged_and_kept_with_the_commits() {
     record(&daemon, "interface", "set up");
     refusals(&daemon);
     commits(&mut daemon);
-    // Standard error has the same lines.
+    // Standard error contains the same lines.
     let shown = daemon.ok("show log 10000");
     daemon.wait_for("the last line", |d| {
         d.log().contains(shown.lines().last().unwrap())
@@ -96,7 +96,7 @@ fn who_changed_what_is_logged_and_kept_with_the_commits() {
 }
 
 fn refusals(daemon: &Daemon) {
-    // What is refused is logged when somebody wants to know.
+    // Refusals are logged at debug.
     daemon.refused("delete interface nothing");
     let refused = |d: &Daemon| {
         d.ok("show log")
@@ -261,7 +261,7 @@ fn links_and_neighbours_are_logged() {
         let moved = format!("10.77.0.2 moved from {mac} to 02:00:00:00:77:02");
         d.ok("show log 1000 module neighbor").contains(&moved)
     });
-    // Its link goes, and comes back.
+    // Its link goes down and up.
     bed.ip("a", "link set e down");
     daemon.wait_for("the link to be down", |d| {
         d.ok("show log level warn").contains("link down: ")
@@ -277,7 +277,7 @@ fn links_and_neighbours_are_logged() {
         let up = |r: &&Value| r["fields"]["interface"] == "left" && r["message"] == "link up";
         all.iter().any(|r| up(&r))
     });
-    // A kernel interface that goes is logged once, with the reason.
+    // The removal of a kernel interface is logged once, with the reason.
     bed.ip("r", "link del right");
     daemon.wait_for("right to be gone", |d| {
         let all = records(d, "show log 1000 module interface");
@@ -294,7 +294,7 @@ fn a_file_of_json_lines_and_a_flood() {
     let config = "[log]\ndestination = \"file\"\nfile = \"@/log\"\nformat = \"json\"\n\
         modules = { client = \"debug\" }\n";
     let mut daemon = Daemon::start(config, &["--log", "info,daemon=debug"]);
-    // The command line's levels take the place of the file's.
+    // The command line's levels replace the file's.
     assert_eq!(daemon.json("show log 1")["levels"], "info,daemon=debug");
     let flood = "clear errors\n".repeat(1500);
     let mut ctl = Command::new(env!("CARGO_BIN_EXE_volley"));
@@ -321,7 +321,7 @@ fn a_file_of_json_lines_and_a_flood() {
         d.ok("show log")
             .contains(" more records such as the following were suppressed in ")
     });
-    // logrotate moves the file away, and tells by SIGHUP or not at all.
+    // logrotate moves the file away, and sends SIGHUP or no signal.
     let log = daemon.folder.file("log");
     daemon.wait_for("the file", |d| d.log().contains("more records such as"));
     for line in daemon.log().lines() {
@@ -394,7 +394,7 @@ fn a_full_disk_is_shown_and_stops_nothing() {
     assert!(child.wait().unwrap().success());
 }
 
-/// A comment and a file's name that would act on a terminal, or forge a line.
+/// A comment and a file name with characters that would act on a terminal, or forge a line.
 #[test]
 fn hostile_text_acts_on_no_terminal() {
     let state = Folder::new();
@@ -422,7 +422,7 @@ fn hostile_text_acts_on_no_terminal() {
             "{what}: {text}"
         );
     }
-    // Programs get what was given.
+    // JSON contains the unchanged text.
     let history = http(&daemon).get("/v1/config/history");
     assert_eq!(history["history"]["commits"][0]["comment"], evil);
 }
@@ -515,7 +515,7 @@ fn peers_and_workers_are_logged() {
         one.wait_for_answer("show log module memif", "peer connected interface=memif1/0");
         one.wait_for_answer("show log module interface", "link up interface=memif1/0");
     }
-    // It is killed: nobody says goodbye.
+    // The process is killed, so it closes no connection.
     drop(slave);
     master.wait_for_answer("show log module memif", "peer disconnected: ");
     master.wait_for_answer("show log level warn module interface", "link down: ");
@@ -527,7 +527,7 @@ fn peers_and_workers_are_logged() {
     master.wait_for_answer("show log module worker", "worker 1 is removed");
 }
 
-/// A journal of systemd's own in a mount namespace, and a daemon whose standard error it is.
+/// A systemd journal in a separate mount namespace, and a daemon whose standard error is connected to it.
 const JOURNAL: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run || exit 77\n\
     mkdir -p /run/systemd/journal /run/log/journal\n\
     $JOURNALD 2>/dev/null & J=$!\n\

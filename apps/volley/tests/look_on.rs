@@ -1,6 +1,6 @@
-//! `arping` and `monitor`: answers that come in parts, with hosts of the kernel on a link, and tcpdump as the reader.
+//! `arping` and `monitor`: replies that come in items, with kernel hosts on a link, and tcpdump as the reader.
 //!
-//! Needs root and `ip` (and `tcpdump` for captures); says so and passes where they are not there.
+//! Needs root and `ip` (and `tcpdump` for captures); without them the tests say so and pass.
 
 mod support;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::bed::{Space, wait_until_up};
 use support::{Daemon, signal, text};
 
-/// A switch in a namespace, with hosts on it and a router's interface `lan`.
+/// A bridge in a namespace, with hosts on it and a router's interface `lan`.
 struct Link {
     hosts: Vec<Space>,
     router: Space,
@@ -19,7 +19,7 @@ struct Link {
 }
 
 impl Link {
-    /// With hosts that all have the addresses 10.7.0.9 and 2001:db8:7::9.
+    /// Hosts that all have the addresses 10.7.0.9 and 2001:db8:7::9.
     fn new(hosts: usize) -> Option<Link> {
         // The tests of this program run at the same time.
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -135,7 +135,7 @@ fn hosts_answer_an_arping_each_answer_as_it_comes() {
         );
         assert_eq!(whole["macs"], serde_json::json!([mac]));
     }
-    // An arping of a host that was not known teaches nothing that a question does not.
+    // The reply to an arping of an unknown host creates no more entries than any ARP request does.
     assert!(
         daemon
             .ok("arping lan 10.7.0.9 count 1 timeout 100 | grep answered")
@@ -203,7 +203,7 @@ fn two_hosts_with_one_address_are_told_apart() {
     }
 }
 
-/// Packets that tcpdump finds in a capture.
+/// The number of packets that tcpdump finds in a capture.
 fn counted(capture: &[u8]) -> usize {
     use std::io::Write;
     let mut child = Command::new("tcpdump")
@@ -255,7 +255,7 @@ fn packets_are_shown_as_they_pass() {
     out.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "6 packets, 0 lost\n");
     assert!(child.wait().unwrap().success());
-    // A count ends it by itself; and drops have their reason.
+    // A run with a count ends automatically; drops are shown with their reason.
     let counted = start(&daemon, "monitor any rx count 2 filter icmp");
     let drops = start(&daemon, "monitor lan drop count 1");
     std::thread::sleep(Duration::from_millis(500));
@@ -292,7 +292,7 @@ fn a_capture_on_standard_output_is_read_by_tcpdump() {
     assert!(out.status.success(), "{}", text(&out.stderr));
     assert_eq!(text(&out.stderr), "100 packets, 0 lost\n");
     assert_eq!(counted(&out.stdout), 100);
-    // Without a packet it is a capture all the same.
+    // A capture without packets is valid, too.
     let child = start(&daemon, "monitor lan pcapng filter tcp");
     let id = child.id();
     std::thread::sleep(Duration::from_millis(500));
@@ -306,7 +306,7 @@ fn a_client_that_does_not_read_loses_packets_and_delays_no_other() {
     daemon.ok("create packet-generator interface pg0");
     daemon.ok("set interface state pg0 up");
     let begun = Instant::now();
-    // Its pipe fills, then its socket, then its records.
+    // Its pipe fills first, then its socket, then its records.
     let child = start(&daemon, "monitor pg0 pcapng");
     std::thread::sleep(Duration::from_millis(500));
     daemon.ok(
@@ -333,11 +333,11 @@ fn a_client_that_does_not_read_loses_packets_and_delays_no_other() {
     let (shown, lost) = (number(0), number(2));
     assert!(lost > 0 && shown > 0, "{said}");
     assert_eq!(shown + lost, 200_000, "{said}");
-    // Every block is whole.
+    // Every block of the file is complete.
     let file = daemon.folder.file("c.pcapng");
     std::fs::write(&file, &out.stdout).unwrap();
     assert_eq!(support::frames(&file).len() as u64, shown);
-    // One that dies is forgotten: more than there may be at a time can come one after the other.
+    // A client that is killed is removed: more clients than the limit can come one after the other.
     for _ in 0..6 {
         let mut child = start(&daemon, "monitor pg0");
         std::thread::sleep(Duration::from_millis(100));

@@ -1,7 +1,7 @@
-//! Multicast forwarding between hosts of the kernel's: a sender and receivers with sockets of its own, in namespaces, and Volley
-//! between them. What it sends is also compared with what scapy makes of the same packets, byte by byte.
+//! Multicast forwarding between kernel hosts: a sender and receivers with sockets, in namespaces, and Volley between them. Its
+//! output is also compared with scapy's result for the same packets, byte by byte.
 //!
-//! Needs root, `ip` and Python; scapy for the last. Says so and passes where they are not there.
+//! Needs root, `ip` and Python; scapy for the last test. Without them the tests say so and pass.
 
 mod support;
 
@@ -14,7 +14,7 @@ use support::{Daemon, frames, oracle, text};
 const GROUP4: &str = "239.1.1.1";
 const GROUP6: &str = "ff05::1:1";
 
-/// Hosts a (it sends), b, c and d, each with an interface `e`; the other ends are in r, `pa` to `pd`, and Volley has them.
+/// Hosts a (the sender), b, c and d, each with an interface `e`; the other ends are in r, `pa` to `pd`, and Volley uses them.
 struct Net {
     r: Space,
     hosts: Vec<Space>,
@@ -27,7 +27,7 @@ impl Net {
         let name = |at: &str| format!("mcast{}-{number}{at}", std::process::id());
         oracle::python()?;
         let r = Space::new(name("r"))?;
-        // What is sent to the hosts is Volley's alone.
+        // Only Volley sends packets to the hosts.
         assert!(r.does(5, "sysctl -q -w net.ipv6.conf.default.disable_ipv6=1"));
         let mut hosts = Vec::new();
         for (at, net) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
@@ -76,7 +76,7 @@ impl Net {
         &self.hosts[["a", "b", "c", "d"].iter().position(|h| *h == at).unwrap()]
     }
 
-    /// Packets that a host's interface ever got.
+    /// The number of packets that a host's interface has received.
     fn received(&self, at: &str) -> u64 {
         let out = run(
             10,
@@ -96,7 +96,7 @@ impl Net {
     }
 }
 
-/// A Python program in a namespace that takes lines and answers lines; gone with its owner.
+/// A Python program in a namespace that reads lines and replies with lines; it is ended on drop.
 struct Program {
     child: Child,
     to: ChildStdin,
@@ -105,7 +105,7 @@ struct Program {
 
 impl Program {
     fn new(space: &Space, body: &str) -> Program {
-        // No `timeout` between: killed, it would leave the program behind. The program ends itself.
+        // Without `timeout`, which would leave the program behind when killed. The program ends by itself.
         let mut command = Command::new("ip");
         command
             .args(["netns", "exec", &space.0])
@@ -148,7 +148,7 @@ def bare(kind,six):
 e=socket.if_nametoindex('e')
 ";
 
-/// Sends: `GROUP COUNT SIZE PAUSE_US DF`; numbers, then `end` three times.
+/// Sends numbers, then `end` three times. Arguments: `GROUP COUNT SIZE PAUSE_US DF`.
 const SEND: &str = "
 def sender(six,df):
     s=bare(socket.SOCK_DGRAM,six)
@@ -173,7 +173,7 @@ for line in sys.stdin:
     say('sent')
 ";
 
-/// Joins and says, after `end`, how many numbers it got, how many of them once only, and which hops they had left.
+/// Joins a group and prints, after `end`, how many numbers it got, how many of them only once, and their hop limits.
 const JOIN: &str = "
 group=sys.stdin.readline().strip(); six=':' in group
 s=bare(socket.SOCK_DGRAM,six); s.bind((group,5000))
@@ -210,7 +210,7 @@ fn word(group: &str) -> &'static str {
     if group.contains(':') { "ip6" } else { "ip" }
 }
 
-/// The packets, bytes and strays of the first multicast route.
+/// The packets, bytes and packets by a wrong interface of the first multicast route.
 fn carried(daemon: &Daemon, group: &str) -> [u64; 3] {
     let all = daemon.json(&format!("show {} mroute", word(group)));
     let row = &all["routes"][0];
@@ -238,7 +238,7 @@ fn every_receiver_gets_each_datagram_once_and_nobody_else_any() {
                 daemon.ok("show errors")
             );
         }
-        // The router announces itself and asks for neighbours meanwhile: a few packets, not 500.
+        // Neighbour discovery and MLD of the router add a few packets, not 500.
         let gets = |at: &str, before: u64| net.received(at) - before;
         assert!(gets("d", other) < 20, "the third interface gets none");
         assert!(gets("a", back) < 20, "none goes back");
@@ -272,14 +272,14 @@ fn a_packet_must_come_by_the_accepting_interface() {
         let name = |node: &str| format!("{}-{node}", ip4(ip));
         let mut host = receiver(&net, "b", group);
         daemon.ok(&format!("{ip} mroute add {group} accept pa forward pb"));
-        // It takes no groups at all, before the first route that accepts it.
+        // The interface accepts no groups before the first route that names it.
         if ip == "ip" {
             send(&mut stray, group, 20, 50, "0 -");
             daemon.wait_for("what is not taken", |d| {
                 counter(d, "ethernet-input", "group-mac") >= 21
             });
         }
-        // It takes others, by which the same are known to be strays.
+        // It accepts other groups, so packets of this group are counted as received by a wrong interface.
         let other = if ip == "ip6" { "ff08::7" } else { "239.7.7.7" };
         daemon.ok(&format!("{ip} mroute add {other} accept pd"));
         send(&mut stray, group, 20, 50, "0 -");
@@ -287,7 +287,7 @@ fn a_packet_must_come_by_the_accepting_interface() {
             counter(d, &name("mfib-forward-rpf"), "rpf-failure") == 21
         });
         assert_eq!(carried(&daemon, group)[2], 21);
-        // Without a route, without receivers.
+        // A group without a route, and therefore without receivers.
         let none = if ip == "ip6" { "ff08::8" } else { "239.7.7.8" };
         send(&mut stray, none, 20, 50, "0 -");
         send(&mut stray, other, 20, 50, "0 -");
@@ -297,7 +297,7 @@ fn a_packet_must_come_by_the_accepting_interface() {
         });
         send(&mut sender, group, 7, 50, "0 -");
         assert_eq!(host.line(), "[7, 7, [8], [50]]", "none of the strays");
-        // The route of one source comes before that of any.
+        // A (S,G) route takes precedence over a (*,G) route.
         let source = if ip == "ip6" {
             "2001:db8:79:1::2"
         } else {
@@ -328,7 +328,7 @@ fn changes_lose_nothing_for_those_they_are_not_about() {
         let mut sender = Program::new(net.host("a"), SEND);
         sender.tell(&format!("{group} 8000 64 300 -"));
         let mut changes = 0;
-        // As long as it is sent and a while: every change is one of many under traffic.
+        // Longer than the sender runs: every change happens under traffic.
         while carried(&daemon, group)[0] < 7000 {
             daemon.ok(&format!("{route} pc"));
             daemon.ok(&format!("{route} pc pd"));
@@ -360,7 +360,7 @@ fn changes_lose_nothing_for_those_they_are_not_about() {
     }
 }
 
-/// Hears errors of ICMPv6: their type, and the MTU that they tell.
+/// Prints errors of ICMPv6: their type and MTU.
 const ICMP: &str = "
 s=socket.socket(socket.AF_INET6,socket.SOCK_RAW,58)
 say('ready')
@@ -392,14 +392,14 @@ fn what_does_not_fit_is_cut_or_told_of() {
         );
     }
     assert_eq!(counter(&daemon, "ip4-frag", "fragments"), 100);
-    // Not to be cut: in silence.
+    // IPv4 with DF: no error is sent.
     send(&mut sender, GROUP4, 10, 1450, "300 df");
     assert_eq!(
         both.each_mut().map(|host| host.line()),
         ["[0, 0, [], []]", "[10, 10, [8], [1450]]"]
     );
     assert_eq!(counter(&daemon, "ip4-rewrite-mcast", "frag-needed"), 10);
-    // IPv6 is never cut, and tells (RFC 4443, 2.4 e.3).
+    // IPv6 is never fragmented by a router, which sends an error (RFC 4443, 2.4 e.3).
     let mut both = ["b", "c"].map(|at| receiver(&net, at, GROUP6));
     let mut told = Program::new(net.host("a"), ICMP);
     send(&mut sender, GROUP6, 1, 1400, "0 -");
@@ -443,7 +443,7 @@ fn every_byte_is_as_scapy_has_it() {
     daemon.ok("ip mroute add 224.0.0.0/4 accept in forward in out1 out2");
     daemon.ok("ip6 mroute add ff00::/8 accept in forward in out1 out2");
     daemon.ok("set interface state in up");
-    // Those with options go by way of nodes of their own, and others may overtake them.
+    // Packets with options pass other nodes, so other packets may overtake them.
     let sorted = |file: &str| {
         let mut all = frames(std::path::Path::new(file));
         all.sort();
@@ -508,7 +508,8 @@ fn routes_are_written_out_and_read_again() {
     let reshown = again.ok("show ip mroute") + &again.ok("show ip6 mroute");
     assert_eq!(reshown, shown, "{written}");
     assert_eq!(again.ok("config show"), written);
-    // A name changes in them, too; an interface that goes leaves them, and the last accepting one takes them with it.
+    // A rename changes the routes, too; deletion of an interface removes it from them, and the last accepting interface removes
+    // the route.
     daemon.ok("set interface name pg2 lan2");
     assert!(daemon.ok("show ip mroute").contains("lan2 pg1"));
     daemon.ok("delete interface lan2");

@@ -1,6 +1,6 @@
-//! Neighbours, against the kernel: two namespaces with a router between them that is told nobody's MAC address.
+//! Neighbours, against the kernel: two namespaces with a router between them that has no static neighbours.
 //!
-//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::bed::{Bed, counter, has_scapy, judged, mac_of, resident_kib};
 use support::{Daemon, text};
 
-/// What was heard of ARP in `seconds`, as lines: operation, sender's MAC, sender, target.
+/// Prints the ARP packets of `seconds`, a line each: operation, sender's MAC, sender, target.
 const LISTEN: &str = "print('ready',flush=True); end=time.time()+float(SECONDS); s.settimeout(0.1)\n\
     while time.time()<end:\n\
     \x20 try: f,w=s.recvfrom(2000)\n\
@@ -22,7 +22,7 @@ fn neighbors(daemon: &Daemon) -> Vec<serde_json::Value> {
     all["neighbors"].as_array().unwrap().clone()
 }
 
-/// How often something happened, as the operator is told.
+/// The count of an event, as shown to the operator.
 fn event(daemon: &Daemon, name: &str) -> u64 {
     let all = daemon.json("show ip neighbors")["events"].clone();
     let all = all.as_array().unwrap().iter();
@@ -84,7 +84,7 @@ fn a_silent_host_is_asked_three_times_and_what_waited_is_dropped() {
     let before = used(&daemon);
     let listener = bed.python("b", &LISTEN.replace("SECONDS", "5"));
     std::thread::sleep(Duration::from_millis(500));
-    // Twenty packets wish to wait, and eight may.
+    // The test sends twenty packets; eight may be queued.
     assert_eq!(bed.pings("a", "10.78.9.9", 20, "0.01"), 0);
     let heard = text(&listener.wait_with_output().unwrap().stdout);
     let asked = heard
@@ -126,7 +126,7 @@ fn an_interface_that_comes_up_says_who_it_is_and_a_moved_host_is_found() {
     bed.ip("b", "link set e address 02:00:00:00:00:99");
     bed.ip("b", "link set e up");
     bed.ip("b", "route add default via 10.78.0.1");
-    // Its first packet asks for the router, which learns the new address from the question.
+    // The host's first packet needs a solicitation for the router, which learns the new address from it.
     let end = Instant::now() + Duration::from_secs(10);
     while bed.pings("b", "10.77.0.2", 2, "0.1") < 2 {
         assert!(Instant::now() < end);
@@ -242,7 +242,7 @@ fn a_scan_of_unused_addresses_leaves_new_neighbours_reachable() {
             print(k)\n"
         );
         let scan = bed.python("a", &scan);
-        // After so long all places were taken, and all questions for the second time.
+        // After this time all slots were used, and all solicitations were sent a second time.
         std::thread::sleep(Duration::from_secs(4));
         for host in hosts {
             let to = format!("10.78.200.{host}");
@@ -272,7 +272,8 @@ fn a_flood_of_spoofed_arp_is_bounded_and_transit_goes_on() {
     let daemon = bed.router();
     assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5);
     let (before, count) = (resident_kib(daemon.pid()), 100_000);
-    // Half of them ask for us, a quarter answers us, a quarter seeks neighbours that are not there.
+    // Half of them are requests for the router, a quarter replies to it, and a quarter are packets to neighbours that do not
+    // exist.
     let flood = format!(
         "for k in range({count}):\n\
         \x20 h=b'\\x02\\x66'+struct.pack('>I',k); ip=b'\\x0a\\x4d'+struct.pack('>H',256+k*7%60000); us=b'\\x0a\\x4d\\0\\1'\n\
@@ -297,7 +298,7 @@ fn a_flood_of_spoofed_arp_is_bounded_and_transit_goes_on() {
     println!("memory grew by {grown} KiB");
     assert!(grown < 64 * 1024, "{grown} KiB");
     assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5);
-    // And a scan of neighbours that are not there.
+    // Meanwhile a scan of neighbours that do not exist.
     let scan = "import random\n\
         u=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
         for k in range(50000):\n\

@@ -1,5 +1,5 @@
-//! Two memory nodes: buffers lie on both, and each worker takes those that are near. In a QEMU guest with a stock Debian kernel,
-//! because the machines that Volley is built on have one node.
+//! Two NUMA nodes: buffers are on both, and each worker uses those of its node. Runs in a QEMU guest with a stock Debian
+//! kernel, because the build machines have one node.
 
 #[path = "../../../crates/io/vhost/tests/support/guest.rs"]
 mod guest;
@@ -24,7 +24,7 @@ name = "pg0"
 kind = "pg"
 state = "up"
 "#;
-/// What the guest does; the daemon's place on the nodes is read from the kernel.
+/// The script of the guest; the kernel reports how the daemon's memory is distributed.
 const INIT: &str = r#"#!/bin/sh
 export PATH=/bin
 mount -t proc proc /proc
@@ -50,7 +50,7 @@ echo "GUEST done"
 poweroff -f
 "#;
 
-/// Volley and what it is linked with.
+/// The program and its shared libraries.
 fn volley(dir: &Folder) -> Vec<(String, u32, Vec<u8>)> {
     let built = env!("CARGO_BIN_EXE_volley");
     let small = dir.file("volley");
@@ -79,7 +79,7 @@ fn volley(dir: &Folder) -> Vec<(String, u32, Vec<u8>)> {
     files
 }
 
-/// What the guest printed in the end.
+/// The guest's output at its end.
 fn boot(kernel: &Path, initrd: &Path) -> String {
     let node = |n: u32| {
         [
@@ -114,12 +114,12 @@ fn boot(kernel: &Path, initrd: &Path) -> String {
         );
         std::thread::sleep(Duration::from_millis(100));
     }
-    // What it printed last is on its way.
+    // The last output may still be in the pipe.
     std::thread::sleep(Duration::from_millis(300));
     console.lock().unwrap().replace('\r', "")
 }
 
-/// What stands between two marks, read as JSON.
+/// The text between two marks, parsed as JSON.
 fn json(text: &str, from: &str, to: &str) -> serde_json::Value {
     let part = text
         .split(from)
@@ -178,7 +178,7 @@ fn each_worker_has_buffers_of_its_own_node() {
         "arena: {} pages on node 0, {} on node 1 of {PAGES} each; {cached:?} cached",
         most.0, most.1
     );
-    // A huge page lies on one node, also where the parts meet.
+    // A huge page is on one node, even where the arenas of two nodes meet.
     let about = |n: u64| n.abs_diff(PAGES) <= 512;
     assert!(
         about(most.0) && about(most.1),

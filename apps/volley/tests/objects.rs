@@ -1,4 +1,4 @@
-//! Objects of registered classes on a running daemon: as HTTP resources, and the same object on the command line.
+//! Objects of registered classes on a running daemon: as HTTP resources, and as the same objects on the command line.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn a_resource_is_the_object_of_the_command_line() {
             .ok("config export commands")
             .contains("set ip icmp rate 7 burst 9")
     );
-    // PUT replaces: what the body leaves out has its default again.
+    // PUT replaces: fields that the body leaves out get their defaults again.
     call(&mut http, "PUT", "/v1/icmp", &json!({"errors": false}));
     let exported = daemon.ok("config export commands");
     assert!(exported.contains("set ip icmp errors off\n"), "{exported}");
@@ -80,7 +80,7 @@ fn an_interface_is_a_resource_of_its_kind() {
     let (status, answer) = call(&mut http, "PUT", "/v1/pg/pg2", &json!({}));
     assert_eq!((status, &answer["changed"]), (200, &json!(1)), "{answer}");
     daemon.ok("set interface state pg2 up");
-    // The same again changes nothing, and traffic does not stop.
+    // The same object again changes nothing, and traffic does not stop.
     let (status, answer) = call(&mut http, "PUT", "/v1/pg/pg2", &json!({}));
     assert_eq!((status, &answer["changed"]), (200, &json!(0)), "{answer}");
     assert!(daemon.ok("show interfaces").contains("pg2"));
@@ -88,7 +88,7 @@ fn an_interface_is_a_resource_of_its_kind() {
     daemon.ok("create sub-interfaces pg0 7");
     let now = http.get("/v1/sub_interface");
     assert_eq!(now[0]["name"], "pg0.7", "{now}");
-    // An interface of another kind is not this resource.
+    // An interface of another type is not this resource.
     let (status, _) = call(&mut http, "DELETE", "/v1/pg/pg0.7", &Value::Null);
     assert_eq!(status, 404);
     assert_eq!(

@@ -1,5 +1,5 @@
-//! FIFOs, devices, endless and huge files, folders and links as the paths of commands: each is refused at once with a
-//! sentence, and the daemon answers on.
+//! FIFOs, devices, endless and huge files, folders and links as the paths of commands: each is refused at once with a sentence,
+//! and the daemon still replies.
 
 mod support;
 
@@ -16,7 +16,7 @@ kind = \"pg\"
 addresses = [\"192.0.2.1/24\"]
 ";
 
-/// The longest that a refusal may take on a busy machine. Without the check, opening a FIFO does not end.
+/// The longest time for a refusal on a busy machine. Without the check, opening a FIFO blocks forever.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Paths that no command can use, whether it reads or writes.
@@ -47,20 +47,20 @@ const READS: [&str; 8] = [
     "exec @",
 ];
 
-/// Commands that write one.
+/// Commands that write a file.
 const WRITES: [&str; 2] = [
     "create pcap interface p1 tx @",
     "pcap trace rx max 10 file @",
 ];
 
-/// Commands whose path is a socket, a namespace, or a file that must not be there.
+/// Commands whose path is a socket, a namespace, or a file that must not exist.
 const OTHERS: [&str; 3] = [
     "packet-generator capture pg0 pcap @",
     "create vhost-user socket @ server name v0",
     "create tap name t0 host-ns @",
 ];
 
-/// A daemon that can commit.
+/// A daemon with a state directory.
 fn kept(folder: &Folder) -> Daemon {
     let state = folder.file("state").display().to_string();
     Daemon::start(CONFIG, &["--state-dir", &state])
@@ -70,7 +70,7 @@ fn refused_soon(daemon: &Daemon, line: &str) -> String {
     let begun = Instant::now();
     let said = daemon.refused(line);
     assert!(begun.elapsed() < SOON, "`{line}`: {:?}", begun.elapsed());
-    // The control thread is free.
+    // The control thread is not blocked.
     daemon.ok("show version");
     said
 }

@@ -1,6 +1,6 @@
-//! An operator's first week: what a start would refuse, whose files are read, what is warned of, what is a drop.
+//! An operator's first week: configurations that a start refuses, files of other users, warnings, drops.
 //!
-//! The tests with hosts need root, `ip` and `ping`; they say so and pass where these are not there.
+//! The tests with hosts need root, `ip` and `ping`; without them they say so and pass.
 
 mod support;
 
@@ -30,7 +30,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// `volley WORDS < input`, in a folder.
+/// Runs `volley WORDS < input` in a folder.
 fn in_folder(folder: &Folder, words: &[&str], input: &str) -> Output {
     let mut child = Command::new("timeout")
         .args(["30", env!("CARGO_BIN_EXE_volley")])
@@ -45,7 +45,7 @@ fn in_folder(folder: &Folder, words: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// A gateway that is not on its link is no reason for a warning where an operator says that it is there all the same.
+/// `onlink` suppresses the warning about a gateway outside the prefixes of its link.
 fn onlink_is_meant(daemon: &Daemon) {
     for (family, prefix, gateway) in [
         ("ip", "10.7.0.0/16", "203.0.113.9"),
@@ -66,14 +66,14 @@ fn onlink_is_meant(daemon: &Daemon) {
         let commands = daemon.ok("config export commands");
         assert!(commands.contains(" onlink"), "{commands}");
     }
-    // The file says the same, and is read back.
+    // The file has `onlink`, and is read back.
     let file = daemon.folder.file("onlink.toml");
     let text = daemon.ok("config show");
     assert_eq!(text.matches("onlink = true").count(), 2, "{text}");
     std::fs::write(&file, text).unwrap();
     let same = daemon.ok(&format!("config diff {}", file.display()));
     assert!(!same.contains("onlink"), "{same}");
-    // The path is removed without the word, as in Linux.
+    // The path is removed without `onlink`, as in Linux.
     daemon.ok("ip route del 10.7.0.0/16 via 203.0.113.9 pg0");
     assert!(!daemon.ok("show ip fib").contains("10.7.0.0/16"));
     for refused in [
@@ -89,7 +89,7 @@ fn onlink_is_meant(daemon: &Daemon) {
     }
 }
 
-/// A configuration whose start is refused is refused by the check, for the same reason.
+/// The check refuses a configuration that a start refuses, for the same reason.
 fn both_refuse(config: &str, why: &str) {
     let folder = Folder::new();
     let file = folder.file("volley.toml");
@@ -112,7 +112,7 @@ fn check_finds_what_a_start_would_refuse() {
         "{TWO}[[feature]]\ninterface = \"pg0\"\narc = \"ip4-unicast\"\nfeature = \"no-such\"\n"
     );
     both_refuse(&arc, "no-such");
-    // Kernel interfaces are not needed for it: what is wrong is wrong on every machine.
+    // This needs no kernel interfaces: the fault is the same on every machine.
     let taps = twice.replace("kind = \"pg\"", "kind = \"tap\"");
     let folder = Folder::new();
     let file = folder.file("volley.toml");
@@ -133,7 +133,7 @@ fn check_judges_the_token_and_with_here_the_machine() {
         let output = volley(&[&["config", "check", &file], more].concat());
         (output.status.code(), text(&output.stderr))
     };
-    // The machine that runs it may have the files.
+    // The machine that will use the file may have the files that it names.
     assert_eq!(check(&[]), (Some(0), String::new()));
     let (code, error) = check(&["--here"]);
     assert!(
@@ -172,7 +172,7 @@ fn files_are_the_clients() {
     let daemon = Daemon::start(TWO, &["--state-dir", &shown(&state.0)]);
     let socket = shown(&daemon.folder.file("s"));
     let folder = Folder::new();
-    // The daemon's own standard input is empty: the process that opens this name decides what it is.
+    // The daemon has an empty standard input; `/dev/stdin` is the one of the process that opens it.
     let more = format!("{TWO}\n[[route]]\nprefix = \"10.0.0.0/8\"\naction = \"drop\"\n");
     let stdin = "/dev/stdin";
     let diff = in_folder(
@@ -230,7 +230,7 @@ fn what_cannot_be_an_address_is_refused_and_what_is_odd_is_warned_of() {
             .refused("set interface ip6 address pg0 ::1/128")
             .contains("loopback")
     );
-    // Both ends of a /31 are hosts (RFC 3021).
+    // Both addresses of a /31 are hosts (RFC 3021).
     assert_eq!(daemon.ok("set interface ip address pg0 10.0.0.0/31"), "");
     let warned = daemon.ok("set interface ip address pg1 192.0.2.129/25");
     let overlap = "the network of 192.0.2.129/25 on pg1 overlaps that of 192.0.2.1/24 on pg0";
@@ -244,7 +244,7 @@ fn what_cannot_be_an_address_is_refused_and_what_is_odd_is_warned_of() {
         "{odd}"
     );
     assert_eq!(daemon.ok("ip route add 10.9.0.0/16 via 192.0.2.9 pg0"), "");
-    // Who names its MAC address means it.
+    // A neighbour with a MAC address is accepted.
     daemon.ok("set ip neighbor pg0 203.0.113.2 02:aa:00:00:00:02");
     assert_eq!(
         daemon.ok("ip route add 10.8.0.0/16 via 203.0.113.2 pg0"),
@@ -295,13 +295,13 @@ fn drops(daemon: &Daemon) -> Vec<Value> {
 fn a_quiet_lan_has_no_drops() {
     let Some(bed) = Bed::new() else { return };
     let daemon = bed.router();
-    // Frames that came before the interfaces were up.
+    // Ignores frames from before the interfaces were up.
     daemon.ok("clear errors");
     daemon.ok("clear interfaces");
     let solicit = "r=socket.socket(socket.AF_INET6,socket.SOCK_RAW,58); r.setsockopt(41,18,255)\n\
         r.sendto(b'\\x85'+bytes(7),('ff02::2',0,0,socket.if_nametoindex('e')))\n";
     assert!(bed.python("a", solicit).wait().unwrap().success());
-    // Duplicate address detection, MLD reports and router solicitations of a host of the kernel.
+    // Duplicate address detection, MLD reports and router solicitations of a kernel host.
     bed.ip("a", "addr add 2001:db8:77::99/64 dev e");
     std::thread::sleep(Duration::from_secs(4));
     let counted = daemon.json("show errors")["errors"].to_string();
@@ -312,7 +312,7 @@ fn a_quiet_lan_has_no_drops() {
     assert_eq!(drops(&daemon), [Value::Null; 0]);
     let rows = daemon.json("show interface left");
     assert_eq!(rows["interfaces"][0]["drops"], 0);
-    // An interface without IPv6 is no reason to count its hosts' messages as lost.
+    // An interface without IPv6 does not count the messages of its hosts as drops.
     daemon.ok("set interface ip6 address del left 2001:db8:77::1/64");
     bed.ip("a", "addr add 2001:db8:77::98/64 dev e");
     std::thread::sleep(Duration::from_secs(2));
@@ -360,7 +360,7 @@ fn link_local_addresses_that_the_kernel_makes_are_no_configuration() {
     assert!(!configured.contains("fe80"), "{configured}");
     let config = daemon.ok("config show");
     assert!(!config.contains("fe80"), "{config}");
-    // It is used all the same: the host reaches it.
+    // The address is used nevertheless: the host reaches it.
     let near = || space.ip("-6 -o addr show left scope link");
     soon("its use by the kernel", || !near().contains("tentative"));
     let kernel = near();
@@ -373,7 +373,7 @@ fn link_local_addresses_that_the_kernel_makes_are_no_configuration() {
         bed.pings("a", &format!("{near}%e"), 5, "0.3") >= 3,
         "{kernel}"
     );
-    // An operator's own one is configuration.
+    // A link-local address of the operator is configuration.
     space.ip("addr add fe80::77/64 dev left");
     soon("the address that was given", || {
         daemon.ok("config show").contains("fe80::77/64")
@@ -528,7 +528,7 @@ fn pings_print_answers_as_they_come_until_ctrl_c() {
         line
     };
     assert!(line().starts_with("192.0.2.1 from 192.0.2.1: 56 bytes"));
-    // It does not end by itself: these come while it runs.
+    // A run without an end: these packets come while it runs.
     for number in 0..4 {
         let answer = line();
         assert!(
@@ -545,7 +545,7 @@ fn pings_print_answers_as_they_come_until_ctrl_c() {
     assert!(child.wait().unwrap().success());
     let trace = daemon.ok("traceroute 192.0.2.1 probes 1");
     assert!(trace.contains("\n 1  192.0.2.1 "), "{trace}");
-    // A pipe or JSON has it as one answer.
+    // A pipe or JSON gets the whole reply at the end.
     assert_eq!(
         daemon.json("ping 192.0.2.1 count 2 interval 10")["received"],
         2
@@ -653,7 +653,7 @@ fn a_client_stays_when_its_daemon_is_restarted() {
     let _ = client.wait();
 }
 
-/// Sets the speed of a tap, as its owner may: `struct ethtool_link_settings` there and back.
+/// Sets the speed of a tap as its owner: `struct ethtool_link_settings`, read and written.
 const SET_SPEED: &str = "import fcntl, socket, struct, sys
 s = socket.socket()
 name, speed = sys.argv[1], int(sys.argv[2])

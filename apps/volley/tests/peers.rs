@@ -1,6 +1,6 @@
-//! Peers of memif, vhost-user and virtio-user that attack the daemon by what they share with it, in a process of their
-//! own: counters that block, memory that goes away, memory that costs. Forwarding between other interfaces goes on, the
-//! control thread answers, and the daemon ends on SIGTERM.
+//! Peers of memif, vhost-user and virtio-user that attack the daemon by shared resources, in a separate process: event counters
+//! that block, memory that disappears, memory that costs. Forwarding between other interfaces continues, the control thread
+//! replies, and the daemon ends on SIGTERM.
 
 mod support;
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::peers::{Device, Guest, Master, Slave, block, until};
 use support::{Daemon, Folder};
 
-/// pg0 sends to the interface `x`, which a test makes; pg1 sends to pg2.
+/// pg0 sends to the interface `x`, which each test creates; pg1 sends to pg2.
 const CONFIG: &str = r#"
 [[interface]]
 name = "pg0"
@@ -31,7 +31,7 @@ tx = "pg2"
 struct Scene {
     daemon: Daemon,
     folder: Folder,
-    /// Daemons that forward are one at a time: each wants a core.
+    /// Only one daemon forwards at a time, because each needs a core.
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -69,7 +69,7 @@ impl Scene {
         socket
     }
 
-    /// Masters with these ids, named `m` and their id.
+    /// Creates memif masters with these ids, named `m` and the id.
     fn memif(&self, ids: std::ops::Range<u32>) -> PathBuf {
         let socket = self.socket("memif");
         let path = socket.display();
@@ -90,7 +90,7 @@ impl Scene {
             .wait_for("a link", move |d| link(d, &name).is_none());
     }
 
-    /// Packets from pg0 to an interface, and from pg1 to pg2.
+    /// Sends packets from pg0 to an interface, and from pg1 to pg2.
     fn traffic(&self, to: &str) {
         self.daemon.ok(&format!("test l2patch rx pg0 tx {to}"));
         for pg in ["pg0", "pg1"] {
@@ -102,7 +102,7 @@ impl Scene {
         self.daemon.ok("packet-generator enable");
     }
 
-    /// Packets go on from pg1 to pg2.
+    /// Checks that packets from pg1 to pg2 are forwarded.
     fn assert_forwards(&self) {
         for _ in 0..3 {
             let before = sent(&self.daemon, "pg2");
@@ -112,7 +112,7 @@ impl Scene {
         }
     }
 
-    /// The control thread answers, and the daemon ends.
+    /// Checks that the control thread replies and the daemon ends.
     fn end(mut self) {
         let start = Instant::now();
         self.daemon.ok("show version");
@@ -141,7 +141,7 @@ fn sent(daemon: &Daemon, name: &str) -> u64 {
     row(daemon, name)["tx"]["packets"].as_u64().unwrap()
 }
 
-/// Why an interface has no link; none when it has.
+/// Why an interface has no link; none if it has one.
 fn link(daemon: &Daemon, name: &str) -> Option<String> {
     let text = daemon.ok("show interface");
     let prefix = format!("{name}: no link: ");
@@ -151,7 +151,7 @@ fn link(daemon: &Daemon, name: &str) -> Option<String> {
     line.map(str::to_owned)
 }
 
-/// Attack with an event counter that blocks: what the peer is, until it is dropped.
+/// Attacks with an event counter that blocks; the peer lives until the end of the attack.
 fn blocked<P>(make: impl FnOnce(&mut Scene) -> P, attack: impl FnOnce(&P), name: &str) {
     let mut scene = Scene::new("");
     let peer = make(&mut scene);
@@ -235,7 +235,7 @@ fn a_memif_master_that_blocks_its_interrupt_blocks_nothing() {
 
 const MANY: u32 = 5;
 
-/// Peers of one kind, connected and polled.
+/// Peers of one type, connected and polled.
 enum Peers {
     Memif(Vec<Slave>),
     Vhost(Vec<Guest>),
@@ -269,7 +269,7 @@ impl Peers {
         (0..MANY).map(|id| format!("{letter}{id}")).collect()
     }
 
-    /// Shrink what they share; each interface must say so.
+    /// Shrinks the shared memory; each interface must report it.
     fn shrink(&self, scene: &mut Scene) {
         let none = |file| rustix::fs::ftruncate(file, 0).unwrap();
         let reason = match self {
@@ -282,7 +282,7 @@ impl Peers {
                 "memory-shrunk"
             }
         };
-        // A peer that is sent away stays away, so that the reason stays.
+        // A disconnected peer does not reconnect, so that the reason stays.
         for name in self.names() {
             scene.daemon.wait_for(&format!("the fault of {name}"), |d| {
                 link(d, &name).is_some_and(|text| text.contains(reason))
@@ -305,7 +305,7 @@ fn memory_of_many_peers_shrinks_in_either_order() {
         };
         order.iter().for_each(|peers| peers.shrink(&mut scene));
         scene.assert_forwards();
-        // Good peers are welcome again.
+        // Correct peers can connect again.
         drop((first, second));
         let again = Slave::new(&scene.socket("memif"), 1, 1 << 20);
         let guest = Guest::new(&scene.socket("v1"), 1 << 21);
@@ -318,7 +318,7 @@ fn memory_of_many_peers_shrinks_in_either_order() {
 
 const GIB: u64 = 1 << 30;
 
-/// Packets that lie on ever new pages of a sparse file, until the daemon takes no more; how many pages were sent.
+/// Sends packets on new pages of a sparse file until the daemon accepts no more; returns how many pages were sent.
 fn spend(mut send: impl FnMut(u64) -> bool) -> u64 {
     let pages = (4 * GIB - (2 << 20)) / 4096;
     let mut from = 0;
@@ -328,7 +328,7 @@ fn spend(mut send: impl FnMut(u64) -> bool) -> u64 {
     from
 }
 
-/// Bytes of a file that have pages.
+/// The bytes of a file that have pages.
 fn allocated(file: impl AsFd) -> u64 {
     rustix::fs::fstat(file).unwrap().st_blocks as u64 * 512
 }
@@ -383,7 +383,7 @@ fn regions_larger_than_the_limit_are_refused() {
     scene.end();
 }
 
-/// A memory cgroup of the test's own, with a limit; none where the system has none to give.
+/// A memory cgroup of this test, with a limit; none if the system cannot create one.
 struct Cgroup(PathBuf);
 
 impl Cgroup {

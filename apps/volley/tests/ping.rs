@@ -1,6 +1,6 @@
-//! `ping` and `traceroute` of the router itself, against the kernel in namespaces.
+//! `ping` and `traceroute` of the router, against the kernel in namespaces.
 //!
-//! Needs root, `ip` and `ping`; says so and passes where they are not there.
+//! Needs root, `ip` and `ping`; without them the tests say so and pass.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn kernel_hosts_answer_pings_and_traceroutes() {
             times[0] <= times[1] && times[1] <= times[2] && times[2] < 1_000_000,
             "{times:?}"
         );
-        // By the other interface's address, and large: the answer comes back through the router.
+        // Large, with the other interface's address as source: the reply comes back through the router.
         let words = format!("ping {to} count 2 interval 20 size 1400 source {source}");
         let text = daemon.ok(&words);
         assert!(
@@ -64,7 +64,8 @@ fn what_lies_behind_a_kernel_router_is_traced_hop_by_hop() {
     must(&format!(
         "ip netns exec {space} sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
     ));
-    // Behind b: a namespace of its own would be another bed; a dummy would be b itself. The other end of a pair in a is one.
+    // A destination behind b: the other end of a veth pair in a. Another namespace would need another test bed, and a dummy
+    // would be b itself.
     must(&format!(
         "ip -n {space} link add far type veth peer name near netns {}",
         bed.name("a")
@@ -80,12 +81,12 @@ fn what_lies_behind_a_kernel_router_is_traced_hop_by_hop() {
     for (at, end) in [("b", "far"), ("a", "near")] {
         wait_until_up(&format!("-n {}", bed.name(at)), end);
     }
-    // Answers go back the way that the requests came.
+    // Replies return by the interface that received the requests.
     bed.ip("a", "route add 10.78.0.0/24 via 10.79.0.1");
     bed.ip("a", "-6 route add 2001:db8:78::/64 via 2001:db8:79::1");
     daemon.ok("ip route add 10.79.0.0/24 via 10.78.0.2 right");
     daemon.ok("ip6 route add 2001:db8:79::/64 via 2001:db8:78::2 right");
-    // The kernel's own addresses of a link that just came up take seconds.
+    // The link-local addresses of the kernel take seconds after the link comes up.
     let begun = Instant::now();
     while bed.pings("b", "2001:db8:79::9", 1, "0.2") == 0 {
         assert!(begun.elapsed() < Duration::from_secs(15));

@@ -1,7 +1,7 @@
-//! Fragments for the router itself against the Linux kernel, which cuts what it sends and puts the answers together; against
-//! scapy (`tests/reassembly/probe.py`), which cuts as no kernel does; and a flood of them.
+//! Fragments for the router, against the Linux kernel, which fragments packets and reassembles replies; against scapy
+//! (`tests/reassembly/probe.py`), which fragments as no kernel does; and a flood of them.
 //!
-//! Needs root, `ip`, `ping` and Python, scapy for a part; says what is missing and passes when it is.
+//! Needs root, `ip`, `ping` and Python, scapy for a part; without them the tests say so and pass.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn the_kernel_s_long_pings_are_answered() {
     assert_eq!(shown["workers"][0]["buffers"], 0, "{shown}");
 }
 
-/// A datagram to a port where nobody listens: the kernel tells its sender.
+/// Sends a datagram to a closed port: the kernel reports the error to the sender.
 const REFUSED: &str = "import socket,sys
 for family,to in ((socket.AF_INET,'10.77.0.1'),(socket.AF_INET6,'2001:db8:77::1')):
     s=socket.socket(family,socket.SOCK_DGRAM); s.settimeout(5); s.connect((to,9))
@@ -98,9 +98,9 @@ fn a_flood_of_fragments_is_bounded_and_others_go_on() {
     let daemon = bed.router();
     daemon.ok("set ip4 reassembly max-reassemblies 500 max-buffers 300");
     assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.1"), 2);
-    // First fragments without end.
+    // A flood of first fragments.
     let flood = Flood::start(&bed, &daemon, "0x2000", [10, 77, 0, 1]);
-    // Both families in transit, and long datagrams for the router from the other side.
+    // Both IP versions in transit, and long datagrams for the router from the other side.
     for to in ["10.77.0.2", "2001:db8:77::2"] {
         assert!(bed.pings("b", to, 20, "0.1") >= 19, "{to}");
     }
@@ -121,7 +121,7 @@ fn a_flood_of_fragments_is_bounded_and_others_go_on() {
     assert!(came > 1000 && gone + 300 >= came - 3 * 5 && gone < came);
 }
 
-/// What holders have: each is within its share, and half of the buffers is not theirs.
+/// The holders of buffers: each is within its share, and half of the buffers is reserved for forwarding.
 fn within_shares(daemon: &Daemon) -> Vec<(String, u64)> {
     let shown = daemon.json("show buffers");
     assert!(shown["reserve"].as_u64().unwrap() >= 512, "{shown}");
@@ -151,7 +151,7 @@ fn fragments_from_anywhere_and_a_scan_leave_half_of_the_buffers_to_forwarding() 
     daemon.ok("set interface ip virtual-reassembly left on");
     assert_eq!(bed.pings("b", "10.77.0.2", 2, "0.1"), 2);
     assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.1"), 2);
-    // First fragments without end for the router, later ones without a first through it, and a scan.
+    // First fragments for the router, later fragments without a first one in transit, and a scan.
     let ours = Flood::start(&bed, &daemon, "0x2000", [10, 77, 0, 1]);
     let transit = Flood::start(&bed, &daemon, "0x2001", [10, 78, 0, 2]);
     let scan = "u=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
@@ -180,7 +180,7 @@ fn fragments_from_anywhere_and_a_scan_leave_half_of_the_buffers_to_forwarding() 
     }
 }
 
-/// The two halves of an echo request.
+/// The two fragments of an echo request.
 fn halves(id: u16) -> [Vec<u8>; 2] {
     let mut echo = vec![8, 0, 0, 0, 0, 1, 0, 1];
     echo.extend((0..56).map(|n| n as u8 ^ id as u8));
@@ -194,7 +194,7 @@ fn halves(id: u16) -> [Vec<u8>; 2] {
 fn fragments_that_come_by_different_workers_meet() {
     let mut daemon = three_workers();
     daemon.ok("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01");
-    // Workers have rings once an interface is spread.
+    // Workers have handoff rings after an interface uses RSS.
     daemon.ok("create packet-generator interface pg1");
     daemon.ok("set interface state pg1 up");
     daemon.ok("set interface rss pg1 on");
@@ -217,7 +217,7 @@ fn fragments_that_come_by_different_workers_meet() {
     daemon.stop("TERM");
 }
 
-/// Answers datagrams with their length.
+/// Replies to datagrams with their length.
 const LISTENER: &str = "import socket
 s=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM); s.setsockopt(socket.IPPROTO_IPV6,socket.IPV6_V6ONLY,0)
 s.bind(('::',5005)); s.settimeout(30); print('ready',flush=True)
@@ -234,7 +234,7 @@ for family,to in ((socket.AF_INET,'10.77.0.1'),(socket.AF_INET6,'2001:db8:77::1'
             except TimeoutError: pass
 ";
 
-/// A namespace that goes at the end.
+/// A namespace that is deleted on drop.
 struct Gone<'a>(&'a str);
 
 impl Drop for Gone<'_> {

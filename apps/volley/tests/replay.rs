@@ -1,7 +1,7 @@
-//! Real captures, good and bad ones, through every way the engine can run: each packet is forwarded or dropped exactly
-//! as the oracle (`tests/oracle`, Python) says, and the same for every vector size and instruction-set level.
+//! Real captures, valid and malformed, with every mode of the engine: each packet is forwarded or dropped exactly as the oracle
+//! (`tests/oracle`, Python) says, and equally for every vector size and instruction-set level.
 //!
-//! Needs the shared data and Python; says so and passes when they are not there.
+//! Needs the shared data and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::{Daemon, oracle};
 use volley_pcap::Packet;
 use volley_simd::Level;
 
-/// ... and the same for the oracle.
+/// The same router for the oracle.
 const ROUTER: &str = r#"{
   "interfaces": [
     {"name": "pg0", "mac": "02:fe:00:00:00:00", "mtu": 9000, "source_node": "pg-input",
@@ -48,7 +48,7 @@ fn router() -> String {
         })
 }
 
-/// Run packets through a daemon that ends with every buffer back. Its folder holds `out.pcap` and `drops.pcapng`.
+/// Runs packets through a daemon; at its end every buffer is free. Its folder contains `out.pcap` and `drops.pcapng`.
 fn run(packets: &[Packet], vector_size: usize, isa: &str) -> (Outcome, Daemon) {
     run_with(CONFIG, packets, vector_size, isa)
 }
@@ -91,7 +91,7 @@ fn run_with(config: &str, packets: &[Packet], vector_size: usize, isa: &str) -> 
     (Outcome::of(&daemon), daemon)
 }
 
-/// One capture: the first way to run is judged by the oracle, the others must do the same.
+/// Replays one capture: the oracle judges the first mode, and the others must give the same result.
 fn replay(name: &str, ways: &[(usize, &str)]) {
     let (Some(path), Some(python)) = (shared(name), oracle::python()) else {
         println!("SKIP {name}: the shared data or Python is not there");
@@ -128,7 +128,7 @@ fn replay(name: &str, ways: &[(usize, &str)]) {
     }
 }
 
-/// Rules of the path batcher: both families, a tunnel, a range, a queue of their own for some hosts.
+/// Rules of the path batcher: both IP versions, a tunnel, a range, a separate queue for some hosts.
 const BATCHED: &str = r#"
 [path_batcher]
 batch = 32

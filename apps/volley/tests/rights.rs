@@ -1,5 +1,5 @@
-//! Who may do what: real users of a mount namespace with its own `/etc/passwd` and `/etc/group`, by `volley ctl` and curl;
-//! tokens with roles over TLS; the listener for metrics.
+//! Roles: real users of a mount namespace with its own `/etc/passwd` and `/etc/group`, by `volley ctl` and curl; tokens with
+//! roles over TLS; the listener for metrics.
 
 mod support;
 
@@ -22,7 +22,7 @@ const PLAIN: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\naddresses = [
 
 const ROLES: &str = "[user.ada]\nrole = \"read\"\n[user_group.noc]\nrole = \"operate\"\n";
 
-/// A command, and the role that it needs.
+/// A command, and the role that it requires.
 const COMMANDS: &[(&str, Role)] = &[
     ("show version", Role::Read),
     ("show interfaces", Role::Read),
@@ -40,7 +40,7 @@ const COMMANDS: &[(&str, Role)] = &[
     ("config rollback 1", Role::Configure),
 ];
 
-/// The refusal that a client read, if it is one for its role.
+/// The refusal that a client printed, if it is about the client's role.
 fn refusal(output: &Output) -> Option<String> {
     let said = text(&output.stderr);
     said.contains("and this needs the role").then_some(said)
@@ -53,7 +53,7 @@ fn each_user_does_what_its_role_allows() {
     let daemon = users.daemon(&format!("{PLAIN}{ROLES}"), &["--state-dir", &state]);
     let roles = [
         ("root", Some(Role::Configure)),
-        // A member of the sockets' group without an entry, one with a group's, one with an own one.
+        // A member of the sockets' group without an entry, one with the entry of a group, one with an own entry.
         ("cyd", Some(Role::Configure)),
         ("bob", Some(Role::Operate)),
         ("ada", Some(Role::Read)),
@@ -78,17 +78,17 @@ fn each_user_does_what_its_role_allows() {
             }
         }
         if role == Some(Role::Configure) {
-            // As it was: the user was given another role.
+            // Restores the role of the user.
             daemon.ok("set user ada role read");
         }
     }
-    // Not in the group: the kernel does not let the user in, and the client says what to do.
+    // A user outside the group: the kernel refuses the connection, and the client prints what to do.
     let output = users.ctl("eve", &daemon, "show version");
     let said = text(&output.stderr);
     assert!(said.contains("Permission denied"), "{said}");
     assert!(said.contains("`usermod -aG volley eve`"), "{said}");
     assert!(said.contains("run the client as root"), "{said}");
-    // A refusal is logged with who, and is an event.
+    // A refusal is logged with the user, and is an event.
     let log = daemon.json("show log 1000");
     let records = log["records"].as_array().unwrap();
     let refused = |user: &str| {
@@ -125,7 +125,7 @@ fn secrets_are_shown_to_those_who_may_set_them() {
         assert!(state.contains("m0"), "{user}: {state}");
         assert_eq!(state.contains("psst"), sees, "{user}: {state}");
     }
-    // A file that the daemon would read is none for a reader, whatever is in it.
+    // A reader may not name a file for the daemon to read, whatever the file contains.
     let body = r#"{"source":{"file":"/etc/shadow"}}"#;
     let answer = users.curl(
         "ada",
@@ -180,7 +180,7 @@ fn every_path_of_the_http_interface_has_its_role() {
         }
     }
     assert!(seen[&true] > 20 && seen[&false] > 40, "{seen:?}");
-    // The group's role lets others send and clear.
+    // The group's role lets its members send and clear.
     assert_eq!(
         status(
             "bob",
@@ -228,10 +228,10 @@ fn url(path: &str, operation: &Value) -> String {
     format!("{url}?{}", query.join("&"))
 }
 
-/// The role that the kind of a command implies: what it shows, and whether the desired state takes it.
+/// The role that a command implies by its type: a query, or a request that changes the desired state or not.
 fn expected(line: &str, action: &Action) -> Option<Role> {
     match action {
-        // It sends packets, or shows those of others.
+        // The query sends packets, or shows packets of others.
         Action::Query(asked, _) if asked.is_stream() => Some(Role::Operate),
         Action::Query(..) => Some(Role::Read),
         Action::Config(_) => {
@@ -243,7 +243,7 @@ fn expected(line: &str, action: &Action) -> Option<Role> {
                 Role::Read
             })
         }
-        // A request is configuration when the desired state takes it.
+        // A request is configuration if it changes the desired state.
         Action::Request(request) => Some(match changes_state(request) {
             true => Role::Configure,
             false => Role::Operate,
@@ -252,7 +252,7 @@ fn expected(line: &str, action: &Action) -> Option<Role> {
     }
 }
 
-/// Whether the desired state has a place for a request.
+/// Whether a request changes the desired state.
 fn changes_state(request: &Request) -> bool {
     match Core::state_of(std::slice::from_ref(request)) {
         Ok(_) => true,
@@ -274,7 +274,7 @@ fn every_command_has_the_role_of_its_kind() {
         if let Action::Config(action) = &mut action
             && let Some(source) = action.file_mut()
         {
-            // As the client sends it: it has read the file itself.
+            // The client reads the file and sends its text.
             *source = ConfigSource::Text(String::new());
         }
         let role = match &action {
@@ -308,7 +308,7 @@ fn the_sockets_group_follows_each_commit() {
     let daemon = users.daemon(PLAIN, &["--state-dir", &state]);
     let sockets = [daemon.folder.file("s"), daemon.folder.file("s.http.sock")];
     let rights = |wanted: (u32, u32)| sockets.iter().all(|s| rights_of(s) == wanted);
-    // The group of the package, because it is there.
+    // The package's group is the default if it exists.
     assert!(rights((users.group("volley"), 0o660)));
     daemon.ok("config commit");
     let file = daemon.folder.file("new.toml");
@@ -337,14 +337,14 @@ fn the_sockets_group_follows_each_commit() {
         said.contains("join group guests: `usermod -aG guests cyd`"),
         "{said}"
     );
-    // Not confirmed: the old group is back.
+    // Without a confirmation the old group is restored.
     let begun = Instant::now();
     while !rights((users.group("volley"), 0o660)) {
         assert!(begun.elapsed() < Duration::from_secs(20));
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(users.ctl("cyd", &daemon, "show version").status.success());
-    // A group that is not there opens the sockets to no other user, and the commit says so.
+    // A group that does not exist opens the sockets to no other user, and the commit reports it.
     with("absent");
     let said = commit(&[]);
     assert!(said.contains("groupadd --system absent"), "{said}");
@@ -373,7 +373,7 @@ fn without_a_group_the_sockets_are_the_users_own() {
 fn a_role_that_is_taken_is_gone_for_a_client_that_is_connected() {
     let Some(users) = Users::new() else { return };
     let daemon = users.daemon(PLAIN, &[]);
-    // One connection: what it may do changes between two lines.
+    // One connection whose rights change between two lines.
     let mut child = users.begin(
         "cyd",
         &[
@@ -429,7 +429,7 @@ const READ: &str = "readreadreadread01";
 const OPERATE: &str = "operateoperate0002";
 const CONFIGURE: &str = "configureconfigure";
 
-/// A daemon with three tokens over TLS; none where openssl or curl is missing.
+/// A daemon with three tokens over TLS; none without openssl or curl.
 fn with_tokens(folder: &Folder) -> Option<(Daemon, u16)> {
     let file = |name: &str| folder.file(name).display().to_string();
     let (key, certificate) = (file("key.pem"), file("cert.pem"));
@@ -460,7 +460,7 @@ fn free_port() -> u16 {
     free.local_addr().unwrap().port()
 }
 
-/// What a client over TLS gets that shows a header: status and body.
+/// The reply for a client over TLS with this header: status and body.
 fn call(port: u16, header: &str, path: &str, body: Option<&str>) -> (String, String) {
     let url = format!("https://127.0.0.1:{port}{path}");
     let mut command = Command::new("curl");
@@ -509,7 +509,7 @@ fn each_token_has_its_name_and_its_role() {
         body.contains(wanted) && body.contains(r#""code":"forbidden""#),
         "{body}"
     );
-    // Names in the history and the log; secrets nowhere.
+    // The history and the log contain names, and no secrets.
     let (status, _) = with(
         CONFIGURE,
         "/v1/config/commit",
@@ -542,7 +542,7 @@ fn what_is_no_token_is_refused() {
         READ.to_uppercase(),
         format!("{READ}, {CONFIGURE}"),
     ] {
-        // curl takes blanks at the end of a header away, and the standard says that they are none of it.
+        // curl trims blanks at the end of a header, and HTTP says that they are not part of it.
         let wanted = if wrong.trim() == READ { "200" } else { "401" };
         let shown = format!("Authorization: Bearer {wrong}");
         assert_eq!(status(&shown), wanted, "{wrong:?}");
@@ -710,7 +710,7 @@ fn idle_connections_for_metrics_take_no_places_of_the_interface() {
         "{:?}",
         begun.elapsed()
     );
-    // Most of them were closed at once.
+    // The server closed most of them at once.
     let open = idle.iter().filter(|stream| {
         stream.set_nonblocking(true).unwrap();
         let peeked = stream.peek(&mut [0]);

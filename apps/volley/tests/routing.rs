@@ -1,6 +1,6 @@
-//! What is off unless somebody asks for it, against kernel hosts: uRPF, directed broadcast, redirects, resilient routes.
+//! Features that are off by default, against kernel hosts: uRPF, directed broadcast, redirects, resilient routes.
 //!
-//! Needs root, `ip`, `ping` and Python for the hosts; says what is missing and passes.
+//! Needs root, `ip`, `ping` and Python for the hosts; without them the tests say so and pass.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::bed::{Bed, counter, has_scapy, resident_kib};
 use support::traffic::{run_out, ways};
 use support::{Daemon, text};
 
-/// Lets packets `ip...` come in by pg0 until all are sent.
+/// Sends packets `ip...` into pg0, and waits until all are sent.
 fn send(daemon: &mut Daemon, name: &str, count: u32, more: &str, packet: &str) {
     daemon.ok(&format!(
         "packet-generator new name {name} interface pg0 limit {count} {more} template {{ eth dst 02:fe:00:00:00:00 / {packet} }}"
@@ -51,7 +51,7 @@ fn a_sub_interface_checks_its_sources_and_tells_who_failed() {
     let trace = daemon.ok("show trace");
     assert!(trace.contains("ip4-rx-urpf-strict"), "{trace}");
     assert!(trace.contains("urpf-other-interface"), "{trace}");
-    // Loose: anybody who has a route; those in a blackhole have none.
+    // Loose mode accepts any source with a route, except for routes that drop.
     daemon.ok("set urpf ip4 rx loose pg0.100");
     daemon.ok("ip route add 203.0.114.0/24 via drop");
     send(&mut daemon, "loose", 6, "", &tagged("203.0.113.9"));
@@ -64,7 +64,7 @@ fn a_sub_interface_checks_its_sources_and_tells_who_failed() {
     daemon.refused("set interface feature pg0 ip4-rx-urpf-strict arc ip4-unicast");
 }
 
-/// Waits for what is on its way.
+/// Waits for a condition, for packets in flight.
 fn until(what: &str, ready: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !ready() {
@@ -73,7 +73,7 @@ fn until(what: &str, ready: impl Fn() -> bool) {
     }
 }
 
-/// A program in a namespace that sees frames from now on, and what it says.
+/// A program in a namespace that records frames from now on, and its output.
 struct Witness(BufReader<ChildStdout>, Child);
 
 impl Witness {
@@ -94,7 +94,7 @@ impl Witness {
     }
 }
 
-/// Prints destination MAC address and TTL of each UDP packet to port 4321 that is seen.
+/// Prints destination MAC address and TTL of each UDP packet to port 4321.
 const LISTEN: &str = "
 print('ready',flush=True)
 end=time.time()+SECONDS
@@ -133,7 +133,7 @@ fn directed_broadcasts_reach_all_hosts_where_that_is_asked_for_and_only_from_els
     until("off again", || dropped(&daemon) >= 8);
 }
 
-/// The link-local address that an interface has by its MAC address.
+/// The link-local address that derives from the MAC address of an interface.
 fn link_local(daemon: &Daemon, name: &str) -> String {
     let all = daemon.json(&format!("show interface {name}"));
     let mac = all["interfaces"][0]["mac"].as_str().unwrap().to_owned();
@@ -148,7 +148,7 @@ fn link_local(daemon: &Daemon, name: &str) -> String {
     )
 }
 
-/// What scapy makes of the first redirect of each version among what host a sees.
+/// Parses with scapy the first redirect of each version that host a receives.
 const JUDGE: &str = "
 print('ready',flush=True)
 from scapy.all import Ether,IP,IPv6,ICMP,ICMPv6ND_Redirect,ICMPv6NDOptRedirectedHdr,ICMPv6NDOptDstLLAddr,raw
@@ -175,7 +175,8 @@ while time.time()<end and len(seen)<4:
         if key not in seen: seen.add(key); print(key,flush=True)
 ";
 
-/// Routes by another router on host a's link, and the host ready to learn of it. Returns the router's link-local address there.
+/// Adds routes by another router on host a's link, and lets the host accept redirects. Returns the router's link-local address
+/// there.
 fn better_way(bed: &Bed, daemon: &Daemon) -> String {
     let local = link_local(daemon, "left");
     for line in [
@@ -205,7 +206,8 @@ fn kernel_hosts_learn_the_better_first_hop_and_the_packet_still_goes() {
     let Some(bed) = Bed::new() else { return };
     let daemon = bed.router();
     let local = better_way(&bed, &daemon);
-    // Nobody answers. A kernel takes a redirect about a UDP packet for sockets alone that are bound to a device.
+    // The destination does not reply. A kernel accepts a redirect about a UDP packet only for sockets that are bound to a
+    // device.
     let both = || {
         for to in ["203.0.113.9", "2001:db8:99::9"] {
             let words = ["ping", "-n", "-q", "-i", "0.2", "-c", "3", "-W", "1", to];
@@ -232,7 +234,7 @@ fn kernel_hosts_learn_the_better_first_hop_and_the_packet_still_goes() {
         }
         assert!(way(get).contains(via), "{get}: {}", way(get));
     }
-    // Those that leave elsewhere are nobody's business.
+    // Packets that leave by another interface cause no redirect.
     assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.05"), 2);
     let Some(judge) = judge else {
         println!("no scapy: nobody judged the bytes");
@@ -305,7 +307,7 @@ fn redirects_are_limited_and_every_packet_still_goes() {
     );
 }
 
-/// A router with one route over pg1 to pg4, resilient.
+/// A router with one resilient route over pg1 to pg4.
 fn four_ways() -> Daemon {
     let daemon = Daemon::start("", &[]);
     daemon.ok("create packet-generator interface pg0 mac 02:fe:00:00:00:00");
@@ -320,7 +322,7 @@ fn flows_of_other_paths_stay_where_they_are_when_a_path_goes() {
     let mut daemon = four_ways();
     const FLOWS: u32 = 4000;
     let mut round = 0;
-    // The interface of each flow, by its source.
+    // The output interface of each flow, by its source.
     let mut flows = |daemon: &mut Daemon| -> HashMap<[u8; 4], u8> {
         round += 1;
         let file = |n: u8| format!("r{round}-{n}.pcap");
@@ -337,7 +339,7 @@ fn flows_of_other_paths_stay_where_they_are_when_a_path_goes() {
         let mut all = HashMap::new();
         for n in 1..5u8 {
             daemon.ok(&format!("packet-generator capture pg{n} disable"));
-            // Where no packet left there is no file.
+            // There is no file if no packet left.
             let file = daemon.folder.file(&file(n));
             let seen = file.exists().then(|| support::frames(&file));
             for frame in seen.into_iter().flatten() {

@@ -1,22 +1,22 @@
-//! Commands and files of an earlier version mean the same today. `tests/same` has the record.
+//! Commands and files of an earlier version still have the same meaning. `tests/same` has the record.
 
 use serde::Deserialize;
 use volley_cli::{Action, parse_line};
 use volley_control::{Core, State};
 use volley_model::Request;
 
-/// What an operator gave an earlier version, and the commands that spelled what it meant.
+/// The input of an operator of an earlier version, and the commands in which that version wrote its meaning.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Recorded {
-    /// Page or test that has it.
+    /// The page or test of the input.
     from: String,
     command: Option<String>,
     file: Option<String>,
     spelled: Vec<String>,
 }
 
-/// Words of commands that were replaced since: today they are refused.
+/// Words of commands that were replaced since: they are refused now.
 const REPLACED: [(&str, &str); 1] = [(
     "ra-send", "prefix", // `ip6 nd prefix`: now the class `advertised_prefix`
 )];
@@ -40,7 +40,7 @@ fn is_replaced(command: &str) -> bool {
     REPLACED.iter().any(has)
 }
 
-/// The change that a command means, without what is a part of the request alone.
+/// The change that a command makes, without parts that only the request has.
 fn meaning(command: &str) -> Result<Request, String> {
     match parse_line(command) {
         Ok(line) => match line.action {

@@ -1,11 +1,11 @@
-//! Members of groups: hosts of the kernel's that join and leave by their sockets, in every version, and scapy as another router,
-//! as a careless host, and as a flood of them.
+//! Members of groups: kernel hosts that join and leave by sockets, in every version; scapy as another querier, as a host that
+//! sends malformed messages, and as a flood.
 
 use super::*;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// `join GROUP [SOURCE]`, `leave`, `drain COUNT`: how many datagrams came, waiting for so many.
+/// Commands `join GROUP [SOURCE]`, `leave`, and `drain COUNT`, which waits for this many datagrams and prints how many came.
 const MEMBER: &str = "
 def address(text):
     if ':' in text: return struct.pack('=HHI16sI100x',10,0,0,socket.inet_pton(10,text),0)
@@ -39,7 +39,7 @@ struct Links {
 }
 
 impl Links {
-    /// Volley asks on `pb` and `pc` about both versions; one route covers all groups and names no way out.
+    /// Volley is the querier of both versions on `pb` and `pc`; one route covers all groups and has no output interfaces.
     fn new() -> Option<Links> {
         let net = Net::new()?;
         let daemon = net.router();
@@ -78,7 +78,7 @@ impl Links {
         all["routes"][0]["packets"].as_u64().unwrap()
     }
 
-    /// Sends 100 datagrams, and the one behind them; all have passed the route when it is back.
+    /// Sends 100 datagrams and a last one; when that has returned, all have passed the route.
     fn send(&self, sender: &mut Program, group: &str) {
         let before = self.packets(group);
         sender.tell(&format!("{group} 100 100 200 -"));
@@ -101,7 +101,7 @@ fn tell(member: &mut Program, line: &str) -> String {
     member.line()
 }
 
-/// Hosts b and c: b joins, with all sources and with one, and leaves; c joins another group.
+/// Host b joins, for all sources and for one, and leaves; host c joins another group.
 fn come_and_go(links: &Links, group: &str, other: &str, version: u8) {
     let net = &links.net;
     let mut sender = Program::new(net.host("a"), SEND);
@@ -164,7 +164,7 @@ fn members_of_igmp_come_and_go() {
             come_and_go(&links, "239.7.2.1", "239.7.2.2", 2);
         }
     }
-    // Version 1 knows no leave: its members time out.
+    // Version 1 has no leave message: members time out.
     come_and_go(&links, "239.7.3.1", "239.7.3.2", 1);
 }
 
@@ -180,7 +180,7 @@ fn members_of_mld_come_and_go() {
     come_and_go(&links, "ff05::8:1", "ff05::8:2", 1);
 }
 
-/// Its members go with a deleted interface; the next one of that number takes no messages about groups.
+/// Deleting an interface deletes its members; the next interface of that index ignores messages about groups.
 #[test]
 fn a_deleted_interface_leaves_nothing_behind() {
     let Some(links) = Links::new() else { return };
@@ -202,7 +202,7 @@ fn a_deleted_interface_leaves_nothing_behind() {
     assert_eq!(taken(), before);
 }
 
-/// On host b's link: hears a query, asks as a router with a lower address, says what is wrong, floods.
+/// On host b's link: waits for a query, sends queries as a router with a lower address, sends malformed messages, floods.
 const SCAPY: &str = "
 from scapy.all import Ether,IP,IPOption_Router_Alert,Raw
 from scapy.contrib.igmpv3 import IGMPv3,IGMPv3mq,IGMPv3mr,IGMPv3gr
@@ -288,7 +288,7 @@ fn routers_elect_bad_messages_are_named_and_floods_are_bounded() {
     }
     assert_eq!(count("malformed"), cut);
     assert!(links.shown("239.9.9.9", "pb").is_none());
-    // It asks no more while the other one does, and again when that is gone: 2 x 4 s and half an answer's time.
+    // The router sends no queries while the other querier is active, and resumes after 2 x 4 s and half a response time.
     until("the other to be gone", || {
         let port = links.port("", "pb");
         let own = port["own"] == true;

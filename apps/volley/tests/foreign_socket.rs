@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Folder, text, volley};
 
-/// The user `nobody`.
+/// An unprivileged user.
 const OTHER: u32 = 65_534;
 
 /// A program that is not the daemon; it is killed on drop.

@@ -274,7 +274,7 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
         pings(&r1.routing.space, "10.1.7.2", 1, "0.2") == 1
     });
     assert!(seen, "{}\n{}", r1.all(), r2.all());
-    // Deleting a sub-interface deletes its LCP tap.
+    // The state of an LCP tap applies to its sub-interface.
     r1.kernel("link set one.100 down");
     let gone = within(SETTLE, || {
         let rows = r1.daemon.json("show interface one.100");

@@ -1,6 +1,6 @@
-//! The filters of system calls: every thread of the daemon has them, and they refuse what they should. The tests stop a
-//! thread as a debugger does and have it make the call, as an attacker would who has taken it over.
-// tidy: allow(target_arch) registers are a processor's
+//! The filters of system calls: every thread of the daemon has them, and they refuse what they should. The tests stop a thread
+//! like a debugger and make it call, like an attacker who controls the thread.
+// tidy: allow(target_arch) registers depend on the processor
 #![cfg(target_arch = "x86_64")]
 
 mod support;
@@ -15,7 +15,7 @@ use support::{Daemon, Folder, text, volley};
 
 const CONFIG: &str = "[engine]\nworkers = 2\n[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n";
 const REFUSED: i64 = -(libc::EPERM as i64);
-/// `syscall`, as the processor reads it.
+/// The machine code of `syscall`.
 const INSTRUCTION: i64 = 0x050f;
 
 /// Number and arguments of a system call.
@@ -25,7 +25,7 @@ const VSOCK: u64 = libc::AF_VSOCK as u64;
 const STREAM: u64 = libc::SOCK_STREAM as u64;
 const WRITE_AND_EXECUTE: u64 = (libc::PROT_WRITE | libc::PROT_EXEC) as u64;
 
-/// What no thread may do. Without a filter root gets another answer to each.
+/// Calls that no thread may make. Without a filter each gives root another result.
 const FORBIDDEN: [Call; 17] = [
     ("execve", libc::SYS_execve, [0, 0, 0]),
     ("execveat", libc::SYS_execveat, [u64::MAX, 0, 0]),
@@ -50,7 +50,7 @@ const FORBIDDEN: [Call; 17] = [
     ),
 ];
 
-/// What only workers may not do, and its answer in the other threads.
+/// Calls that only workers may not make, and their result in the other threads.
 const FORBIDDEN_TO_WORKERS: [Call; 4] = [
     ("openat", libc::SYS_openat, [u64::MAX, 0, 0]),
     ("socket", libc::SYS_socket, [9999, 0, 0]),
@@ -58,7 +58,7 @@ const FORBIDDEN_TO_WORKERS: [Call; 4] = [
     ("unlinkat", libc::SYS_unlinkat, [u64::MAX, 0, 0]),
 ];
 
-/// Of each thread: its number, and what `/proc` says of it.
+/// Of each thread: its id, and the fields of its `/proc` status.
 fn threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
     let pair = |line: &str| {
         let (key, value) = line.split_once(':')?;
@@ -73,7 +73,7 @@ fn threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
     all.flatten().filter_map(of).collect()
 }
 
-/// The same, when helper threads, which end after a moment without work, are gone.
+/// The same, once the helper threads have ended, which live briefly without work.
 fn lasting_threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
     for _ in 0..500 {
         let all = threads(pid);
@@ -88,13 +88,13 @@ fn lasting_threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
     panic!("helper threads do not end");
 }
 
-/// The filters of a process.
+/// The number of filters of a thread.
 fn filters(status: &BTreeMap<String, String>) -> u32 {
     let number = status.get("Seccomp_filters");
     number.map_or(0, |n| n.parse().unwrap())
 }
 
-/// How many this test has itself; the daemon inherits them.
+/// The number of filters of this test, which the daemon inherits.
 fn own_filters() -> u32 {
     let own = std::process::id();
     filters(&threads(own)[&(own as i32)])
@@ -104,7 +104,7 @@ fn wait_for(thread: Pid) {
     waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
 }
 
-/// What a thread that sleeps in a system call gets when it makes another one; none if it is not asleep.
+/// The result of a call that a thread sleeping in a system call is made to make; none if it is not asleep.
 fn made_by(thread: i32, (_, number, arguments): Call) -> Option<i64> {
     let thread = Pid::from_raw(thread);
     ptrace::attach(thread).unwrap();
@@ -116,7 +116,7 @@ fn made_by(thread: i32, (_, number, arguments): Call) -> Option<i64> {
     if word & 0xffff == INSTRUCTION {
         let mut registers = before;
         registers.rip = at;
-        // No call is to be repeated.
+        // The interrupted call must not be restarted.
         registers.orig_rax = u64::MAX;
         registers.rax = number as u64;
         [registers.rdi, registers.rsi, registers.rdx] = arguments;
@@ -164,7 +164,7 @@ fn no_thread_can_make_a_forbidden_call() {
         }
         for call in FORBIDDEN_TO_WORKERS {
             let said = answer(*thread, call);
-            // The control thread may not open a socket of family 9999 either.
+            // In the control thread a socket of family 9999 is refused, too.
             let refused = is_worker(status) || call.0 == "socket";
             assert_eq!(said == REFUSED, refused, "{name}: {} {said}", call.0);
         }
@@ -175,7 +175,7 @@ fn no_thread_can_make_a_forbidden_call() {
         assert_eq!(thread["no_new_privileges"], true, "{thread}");
     }
     assert!(daemon.ok("show process").contains("volley-w2 "));
-    // It goes on as before.
+    // The daemon works as before.
     daemon.ok("set interface state pg0 up");
     daemon.ok("workers del 2");
     daemon.stop("TERM");
@@ -188,7 +188,7 @@ fn without_filters_the_same_calls_get_other_answers() {
     let own = own_filters();
     for (thread, status) in lasting_threads(daemon.pid()) {
         assert_eq!(filters(&status), own, "{}", status["Name"]);
-        // Those that a process without capabilities is refused in any case, and fork, which would work, are left out.
+        // Without the calls that a process without capabilities is refused in any case, and without fork, which would succeed.
         for call in FORBIDDEN.iter().filter(|call| {
             ["execve", "ptrace", "io_uring_setup", "a socket to guests"].contains(&call.0)
         }) {

@@ -1,4 +1,4 @@
-//! The daemon as a service: what its manager hears, and what it may do.
+//! The daemon as a service: messages to its manager, and its rights.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{Daemon, Folder, signal};
 
 const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n";
 
-/// The next message, within a time.
+/// The next message within a time.
 fn heard(manager: &UnixDatagram, within: Duration) -> Option<String> {
     manager.set_read_timeout(Some(within)).unwrap();
     let mut message = [0; 256];
@@ -32,7 +32,7 @@ fn the_service_manager_hears_of_readiness_life_and_end() {
     for _ in 0..5 {
         assert_eq!(heard(&manager, long).as_deref(), Some("WATCHDOG=1"));
     }
-    // A daemon that stands still says nothing.
+    // A stopped daemon sends nothing.
     signal(daemon.pid(), "STOP");
     while heard(&manager, Duration::from_millis(200)).is_some() {}
     assert_eq!(heard(&manager, Duration::from_millis(900)), None);
@@ -69,7 +69,7 @@ fn capabilities_are_given_up_when_the_file_says_so() {
     let state = state.0.display().to_string();
     let config = format!("[process]\ncapabilities = \"drop\"\n{CONFIG}");
     let mut daemon = Daemon::start(&config, &["--state-dir", &state]);
-    // The control socket answers when all that comes before it is done.
+    // The control socket replies when all earlier work is done.
     daemon.ok("set interface state pg0 up");
     for thread in threads(daemon.pid()) {
         let sets = ["CapEff", "CapPrm", "CapInh", "CapAmb"].map(|set| thread[set].as_str());

@@ -1,7 +1,7 @@
-//! Stateless address autoconfiguration: scapy is the router of the link, byte by byte; the kernel says whether the address is
-//! there. And the router that speaks is another Volley.
+//! Stateless address autoconfiguration: scapy plays the router of the link, byte by byte, and the kernel checks that the
+//! address exists. In one test the router that advertises itself is another Volley.
 //!
-//! Needs root, `ip`, `ping` and Python with scapy; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python with scapy; without them the tests say so and pass.
 
 mod support;
 
@@ -10,14 +10,14 @@ use support::bed::{Bed, counter, has_scapy};
 use support::router::Router;
 use support::{Daemon, text};
 
-/// A router in r between a and b, of which a's side has no IPv6 at all; host a is silent but for what scapy sends there.
+/// A router in r between a and b, without an IPv6 address on a's side; host a sends only what scapy sends there.
 fn bed() -> Option<(Bed, Daemon)> {
     if !has_scapy() {
         println!("SKIP: no Python with scapy (cargo xtask install)");
         return None;
     }
     let bed = Bed::new()?;
-    // The kernel beside the router is no host of the link.
+    // The kernel beside the router does not act as a host of the link.
     let quiet = ["all", "default"].map(|at| format!("net.ipv6.conf.{at}.disable_ipv6=1"));
     bed.exec("r", 5, &["sysctl", "-qw", &quiet[0], &quiet[1]]);
     let daemon = bed.router();
@@ -35,7 +35,7 @@ fn autoconf(daemon: &Daemon) -> Value {
     row(daemon)["autoconf"].clone()
 }
 
-/// The state of the address that is made of a prefix, and the address without its length.
+/// The state of the address that was made from a prefix, and the address without its length.
 fn made(daemon: &Daemon, prefix: &str) -> Option<(String, String)> {
     let it = autoconf(daemon);
     let all = it["addresses"].as_array()?;
@@ -54,7 +54,7 @@ fn wait_made(daemon: &mut Daemon, prefix: &str, state: &str) -> String {
     made(daemon, prefix).unwrap().1
 }
 
-/// Whether a table of IPv6 has a route of the routers of links.
+/// Whether an IPv6 table has a route from router advertisements.
 fn has_route(daemon: &Daemon, prefix: &str) -> bool {
     let said = daemon.json("show ip6 fib limit 1000");
     let Some(table) = said["tables"].as_array().and_then(|t| t.first()) else {
@@ -66,7 +66,7 @@ fn has_route(daemon: &Daemon, prefix: &str) -> bool {
         .any(|r| r["source"] == "autoconf" && r["prefix"] == prefix)
 }
 
-/// It asks from nobody or from its link-local address, three times, four seconds apart.
+/// The router solicits from the unspecified or its link-local address, three times, four seconds apart (RFC 4861, 6.3.7).
 fn asks_by_the_book(daemon: &mut Daemon, router: &mut Router) {
     daemon.wait_for("three questions", |_| {
         router.does("asked").as_array().unwrap().len() == 3
@@ -103,7 +103,7 @@ fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
     assert_eq!(shown["autoconf"]["state"], "soliciting", "{shown}");
     asks_by_the_book(&mut daemon, &mut router);
     let local = row(&daemon)["link_local"].clone();
-    // It is answered.
+    // A router replies.
     router.does("ra(pi('2001:db8:77::'),ICMPv6NDOptMTU(mtu=1400),chlim=33)");
     daemon.wait_for("the address", |d| made(d, "2001:db8:77:").is_some());
     let own = wait_made(&mut daemon, "2001:db8:77:", "preferred");
@@ -125,12 +125,12 @@ fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
     assert_eq!((&it["heard"], &it["state"]), (&1.into(), &"heard".into()));
     assert_eq!(it["routers"][0]["mtu"], 1400, "{it}");
     assert_eq!(counter(&daemon, "nd-input", "router-advertisements"), 1);
-    // A kernel host on the link reaches it, and is reached through it.
+    // A kernel host on the link reaches the address, and vice versa.
     bed.ip("a", "addr add 2001:db8:77::2/64 dev e nodad");
     daemon.wait_for("a ping", |_| bed.pings("a", &own, 1, "1") == 1);
     bed.ip("a", &format!("-6 route add default via {own}"));
     assert_eq!(bed.pings("b", "2001:db8:77::2", 3, "0.1"), 3, "both ways");
-    // A commit knows nothing of it, and it cannot be taken away by hand.
+    // The address is in no commit, and cannot be removed manually.
     let said = daemon.refused(&format!("set interface ip6 address del left {own}/64"));
     assert!(
         said.contains("ip6 nd address autoconfig left disable"),
@@ -142,7 +142,7 @@ fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
         "{config}"
     );
     everything_else_goes_by_the_router(&bed, &mut daemon, &mut router);
-    // All goes when it is switched off.
+    // Switching autoconfiguration off removes everything.
     router.does("ra(pi('2001:db8:77::'))");
     daemon.wait_for("the route", |d| has_route(d, "::/0"));
     daemon.ok("ip6 nd address autoconfig left disable");
@@ -158,7 +158,7 @@ fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
     assert!(autoconf(&daemon).is_null());
 }
 
-/// Traffic of host b to somewhere goes by the kernel of host a once that has advertised itself, and no longer when it says so.
+/// The kernel of host a forwards traffic of host b after it has advertised itself, until it advertises lifetime 0.
 fn everything_else_goes_by_the_router(bed: &Bed, daemon: &mut Daemon, router: &mut Router) {
     let exec = |words: &[&str]| text(&bed.exec("a", 10, words).stdout);
     let said = exec(&[
@@ -188,7 +188,7 @@ fn everything_else_goes_by_the_router(bed: &Bed, daemon: &mut Daemon, router: &m
     router.does(&format!("ra(src='{own}',mac='{mac}',life=0)"));
     daemon.wait_for("no way out", |d| !has_route(d, "::/0"));
     assert_eq!(bed.pings("b", "2001:db8:abcd::1", 1, "1"), 0);
-    // A lifetime that nobody renews ends by itself.
+    // A default route ends with its lifetime.
     router.does(&format!("ra(src='{own}',mac='{mac}',life=2)"));
     daemon.wait_for("the way out", |d| has_route(d, "::/0"));
     daemon.wait_for("its end", |d| !has_route(d, "::/0"));
@@ -218,7 +218,7 @@ fn lifetimes_flags_and_preferences_are_those_of_the_rfcs() {
     wait_made(&mut daemon, "2001:db8:1:", "deprecated");
     daemon.wait_for("the end", |d| made(d, "2001:db8:1:").is_none());
     assert!(!has_route(&daemon, "2001:db8:1::/64"));
-    // Nobody ends an address at once by a message that he did not sign, but a network.
+    // An unauthenticated message cannot end an address at once (RFC 4862, 5.5.3 e), but it can end a prefix.
     router.does("ra(pi('2001:db8:2::',20000,20000),pi('2001:db8:3::',0,0,A=0))");
     router.does("ra(pi('2001:db8:2::',0,0))");
     wait_made(&mut daemon, "2001:db8:2:", "deprecated");
@@ -227,7 +227,7 @@ fn lifetimes_flags_and_preferences_are_those_of_the_rfcs() {
         .unwrap();
     assert!((7_190_000..=7_200_000).contains(&left), "{left}");
     assert!(!has_route(&daemon, "2001:db8:3::/64"));
-    // The better router carries all; of two alike each its part.
+    // The router with the higher preference gets all traffic; routers of equal preference share it.
     router.does("ra(src='fe80::66',mac='02:00:00:00:00:66',prf=1)");
     router.does("ra(src='fe80::67',mac='02:00:00:00:00:67',prf=3)");
     daemon.wait_for("three", |d| {
@@ -246,7 +246,7 @@ fn lifetimes_flags_and_preferences_are_those_of_the_rfcs() {
             .len()
             == 2
     });
-    // With the link everything goes, and comes again.
+    // A link that goes down removes everything, and a link that comes up configures it again.
     daemon.ok("set interface state left down");
     assert!(!has_route(&daemon, "::/0"));
     assert_eq!(autoconf(&daemon)["state"], "down");
@@ -255,7 +255,7 @@ fn lifetimes_flags_and_preferences_are_those_of_the_rfcs() {
     daemon.wait_for("a question", |_| router.does("len(asked)") != 0);
     router.does("ra(pi('2001:db8:2::'))");
     wait_made(&mut daemon, "2001:db8:2:", "preferred");
-    // One that only serves the link itself.
+    // Autoconfiguration without a default route.
     daemon.ok("ip6 nd address autoconfig left");
     daemon.wait_for("no way out", |d| !has_route(d, "::/0"));
     assert!(made(&daemon, "2001:db8:2:").is_some());
@@ -303,13 +303,13 @@ fn an_address_that_somebody_has_is_not_used() {
     );
     let fib = daemon.ok(&format!("show ip6 fib {taken}/128"));
     assert!(!fib.contains("local"), "{fib}");
-    // One that is configured goes before one that was made.
+    // A configured address takes precedence over an automatic one.
     let own = made(&daemon, "2001:db8:2:").unwrap().1;
     daemon.ok(&format!("set interface ip6 address left {own}/64"));
     assert_eq!(made(&daemon, "2001:db8:2:").unwrap().0, "none");
     daemon.ok(&format!("set interface ip6 address del left {own}/64"));
     wait_made(&mut daemon, "2001:db8:2:", "preferred");
-    // Where somebody has the link-local address there is nothing.
+    // A duplicate of the link-local address disables autoconfiguration.
     router.does(&format!("answer.append('{local}')"));
     daemon.ok("set interface state left down");
     daemon.ok("set interface state left up");
@@ -341,7 +341,7 @@ fn what_is_not_as_it_has_to_be_is_dropped_by_name_and_a_flood_is_bounded() {
         "ra(pi('2001:db8:1::'),dst='ff02::99')",
         "put(Ether(src='02:00:00:00:00:55',dst='33:33:00:00:00:01')/IPv6(src='fe80::55',dst='ff02::1',hlim=255)/ICMPv6Unknown(type=134,msgbody=bytes(4)))",
     ];
-    // Where it is not switched on an advertisement is nothing.
+    // Without autoconfiguration advertisements are ignored.
     let before = counter(&daemon, "nd-input", "not-nd");
     daemon.ok("set interface ip6 address left 2001:db8:77::1/64");
     router.does("ra(pi('2001:db8:1::'))");
@@ -362,7 +362,7 @@ fn what_is_not_as_it_has_to_be_is_dropped_by_name_and_a_flood_is_bounded() {
     }
     assert!(made(&daemon, "2001:db8:1:").is_none());
     assert_eq!(autoconf(&daemon)["heard"], 0);
-    // More than there is room for, of everything.
+    // More prefixes and routers than the limits.
     let pid = daemon.pid();
     let memory = support::bed::resident_kib(pid);
     router.does("[ra(*[pi('2001:db8:%x::'%(20*r+p)) for p in range(20)],src='fe80::1:%x'%r,mac='02:00:00:00:01:%02x'%(r%256)) for r in range(200)] and 0");
@@ -390,7 +390,7 @@ fn one_volley_configures_itself_from_another() {
         "create host-interface name left as left netns {r}"
     ));
     far.ok(&format!("create host-interface name e as left netns {a}"));
-    // A MAC address is made up of the name, and both are called left.
+    // Automatic MAC addresses derive from the name, and both interfaces are named left.
     far.ok("set interface mac address left 02:fe:00:00:00:99");
     far.ok("set interface ip6 address left 2001:db8:77::1/64");
     far.ok("set interface state left up");
@@ -399,11 +399,11 @@ fn one_volley_configures_itself_from_another() {
     near.ok("set interface state left up");
     let own = wait_made(&mut near, "2001:db8:77:", "preferred");
     near.wait_for("the way out", |d| has_route(d, "::/0"));
-    // The table has an address a moment behind the state that is shown.
+    // The address is in the table shortly after its state is shown.
     near.wait_for_answer("ping 2001:db8:77::1 count 3", "3 received");
     let said = far.ok(&format!("ping {own} count 2"));
     assert!(said.contains("2 received"), "{said}");
-    // The end that the other tells is believed.
+    // The final advertisement removes the default route.
     far.ok("ip6 nd left ra-suppress");
     near.wait_for("no way out", |d| !has_route(d, "::/0"));
 }

@@ -1,8 +1,8 @@
-//! One busy queue and several workers: packets that go from worker to worker by software RSS or to a node's own worker are
-//! the same packets, each flow in order.
+//! One busy queue and several workers: packets that software RSS or a node with one worker hands off to other workers are
+//! unchanged, each flow in order.
 //!
-//! The captures are the shared data's; what one worker does with them is judged by the oracle (`replay.rs`). Says so and
-//! passes when they are not there.
+//! The captures are those of the shared data; the oracle judges the result of one worker (`replay.rs`). Without them the tests
+//! say so and pass.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::replay::{self, BURST, CONFIG, Outcome, flow, packets, shared};
 use support::{Daemon, oracle};
 use volley_pcap::Packet;
 
-/// Send a burst by one stream on worker 0, and wait until every packet is in a capture.
+/// Sends a burst by one stream on worker 0, and waits until every packet is in a capture.
 fn burst(daemon: &mut Daemon, n: usize, burst: &[Packet], sent: usize) {
     let file = daemon.folder.file(&format!("burst{n}.pcap"));
     oracle::write(&file, burst);
@@ -32,8 +32,7 @@ fn burst(daemon: &mut Daemon, n: usize, burst: &[Packet], sent: usize) {
     daemon.ok("packet-generator delete b");
 }
 
-/// The flow of a frame, with ports where it has some, as software RSS tells flows apart. None for fragments
-/// and tunnels.
+/// The flow of a frame as software RSS defines it, with ports if it has some. None for fragments and tunnels.
 fn flow_of(frame: &[u8]) -> Option<Vec<u8>> {
     match frame.get(12..14)? {
         [8, 0] | [0x86, 0xdd] => flow_of_packet(frame.get(14..)?),
@@ -41,7 +40,7 @@ fn flow_of(frame: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// An ICMP error is of the flow of the packet that it quotes.
+/// An ICMP error belongs to the flow of the packet that it quotes.
 fn flow_of_packet(packet: &[u8]) -> Option<Vec<u8>> {
     let (protocol, at) = match packet.first()? >> 4 {
         4 if *packet.get(6)? & 0x3f != 0 || packet.get(7) != Some(&0) => return None,
@@ -52,7 +51,7 @@ fn flow_of_packet(packet: &[u8]) -> Option<Vec<u8>> {
     let more = match (protocol, kind) {
         (6 | 17, _) => packet.get(at..at + 4).unwrap_or_default().to_vec(),
         (1, Some(3 | 11 | 12)) | (58, Some(1..=4)) => flow_of_packet(packet.get(at + 8..)?)?,
-        // What is in a tunnel may be many flows.
+        // A tunnel may contain many flows.
         (4 | 41 | 44 | 47, _) => return None,
         _ => Vec::new(),
     };
@@ -69,7 +68,7 @@ fn flows(frames: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
     flows
 }
 
-/// Packets that workers have handed to each other.
+/// The number of packets that workers have handed off.
 fn handed(daemon: &Daemon) -> u64 {
     let shown = daemon.json("show rss");
     let links = shown["handoffs"].as_array().unwrap().iter();
@@ -113,7 +112,7 @@ fn run(packets: &[Packet], workers: usize, commands: &[&str]) -> Run {
     }
 }
 
-/// What is run with several workers.
+/// The modes with several workers.
 const WAYS: [(usize, &[&str]); 4] = [
     (2, &["set interface rss pg0 on"]),
     (
@@ -154,7 +153,7 @@ fn one_queue_over_many_workers_gives_the_same_packets() {
                 "{name}: {commands:?} does something else"
             );
             assert!(some.handed > 0, "{name}: {commands:?} hands nothing over");
-            // Of packets that are not what they say the two sides may tell different flows.
+            // For malformed packets both sides may compute different flows.
             for (flow, frames) in one
                 .flows
                 .iter()
@@ -172,7 +171,7 @@ fn one_queue_over_many_workers_gives_the_same_packets() {
     }
 }
 
-/// Everything about spreading changes while packets flow: what came in has left or was counted as dropped.
+/// All settings of RSS change while packets flow: each received packet has left or is counted as dropped.
 #[test]
 fn changes_of_spreading_lose_nothing_that_is_not_counted() {
     let config = "[engine]\nworkers = 3\n\
@@ -213,7 +212,7 @@ fn changes_of_spreading_lose_nothing_that_is_not_counted() {
     let count = |at: usize, way: &str| shown["interfaces"][at][way]["packets"].as_u64().unwrap();
     let drops = daemon.json("show drops");
     let dropped = drops["total"].as_u64().unwrap_or(0);
-    // What found no buffer was dropped before it was received.
+    // Packets without a buffer were dropped before they were counted as received.
     assert!(count(0, "rx") <= 200_000);
     assert_eq!(count(1, "tx") + dropped, 200_000, "{drops}");
     daemon.stop("TERM");

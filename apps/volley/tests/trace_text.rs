@@ -1,5 +1,5 @@
-//! What `show trace` and `show drops` say about packets that nothing is wrong with: nothing is wrong with them, however many of
-//! their bytes were kept, and whoever has to finish their checksums.
+//! `show trace` and `show drops` report no fault for correct packets, however many of their bytes were kept, and with or
+//! without finished checksums (offload).
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::bed::{Space, has_scapy, wait_until_up};
 use support::{Daemon, Folder, frames, oracle, text};
 use volley_wire::dissect;
 
-/// Words of the dissector's faults.
+/// Words by which the dissector reports faults.
 const FAULTS: [&str; 7] = [
     "bad ",
     "cut short",
@@ -24,7 +24,7 @@ fn assert_sound(what: &str, text: &str) {
     assert_eq!(fault, None, "{what}: {text}");
 }
 
-/// At least one packet of each kind that the dissector knows, made by scapy.
+/// At least one packet of each type that the dissector knows, built by scapy.
 const SCAPY: &str = r#"
 import sys
 from scapy.all import *
@@ -136,11 +136,11 @@ host_addresses = ["10.2.0.2/24"]
 addresses = ["10.2.0.1/24"]
 "#;
 
-/// Take one connection and read what comes.
+/// Accepts one connection and reads.
 const SERVER: &str = "import socket\ns=socket.create_server(('10.2.0.2',7));c,_=s.accept()\nwhile c.recv(65536):pass";
-/// Send 300,000 bytes there, when somebody listens.
+/// Sends 300,000 bytes to the server, once it listens.
 const CLIENT: &str = "import socket,time\nfor _ in range(100):\n try:\n  c=socket.create_connection(('10.2.0.2',7),5);break\n except OSError:\n  time.sleep(.1)\nc.sendall(bytes(300000));c.shutdown(1);c.recv(1)";
-/// A datagram that no route has, with a checksum that the device is to finish.
+/// Sends a datagram without a route, whose checksum is left to the device.
 const LOST: &str = "import socket\nsocket.socket(socket.AF_INET,socket.SOCK_DGRAM).sendto(bytes(1400),('203.0.113.9',9))";
 
 #[test]

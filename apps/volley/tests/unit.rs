@@ -1,7 +1,7 @@
-//! The daemon with exactly the user, the capabilities and the filters of `packaging/volley.service`.
+//! The daemon with the user, the capabilities and the filters of `packaging/volley.service`.
 //!
 //! - Here: the user and capabilities that the unit names, set by `setpriv`.
-//! - In a guest (`cargo xtask show hostile --only unit`): by systemd itself, which reads the unit as it is.
+//! - In a guest (`cargo xtask show hostile --only unit`): by systemd itself, which reads the unit.
 
 mod support;
 
@@ -14,17 +14,17 @@ use support::{Daemon, Folder, text, volley};
 
 const UNIT: &str = include_str!("../../../packaging/volley.service");
 const NAMESPACES: &str = include_str!("../../../packaging/namespaces.conf");
-/// User and group of the tests' `/etc/passwd`.
+/// User and group ids in the tests' `/etc/passwd`.
 const ID: u32 = 977;
 
-/// The values of a setting, of all its lines.
+/// The values of a setting in all of its lines.
 fn values<'a>(unit: &'a str, setting: &str) -> Vec<&'a str> {
     let of = |line: &'a str| line.strip_prefix(setting)?.strip_prefix('=');
     let lines = unit.lines().filter_map(of);
     lines.flat_map(str::split_whitespace).collect()
 }
 
-/// The capabilities of a unit as `setpriv` names them: those that it may have are those that it has.
+/// The capabilities of a unit as `setpriv` names them: the bounding set is also the ambient set.
 fn capabilities(unit: &str) -> String {
     let ambient = values(unit, "AmbientCapabilities");
     assert_eq!(ambient, values(unit, "CapabilityBoundingSet"));
@@ -61,7 +61,7 @@ fn the_unit_is_rated_at_most_two_and_a_half() {
     }
 }
 
-/// Two namespaces: the router's, and that of a host. Pairs of devices `p` and `x` are between them.
+/// Two namespaces: the router's, and a host's. Pairs of devices `p` and `x` connect them.
 struct Place {
     router: Space,
     host: Space,
@@ -72,7 +72,7 @@ impl Place {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = |end: &str| format!("unit{}-{number}{end}", std::process::id());
-        // There is no udev in the guest.
+        // The guest has no udev.
         if is_guest() {
             must("chmod 666 /dev/net/tun");
         }
@@ -104,7 +104,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Whether this machine lets a service lock memory as `LimitMEMLOCK=infinity` does; the rings of XDP sockets are locked.
+/// Whether this machine lets a service lock memory like `LimitMEMLOCK=infinity`; the rings of XDP sockets are locked.
 fn memory_can_be_locked() -> bool {
     let raised = run(5, &["sh", "-c", "ulimit -l unlimited"]);
     if !raised.status.success() {
@@ -113,8 +113,8 @@ fn memory_can_be_locked() -> bool {
     raised.status.success()
 }
 
-/// Makes an interface of every driver that this machine has the kernel for, sends packets through them, commits, and
-/// deletes everything. `ctl` carries out a command that must succeed; `runtime` is the folder of sockets.
+/// Creates an interface of every driver that the kernel supports, sends packets through them, commits, and deletes everything.
+/// `ctl` runs a command that must succeed; `runtime` is the folder of sockets.
 fn every_driver_works(place: &Place, runtime: &str, ctl: &dyn Fn(&str) -> String) {
     let lines = [
         "create tap id 0 host-if-name unit0 host-ip4-addr 10.9.2.2/24 name t",
@@ -128,7 +128,7 @@ fn every_driver_works(place: &Place, runtime: &str, ctl: &dyn Fn(&str) -> String
         "set interface ip address x 10.9.1.1/24",
         "set interface ip address t 10.9.2.1/24",
     ];
-    // The rest is the same by a packet socket.
+    // Otherwise the same by a packet socket.
     let xdp = match memory_can_be_locked() {
         true => "create interface af_xdp host-if x name x",
         false => "create host-interface name x as x",
@@ -180,7 +180,7 @@ fn every_driver_works(place: &Place, runtime: &str, ctl: &dyn Fn(&str) -> String
     }
 }
 
-/// A daemon in the router's namespace that has what the unit gives it.
+/// A daemon in the router's namespace with the user and rights of the unit.
 fn as_the_unit(place: &Place, unit: &str, config: &str) -> (Daemon, Folder) {
     let etc = Folder::new();
     let user = values(unit, "User")[0];
@@ -191,7 +191,7 @@ fn as_the_unit(place: &Place, unit: &str, config: &str) -> (Daemon, Folder) {
     std::fs::create_dir(etc.file("state")).unwrap();
     let caps = capabilities(unit);
     assert_eq!(values(unit, "LimitMEMLOCK"), ["infinity"]);
-    // The daemon's folder, which has its configuration and its sockets, becomes the user's.
+    // The daemon's folder, with its configuration and its sockets, is given to the user.
     let script = format!(
         "mount --make-rslave / && mount --bind \"$0/passwd\" /etc/passwd && mount --bind \"$0/group\" /etc/group && \
          chown -R {user}:{group} \"$0/state\" \"${{4%/*}}\" && {{ ulimit -l unlimited || true; }} 2> /dev/null && exec setpriv --reuid={user} --regid={group} --init-groups \
@@ -203,7 +203,7 @@ fn as_the_unit(place: &Place, unit: &str, config: &str) -> (Daemon, Folder) {
     let program = ["sh", "-c", &script, &folder, env!("CARGO_BIN_EXE_volley")];
     let program = [&enter[..], &program].concat();
     let mut daemon = Daemon::start_by(&program, config, &["--state-dir", &state], &[]);
-    // The client finds the service's user in the same file.
+    // The client reads the service's user from the same file.
     let namespace = format!("--target={}", daemon.pid());
     daemon.client = ["nsenter", &namespace, "--mount", "--"]
         .map(str::to_owned)
@@ -256,7 +256,7 @@ fn with_the_packaged_drop_in_other_namespaces_can_be_entered() {
     daemon.stop("TERM");
 }
 
-/// Stops systemd, and with it all that it runs.
+/// Stops systemd and everything that it runs.
 struct Systemd(Child);
 
 impl Drop for Systemd {
@@ -266,7 +266,7 @@ impl Drop for Systemd {
     }
 }
 
-/// What the package and its sysusers file would have made, in a guest that forgets it.
+/// Creates what the package and its sysusers file create; the guest loses it at its end.
 const INSTALL: &str = "set -e
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 rm -rf /etc/systemd/system/*

@@ -1,7 +1,7 @@
-//! Interfaces that use another's addresses, against the kernel: two hosts with one address each and no network, and a router
-//! between them whose links have no addresses.
+//! Unnumbered interfaces, against the kernel: two hosts with one address each and no network, and a router between them whose
+//! links have no addresses.
 //!
-//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+//! Needs root, `ip`, `ping` and Python; without them the tests say so and pass.
 
 mod support;
 
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use support::bed::Bed;
 use support::{Daemon, text};
 
-/// A router whose links use the addresses of `loop0`: 10.99.0.1 and 2001:db8:99::1. Host a is 10.1.0.5 and 2001:db8:1::5,
-/// host b the same with 6, and the router is both hosts' way out.
+/// A router whose links use the addresses of `loop0`: 10.99.0.1 and 2001:db8:99::1. Host a is 10.1.0.5 and 2001:db8:1::5, host
+/// b the same with 6, and the router is the default gateway of both.
 fn router(bed: &Bed) -> Daemon {
     let config = "[[interface]]\nname = \"loop0\"\nkind = \"pg\"\naddresses = [\"10.99.0.1/32\", \"2001:db8:99::1/128\"]\n";
     let mut daemon = Daemon::start(config, &[]);
@@ -39,7 +39,7 @@ fn router(bed: &Bed) -> Daemon {
     daemon
 }
 
-/// Let the router hear of a host to which no route leads: the answer to its first packet may find no way yet.
+/// Lets the router learn a host without a route: the reply to its first packet may have no route yet.
 fn heard(bed: &Bed, host: &str, to: &str) {
     let end = Instant::now() + Duration::from_secs(10);
     while bed.pings(host, to, 1, "0.2") == 0 {
@@ -47,7 +47,7 @@ fn heard(bed: &Bed, host: &str, to: &str) {
     }
 }
 
-/// What a ping says whose packets may pass so many routers.
+/// The output of a ping with this TTL or hop limit.
 fn trace(bed: &Bed, at: &str, to: &str, hops: &str) -> String {
     let words = [
         "ping", "-n", "-c", "2", "-i", "0.2", "-W", "2", "-t", hops, to,
@@ -79,7 +79,7 @@ fn hosts_without_a_network_reach_the_router_and_each_other() {
         shown.contains("left (up):\n  unnumbered, uses loop0\n"),
         "{shown}"
     );
-    // Who is heard and to whom no route leads is found where it was heard.
+    // A host without a route is reached by the interface on which it was learned.
     for host in ["a", "b"] {
         for to in ["10.99.0.1", "2001:db8:99::1"] {
             heard(&bed, host, to);
@@ -95,7 +95,7 @@ fn hosts_without_a_network_reach_the_router_and_each_other() {
     assert!(fib.contains("10.1.0.5/32") && fib.contains("left"), "{fib}");
     assert_eq!(bed.pings("a", "10.1.0.6", 5, "0.05"), 5);
     assert_eq!(bed.pings("b", "2001:db8:1::5", 5, "0.05"), 5);
-    // What the router sends itself comes from the address that it uses there.
+    // The router's ICMP errors have the borrowed address as source.
     for (to, from) in [
         ("10.1.0.6", "10.99.0.1"),
         ("2001:db8:1::6", "2001:db8:99::1"),
@@ -111,7 +111,7 @@ fn hosts_without_a_network_reach_the_router_and_each_other() {
         let said = daemon.ok(&format!("ping {to} repeat 2 interval 100"));
         assert!(said.contains("2 sent, 2 received"), "{from}: {said}");
     }
-    // The router asked with the address that it uses.
+    // The router's ARP request had the borrowed address as sender.
     let known = bed.ip("a", "neigh show 10.99.0.1");
     assert!(known.contains("lladdr"), "{known}");
 }
@@ -123,7 +123,7 @@ fn routes_say_who_may_be_on_an_interface_without_a_network() {
     bed.ip("b", "addr add 10.50.0.1/32 dev lo");
     bed.ip("b", "addr add 2001:db8:50::1/128 dev lo nodad");
     for line in [
-        // The next hop itself is only named, and the way to all others leads by it.
+        // The next hop is reached by the interface of the route, and is the default gateway.
         "ip route add 0.0.0.0/0 via 10.1.0.6 right",
         "ip route add ::/0 via 2001:db8:1::6 right",
         "ip route add 10.1.0.5/32 via left",
@@ -131,12 +131,12 @@ fn routes_say_who_may_be_on_an_interface_without_a_network() {
     ] {
         daemon.ok(line);
     }
-    // Nobody has been heard before: the router asks by itself.
+    // No host was learned before: the router sends solicitations.
     assert_eq!(bed.pings("a", "10.50.0.1", 5, "0.05"), 5);
     assert_eq!(bed.pings("a", "2001:db8:50::1", 5, "0.05"), 5);
     assert_eq!(bed.pings("b", "10.1.0.5", 5, "0.05"), 5);
     assert!(trace(&bed, "a", "10.50.0.1", "1").contains("From 10.99.0.1"));
-    // Another who says that it has an address of the other link gets an answer, and no packets.
+    // A host that uses an address of the other link gets a reply, but no packets.
     bed.ip("b", "addr add 10.1.0.5/32 dev e");
     bed.ip("b", "route add 10.98.0.1 dev e src 10.1.0.5");
     let before = event(&daemon, "off-link");
@@ -175,7 +175,7 @@ fn who_lends_and_borrows_is_checked_and_ends_cleanly() {
     }
     heard(&bed, "a", "10.99.0.1");
     assert_eq!(bed.pings("a", "10.99.0.1", 3, "0.05"), 3);
-    // The lender has another address: so have those who use it.
+    // A change of the address of `loop0` applies to the interfaces that use it.
     daemon.ok("set interface ip address loop0 10.99.0.2/32");
     daemon.ok("set interface ip address del loop0 10.99.0.1/32");
     bed.ip("a", "route add 10.99.0.2 dev e scope link");

@@ -1,7 +1,7 @@
-//! Fragments in transit: two next hops with a kernel host behind each, which put datagrams together themselves. The Linux kernel
-//! and scapy (`tests/reassembly/transit.py`) cut what goes there.
+//! Fragments in transit: two next hops with a kernel host behind each, which reassemble the datagrams. The Linux kernel and
+//! scapy (`tests/reassembly/transit.py`) fragment the packets.
 //!
-//! Needs root, `ip`, `ping` and Python, scapy for a part; says what is missing and passes when it is.
+//! Needs root, `ip`, `ping` and Python, scapy for a part; without them the tests say so and pass.
 
 mod support;
 
@@ -14,7 +14,8 @@ use support::fragments::{Flood, part, three_workers};
 use support::traffic::{stream, ways};
 use support::{Daemon, oracle, text};
 
-/// The router between hosts a and b, and a third host c beside b: routes to 203.0.113.0/24 and 2001:db8:99::/48 lead to both.
+/// The router between hosts a and b, and a third host c beside b: routes to 203.0.113.0/24 and 2001:db8:99::/48 have paths to
+/// both.
 struct Fork {
     bed: Bed,
     _c: Space,
@@ -82,7 +83,7 @@ impl Fork {
         command.stdout(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Which hosts got what, whole: kind, IP version, flow.
+    /// The hosts that received each complete datagram: how it was sent, IP version, flow.
     fn went(&self, words: &[&str]) -> BTreeMap<(char, u8, u16), BTreeSet<&'static str>> {
         let mut receivers = ["b", "c"].map(|at| (at, self.program(at, &["receive"])));
         for (_, receiver) in &mut receivers {
@@ -127,7 +128,7 @@ fn fragments_take_the_path_of_their_flow_s_other_packets() {
         let small = |flow: u16| &off[&('s', version, flow)];
         let hosts: BTreeSet<_> = FLOWS.map(small).collect();
         assert_eq!(hosts.len(), 2, "flows take both paths: {off:?}");
-        // The ports of fragments are not looked at, so all take one path, and some another than their flow.
+        // The ports of fragments are not read, so all take one path, which for some is not the path of their flow.
         let strays = FLOWS.filter(|flow| off[&('k', version, *flow)] != *small(*flow));
         assert!(strays.count() > 0, "{off:?}");
     }
@@ -157,7 +158,7 @@ fn fragments_take_the_path_of_their_flow_s_other_packets() {
     let words = ["scapy", "e", shown["mac"].as_str().unwrap()];
     same(3, fork.went(&words));
     let errors = fork.daemon.ok("show errors");
-    // Of each datagram in reverse all but the first waited.
+    // Of each datagram in reverse order, all fragments but the one with offset 0 were held.
     assert!(count("held") > (6 + 3) * FLOWS.len() as u64, "{errors}");
     assert_eq!(count("held"), count("released"), "{errors}");
     for name in ["timeout", "evicted", "overlap", "no-room", "tiny-fragment"] {
@@ -188,12 +189,12 @@ fn a_flood_of_later_fragments_is_bounded_and_transit_goes_on() {
     daemon.ok("set interface ip virtual-reassembly left on");
     daemon.ok("set interface ip virtual-reassembly right on");
     assert!(bed.pings("a", "10.78.0.2", 3, "0.1") > 0);
-    // Later fragments to the other side, whose first never comes.
+    // Later fragments to the other side, whose first one never comes.
     let flood = Flood::start(&bed, &daemon, "0x2000|(n%100+1)", [10, 78, 0, 2]);
     for to in ["10.77.0.2", "2001:db8:77::2"] {
         assert!(bed.pings("b", to, 20, "0.1") >= 19, "{to}");
     }
-    // Long ones, which go and come back in fragments, in order.
+    // Large packets, whose requests and replies are fragments in order.
     let words = [
         "-c",
         "10",
@@ -227,7 +228,7 @@ fn a_flood_of_later_fragments_is_bounded_and_transit_goes_on() {
     assert_eq!(count("held"), gone, "{}", daemon.ok("show errors"));
 }
 
-/// The two halves of a UDP datagram, and a packet of the same flow in one piece.
+/// The two fragments of a UDP datagram, and an unfragmented packet of the same flow.
 fn parts(id: u16) -> [Vec<u8>; 3] {
     let port = 1000 + id;
     let flow = (17, [20, 0, 0, 1]);
@@ -245,7 +246,7 @@ fn parts(id: u16) -> [Vec<u8>; 3] {
 fn fragments_that_come_by_different_workers_take_one_path() {
     let mut daemon = three_workers();
     ways(&daemon, 2);
-    // Workers have rings once an interface is spread.
+    // Workers have handoff rings after an interface uses RSS.
     daemon.ok("set interface rss pg2 on");
     daemon.wait_for_answer("show rss", "; spread");
     daemon.ok("set ip4 reassembly virtual-timeout 10000");

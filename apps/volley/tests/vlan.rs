@@ -1,7 +1,7 @@
-//! Sub-interfaces between a trunk and the Linux kernel: on the trunk a host of scapy's (`tests/vlan/probe.py`), since the kernel
-//! here has no 802.1Q devices; on the other side a host of the kernel's without tags.
+//! Sub-interfaces between a trunk and the Linux kernel: on the trunk scapy plays a host (`tests/vlan/probe.py`), since the
+//! kernel here has no 802.1Q devices; on the other side is a kernel host without tags.
 //!
-//! Needs root, `ip`, `ping` and scapy. Says what is missing and passes when it is.
+//! Needs root, `ip`, `ping` and scapy. Without them the tests say so and pass.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{Daemon, oracle, text};
 
 const ROUTER: &str = "02:fe:00:00:00:01";
 
-/// Number of the sub-interface, its tags, the third number of its networks.
+/// Number of the sub-interface, its tags, the third byte of its networks.
 const SUBS: [(u32, &str, u32); 4] = [
     (100, "", 100),
     (1, " dot1q 100 inner-dot1q 4094 exact-match", 101),
@@ -19,14 +19,14 @@ const SUBS: [(u32, &str, u32); 4] = [
     (300, " dot1ad 300", 201),
 ];
 
-/// Two hosts and the router between them: on `left` the trunk, on `right` a host of the kernel's, 10.78.0.2.
+/// Two hosts and the router between them: on `left` the trunk, on `right` a kernel host, 10.78.0.2.
 fn start() -> Option<(Daemon, Bed)> {
     if !has_scapy() {
         println!("SKIP: scapy is not installed");
         return None;
     }
     let bed = Bed::new()?;
-    // Room for two tags: the kernel counts all but the first one as payload.
+    // Space for two tags: the kernel counts all but the first one as payload.
     bed.ip("r", "link set left mtu 1600");
     bed.ip("a", "link set e mtu 1600");
     let mut daemon = Daemon::start("", &[]);
@@ -66,7 +66,7 @@ fn program() -> String {
     format!("{}/../../tests/vlan/probe.py", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A command of the probe that must find no fault.
+/// Runs a command of the probe that must find no fault.
 fn probe(daemon: &Daemon, bed: &Bed, command: &str) -> String {
     let python = oracle::python().unwrap().display().to_string();
     let words = [python.as_str(), "-B", &program(), "e", ROUTER, command];
@@ -79,7 +79,7 @@ fn probe(daemon: &Daemon, bed: &Bed, command: &str) -> String {
     said
 }
 
-/// A host that answers on the trunk, killed with its owner.
+/// A host that replies on the trunk; killed on drop.
 struct Host(Child);
 
 impl Host {
@@ -105,7 +105,7 @@ impl Drop for Host {
     }
 }
 
-/// A figure of an interface.
+/// A counter of an interface.
 fn figure(daemon: &Daemon, name: &str, part: &str, what: &str) -> u64 {
     let all = daemon.json(&format!("show interface {name}"));
     all["interfaces"][0][part][what].as_u64().unwrap()
@@ -134,14 +134,14 @@ fn the_kernel_reaches_hosts_on_the_trunk() {
         return;
     };
     let _host = Host::new(&bed);
-    // The router asks for the host, with tags; it is answered, with tags.
+    // The router's ARP request for the host has tags, and so has the reply.
     for (_, _, net) in SUBS {
         assert!(bed.pings("b", &format!("10.77.{net}.2"), 3, "0.2") >= 2);
         assert!(bed.pings("b", &format!("2001:db8:{net}::2"), 3, "0.2") >= 2);
     }
     let said = daemon.ok("ping 10.77.200.2");
     assert!(said.contains("5 received, 0 lost"), "{said}");
-    // A lower MTU of its own, of which the kernel is told.
+    // A lower MTU of the sub-interface, which ICMP errors report to the kernel host.
     daemon.ok("set interface mtu 1400 left.100");
     let ping = |target: &str, size: &str| {
         let words = [
@@ -163,7 +163,7 @@ fn the_kernel_reaches_hosts_on_the_trunk() {
     );
     let said = ping("2001:db8:100::2", "1400");
     assert!(said.contains("1400"), "{said}");
-    // A parent that is down takes its sub-interfaces along.
+    // Sub-interfaces of a parent that is down are down.
     daemon.ok("set interface state left down");
     let said = ping("10.77.101.2", "56");
     assert!(said.contains("100% packet loss"), "{said}");
@@ -192,7 +192,7 @@ fn frames_that_are_nobodys_are_counted_by_their_reasons() {
     }
     let trace = daemon.ok("show trace");
     assert!(trace.contains("vlan 102 priority 0 type 0x0800"), "{trace}");
-    // And all is well.
+    // After that the probe finds no fault.
     let said = probe(&daemon, &bed, "ask");
     assert!(said.contains(" 0 faults"), "{said}");
 }
@@ -242,7 +242,7 @@ fn they_come_and_go_while_packets_pass() {
     std::io::Read::read_to_string(&mut std::io::BufReader::new(out), &mut said).unwrap();
     assert!(ping.wait().unwrap().success());
     assert!(said.contains(" 0% packet loss"), "{said}");
-    // A parent goes with all it has, unless somebody needs it.
+    // Deleting a parent deletes its sub-interfaces, unless a route uses one.
     daemon.ok("ip route add 10.200.0.0/16 via 10.77.200.2 left.2");
     let said = daemon.refused("delete interface left");
     assert!(said.contains("left.2") && said.contains("in use"), "{said}");
@@ -252,7 +252,7 @@ fn they_come_and_go_while_packets_pass() {
     assert!(!left.contains("left"), "{left}");
 }
 
-/// A UDP packet for 10.255.0.9 behind these tags.
+/// A UDP packet to 10.255.0.9 with these tags.
 fn tagged(tags: &[u8]) -> Vec<u8> {
     let mut ip = vec![
         0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 9, 10, 255, 0, 9,

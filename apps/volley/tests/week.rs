@@ -1,9 +1,9 @@
-//! An operator's first week, scripted: a boot without one of the interfaces, and interfaces of every kind that go down and up, are
-//! deleted and created again, while other packets pass and FRR speaks with its neighbours. An ordinary user who is in group
+//! An operator's first week, scripted: a boot without one of the interfaces, and interfaces of every type that go down and up,
+//! are deleted and created again, while other packets pass and FRR has sessions with its neighbours. An ordinary user in group
 //! `volley` types every command.
 //!
-//! `VOLLEY_WEEK=N` makes N rounds of each kind (5 without it), and lets the missing interface appear after 30 seconds instead of 3.
-//! Needs root, `ip` and `ping`; FRR where it is installed. Says so and passes, or leaves FRR out, where they are not there.
+//! `VOLLEY_WEEK=N` makes N rounds of each type (5 without it), and lets the missing interface appear after 30 seconds instead
+//! of 3. Needs root, `ip` and `ping`; FRR if it is installed. Without them the test says so and passes, or leaves FRR out.
 
 mod support;
 
@@ -29,7 +29,7 @@ use support::{Daemon, Folder};
 /// The fewest rounds that show whether memory grows.
 const LEAST: usize = 5;
 
-/// Rounds of each kind of interface, if the environment says how many.
+/// Rounds of each type of interface, if the environment sets them.
 fn asked() -> Option<usize> {
     let said = std::env::var("VOLLEY_WEEK").ok()?;
     let rounds = said
@@ -42,17 +42,17 @@ fn asked() -> Option<usize> {
     Some(rounds)
 }
 
-/// How much more memory a round may take, in KiB: the mean without the tenth of the rounds that took the most, and the tenth that
-/// took the least. The allocator keeps a large block that was freed, once.
+/// The most memory that a round may add, in KiB: the mean without the tenth of the rounds that added the most, and the tenth
+/// that added the least. The allocator keeps a large freed block once.
 const GROWTH: i64 = 160;
-/// How much more memory there may be on average in the last tenth of the rounds than in the second, in KiB.
+/// The most memory that the mean of the last tenth of the rounds may have above that of the second tenth, in KiB.
 const KEPT: i64 = 16 * 1024;
 
-/// How much more memory all rounds after the first may take together, in KiB: few rounds are too few for a mean, because the
-/// allocator takes blocks of this size.
+/// The most memory that all rounds after the first may add together, in KiB: with few rounds a mean is not meaningful, because
+/// the allocator allocates blocks of this size.
 const BLOCKS: i64 = 2 * 1024;
 
-/// Fails if memory grows, of which there is a sample after each round.
+/// Fails if memory grows; there is a sample after each round.
 fn flat(kind: &str, memory: &[i64]) {
     let tenth = memory.len().div_ceil(10);
     let mean = |part: &[i64]| part.iter().sum::<i64>() / part.len() as i64;
@@ -73,7 +73,7 @@ fn flat(kind: &str, memory: &[i64]) {
     );
 }
 
-/// Kinds of interfaces that the daemon's API has.
+/// Types of interfaces in the daemon's API.
 fn kinds(daemon: &Daemon) -> Vec<String> {
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
     let document = http.get("/v1/openapi.json");
@@ -99,7 +99,7 @@ fn variants(schema: &Value, names: &mut Vec<String>) {
     names.push(field.or(word).unwrap().replace('_', "-"));
 }
 
-/// Sent and received packets of an interface.
+/// Transmitted and received packets of an interface.
 fn passed(daemon: &Daemon, name: &str) -> [u64; 2] {
     let row = interface(daemon, name);
     ["tx", "rx"].map(|way| row[way]["packets"].as_u64().unwrap())
@@ -124,7 +124,7 @@ fn works(bench: &Bench, end: &End, when: &str) {
     }
 }
 
-/// Addresses, a neighbour, a route over it, and an LCP tap.
+/// Configures addresses, a neighbour, a route over it, and an LCP tap.
 fn configure(bench: &Bench, end: &End) {
     let (daemon, End { name, net, .. }) = (&bench.daemon, end);
     for line in [
@@ -139,7 +139,8 @@ fn configure(bench: &Bench, end: &End) {
     }
 }
 
-/// Create the interfaces of a scene, let them work, set them down and up, and delete them while packets come in.
+/// Creates the interfaces of a scene, checks that they work, sets them down and up, and deletes them while packets are
+/// received.
 fn round(bench: &Bench, scene: &Scene, floods: &[Flood]) {
     let daemon = &bench.daemon;
     if scene.ends[0].works == Works::Refused {
@@ -187,11 +188,11 @@ fn round(bench: &Bench, scene: &Scene, floods: &[Flood]) {
     }
 }
 
-/// The rounds of a scene. Nothing is left of it, and the memory stays flat.
+/// Runs the rounds of a scene. Nothing is left of it, and memory does not grow.
 fn rounds(bench: &Bench, scene: &Scene, count: usize) {
     let before = Held::settled(bench);
     round(bench, scene, &[]);
-    // What the process opens once for all interfaces of a kind stays open. All else must be gone already.
+    // Resources that the process opens once for all interfaces of a type stay open. All others must be released already.
     let first = Held {
         files: Held::settled(bench).files,
         maps: Held::settled(bench).maps,
@@ -212,7 +213,7 @@ fn rounds(bench: &Bench, scene: &Scene, count: usize) {
     let mut memory = Vec::new();
     for _ in 1..count {
         round(bench, scene, &floods);
-        // A worker gives rings and shared memory back in its next round.
+        // A worker releases rings and shared memory in its next round.
         soon("the end of mappings", || {
             held::maps(bench.daemon.pid()) == first.maps
         });
@@ -253,7 +254,7 @@ fn interfaces_of_every_kind_come_and_go_and_nothing_is_left() {
     no_errors(&bench.peer);
 }
 
-/// The router of the bed with LCP taps, committed.
+/// The router of the test bed with LCP taps, committed.
 fn committed(bed: &Bed, users: &Users, twins: &Space, state: &str) -> Daemon {
     let daemon = bed.router_of(users.daemon_of_the_group("", &["--state-dir", state]));
     for end in ["left", "right"] {

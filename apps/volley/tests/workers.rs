@@ -1,7 +1,7 @@
-//! Several workers: the same packets come out as of one, in order within each flow, and the totals are the same.
+//! Several workers transmit the same packets as one worker, in order within each flow, with the same totals.
 //!
-//! The captures are the shared data's; what one worker does with them is judged by the oracle (`replay.rs`). Says so and
-//! passes when they are not there.
+//! The captures are those of the shared data; the oracle judges the result of one worker (`replay.rs`). Without them the tests
+//! say so and pass.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::replay::{self, BURST, CONFIG, Outcome, flow, flows, packets, shared
 use support::{Daemon, frames, oracle};
 use volley_pcap::Packet;
 
-/// The worker of a packet: one for each flow, whatever the numbers are made of.
+/// The worker of a packet: one for each flow, by a hash of the flow's bytes.
 fn worker_of(frame: &[u8], workers: usize) -> usize {
     let key = frame.get(14..).map(flow).unwrap_or_default();
     let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
@@ -19,7 +19,7 @@ fn worker_of(frame: &[u8], workers: usize) -> usize {
     (hash >> 8) as usize % workers
 }
 
-/// Send a burst, each worker its share by a stream of its own, and wait until every packet is in a capture.
+/// Sends a burst, each worker its share by a separate stream, and waits until every packet is in a capture.
 fn burst(daemon: &mut Daemon, n: usize, burst: &[Packet], workers: usize, sent: usize) {
     let mut shares: BTreeMap<usize, Vec<Packet>> = BTreeMap::new();
     for packet in burst {
@@ -50,7 +50,7 @@ fn burst(daemon: &mut Daemon, n: usize, burst: &[Packet], workers: usize, sent: 
     }
 }
 
-/// What is counted of an interface: packets and bytes each way, drops.
+/// The counters of an interface: packets and bytes in each direction, drops.
 fn totals(daemon: &Daemon) -> Vec<serde_json::Value> {
     let shown = daemon.json("show interface");
     let of = |i: &serde_json::Value| {
@@ -193,7 +193,7 @@ fn a_faulty_number_of_workers_is_refused() {
     }
 }
 
-/// A generator that sends by two rings of memif ...
+/// A generator that transmits by two memif rings.
 const NEAR: &str = r#"
 [[memif_socket]]
 id = 1
@@ -210,7 +210,7 @@ rx = "pg0"
 tx = "near"
 "#;
 
-/// ... and the daemon at the other end, whose workers receive from them.
+/// The daemon at the other end, whose workers receive from these rings.
 const FAR: &str = r#"
 [engine]
 workers = 3
@@ -274,7 +274,7 @@ fn receive_queues_move_under_traffic_and_every_packet_keeps_its_place() {
     daemon.wait_for("the last packet", |d| {
         d.json("show interface pg1")["interfaces"][0]["tx"]["packets"] == packets
     });
-    // A worker that nobody has: it stays where it is.
+    // The worker does not exist: the queue is not moved.
     let before = placement(&daemon, "far");
     daemon.ok("set interface rx-placement far queue 0 worker 6");
     assert_eq!(placement(&daemon, "far"), before);
@@ -298,7 +298,7 @@ fn receive_queues_move_under_traffic_and_every_packet_keeps_its_place() {
     );
 }
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -336,7 +336,7 @@ via = "198.18.1.10"
 interface = "pg1"
 "#;
 
-/// What was put there and is to be taken away again, by kind.
+/// The objects that were added and must be removed, by type.
 #[derive(Default)]
 struct There {
     routes: Vec<u64>,
@@ -345,7 +345,7 @@ struct There {
     streams: Vec<u64>,
 }
 
-/// Something that was put there goes, or something new comes: the line, and which.
+/// Removes an object or adds a new one; returns its number, and whether it is added.
 fn toggle(list: &mut Vec<u64>, dice: &mut Dice, most: usize) -> (u64, bool) {
     if list.len() >= most || !list.is_empty() && dice.roll(2) == 0 {
         let at = dice.roll(list.len() as u64) as usize;
@@ -359,7 +359,7 @@ fn toggle(list: &mut Vec<u64>, dice: &mut Dice, most: usize) -> (u64, bool) {
     (new, true)
 }
 
-/// One change of some kind.
+/// A random change.
 fn change(daemon: &Daemon, dice: &mut Dice, there: &mut There) {
     let on = |yes: bool| if yes { "on" } else { "off" };
     let line = match dice.roll(10) {
@@ -398,7 +398,7 @@ fn change(daemon: &Daemon, dice: &mut Dice, there: &mut There) {
     daemon.ok(&line);
 }
 
-/// A worker comes or goes.
+/// Adds or removes a worker.
 fn worker_set(daemon: &Daemon, dice: &mut Dice) {
     let shown = daemon.json("show workers");
     let rows = shown["workers"].as_array().unwrap();
@@ -411,10 +411,10 @@ fn worker_set(daemon: &Daemon, dice: &mut Dice) {
     }
 }
 
-/// Changes that a run makes at least.
+/// The fewest changes of a run.
 const CHANGES: u32 = 20;
 
-/// Changes of every kind for so long, under traffic: nothing is lost, every buffer comes back.
+/// Random changes under traffic for this time: no packet is lost, and every buffer is freed.
 fn churn(span: Duration, rate: u64) {
     let mut daemon = Daemon::start(CHURN, &[]);
     for worker in 0..2 {
@@ -427,7 +427,7 @@ fn churn(span: Duration, rate: u64) {
     daemon.ok("packet-generator enable");
     let (start, mut changes) = (Instant::now(), 0);
     let (mut dice, mut there) = (Dice(0x9e37_79b9_7f4a_7c15), There::default());
-    // Where other programs have the cores, so many changes take longer.
+    // On a busy machine this many changes take longer than the time.
     while start.elapsed() < span || changes <= CHANGES && start.elapsed() < 8 * span {
         change(&daemon, &mut dice, &mut there);
         changes += 1;
@@ -457,7 +457,7 @@ fn changes_of_every_kind_lose_no_packet() {
     churn(Duration::from_secs(8), 20_000);
 }
 
-/// The same for long: `VOLLEY_SOAK` says for how many seconds (900 for the quarter of an hour).
+/// The same for `VOLLEY_SOAK` seconds (900 for the quarter of an hour).
 #[test]
 fn soak() {
     let Some(seconds) = std::env::var("VOLLEY_SOAK")
@@ -516,7 +516,7 @@ fn what_workers_do_is_shown() {
             .refused("workers add core 999")
             .contains("there is no core 999")
     );
-    // Its counts stay in the totals, the stream goes on elsewhere.
+    // Its counts stay in the totals, and the stream continues on another worker.
     let before = daemon.json("show interface pg0")["interfaces"][0]["rx"]["packets"].as_u64();
     daemon.ok("workers del 1");
     let after =
@@ -599,13 +599,13 @@ fn a_worker_that_stands_still_is_reported_with_its_node() {
     daemon.wait_for("it to go on", |d| {
         d.log().contains("worker 1 goes round again")
     });
-    // The signal was waiting for it: it tells where it stood.
+    // The signal for the stack sample was pending: the worker reports its calls now.
     daemon.wait_for("its calls", |d| d.log().contains("worker 1 stood still in"));
     let shown = daemon.json("show workers");
     assert_eq!(shown["workers"][1]["stalls"], 1);
     let calls = shown["workers"][1]["stalled_in"].as_array().unwrap().iter();
     let calls: Vec<&str> = calls.map(|c| c.as_str().unwrap()).collect();
-    // What the standard library has below may stand there or not.
+    // The outermost calls may be functions of the standard library.
     let place = "crates/base/graph/src/worker/threads.rs:";
     assert!(calls.iter().any(|c| c.contains(place)), "{calls:#?}");
     let last = calls.last().unwrap();

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Run a program for at most `seconds`.
+/// Runs a program for at most `seconds`.
 pub fn run(seconds: u32, words: &[&str]) -> Output {
     let mut command = Command::new("timeout");
     command.args(["-k", "1", &seconds.to_string()]).args(words);
@@ -19,8 +19,8 @@ pub fn must(words: &str) -> String {
     text(&output.stdout)
 }
 
-/// Wait until the kernel sends by a device: for a moment after both ends of a pair are up it still drops what it is given.
-/// `at` names the device as `ip` does, `-n SPACE` before.
+/// Waits until the kernel transmits by a device: for a moment after both ends of a pair are up it drops packets. `at` selects
+/// the namespace in the syntax of `ip`: `-n SPACE`.
 pub fn wait_until_up(at: &str, device: &str) {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
@@ -38,11 +38,11 @@ pub fn wait_until_up(at: &str, device: &str) {
     }
 }
 
-/// A network namespace; gone with its owner.
+/// A network namespace; deleted on drop.
 pub struct Space(pub String);
 
 impl Space {
-    /// None, and a printed reason, where it cannot be made.
+    /// None, with a printed reason, if it cannot be created.
     pub fn new(name: String) -> Option<Space> {
         let add = Command::new("ip").args(["netns", "add", &name]).output();
         if let Ok(add) = &add {
@@ -60,7 +60,7 @@ impl Space {
         must(&format!("ip -n {} {words}", self.0))
     }
 
-    /// Whether a command works.
+    /// Whether a command succeeds.
     pub fn does(&self, seconds: u32, words: &str) -> bool {
         let line = format!("ip netns exec {} {words}", self.0);
         let words: Vec<&str> = line.split(' ').collect();
@@ -74,7 +74,7 @@ impl Drop for Space {
     }
 }
 
-/// Three namespaces: hosts a and b, each with an interface `e`, and r, where the other ends are: `left` and `right`.
+/// Three namespaces: hosts a and b, each with an interface `e`, and r with the other ends, `left` and `right`.
 pub struct Bed(String);
 
 impl Bed {
@@ -116,8 +116,9 @@ impl Bed {
         run(seconds, &all)
     }
 
-    /// A router in r with `left` and `right`: it is 10.77.0.1/16 and 2001:db8:77::1/64 on the one, 10.78.0.1 and
-    /// 2001:db8:78::1 on the other. Host a is .0.2 and ::2 there, host b here, and it is both hosts' way out.
+    /// A router in r with `left` and `right`: 10.77.0.1/16 and 2001:db8:77::1/64 on left, 10.78.0.1 and 2001:db8:78::1 on
+    /// right. Host a has .0.2 and ::2 in the first networks, host b in the second, and the router is the default gateway of
+    /// both.
     pub fn router(&self) -> Daemon {
         self.router_with("")
     }
@@ -127,7 +128,7 @@ impl Bed {
         self.router_by(config, &[])
     }
 
-    /// The same with a configuration file and more arguments.
+    /// The same with a configuration file and more arguments for the daemon.
     pub fn router_by(&self, config: &str, more: &[&str]) -> Daemon {
         self.router_of(Daemon::start(config, more))
     }
@@ -157,13 +158,13 @@ impl Bed {
         daemon
     }
 
-    /// Packets of `count` pings that were answered.
+    /// Sends `count` pings; returns how many were answered.
     pub fn pings(&self, at: &str, to: &str, count: u32, every: &str) -> u32 {
         let words = ["-i", every, "-c", &count.to_string(), "-W", "2", to];
         self.pings_with(at, &words)
     }
 
-    /// The same, with all of its words.
+    /// The same with these arguments of `ping`.
     pub fn pings_with(&self, at: &str, words: &[&str]) -> u32 {
         let all = [&["ping", "-n", "-q"], words].concat();
         let said = text(&self.exec(at, 60, &all).stdout);
@@ -172,7 +173,7 @@ impl Bed {
         received.split(' ').next().unwrap().parse().unwrap()
     }
 
-    /// The router's end of a host's cable, made once more: pair, addresses and routes of [`Bed::router`].
+    /// Creates the cable between the router and a host again: pair, addresses and routes of [`Bed::router`].
     pub fn plug_in(&self, host: &str, end: &str, net: u16) {
         let (here, there) = (self.name("r"), self.name(host));
         must(&format!(
@@ -185,7 +186,7 @@ impl Bed {
         self.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
     }
 
-    /// Host a reaches host b through the router before long.
+    /// Waits until host a reaches host b through the router.
     pub fn soon_through(&self, what: &str) {
         let end = Instant::now() + Duration::from_secs(20);
         while self.pings("a", "10.78.0.2", 2, "0.2") < 2
@@ -195,7 +196,7 @@ impl Bed {
         }
     }
 
-    /// A Python program in a namespace, with raw frames of `e` at hand as `s`.
+    /// Runs a Python program in a namespace, with `s` as a raw socket on `e`.
     pub fn python(&self, at: &str, body: &str) -> std::process::Child {
         let head = "import socket,struct,sys,time\n\
             s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('e',0))\n\
@@ -218,19 +219,19 @@ impl Drop for Bed {
     }
 }
 
-/// An interface of a daemon, as data.
+/// An interface of a daemon as JSON.
 pub fn interface(daemon: &Daemon, name: &str) -> serde_json::Value {
     daemon.json(&format!("show interface {name}"))["interfaces"][0].clone()
 }
 
-/// Wait until an interface has a link, `up` or `down`.
+/// Waits until the link of an interface is `up` or `down`.
 pub fn wait_for_link(daemon: &mut Daemon, name: &str, link: &str) {
     daemon.wait_for(&format!("{name} {link}"), |d| {
         interface(d, name)["link"] == link
     });
 }
 
-/// What the nodes count, of the counters that `mine` picks by node and name.
+/// The sum of the counters that `mine` selects by node and name.
 fn counted(daemon: &Daemon, mine: impl Fn(&str, &str) -> bool) -> u64 {
     let all = daemon.json("show errors");
     let rows = all["errors"].as_array().unwrap();
@@ -246,7 +247,8 @@ pub fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
     counted(daemon, |of, reason| of == node && reason == name)
 }
 
-/// Packets that the nodes before a judge of neighbours, the judge, and the node that answers decided about.
+/// The number of packets that were counted by the input nodes, by the node `judge` that parses neighbour messages, or by the
+/// node that replies.
 pub fn judged(daemon: &Daemon, judge: &str, answers: &str) -> u64 {
     let before = ["ethernet-input", "ip4-input", "ip6-input"];
     let told = ["told", "tell-full", "answers"];
@@ -262,7 +264,7 @@ pub fn mac_of(bed: &Bed, at: &str) -> String {
     after.split(' ').next().unwrap().to_owned()
 }
 
-/// Memory that a process holds.
+/// The resident memory of a process.
 pub fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();

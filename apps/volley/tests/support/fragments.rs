@@ -1,10 +1,10 @@
-//! Fragments of IPv4: some for streams of the packet generator, and a flood of them from a namespace.
+//! Fragments of IPv4: single ones for streams of the packet generator, and a flood of them from a namespace.
 
 use super::bed::Bed;
 use super::{Daemon, text};
 use std::process::Child;
 
-/// A router with three workers, and 10.0.0.1/24 on its pg0.
+/// A router with three workers, and 10.0.0.1/24 on pg0.
 pub fn three_workers() -> Daemon {
     let daemon = Daemon::start("[engine]\nworkers = 3\n", &[]);
     daemon.ok("create packet-generator interface pg0 mac 02:fe:00:00:00:00 mtu 1500");
@@ -13,8 +13,8 @@ pub fn three_workers() -> Daemon {
     daemon
 }
 
-/// The part from byte `from` on of a datagram of 10.0.0.2; `whole` is all that is behind the IP header, and the part is 32
-/// bytes long. `more` says whether others follow.
+/// The fragment at byte `from` of a datagram of 10.0.0.2, 32 bytes long; `whole` is the datagram without its IP header. `more`
+/// is the flag "more fragments".
 pub fn part(
     id: u16,
     (protocol, to): (u8, [u8; 4]),
@@ -34,7 +34,7 @@ pub fn part(
     p
 }
 
-/// Fragments of UDP from host a for six seconds, each of a datagram of its own; then it prints how many.
+/// Sends fragments of UDP from host a for six seconds, each of a separate datagram; then prints how many.
 const FLOOD: &str = "
 import signal; signal.alarm(40)
 router=bytes.fromhex('ROUTER'.replace(':',''))
@@ -52,7 +52,7 @@ print(n-(1<<16))
 pub struct Flood(Child);
 
 impl Flood {
-    /// Through the router to an address. `word` is Python for the flags and the offset of fragment `n`.
+    /// Starts a flood through the router to an address. `word` is Python for the flags and the offset of fragment `n`.
     pub fn start(bed: &Bed, daemon: &Daemon, word: &str, to: [u8; 4]) -> Flood {
         let mac = daemon.json("show interface left")["interfaces"][0]["mac"].clone();
         let program = FLOOD
@@ -62,7 +62,7 @@ impl Flood {
         Flood(bed.python("a", &program))
     }
 
-    /// How many fragments there were, when it is over.
+    /// Waits for the end of the flood; returns the number of fragments.
     pub fn sent(self) -> u64 {
         let said = text(&self.0.wait_with_output().unwrap().stdout);
         said.trim().parse().unwrap()

@@ -1,4 +1,4 @@
-//! A plain client of the HTTP interface: one connection, answers with a length.
+//! A plain client of the HTTP interface: one connection, replies with a length.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,7 +21,7 @@ impl Http {
         self.0.get_mut().write_all(bytes).unwrap();
     }
 
-    /// One line without its end; none at the end of the stream.
+    /// Reads a line without its end; none at the end of the stream.
     pub fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.0.read_line(&mut line) {
@@ -31,7 +31,7 @@ impl Http {
         }
     }
 
-    /// Status and length of an answer that begins.
+    /// Reads the head of a reply: status and length.
     pub fn head(&mut self) -> (u16, Option<usize>) {
         let first = self.line().expect("an answer");
         let status = first.split(' ').nth(1).unwrap().parse().unwrap();

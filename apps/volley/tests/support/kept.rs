@@ -1,4 +1,4 @@
-//! A daemon over a state directory that outlives it, and a small file system for one.
+//! A daemon with a state directory that outlives the daemon, and a small file system for one.
 
 use super::{Folder, text, volley};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ kind = \"pg\"
 addresses = [\"192.0.2.1/24\"]
 ";
 
-/// A daemon over a state directory that outlives it.
+/// A daemon with a state directory that outlives the daemon.
 pub struct Kept {
     pub folder: Folder,
     pub state: String,
@@ -73,7 +73,7 @@ impl Kept {
         }
     }
 
-    /// A start that must fail: its one sentence.
+    /// Starts a daemon that must fail; returns its one sentence.
     pub fn refused(&self, more: &[&str]) -> String {
         let socket = self.socket();
         let mut args = vec!["run", "--socket", &socket, "--state-dir", &self.state];
@@ -84,7 +84,7 @@ impl Kept {
         said.lines().last().unwrap_or_default().to_owned()
     }
 
-    /// SIGKILL, whatever it is at.
+    /// Kills the daemon with SIGKILL at any time.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -136,7 +136,7 @@ impl Drop for Kept {
     }
 }
 
-/// A small file system at a folder; none where this user may not mount one.
+/// A small file system mounted on a folder; none if this user may not mount one.
 pub struct Small(PathBuf);
 
 impl Small {

@@ -1,11 +1,11 @@
-//! Waiting for the Linux mirror. An emulated machine is slow: only what fails waits as long as this.
+//! Waits for LCP sync. The time limit is for an emulated machine, which is slow.
 
 use super::Daemon;
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// Waits until something holds.
+/// Waits until a condition is true.
 pub fn soon(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -14,7 +14,7 @@ pub fn soon(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until both sides are alike; the last answer is told when they are not for too long.
+/// Waits until Volley and the kernel agree; fails with the last differences after the time limit.
 pub fn in_step(daemon: &Daemon) {
     let (start, mut last) = (Instant::now(), String::new());
     while start.elapsed() < LIMIT {

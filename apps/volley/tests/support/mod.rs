@@ -1,5 +1,5 @@
-//! A daemon of one's own for a test: its folder, its socket, and hands for `volley ctl`. Everything ends in bounded time.
-// Each test file uses its own part of this.
+//! A daemon for each test: its folder, its socket, and functions for `volley ctl`. Everything ends in bounded time.
+// Each test file uses only a part of this module.
 #![allow(dead_code)]
 
 pub mod bed;
@@ -21,10 +21,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long anything may take.
+/// The time limit of every action.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A folder that goes away with its owner.
+/// A folder that is removed on drop.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -51,12 +51,12 @@ impl Drop for Folder {
     }
 }
 
-/// Run the program to its end; one that takes too long is killed, and the test fails.
+/// Runs the program to its end; after the time limit it is killed, and the test fails.
 pub fn volley(args: &[&str]) -> Output {
     volley_by(&[], args)
 }
 
-/// The same by another command, to which the program and its arguments are added.
+/// The same by another command, to which the program and its arguments are appended.
 pub fn volley_by(words: &[String], args: &[&str]) -> Output {
     let program = [env!("CARGO_BIN_EXE_volley").to_owned()];
     let mut words = words.iter().chain(&program);
@@ -86,51 +86,51 @@ pub fn signal(id: u32, name: &str) {
     assert!(status.unwrap().success());
 }
 
-/// Take access to a file from other users.
+/// Denies other users access to a file.
 pub fn private(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
-/// Write a file that only its owner can read.
+/// Writes a file that only its owner can read.
 pub fn secret(path: &Path, content: &str) {
     std::fs::write(path, content).unwrap();
     private(path);
 }
 
-/// Text of an output.
+/// The text of an output.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A running daemon; killed with its owner.
+/// A running daemon; killed on drop.
 pub struct Daemon {
     child: Child,
     socket: PathBuf,
     pub folder: Folder,
-    /// A command before the client's program, which runs it as another user; usually none.
+    /// A command before the client's program, which runs it as another user; empty by default.
     pub client: Vec<String>,
 }
 
 impl Daemon {
-    /// With this configuration, in which `@` stands for the folder; ready when this returns.
+    /// Starts a daemon with this configuration, in which `@` is replaced by the folder; returns when it is ready.
     pub fn start(config: &str, more: &[&str]) -> Self {
         Daemon::start_with(config, more, &[])
     }
 
-    /// The same, with more in its environment.
+    /// The same with more environment variables.
     pub fn start_with(config: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
         Daemon::start_by(&[env!("CARGO_BIN_EXE_volley")], config, more, environment)
     }
 
-    /// The same, in the cgroup with this list of processes.
+    /// The same in the cgroup with this list of processes.
     pub fn start_in(procs: &str, config: &str) -> Self {
         let program = env!("CARGO_BIN_EXE_volley");
         let enter = "echo $$ > $0 && exec \"$@\"";
         Daemon::start_by(&["sh", "-c", enter, procs, program], config, &[], &[])
     }
 
-    /// The same, by a command to which the daemon's arguments are added; it must become the daemon by `exec`.
+    /// The same by a command to which the daemon's arguments are appended; the command must become the daemon by `exec`.
     pub fn start_by(
         program: &[&str],
         config: &str,
@@ -197,7 +197,7 @@ impl Daemon {
         volley_by(&self.client, &args)
     }
 
-    /// The answer to a line that must be taken.
+    /// The reply to a line that must succeed.
     pub fn ok(&self, line: &str) -> String {
         let output = self.ctl(&[], line);
         assert!(
@@ -208,7 +208,7 @@ impl Daemon {
         text(&output.stdout)
     }
 
-    /// The answer as data.
+    /// The reply as JSON.
     pub fn json(&self, line: &str) -> serde_json::Value {
         let output = self.ctl(&["--json"], line);
         assert!(
@@ -220,7 +220,7 @@ impl Daemon {
             .unwrap_or_else(|e| panic!("`{line}`: {e}: {}", text(&output.stdout)))
     }
 
-    /// The one sentence with which a line is refused.
+    /// The one sentence of the refusal of a line.
     pub fn refused(&self, line: &str) -> String {
         let output = self.ctl(&[], line);
         assert_eq!(
@@ -235,12 +235,12 @@ impl Daemon {
         error
     }
 
-    /// Wait until a line's answer holds a text; a refusal is no answer.
+    /// Waits until the reply to a line contains a text; a refusal is no reply.
     pub fn wait_for_answer(&mut self, line: &str, part: &str) {
         self.wait_for(part, |d| text(&d.ctl(&[], line).stdout).contains(part));
     }
 
-    /// End it with a signal; its socket must be gone.
+    /// Ends the daemon with a signal; its socket must be removed.
     pub fn stop(&mut self, name: &str) {
         signal(self.child.id(), name);
         self.wait_for("its end", |d| d.child.try_wait().unwrap().is_some());
@@ -257,7 +257,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Frames of a capture file.
+/// The frames of a capture file.
 pub fn frames(path: &Path) -> Vec<Vec<u8>> {
     volley_pcap::read_packets(path)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Asking the oracle (`tests/oracle`) about what a daemon did.
+//! Runs the oracle (`tests/oracle`) on the output of a daemon.
 
 use super::{Daemon, text};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn program() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/oracle.py")
 }
 
-/// Write a capture file.
+/// Writes a capture file.
 pub fn write(path: &Path, packets: &[Packet]) {
     let mut writer = Writer::create(path, WriterOptions::new(FileFormat::PcapUs)).unwrap();
     packets
@@ -31,8 +31,8 @@ pub fn write(path: &Path, packets: &[Packet]) {
     writer.finish().unwrap();
 }
 
-/// Compare what came in with what left (interfaces with their captures) and with the daemon's `drops.pcapng`; a
-/// disagreement fails the test. Returns what the oracle says at its end.
+/// Compares the input with the output (interfaces with their captures) and with the daemon's `drops.pcapng`; a disagreement
+/// fails the test. Returns the oracle's last line.
 pub fn judge(
     python: &Path,
     router: &Path,
@@ -63,8 +63,8 @@ pub fn judge(
     said.trim().to_owned()
 }
 
-/// The dropped packets as the oracle reads them: node and reason without the sentence in brackets behind them. Nodes
-/// behind the input nodes see a packet without what trails it in its frame, so there the start of the frame must do.
+/// The dropped packets in the oracle's format: node and reason without the text in brackets after it. Nodes behind the input
+/// nodes get a packet without the trailing bytes of its frame, so for them only the start of the frame is compared.
 fn drops_without_texts(daemon: &Daemon) -> PathBuf {
     let file = daemon.folder.file("drops.jsonl");
     let line = |packet: Packet| {

@@ -1,5 +1,5 @@
-//! Peers that share memory with a daemon and mean harm. They are written by hand, message by message, because what they
-//! do no library of a well-behaved peer can do.
+//! Hostile peers that share memory with a daemon. They build every message themselves, because no library of a correct peer can
+//! do what they do.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{MemfdFlags, OFlags};
@@ -22,7 +22,7 @@ use volley_vhost::wire::VhostPort;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Repeat until there is a result.
+/// Repeats an attempt until it has a result.
 pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LIMIT;
     loop {
@@ -34,7 +34,7 @@ pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A memfd without pages that forbids seals, as QEMU and DPDK have them.
+/// A memfd without pages that forbids seals, like those of QEMU and DPDK.
 pub fn sparse(bytes: u64) -> OwnedFd {
     let file = rustix::fs::memfd_create("peer", MemfdFlags::CLOEXEC).unwrap();
     rustix::fs::ftruncate(&file, bytes).unwrap();
@@ -51,22 +51,22 @@ fn peek16(file: &OwnedFd, at: u64) -> u16 {
     u16::from_le_bytes(word)
 }
 
-/// Make an event counter one that blocks, and fill it: the next `write` sleeps until somebody reads.
+/// Makes an eventfd blocking, and fills it: the next `write` sleeps until it is read.
 pub fn block(event: impl AsFd) {
     rustix::fs::fcntl_setfl(&event, OFlags::empty()).unwrap();
     rustix::io::write(&event, &(u64::MAX - 1).to_ne_bytes()).unwrap();
 }
 
-/// Slots of every ring here.
+/// Slots of each ring here.
 pub const SLOTS: u16 = 256;
-/// Bytes in front of each packet of a virtio ring.
+/// Bytes before each packet of a virtio ring.
 const HEAD: u32 = 12;
 
 /// A vhost-user front end.
 pub struct Guest {
     _link: Link,
     pub file: OwnedFd,
-    /// What the daemon notifies by.
+    /// The eventfd by which the daemon is notified.
     pub call: OwnedFd,
     sent: u16,
 }
@@ -78,7 +78,7 @@ impl Guest {
     const NEXT: u64 = 0x1_0000;
     const DATA: u64 = 0x10_0000;
 
-    /// Connect to a daemon and share a file of so many bytes.
+    /// Connects to a daemon and shares a file of `bytes` bytes.
     pub fn new(socket: &Path, bytes: u64) -> Guest {
         let link = until("the vhost-user socket", || {
             volley_vhost::protocol::connect(socket).ok()
@@ -94,7 +94,7 @@ impl Guest {
     }
 
     fn say(&self, what: u32, payload: &[u8], files: &[BorrowedFd<'_>]) {
-        // A daemon that has hung up is what some tests wait for.
+        // Some tests wait for the daemon to disconnect.
         let _ = self._link.send(&encode(what, 0, payload), files);
     }
 
@@ -147,7 +147,7 @@ impl Guest {
         poke(&self.file, entry, &slot.to_le_bytes());
     }
 
-    /// Offer buffers for packets of the daemon, and want to be notified of each.
+    /// Offers buffers for packets of the daemon, and requests a notification for each.
     pub fn offer(&self) {
         for slot in 0..SLOTS {
             self.describe(0, slot, Guest::DATA + u64::from(slot) * 2048, 2048, 2);
@@ -155,8 +155,7 @@ impl Guest {
         poke(&self.file, Guest::AVAIL + 2, &SLOTS.to_le_bytes());
     }
 
-    /// Send a ring full of packets whose bytes lie on pages of their own, from page `from` on. False when the daemon does
-    /// not take them.
+    /// Sends a ring full of packets, each on a separate page, from page `from` on. False if the daemon does not take them.
     pub fn send_pages(&mut self, from: u64) -> bool {
         for slot in 0..SLOTS {
             let address = Guest::DATA + (from + u64::from(slot)) * 4096;
@@ -187,7 +186,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Take a daemon in.
+    /// Accepts a connection of a daemon.
     pub fn new(listener: &Listener) -> Device {
         let mut link = until("a virtio-user interface", || listener.accept().unwrap());
         let wire = VhostPort::new(IfIdx(0));
@@ -213,7 +212,7 @@ impl Device {
         }
     }
 
-    /// Want to be notified of packets, by an event counter that blocks.
+    /// Requests notifications of packets by an eventfd that blocks.
     pub fn block(&self) {
         let mut claim = self.wire.rx[0].claim().unwrap();
         let running = claim.as_mut().unwrap();
@@ -227,7 +226,7 @@ impl Device {
 pub struct Slave {
     channel: Channel,
     pub file: OwnedFd,
-    /// What the daemon notifies by, of its packets.
+    /// The eventfd by which the daemon is notified of packets from it.
     pub interrupt: OwnedFd,
     sent: u16,
 }
@@ -237,7 +236,7 @@ impl Slave {
     const RING: u64 = 128 + (16 << Slave::LOG2);
     const DATA: u64 = 0x10_0000;
 
-    /// Connect to interface `id` and share a file of so many bytes.
+    /// Connects to interface `id` and shares a file of `bytes` bytes.
     pub fn new(socket: &Path, id: u32, bytes: u64) -> Slave {
         let address = Address(socket.to_owned());
         let channel = until("the memif socket", || Channel::connect(&address).ok());
@@ -255,7 +254,7 @@ impl Slave {
     }
 
     fn say(&self, message: Message, file: Option<&OwnedFd>) {
-        // A daemon that has hung up is what some tests wait for.
+        // Some tests wait for the daemon to disconnect.
         let _ = self.channel.send(&message, file.map(AsFd::as_fd));
     }
 
@@ -278,7 +277,7 @@ impl Slave {
                 log2_ring_size: Slave::LOG2,
                 private_hdr_size: 0,
             };
-            // The daemon clears the one that it is notified by.
+            // The daemon reads the eventfd by which it is notified.
             let own = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
             let event = if s2m { &own } else { &self.interrupt };
             self.say(Message::AddRing(ring), Some(event));
@@ -286,7 +285,7 @@ impl Slave {
         self.say(Message::Connect(Text::new("x")), None);
     }
 
-    /// Why the daemon hung up, once it has.
+    /// Why the daemon disconnected, once it has.
     pub fn reason(&self) -> Option<String> {
         loop {
             match self.channel.receive() {
@@ -304,7 +303,7 @@ impl Slave {
         poke(&self.file, ring + 128 + u64::from(slot) * 16, &bytes);
     }
 
-    /// Offer buffers for packets of the daemon, and want to be notified of each.
+    /// Offers buffers for packets of the daemon, and requests a notification for each.
     pub fn offer(&self) {
         for slot in 0..SLOTS {
             self.describe(
@@ -317,7 +316,7 @@ impl Slave {
         poke(&self.file, Slave::RING + 6, &SLOTS.to_le_bytes());
     }
 
-    /// As [`Guest::send_pages`].
+    /// Like [`Guest::send_pages`].
     pub fn send_pages(&mut self, from: u64) -> bool {
         for slot in 0..SLOTS {
             self.describe(0, slot, 60, Slave::DATA + (from + u64::from(slot)) * 4096);
@@ -342,7 +341,7 @@ pub struct Master {
 }
 
 impl Master {
-    /// Take a daemon in.
+    /// Accepts a connection of a daemon.
     pub fn new(listener: &volley_memif::socket::Listener) -> Master {
         let channel = until("a memif slave", || listener.accept());
         channel.send(&hello(), None).unwrap();
@@ -368,7 +367,7 @@ impl Master {
         }
     }
 
-    /// Want to be notified of packets, by an event counter that blocks.
+    /// Requests notifications of packets by an eventfd that blocks.
     pub fn block(&self) {
         let queue = &self.link.rx()[0];
         block(queue.bell.as_fd());

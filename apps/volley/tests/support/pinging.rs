@@ -1,4 +1,4 @@
-//! A ping that goes on while a test does something, and reports every answer that did not come.
+//! A ping that runs while a test does something, and reports every missing reply.
 
 use super::bed::Bed;
 use super::signal;
@@ -7,29 +7,29 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Seconds since 1970, as `ping -D` has them.
+/// Seconds since 1970, the clock of `ping -D`.
 pub fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap().as_secs_f64()
 }
 
-/// How long a ping goes on at most, in seconds.
+/// The longest duration of a ping, in seconds.
 const LONGEST: &str = "5400";
-/// The sequence number wraps: an answer belongs to a request that was missed at most so many seconds before.
+/// The sequence number wraps: a reply belongs to a request that was missed at most this many seconds before.
 const LATE: f64 = 60.0;
 
-/// A ping from host a that goes on until it is stopped.
+/// A ping from host a that runs until it is stopped.
 pub struct Pinging {
     child: Child,
     reader: Option<JoinHandle<Pinged>>,
 }
 
-/// What became of a [`Pinging`].
+/// The result of a [`Pinging`].
 #[derive(Default)]
 pub struct Pinged {
-    /// When each packet was missed.
+    /// The time of each missing reply.
     pub missed: Vec<f64>,
-    /// How many were answered.
+    /// The number of replies.
     pub answered: usize,
 }
 
@@ -40,7 +40,7 @@ fn parse(line: &str) -> Option<(f64, u32)> {
     Some((time, digits.parse().ok()?))
 }
 
-/// Reads what ping prints, as it comes: a full pipe would stop it.
+/// Reads the output of ping as it comes, because a full pipe would stop it.
 fn read(out: ChildStdout) -> Pinged {
     let (mut missed, mut answered) = (Vec::new(), 0);
     for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -50,7 +50,7 @@ fn read(out: ChildStdout) -> Pinged {
         if line.contains("no answer yet") {
             missed.push((time, number));
         } else if line.contains(" ttl=") {
-            // ping also prints `no answer yet` for an answer that comes later than the next request.
+            // ping also prints `no answer yet` for a reply that comes after the next request.
             missed.retain(|(then, it)| *it != number || time - then > LATE);
             answered += 1;
         }

@@ -1,14 +1,14 @@
-//! The router that captures of the shared data are sent through, and what came out of it.
+//! The router for the captures of the shared data, and its output.
 
 use super::{Daemon, frames};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use volley_pcap::{Packet, read_packets};
 
-/// Packets sent in one go: fewer than a capture can hold back, with those that tell their senders.
+/// The number of packets in a burst: with the ICMP errors for them, fewer than the capture's ring has slots for.
 pub const BURST: usize = 500;
 
-/// The router.
+/// The router's configuration.
 pub const CONFIG: &str = r#"
 [icmp]
 rate = 0
@@ -66,14 +66,14 @@ prefix = "fd00::/8"
 action = "prohibit"
 "#;
 
-/// A capture of the shared data.
+/// The path of a capture of the shared data.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let root = std::env::var_os("VOLLEY_SHARED").map_or(beside, PathBuf::from);
     Some(root.join("data/captures").join(format!("{name}.pcap.xz"))).filter(|path| path.is_file())
 }
 
-/// The packets of a capture, sent to the router; those of the tagged mix without their tag.
+/// The packets of a capture for the router; those of the tagged mix without their tag.
 pub fn packets(name: &str, path: &Path) -> Vec<Packet> {
     let mut packets = read_packets(path).unwrap().packets;
     for packet in &mut packets {
@@ -89,7 +89,7 @@ pub fn packets(name: &str, path: &Path) -> Vec<Packet> {
     packets
 }
 
-/// What came out: how often each frame left, and how often each was dropped for which reason.
+/// The output: how often each frame left, and how often each was dropped for which reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     pub sent: BTreeMap<Vec<u8>, usize>,
@@ -97,7 +97,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// From the files of a daemon that has ended: `out.pcap` and `drops.pcapng`.
+    /// Reads `out.pcap` and `drops.pcapng` of a daemon that has ended.
     pub fn of(daemon: &Daemon) -> Self {
         let mut outcome = Outcome::default();
         for frame in sent(daemon) {
@@ -114,7 +114,7 @@ impl Outcome {
     }
 }
 
-/// Frames that left by `out.pcap`, as [`untimed`] makes them.
+/// Frames that left by `out.pcap`, each through [`untimed`].
 pub fn sent(daemon: &Daemon) -> Vec<Vec<u8>> {
     let out = daemon.folder.file("out.pcap");
     let all = if out.exists() {
@@ -125,8 +125,8 @@ pub fn sent(daemon: &Daemon) -> Vec<Vec<u8>> {
     all.into_iter().map(untimed).collect()
 }
 
-/// A frame without the times in a timestamp option (RFC 791, 3.1) and without the checksum of a header that has one: no two
-/// runs enter the same time. What is right there is the oracle's affair.
+/// A frame without the times in a timestamp option (RFC 791, 3.1) and without the checksum of a header that has one, because
+/// they differ between runs. The oracle checks them.
 fn untimed(mut frame: Vec<u8>) -> Vec<u8> {
     let is_ip4 = frame.get(12..14) == Some(&[8, 0]);
     let end = frame.get(14).map_or(0, |b| 14 + usize::from(b & 15) * 4);
@@ -158,8 +158,8 @@ fn untimed(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// What makes packets one flow: of IPv4 DSCP, protocol and addresses, of IPv6 next header and addresses. An ICMP error is
-/// of the flow of the packet that it quotes.
+/// The key of a flow: of IPv4 DSCP, protocol and addresses, of IPv6 next header and addresses. An ICMP error belongs to the
+/// flow of the packet that it quotes.
 pub fn flow(packet: &[u8]) -> Vec<u8> {
     let (mut key, error) = match packet.first().map(|b| b >> 4) {
         Some(4) if packet.len() >= 20 => {

@@ -1,4 +1,4 @@
-//! A router of a link that is scapy's: it says what a test wants, and hears what the other side sends.
+//! A router that scapy plays on a link: it sends what a test requests, and records what the other side sends.
 
 use super::bed::Bed;
 use super::oracle;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A router that does as it is told, a line of Python each, and says what that gives. It hears what the other side sends.
-/// Who is in `alive` answers solicitations, by his MAC address there; `heard` are those that came: target, whether to all,
-/// when. `passed` are the ports of UDP packets by the MAC address that they went to.
+/// A router that runs Python lines and prints their values, and records what the other side sends. Routers in `alive` reply to
+/// solicitations with their MAC address there; `heard` has the received solicitations: target, whether multicast, time.
+/// `passed` has the ports of UDP packets by destination MAC address.
 const ROUTER: &str = "import socket,sys,time,json,threading,signal\n\
     from scapy.all import Ether,IPv6,ICMPv6ND_RA,ICMPv6ND_NA,ICMPv6NDOptPrefixInfo,ICMPv6NDOptMTU,ICMPv6NDOptSrcLLAddr,\
     ICMPv6NDOptDstLLAddr,ICMPv6Unknown,Raw\n\
@@ -46,7 +46,7 @@ const ROUTER: &str = "import socket,sys,time,json,threading,signal\n\
     \x20 try: print(json.dumps(eval(line)),flush=True)\n\
     \x20 except Exception as e: print(json.dumps('ERROR '+repr(e)),flush=True)\n";
 
-/// Such a router, or all of a link.
+/// One or all routers of a link.
 pub struct Router {
     child: Child,
     tell: ChildStdin,
@@ -77,7 +77,7 @@ impl Router {
         it
     }
 
-    /// What a line of Python gives.
+    /// The value of a line of Python.
     pub fn does(&mut self, line: &str) -> Value {
         writeln!(self.tell, "{line}").unwrap();
         self.read()

@@ -1,17 +1,17 @@
-//! Routing daemons of FRR and BIRD in a namespace: they do not know whose interfaces they see there.
+//! Routing daemons of FRR and BIRD in a namespace, on any interfaces.
 
 use super::{Folder, signal};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where Debian has FRR's daemons.
+/// The folder of FRR's daemons in Debian.
 pub const FRR: &str = "/usr/lib/frr";
 pub const BIRD: &str = "/usr/sbin/bird";
-/// How long routing may take to settle on a busy machine.
+/// How long routing may take to converge on a busy machine.
 pub const SETTLE: Duration = Duration::from_secs(60);
 
-/// Whether these programs are there; says so where they are not.
+/// Whether these programs are installed; prints a message if not.
 pub fn able(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|p| !Path::new(p).exists());
     if let Some(missing) = missing {
@@ -20,7 +20,7 @@ pub fn able(programs: &[&str]) -> bool {
     missing.is_none()
 }
 
-/// Whether something holds before `span` is over.
+/// Whether a condition becomes true within `span`.
 pub fn within(span: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < span {
@@ -32,11 +32,11 @@ pub fn within(span: Duration, mut holds: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// Daemons of one namespace and their files; they end with it.
+/// Daemons of one namespace and their files; they end on drop.
 pub struct Routing {
     pub space: String,
     pub folder: Folder,
-    /// They are killed after so many seconds, whatever becomes of us.
+    /// The daemons are killed after this many seconds, even if the test is killed.
     pub seconds: u32,
     running: Vec<Child>,
 }
@@ -44,7 +44,7 @@ pub struct Routing {
 impl Routing {
     pub fn new(space: String) -> Routing {
         let folder = Folder::new();
-        // FRR's daemons are somebody else after they have started.
+        // FRR's daemons change their user after they have started.
         super::bed::must(&format!("chmod 777 {}", folder.0.display()));
         Routing {
             space,
@@ -74,7 +74,7 @@ impl Routing {
         self.running.push(command.stderr(log).spawn().unwrap());
     }
 
-    /// One of FRR's daemons with its configuration.
+    /// Starts one of FRR's daemons with its configuration.
     pub fn frr(&mut self, daemon: &str, config: &str) {
         let at = |name: &str| self.folder.file(name).display().to_string();
         let (file, pid, socket, here) = (
@@ -112,7 +112,7 @@ impl Routing {
         }
     }
 
-    /// BIRD with its configuration.
+    /// Starts BIRD with its configuration.
     pub fn bird(&mut self, config: &str) {
         let (file, socket) = (self.folder.file("bird.conf"), self.folder.file("bird.ctl"));
         std::fs::write(&file, config).unwrap();

@@ -1,9 +1,9 @@
-//! Packets of the packet generator, and ways for them to go.
+//! Streams of the packet generator, and paths for their packets.
 
 use super::{Daemon, oracle};
 use volley_pcap::Packet;
 
-/// A stream of these packets that comes in by pg0 and starts on a worker, once it is enabled.
+/// Creates a stream of these packets that enters by pg0 and starts on a worker, once it is enabled.
 pub fn stream(daemon: &Daemon, name: &str, worker: u32, packets: &[Vec<u8>]) {
     let file = daemon.folder.file(&format!("{name}.pcap"));
     let packet = |data: &Vec<u8>| Packet::ethernet(0, data.clone());
@@ -15,7 +15,7 @@ pub fn stream(daemon: &Daemon, name: &str, worker: u32, packets: &[Vec<u8>]) {
     ));
 }
 
-/// Let a stream of so many packets run until all of them are sent and done with.
+/// Enables a stream and waits until all of its packets are sent and their buffers are free.
 pub fn run_out(daemon: &mut Daemon, name: &str, count: u32) {
     daemon.ok(&format!("packet-generator enable {name}"));
     daemon.wait_for("the stream", |d| {
@@ -26,7 +26,7 @@ pub fn run_out(daemon: &mut Daemon, name: &str, count: u32) {
     });
 }
 
-/// Interfaces from pg1 on, with a neighbour behind each, and a route to 20.0.0.0/8 over all of them.
+/// Creates interfaces from pg1 on, with a neighbour on each, and a route to 20.0.0.0/8 over all of them.
 pub fn ways(daemon: &Daemon, count: u32) {
     let mut route = "ip route add 20.0.0.0/8".to_owned();
     for n in 1..=count {

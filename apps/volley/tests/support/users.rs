@@ -3,7 +3,7 @@
 use super::{Daemon, Folder, text};
 use std::process::{Child, Command, Output, Stdio};
 
-/// Name and number of each user; the group of the same name has the number.
+/// Name and id of each user; the group of the same name has the same id.
 const USERS: [(&str, u32); 5] = [
     ("root", 0),
     ("ada", 4001),
@@ -12,7 +12,7 @@ const USERS: [(&str, u32); 5] = [
     ("eve", 4004),
 ];
 
-/// Groups with their numbers and members.
+/// Groups with their ids and members.
 const GROUPS: [(&str, u32, &str); 3] = [
     ("volley", 4100, "ada,bob,cyd"),
     ("noc", 4101, "ada,bob"),
@@ -31,12 +31,12 @@ pub struct Users {
 }
 
 impl Users {
-    /// With the group `volley`; none where the test cannot be root.
+    /// Users with the group `volley`; none if the test is not root.
     pub fn new() -> Option<Users> {
         Users::with(&GROUPS)
     }
 
-    /// Without the group `volley`.
+    /// Users without the group `volley`.
     pub fn without_group() -> Option<Users> {
         Users::with(&GROUPS[1..])
     }
@@ -70,7 +70,7 @@ impl Users {
 
     /// A daemon of root that knows these users.
     pub fn daemon(&self, config: &str, more: &[&str]) -> Daemon {
-        // What is mounted later outside, such as names of network namespaces, is seen inside, and not the other way.
+        // Mounts made outside later, such as names of network namespaces, are visible inside, but not vice versa.
         let script = "mount --make-rslave / && mount --bind \"$0/passwd\" /etc/passwd && \
             mount --bind \"$0/group\" /etc/group && exec \"$@\"";
         let folder = self.folder.0.display().to_string();
@@ -82,7 +82,7 @@ impl Users {
         daemon
     }
 
-    /// The same, whose client runs as a user who is in group `volley` and has no other right.
+    /// The same; its client runs as a user in group `volley` without other rights.
     pub fn daemon_of_the_group(&self, config: &str, more: &[&str]) -> Daemon {
         let mut daemon = self.daemon(config, more);
         daemon.client = self.program("cyd");
@@ -113,7 +113,7 @@ impl Users {
         command
     }
 
-    /// `volley ctl LINE` as a user.
+    /// Runs `volley ctl LINE` as a user.
     pub fn ctl(&self, user: &str, daemon: &Daemon, line: &str) -> Output {
         let mut command = self.command(user, env!("CARGO_BIN_EXE_volley"));
         let socket = daemon.folder.file("s").display().to_string();
@@ -123,7 +123,7 @@ impl Users {
         command.stdin(Stdio::null()).output().unwrap()
     }
 
-    /// `volley ...` as a user, which reads what is written to it.
+    /// Starts `volley ...` as a user, with a pipe as standard input.
     pub fn begin(&self, user: &str, words: &[&str]) -> Child {
         let mut command = self.command(user, env!("CARGO_BIN_EXE_volley"));
         command.args(words).stdin(Stdio::piped());
@@ -134,7 +134,7 @@ impl Users {
             .unwrap()
     }
 
-    /// curl at the HTTP socket as a user; what it prints.
+    /// Runs curl on the HTTP socket as a user; returns its output.
     pub fn curl(&self, user: &str, daemon: &Daemon, words: &[&str]) -> String {
         let mut command = self.command(user, "curl");
         let socket = daemon.folder.file("s.http.sock");

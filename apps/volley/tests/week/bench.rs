@@ -1,5 +1,5 @@
-//! The bed of a week: hosts a and b, the router between them with LCP taps and FRR on them, and a second Volley at the other
-//! ends of interfaces.
+//! The test bed of a week: hosts a and b, the router between them with LCP taps and FRR on them, and a second Volley at the
+//! other ends of interfaces.
 
 use super::scenes::Far;
 use super::support::bed::{Bed, Space, must};
@@ -16,7 +16,7 @@ pub struct Speakers {
     _hosts: Vec<Routing>,
 }
 
-/// Where the hosts' networks are: 198.51.NET.0/24 behind the host of 10.NET.0.0/16.
+/// The network of a host: 198.51.NET.0/24 is behind the host in 10.NET.0.0/16.
 pub fn behind(net: u16) -> String {
     format!("198.51.{net}.1")
 }
@@ -44,7 +44,7 @@ fn speak(space: String, name: &str, config: &str) -> Routing {
 }
 
 impl Speakers {
-    /// None, and a printed reason, where FRR is not installed. `hosts` are names with the numbers of their networks.
+    /// None, with a printed reason, if FRR is not installed. `hosts` are names with the numbers of their networks.
     pub fn start(bed: &Bed, twins: &Space, hosts: &[(&str, u16)]) -> Option<Speakers> {
         let programs = ["zebra", "bgpd"].map(|name| format!("{FRR}/{name}"));
         if !able(&programs.each_ref().map(String::as_str)) {
@@ -59,7 +59,7 @@ impl Speakers {
             "router",
             &bgp(65_000, "10.77.0.1", &all, ""),
         );
-        // A host waits for the router to connect: two connections at a time would collide, which takes a session down.
+        // A host waits for the router to connect: two simultaneous connections would collide, which takes a session down.
         let host = |(host, net): &(&str, u16)| {
             let at_router = format!("10.{net}.0.1");
             bed.ip(host, "link set lo up");
@@ -76,13 +76,13 @@ impl Speakers {
         Some(Speakers { router, _hosts })
     }
 
-    /// The router's log of changes of sessions.
+    /// The router's log of session changes.
     pub fn changes(&self) -> String {
         let file = self.router.folder.file("changes.log");
         std::fs::read_to_string(file).unwrap_or_default()
     }
 
-    /// Waits until the router forwards to what a host announces.
+    /// Waits until the router forwards to the networks that a host announces.
     pub fn announced(&self, daemon: &Daemon, net: u16) {
         let route = format!("show ip fib {}", behind(net));
         let via = format!("via 10.{net}.0.2");
@@ -96,7 +96,7 @@ impl Speakers {
         );
     }
 
-    /// How many times a session went down.
+    /// How often sessions came up and went down.
     pub fn ups_and_downs(&self) -> (usize, usize) {
         let said = self.changes();
         let all = said.lines().filter(|l| l.contains("%ADJCHANGE"));
@@ -120,7 +120,7 @@ impl Flood {
 
 impl Drop for Flood {
     fn drop(&mut self) {
-        // `timeout` hands the signal on to all that it has started.
+        // `timeout` passes the signal to all processes that it has started.
         signal(self.0.id(), "TERM");
         let _ = self.0.wait();
     }
@@ -129,12 +129,12 @@ impl Drop for Flood {
 pub struct Bench {
     pub bed: Bed,
     pub folder: Folder,
-    /// The router that the week is about. An ordinary user types.
+    /// The tested router. An ordinary user types its commands.
     pub daemon: Daemon,
     _users: Users,
     /// The Volley at the other ends.
     pub peer: Daemon,
-    /// The namespaces of the LCP taps, of the router's kernel interfaces, and of what is at their other ends.
+    /// The namespaces of the LCP taps, of the router's kernel interfaces, and of their other ends.
     pub twins: Space,
     pub wires: Space,
     pub peers: Space,
@@ -150,7 +150,7 @@ impl Bench {
             space
         };
         let (twins, wires, peers) = (space("k"), space("w"), space("p"));
-        // The log keeps records in memory, up to a limit: without those of every change the memory that is left shows leaks.
+        // The log keeps a limited number of records in memory: without a record of every change, growth of memory shows leaks.
         let log = ["--log", "warn,daemon=info"];
         let daemon = bed.router_of(users.daemon_of_the_group("", &log));
         for end in ["left", "right"] {
@@ -175,7 +175,8 @@ impl Bench {
         })
     }
 
-    /// A cable between the router's namespace and the peers', where host .2 of a network is. Returns the router's namespace.
+    /// Creates a cable between the router's namespace and the peers', with host .2 of a network at its end. Returns the
+    /// router's namespace.
     pub fn cable(&self, name: &str, net: u8) -> &str {
         let (here, there) = (&self.wires, &self.peers);
         here.ip(&format!(
@@ -193,7 +194,7 @@ impl Bench {
         ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&self.bed, to, "0.01"))
     }
 
-    /// Pings from host .2 of a network to the router until it is dropped, whether they are answered or not.
+    /// Pings from host .2 of a network to the router until it is dropped, with or without replies.
     pub fn flood(&self, from: Far, net: u8) -> Flood {
         let router = format!("10.90.{net}.1");
         let socket = self.peer.folder.file("s").display().to_string();
@@ -207,11 +208,11 @@ impl Bench {
                 env!("CARGO_BIN_EXE_volley")
             ),
         };
-        // A ping ends where there is no interface to the router.
+        // A ping ends if there is no interface to the router.
         Flood::start(&format!("while :; do {ping}; sleep 0.05; done"))
     }
 
-    /// Waits until host .2 of a network answers the router.
+    /// Waits until host .2 of a network replies to the router.
     pub fn answered(&self, net: u8, what: &str) {
         let line = format!("ping 10.90.{net}.2 repeat 1 timeout 300");
         soon(what, || self.daemon.json(&line)["received"] == 1);

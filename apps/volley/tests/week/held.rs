@@ -1,23 +1,23 @@
-//! What a running router holds, so that two moments can be compared.
+//! The resources of a running router, so that two points in time can be compared.
 
 use super::bench::Bench;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long what has been deleted may take to go.
+/// How long the release of deleted objects may take.
 const SETTLE: Duration = Duration::from_secs(10);
 
 pub type Counts = BTreeMap<String, usize>;
 
-/// What a router holds.
+/// The resources of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Open files, by what they are.
+    /// Open files by type.
     pub files: Counts,
-    /// Mapped files and shared memory, by what they are.
+    /// Mapped files and shared memory by type.
     pub maps: Counts,
     pub threads: usize,
-    /// Names of interfaces, with the indexes' number of those that are there.
+    /// Names of interfaces, with the number of existing indices.
     pub interfaces: Vec<String>,
     /// The configuration.
     pub config: Vec<String>,
@@ -40,7 +40,7 @@ pub const STAY: [&str; 3] = ["left", "right", "week-sub"];
 fn counts(all: impl Iterator<Item = String>) -> Counts {
     let mut counts = Counts::new();
     for one in all {
-        // Numbers of sockets and pipes differ from one to the next.
+        // Inode numbers of sockets and pipes differ.
         let kind = one.split(['[', ' ']).next().unwrap_or("").to_owned();
         *counts.entry(kind).or_default() += 1;
     }
@@ -81,7 +81,7 @@ impl Held {
         };
         let routes = |family: &str| {
             let said = daemon.ok(&format!("show {family} fib limit 10000"));
-            // Host routes of neighbours that come and go beside the test, and the line with sizes.
+            // Host routes of neighbours that are added and removed independently of the test, and the line with sizes.
             let passing = |l: &String| l.contains("proto adjacency") || l.contains("prefixes");
             lines(&said).into_iter().filter(move |l| !passing(l))
         };
@@ -109,7 +109,7 @@ impl Held {
         }
     }
 
-    /// Every part that differs from what was held before, with both sides.
+    /// Every resource that differs from `before`, with both values.
     fn differences(&self, before: &Held) -> Vec<String> {
         let mut all = Vec::new();
         let mut compare = |what: &str, then: String, now: String| {
@@ -118,7 +118,7 @@ impl Held {
             }
         };
         let text = |it: &dyn std::fmt::Debug| format!("{it:?}");
-        // A client that has just gone may have been counted before.
+        // A client that has just disconnected may have been counted before.
         let grown = |(name, now): (&String, &usize)| before.files.get(name).unwrap_or(&0) < now;
         if self.files.iter().any(grown) {
             compare("files", text(&before.files), text(&self.files));
@@ -145,14 +145,14 @@ impl Held {
             compare(what, text(&only(then, now)), text(&only(now, then)));
             compare(what, text(&then.len()), text(&now.len()));
         }
-        // Those of packets that are on their way are there for a moment.
+        // Buffers of packets in flight exist only for a moment.
         if self.buffers > before.buffers {
             compare("buffers", text(&before.buffers), text(&self.buffers));
         }
         all
     }
 
-    /// Waits until no more is held than before, and fails with what is left.
+    /// Waits until no more resources are used than before; fails with the rest.
     pub fn same_as(bench: &Bench, before: &Held, what: &str) {
         let end = Instant::now() + SETTLE;
         loop {
@@ -169,7 +169,7 @@ impl Held {
         }
     }
 
-    /// What is held when the same is held twice in a row.
+    /// The resources, once two successive readings are equal.
     pub fn settled(bench: &Bench) -> Held {
         let end = Instant::now() + SETTLE;
         let mut last = Held::now(bench);

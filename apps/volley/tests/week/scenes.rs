@@ -1,4 +1,4 @@
-//! A scene for each kind of interface: how one is created, what is at its other end, and how it shows that it works.
+//! A scene for each type of interface: how one is created, what is at its other end, and how the test sees that it works.
 
 use super::bench::Bench;
 use super::support::Daemon;
@@ -6,27 +6,27 @@ use super::support::bed::must;
 use super::support::oracle;
 use volley_pcap::Packet;
 
-/// How an interface shows that it works.
+/// How the test sees that an interface works.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Works {
-    /// Host .2 of its network answers a ping, and pings the router all the time.
+    /// Host .2 of its network replies to a ping, and pings the router all the time.
     Answers(Far),
-    /// It receives packets that the router answers, and transmits the answers.
+    /// It receives packets for which the router sends replies, and transmits these.
     Replies,
-    /// It transmits what the router says by itself (neighbour discovery, MLD).
+    /// It transmits packets of the router (neighbour discovery, MLD).
     Transmits,
-    /// It is refused, because this Volley was built without its driver.
+    /// The command is refused, because this Volley was built without the driver.
     Refused,
 }
 
-/// Who is host .2.
+/// The host .2.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Far {
     Kernel,
     Volley,
 }
 
-/// One interface of a scene. Its network is 10.90.NET.0/24, the router is .1.
+/// One interface of a scene. Its network is 10.90.NET.0/24, and the router is .1.
 pub struct End {
     pub name: &'static str,
     pub net: u8,
@@ -44,12 +44,12 @@ const fn volley(name: &'static str, net: u8) -> End {
 }
 
 pub struct Scene {
-    /// Kind, as the API has it.
+    /// The type of interface, as in the API.
     pub kind: &'static str,
     pub ends: Vec<End>,
     /// Commands that create the interfaces and what they need.
     pub create: Vec<String>,
-    /// Commands that delete what the interfaces do not take along.
+    /// Commands that delete what deleting the interfaces leaves.
     pub delete: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ fn echo_request(net: u8) -> Vec<u8> {
     [head.as_slice(), &ip, &icmp].concat()
 }
 
-/// MAC address of the router's interface in a network.
+/// The MAC address of the router's interface in a network.
 fn mac(net: u8) -> String {
     format!("02:00:00:00:90:{net:02x}")
 }
@@ -162,7 +162,7 @@ fn xdp(bench: &Bench) -> Scene {
     Scene::new("af-xdp", vec![kernel("week-xdp", 7)], &[create])
 }
 
-/// Gives the peer's end of a network its address, and sets it up.
+/// Sets the address of the peer's end of a network, and sets it up.
 fn meet(peer: &Daemon, name: &str, net: u8) {
     peer.ok(&format!("set interface ip address {name} 10.90.{net}.2/24"));
     peer.ok(&format!("set interface state {name} up"));
@@ -190,7 +190,7 @@ fn memif(bench: &Bench) -> Scene {
     scene
 }
 
-/// Two interfaces of one side of vhost-user, by who listens at the socket; the peer has the other side.
+/// Two interfaces of one side of vhost-user, one for each side that listens at the socket; the peer has the other side.
 fn vhost_side(bench: &Bench, kind: &'static str, ends: [(&'static str, u8, &str); 2]) -> Scene {
     let line = |kind: &str, name: &str, net: u8, role: &str| {
         let socket = bench.folder.file(&format!("vhost-{net}"));
@@ -276,7 +276,8 @@ fn sub_interface(bench: &Bench) -> Scene {
     scene
 }
 
-/// How a scene is made: beside its kind, so that a kind without one is found before anything runs.
+/// The constructor of a scene. Constructors are in a table by type, so that a type without a scene is found before anything
+/// runs.
 type Make = fn(&Bench) -> Scene;
 
 /// The scenes.
@@ -293,7 +294,7 @@ const ALL: [(&str, Make); 10] = [
     ("sub-interface", sub_interface),
 ];
 
-/// The scenes of these kinds. Each kind must have one, and each scene must be of one of these kinds.
+/// The scenes of these types. Each type must have one, and each scene must be of one of these types.
 pub fn of(bench: &Bench, kinds: &[String]) -> Vec<Scene> {
     for (kind, _) in ALL {
         assert!(

@@ -80,10 +80,10 @@ pub struct EngineSettings {
     /// Most packets per vector at start.
     #[object(default = 256, range = limits::VECTOR_SIZE)]
     pub vector_size: u32,
-    /// Packets that vectors have room for; 1024 where it is not set.
+    /// Capacity of vectors in packets; 1024 if it is not set.
     #[object(range = limits::VECTOR_SIZE)]
     pub max_vector_size: Option<u32>,
-    /// Packet buffers on each memory node of the machine.
+    /// Packet buffers on each NUMA node of the machine.
     #[object(default = 16_384, range = BUFFERS)]
     pub buffers: u32,
     /// Instruction-set level; auto is the best that the processor has.
@@ -92,7 +92,7 @@ pub struct EngineSettings {
     /// Workers at start.
     #[object(default = 1, range = WORKERS)]
     pub workers: u32,
-    /// Workers that there may be at a time; where it is not set 8, or as many as at start.
+    /// Most workers at a time; if it is not set 8, or the number of workers at start if that is larger.
     #[object(range = WORKERS)]
     pub max_workers: Option<u32>,
     /// Processor core of the first worker; without it the worker is not pinned.
@@ -102,17 +102,17 @@ pub struct EngineSettings {
     #[object(range = limits::CORE)]
     pub worker_cores: Vec<u32>,
     /// Most memory that one memif, vhost-user or virtio-user peer may share, and all together twice as much; the machine's
-    /// memory where it is not set.
+    /// memory if it is not set.
     #[object(range = PEER_MB, unit = "megabytes")]
     pub peer_memory_mb: Option<u32>,
-    /// Most memory that pages which peers share, but never wrote, may cost the process, and those of one interface half as much;
-    /// half of the limit of the cgroup or of the machine's memory where it is not set.
+    /// Most memory that the process may be charged for pages that peers share but have not written, and half of it for those of one
+    /// interface; half of the limit of the cgroup or of the machine's memory if it is not set.
     #[object(range = PEER_MB, unit = "megabytes")]
     pub peer_charge_mb: Option<u32>,
     /// Unix socket of `volley ctl`; without it `volley.sock` in /run/volley for root, else in $XDG_RUNTIME_DIR.
     #[object(example = "/run/volley/volley.sock")]
     pub socket: Option<PathBuf>,
-    /// Seed of everything random; without it 1 for streams that have no seed, and MAC addresses made from the machine's
+    /// Seed of all random values; without it 1 for streams that have no seed, and MAC addresses that derive from the machine's
     /// identity.
     pub seed: Option<u64>,
 }
@@ -175,16 +175,16 @@ impl EngineSettings {
     }
 }
 
-/// The process: what it may do when its configuration is in force.
+/// Rights of the process after its configuration has been applied.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "process", file = "[process]", startup)]
 pub struct ProcessSettings {
-    /// Capabilities: drop gives them up once the configuration is in force; no more interfaces of the kernel can be created
+    /// Capabilities: drop removes them once the configuration has been applied; no more interfaces of the kernel can be created
     /// after that.
     #[object(default = Capabilities::Keep)]
     pub capabilities: Capabilities,
-    /// Filter of system calls: auto filters where the kernel has filters, enforce does not start without, log writes what the
-    /// filter would refuse into the kernel's audit log and refuses nothing.
+    /// Filter of system calls: auto filters if the kernel has filters, enforce does not start without them, log records calls
+    /// that the filter would refuse in the kernel's audit log and refuses none.
     #[object(default = Seccomp::Auto)]
     pub seccomp: Seccomp,
 }

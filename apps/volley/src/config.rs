@@ -29,18 +29,18 @@ pub enum Command {
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// What is different: from the commit that holds to what runs, or from what runs to a file.
+    /// The difference from the active commit to the running configuration, or from the running configuration to a file.
     Diff {
         /// The configuration file.
         #[arg(conflicts_with = "commit")]
         file: Option<PathBuf>,
-        /// From this commit to what runs.
+        /// From this commit to the running configuration.
         #[arg(long)]
         commit: Option<u64>,
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// Bring a file in force, all of it or nothing, and keep it; without a file, keep what runs.
+    /// Apply a file, completely or not at all, and keep it; without a file, keep the running configuration.
     Commit {
         /// The configuration file.
         file: Option<PathBuf>,
@@ -53,14 +53,14 @@ pub enum Command {
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// Keep the commit that waits.
+    /// Confirm the pending commit.
     Confirm {
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// Bring an earlier commit in force again, as a new one.
+    /// Apply an earlier commit again, as a new one.
     Rollback {
-        /// Its number, as `history` lists it.
+        /// Number of the commit, as `history` lists it.
         number: u64,
         #[command(flatten)]
         daemon: DaemonArgs,

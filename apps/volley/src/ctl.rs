@@ -23,17 +23,17 @@ pub fn usual_socket() -> PathBuf {
 /// `volley ctl ...`
 #[derive(clap::Args)]
 pub struct Args {
-    /// Unix socket of the daemon ($VOLLEY_SOCKET, else /run/volley/volley.sock where the service runs, else volley.sock in
+    /// Unix socket of the daemon ($VOLLEY_SOCKET, else /run/volley/volley.sock if the service runs, else volley.sock in
     /// $XDG_RUNTIME_DIR).
     #[arg(long, default_value_os_t = usual_socket())]
     socket: PathBuf,
     /// Answer in JSON.
     #[arg(long)]
     json: bool,
-    /// With commands on standard input: go on after a command that fails. The exit status is 1 all the same.
+    /// With commands on standard input: continue after a command that fails. The exit status is still 1.
     #[arg(long, conflicts_with = "words")]
     keep_going: bool,
-    /// The command. Without one the command line is interactive; where standard input is no terminal, commands are read from
+    /// The command. Without one the command line is interactive; if standard input is not a terminal, commands are read from
     /// it, one a line, up to the first that fails.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,

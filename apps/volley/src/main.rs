@@ -40,9 +40,9 @@ enum Command {
         #[command(subcommand)]
         command: config::Command,
     },
-    /// Forward packets over a full-size table, show what it costs, and check the result.
+    /// Forward packets over a full-size table, show the cost, and check the result.
     Demo(demo::Args),
-    /// Measure.
+    /// Measure the forwarding speed.
     Bench(Box<bench::Args>),
     /// What this machine can do for Volley, what is missing, and the command that fixes it.
     Doctor(doctor::Args),
@@ -51,7 +51,7 @@ enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Print a page of the documentation that is made from the program.
+    /// Print a page of the documentation that is generated from the program.
     Doc {
         /// Which page.
         page: doc::Page,

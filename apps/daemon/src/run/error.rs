@@ -63,7 +63,7 @@ pub enum RunError {
     /// The socket cannot be served.
     #[error(transparent)]
     Server(#[from] volley_cli::server::ServerError),
-    /// Capabilities cannot be given up.
+    /// Capabilities cannot be dropped.
     #[error(transparent)]
     Privileges(#[from] super::privileges::CapabilitiesError),
     /// Workers cannot be started.

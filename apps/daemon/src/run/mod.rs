@@ -52,7 +52,7 @@ use volley_pcap::PcapTraceOff;
 /// `volley run ...`
 #[derive(clap::Args, Default)]
 pub struct Args {
-    /// The configuration file: what the daemon begins with as long as nothing was committed.
+    /// The configuration file, used as long as no commit exists.
     #[arg(short, long = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit takes precedence over

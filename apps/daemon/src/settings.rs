@@ -105,8 +105,8 @@ pub struct EngineSettings {
     /// memory if it is not set.
     #[object(range = PEER_MB, unit = "megabytes")]
     pub peer_memory_mb: Option<u32>,
-    /// Most memory that the process may be charged for pages that peers share but have not written, and half of it for those of one
-    /// interface; half of the limit of the cgroup or of the machine's memory if it is not set.
+    /// Most memory that the process may be charged for pages that peers share but have not written, and half of it for those of
+    /// one interface; half of the limit of the cgroup or of the machine's memory if it is not set.
     #[object(range = PEER_MB, unit = "megabytes")]
     pub peer_charge_mb: Option<u32>,
     /// Unix socket of `volley ctl`; without it `volley.sock` in /run/volley for root, else in $XDG_RUNTIME_DIR.

@@ -225,8 +225,8 @@ pub struct DropRow {
     pub reason: String,
     /// The operator's sentence.
     pub text: String,
-    /// Interface they came in by; none for those that were never seen as a packet (no buffer was free), are on their way
-    /// to be freed, or came by an interface that is gone.
+    /// Receiving interface; none for packets without a buffer (none was free), for packets about to be freed, and for packets
+    /// of deleted interfaces.
     pub interface: Option<String>,
     /// The last one, decoded, when kept.
     pub sample: Option<String>,
@@ -241,7 +241,7 @@ pub struct TraceReply {
     pub more: u64,
 }
 
-/// The way of one packet.
+/// The path of one packet.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedPacket {
     /// Its number, from 1.
@@ -252,7 +252,7 @@ pub struct TracedPacket {
     pub steps: Vec<TraceStep>,
 }
 
-/// One node of a packet's way.
+/// One node of a packet's path.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TraceStep {
     /// Seconds since the daemon's start.

@@ -55,15 +55,15 @@ pub struct VersionReply {
 pub struct BuffersReply {
     /// One per NUMA node.
     pub arenas: Vec<ArenaRow>,
-    /// Buffers that are for forwarding alone, whatever holders do.
+    /// Buffers that are reserved for forwarding.
     #[serde(default)]
     pub reserve: u64,
-    /// Who keeps packets outside the graph, and how many buffers.
+    /// Holders: nodes that keep packets outside the graph, and how many buffers.
     #[serde(default)]
     pub holders: Vec<HolderRow>,
 }
 
-/// One kind of holder of buffers: its share of the pool, and what it holds.
+/// One holder of buffers: its share of the pool, and its buffers.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HolderRow {
     /// The holder: a node, or `neighbors`.
@@ -74,9 +74,9 @@ pub struct HolderRow {
     pub limit_each: u64,
     /// Buffers that it holds.
     pub held: u64,
-    /// Packets that yielded to newer ones.
+    /// Packets that were dropped for newer ones.
     pub evicted: u64,
-    /// Packets that found the share full.
+    /// Packets that were refused because the share was full.
     pub refused: u64,
 }
 

@@ -26,7 +26,7 @@ pub struct ShowPauses;
 /// Workers.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkersReply {
-    /// Workers that there may be at a time.
+    /// Most workers at a time.
     pub places: u32,
     /// The largest difference of two workers' load of the last second, in points of a hundred.
     pub imbalance: f64,
@@ -41,7 +41,7 @@ pub struct WorkerRow {
     pub worker: u32,
     /// Core it is pinned to.
     pub core: Option<u32>,
-    /// The memory node of that core, from which its buffers come.
+    /// The NUMA node of that core, from which its buffers come.
     pub numa: Option<u32>,
     /// `polling`, `sleeping`, `leaving`, or `stalled`: no round for longer than a second.
     pub state: String,
@@ -69,11 +69,11 @@ pub struct WorkerRow {
     pub sleeps: u64,
     /// The longest round since the last clear, in microseconds.
     pub longest_round_us: f64,
-    /// Times it stood still for longer than a second.
+    /// Times that it was stalled for longer than a second.
     pub stalls: u64,
     /// The node that it ran last.
     pub node: String,
-    /// The calls in which it last stood still, the innermost first.
+    /// The calls in which it was last stalled, the innermost first.
     pub stalled_in: Vec<String>,
 }
 

@@ -50,8 +50,8 @@ pub struct Control {
 
 impl Control {
     /// Adds a class and makes `apply` its owner, see [`volley_model::Owners::own`]. From then on the class is in the file, the
-    /// command line, HTTP and the difference of commits. The rename of an interface changes the objects that refer to it, and calls
-    /// no owner: the interface is the same. Waits for the control thread, and must not be called on it.
+    /// command line, HTTP and the difference of commits. The rename of an interface changes the objects that refer to it, and
+    /// calls no owner: the interface is the same. Waits for the control thread, and must not be called on it.
     pub fn own<T: Object + 'static>(
         &self,
         apply: impl FnMut(&ObjectKey, Option<T>) -> Result<Applied, ModelError> + Send + 'static,
@@ -59,8 +59,8 @@ impl Control {
         self.call(move |daemon| Ok(daemon.stack.own(apply)?))
     }
 
-    /// Adds a query and makes `answer` its owner, see [`volley_model::Owners::answer`]. From then on the query is in the command
-    /// line, HTTP and the reference. Waits for the control thread, and must not be called on it.
+    /// Adds a query and makes `answer` its owner, see [`volley_model::Owners::answer`]. From then on the query is in the
+    /// command line, HTTP and the reference. Waits for the control thread, and must not be called on it.
     pub fn answer<Q: Query + 'static>(
         &self,
         answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + Send + 'static,
@@ -68,8 +68,8 @@ impl Control {
         self.call(move |daemon| Ok(daemon.stack.own_query(answer)?))
     }
 
-    /// Adds a query whose reply comes in items over time and makes `begin` its owner, see [`volley_model::Owners::stream`]. Waits for
-    /// the control thread, and must not be called on it.
+    /// Adds a query whose reply comes in items over time and makes `begin` its owner, see [`volley_model::Owners::stream`].
+    /// Waits for the control thread, and must not be called on it.
     pub fn stream<Q: Stream + 'static, R: Run<Reply = Q::Reply> + 'static>(
         &self,
         begin: impl FnMut(Q) -> Result<R, ModelError> + Send + 'static,

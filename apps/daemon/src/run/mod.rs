@@ -74,7 +74,8 @@ pub struct Args {
     /// auto, scalar, x86-64-v3 or x86-64-v4, instead of the file's.
     #[arg(long)]
     pub isa: Option<IsaChoice>,
-    /// What is logged, instead of the levels of the file's table `log`: a level, and modules with another one, such as info,memif=debug.
+    /// What is logged, instead of the levels of the file's table `log`: a level, and modules with another one, such as
+    /// info,memif=debug.
     #[arg(long, value_name = "LEVELS")]
     pub log: Option<LogLevels>,
     /// Where the log goes, instead of the file's: auto, journald, stderr, none or file:PATH.

@@ -1,5 +1,5 @@
-//! `show runtime`, `show errors`, `show drops` and `show trace`: the queries, their replies, their text, and figures on the page of
-//! metrics.
+//! `show runtime`, `show errors`, `show drops` and `show trace`: the queries, their replies, their text, and figures on the
+//! page of metrics.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

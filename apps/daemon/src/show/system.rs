@@ -1,4 +1,5 @@
-//! `show version`, `show process` and `show buffers`: the queries, their replies, their text, and figures on the page of metrics.
+//! `show version`, `show process` and `show buffers`: the queries, their replies, their text, and figures on the page of
+//! metrics.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

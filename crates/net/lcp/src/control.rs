@@ -1,4 +1,4 @@
-//! Which interface has which LCP tap. The application that knows the drivers creates the tap before, and deletes it behind.
+//! Assigns LCP taps to interfaces. The daemon, which knows the drivers, creates the tap before and deletes it afterwards.
 
 use crate::model::LcpTap;
 use crate::reply::LcpRow;
@@ -8,7 +8,7 @@ use std::rc::Rc;
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, ReceiveFeature};
 use volley_model::{Applied, ModelError, ObjectKind};
 
-/// A pair, and Volley's end of the tap.
+/// An LCP pair, and Volley's end of the tap.
 struct LcpTapEntry {
     tap: IfIdx,
     pair: LcpTap,
@@ -16,7 +16,7 @@ struct LcpTapEntry {
 
 type LcpTapMap = BTreeMap<IfIdx, LcpTapEntry>;
 
-/// All pairs, by the interface that has an LCP tap. Control thread only.
+/// All LCP pairs, by the interface that has the LCP tap. Control thread only.
 #[derive(Clone, Default)]
 pub struct LcpTaps(Rc<RefCell<LcpTapMap>>);
 
@@ -42,26 +42,26 @@ impl LcpTaps {
         pairs
     }
 
-    /// Name of the LCP tap of an interface, when it has one.
+    /// Name of the LCP tap of an interface, if there is one.
     pub fn tap_of(&self, all: &Interfaces, interface: &str) -> Option<String> {
         let index = all.index(interface).ok()?;
         let tap = self.0.borrow().get(&index)?.tap;
         all.get(tap).map(|tap| tap.name.clone())
     }
 
-    /// The LCP tap of an interface as it was configured, when it has one.
+    /// Configuration of the LCP tap of an interface, if there is one.
     pub fn of(&self, all: &Interfaces, interface: &str) -> Option<LcpTap> {
         let index = all.index(interface).ok()?;
         self.0.borrow().get(&index).map(|it| it.pair.clone())
     }
 
-    /// The network namespace of the LCP taps, when there are any: all are in one.
+    /// Network namespace of the LCP taps, if there are any: all are in the same one.
     pub fn namespace(&self) -> Option<Option<String>> {
         let book = self.0.borrow();
         book.values().next().map(|it| it.pair.netns.clone())
     }
 
-    /// All pairs.
+    /// All LCP pairs.
     pub fn rows(&self, all: &Interfaces) -> Vec<LcpRow> {
         let row = |(index, it): (&IfIdx, &LcpTapEntry)| LcpRow {
             interface: all.name(index.0),
@@ -75,12 +75,12 @@ impl LcpTaps {
     }
 }
 
-/// An object of the class, as sentences call it.
+/// Name of an object of the class in messages.
 fn called(interface: &str) -> String {
     format!("lcp {interface}")
 }
 
-/// Assigns LCP taps to interfaces, and shows them.
+/// Handles requests and queries for LCP taps.
 #[derive(Clone)]
 pub(crate) struct LcpHandler {
     interfaces: Rc<RefCell<Interfaces>>,
@@ -108,7 +108,7 @@ impl LcpHandler {
         self.interfaces.borrow().table().clone()
     }
 
-    /// Makes an interface have an LCP tap.
+    /// Assigns an LCP tap to an interface.
     pub fn create(&self, pair: LcpTap) -> Result<Applied, ModelError> {
         let (phy, tap) = (self.index(&pair.interface)?, self.index(&pair.tap())?);
         let mut book = self.pairs.0.borrow_mut();
@@ -119,7 +119,7 @@ impl LcpHandler {
             ));
         }
         let table = self.table();
-        // First the way out, then the way in: the kernel is never asked something that it could not answer.
+        // Transmit before receive: the kernel never gets a request that it could not answer.
         table.set_peer(tap, phy);
         self.xc.enable(&self.interfaces.borrow(), tap)?;
         table.set(tap, Flag::IsLcpTap, true);
@@ -128,7 +128,7 @@ impl LcpHandler {
         Ok(Applied::one())
     }
 
-    /// Takes the LCP tap away from an interface.
+    /// Removes the LCP tap of an interface.
     pub fn delete(&self, interface: &str) -> Result<Applied, ModelError> {
         let phy = self.index(interface)?;
         let gone = self.pairs.0.borrow_mut().remove(&phy);

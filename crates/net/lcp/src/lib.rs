@@ -1,9 +1,9 @@
-//! The data side of the Linux mirror (VPP: linux-cp): an interface's twin is a tap whose other end is in the kernel. What is
-//! for the kernel goes to the twin as it came (`linux-cp-punt`), and what the kernel sends there leaves by the interface
-//! as it is (`linux-cp-xc`): no feature, no lookup, no rewrite.
+//! Data path of the Linux control plane (VPP: linux-cp). The LCP tap of an interface is a tap whose other end is in the kernel.
+//! Packets for the kernel are sent unchanged to the LCP tap (`linux-cp-punt`), and packets that the kernel sends there leave
+//! through the interface unchanged, without features, lookup or rewrite (`linux-cp-xc`).
 //!
-//! - True on entry: both interfaces are there; the tap is nobody else's.
-//! - True on exit: a pair is dissolved when either interface goes.
+//! - On entry: both interfaces exist, and the tap belongs to no other pair.
+//! - On exit: a pair is dissolved when either interface is deleted.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -24,7 +24,7 @@ use volley_graph::{GraphError, Node};
 use volley_iface::{ReceiveFeature, Registry};
 use volley_model::ModelError;
 
-/// Bring in `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
+/// Registers `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
 pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     let (punt, xc) = (registry.table(), registry.table());
     {
@@ -46,7 +46,7 @@ pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     Ok(pairs)
 }
 
-/// Answers as far as this crate can: the Linux control plane adds the rest, and it alone compares and reads once more.
+/// Answers queries with what this crate knows. The Linux control plane adds the rest; only it audits and resynchronises.
 fn queries(registry: &mut Registry, pairs: LcpTaps) {
     let interfaces = registry.interfaces.clone();
     registry.answer(move |_: ShowLcp| {

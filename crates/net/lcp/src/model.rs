@@ -36,18 +36,18 @@ pub struct LcpTap {
 }
 
 impl LcpTap {
-    /// Volley's end of the LCP tap, an interface of its own.
+    /// Volley's end of the LCP tap; this end is an interface too.
     pub fn tap(&self) -> String {
         format!("tap-{}", self.interface)
     }
 
-    /// The interface on whose LCP tap this one is a device; none = this one is a tap.
+    /// The interface on whose LCP tap this one is an 802.1Q device; none = this one is a tap.
     pub fn parent_tap(&self) -> Option<&str> {
         let parent = self.interface.rsplit_once('.').map(|(parent, _)| parent);
         parent.filter(|_| self.vlan)
     }
 
-    /// The LCP tap of the parent cannot go first.
+    /// The LCP tap of the parent cannot be deleted before this one.
     fn references(&self, tell: &mut dyn FnMut(Reference, Value)) {
         if let Some(parent) = self.parent_tap() {
             tell(Reference::needs("lcp"), Value::text(parent));

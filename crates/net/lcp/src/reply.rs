@@ -1,38 +1,38 @@
-//! The Linux mirror.
+//! Replies of the queries of the Linux control plane.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Interfaces with a twin, and their synchronisation with the kernel.
+/// Interfaces with an LCP tap, and their synchronisation with the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpReply {
-    /// Interfaces with a twin, in the order they got it.
+    /// Interfaces with an LCP tap, in the order of their creation.
     pub pairs: Vec<LcpRow>,
-    /// What is mirrored of the kernel's routes.
+    /// Counts of synchronised routes of the kernel, by table.
     pub tables: Vec<LcpTableRow>,
-    /// How the mirror is doing; none while no interface has a twin.
+    /// State of the synchronisation; none while no interface has an LCP tap.
     pub mirror: Option<LcpSyncStatus>,
 }
 
-/// An interface and its twin.
+/// An interface and its LCP tap.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpRow {
     /// The interface.
     pub interface: String,
-    /// Volley's end of the twin.
+    /// Volley's end of the LCP tap.
     pub tap: String,
-    /// The twin in the kernel.
+    /// Name of the LCP tap in the kernel.
     pub host: String,
-    /// Its network namespace; none = Volley's.
+    /// Network namespace of the LCP tap; none = Volley's.
     pub namespace: Option<String>,
-    /// Its number in the kernel; 0 while the mirror does not know it.
+    /// Index of the LCP tap in the kernel (ifindex); 0 while it is not known.
     pub host_index: u32,
-    /// The twin is an 802.1Q device on that of the parent.
+    /// The LCP tap is an 802.1Q device on the LCP tap of the parent interface.
     #[serde(default)]
     pub vlan: bool,
 }
 
-/// Mirrored routes of one table.
+/// Synchronised routes of one table.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpTableRow {
     /// Number of Volley's table.
@@ -46,29 +46,30 @@ pub struct LcpTableRow {
     /// IPv4 prefixes of Volley's own routes that the kernel has.
     #[serde(default)]
     pub told_ip4: u64,
-    /// IPv6 prefixes of them.
+    /// IPv6 prefixes of Volley's own routes that the kernel has.
     #[serde(default)]
     pub told_ip6: u64,
 }
 
-/// How the mirror is doing.
+/// State of the synchronisation with the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpSyncStatus {
-    /// What it is about: `following`, `resynchronising` or `stopped: ` and why.
+    /// Current activity: `following`, `resynchronising` or `stopped: ` with the reason.
     pub state: String,
-    /// Messages of the kernel read.
+    /// Messages read from the kernel.
     pub messages: u64,
-    /// Times the kernel had no room for a message: each is followed by a resynchronisation.
+    /// Number of times that the kernel dropped messages because the socket buffer was full: each is followed by a
+    /// resynchronisation.
     pub overruns: u64,
-    /// Resynchronisations that have come to their end.
+    /// Completed resynchronisations.
     pub resyncs: u64,
-    /// How long the last one took, in milliseconds.
+    /// Duration of the last resynchronisation, in milliseconds.
     pub resync_ms: u64,
     /// Prefixes whose change has not reached the forwarding table.
     pub waiting: u64,
     /// Changes that the other side refused.
     pub refused: u64,
-    /// The last of them, as a sentence.
+    /// The last refused change, as a sentence.
     pub last_refused: Option<String>,
 }
 
@@ -77,21 +78,21 @@ pub struct LcpSyncStatus {
 pub struct LcpAuditReply {
     /// Objects that were compared: links, addresses, neighbours, routes.
     pub compared: u64,
-    /// How many differ.
+    /// Number of objects that differ.
     pub differing: u64,
-    /// The first thousand of them.
+    /// The first thousand differences.
     pub differences: Vec<LcpDifference>,
 }
 
-/// What the kernel and Volley do not have alike.
+/// A difference between the kernel and Volley.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpDifference {
-    /// link, mtu, mac, table, device, address, neighbor, route (the kernel's, in Volley) or own-route (Volley's, in the kernel).
+    /// link, mtu, mac, table, device, address, neighbor, route (the kernel's in Volley) or own-route (Volley's in the kernel).
     pub kind: String,
-    /// Which one.
+    /// Name of the object that differs.
     pub what: String,
-    /// As the kernel has it; empty when it has none.
+    /// Value in the kernel; empty if the kernel does not have the object.
     pub kernel: String,
-    /// As Volley has it; empty when it has none.
+    /// Value in Volley; empty if Volley does not have the object.
     pub volley: String,
 }

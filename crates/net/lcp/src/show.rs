@@ -4,7 +4,7 @@ use crate::reply::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus
 use volley_object::Query;
 use volley_show::{or_dash, table};
 
-/// The Linux mirror: interfaces with a twin, mirrored routes, how it is doing.
+/// Linux control plane: interfaces with an LCP tap, synchronised routes, state of the synchronisation.
 #[derive(Clone, Debug, PartialEq, Query)]
 #[query(name = "lcp", show = "show lcp", example = "show lcp")]
 #[query(reply = LcpReply, text = text)]
@@ -16,7 +16,7 @@ pub struct ShowLcp;
 #[query(reply = LcpAuditReply, text = audit)]
 pub struct ShowLcpAudit;
 
-/// Columns of the tables: what came from the kernel, and what it was told.
+/// Columns of the tables: routes from the kernel, and routes written to it.
 const TABLES: [&str; 6] = [
     ">Table",
     ">Kernel table",

@@ -1,4 +1,4 @@
-//! What the kernel should have made of the forwarding table, against what is there.
+//! Audit: compares the kernel and the forwarding table.
 
 use crate::Backend;
 use crate::own::Own;
@@ -8,18 +8,18 @@ use volley_fib::path::Path;
 use volley_lcp::{LcpAuditReply, LcpDifference};
 use volley_model::{Family, ModelError, Prefix};
 
-/// Differences that are told in words.
+/// Largest number of differences that a reply lists.
 const MOST: usize = 1000;
-/// Prefixes between two looks at whose turn it is.
+/// Prefixes that are compared before the audit yields to other tasks of the control thread.
 const PIECE: usize = 16_384;
 
-/// What is found on the way.
+/// Differences found so far.
 #[derive(Default)]
 pub struct Findings {
     reply: LcpAuditReply,
     /// Prefixes of routes that differ.
     pub routes: Vec<(Family, u32, Prefix)>,
-    /// How many of Volley's own routes the kernel has otherwise.
+    /// Number of Volley's own routes that are missing or different in the kernel.
     pub own: u64,
 }
 
@@ -29,7 +29,7 @@ fn words(paths: Option<&[Path]>) -> String {
 }
 
 impl Findings {
-    /// Something that is no route.
+    /// Adds differences of objects other than routes.
     pub fn other(&mut self, compared: u64, found: Vec<[String; 4]>) {
         self.reply.compared += compared;
         for [kind, what, kernel, volley] in found {
@@ -65,7 +65,7 @@ impl Findings {
         });
     }
 
-    /// The answer.
+    /// The reply to `lcp audit`.
     pub fn reply(self) -> LcpAuditReply {
         self.reply
     }
@@ -78,7 +78,7 @@ fn place(table: u32, prefix: Prefix) -> String {
     }
 }
 
-/// Compares what the kernel has of Volley's own routes with what it should have.
+/// Compares Volley's own routes that the kernel has with those that it should have.
 pub fn own(own: &Own, known: &Routes, found: &mut Findings) {
     let (compared, differ) = own.differences();
     found.reply.compared += compared;
@@ -95,7 +95,7 @@ pub fn own(own: &Own, known: &Routes, found: &mut Findings) {
     }
 }
 
-/// Compares all routes with what the forwarding table has.
+/// Compares all routes of the kernel with the forwarding table.
 pub async fn routes(
     backend: &dyn Backend,
     known: &Routes,
@@ -114,7 +114,7 @@ pub async fn routes(
     Ok(())
 }
 
-/// What is in a table leaves `wanted`.
+/// Compares one table; removes the compared prefixes from `wanted`.
 async fn one_table(
     backend: &dyn Backend,
     known: &Routes,

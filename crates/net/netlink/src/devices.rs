@@ -1,4 +1,4 @@
-//! 802.1Q devices on twins are sub-interfaces, both ways; and a twin in a VRF looks in that table.
+//! Synchronises 802.1Q devices on LCP taps with sub-interfaces, and the VRF of an LCP tap with the table of its interface.
 
 use crate::InterfaceState;
 use crate::links::{KernelState, Order, SyncPlan};
@@ -14,16 +14,16 @@ use volley_object::{FieldType, Instance, Value};
 /// The kernel's main table.
 const MAIN: u32 = 254;
 
-/// What both sides had the last time.
+/// State at the last synchronisation.
 #[derive(Default)]
 pub struct Devices {
-    /// The sub-interface of each 802.1Q device, by the device's number.
+    /// Name of the sub-interface of each 802.1Q device, by ifindex.
     vlans: BTreeMap<u32, String>,
-    /// Volley's table of each interface whose twin was in a VRF.
+    /// Volley's table of each interface whose LCP tap was in a VRF.
     vrfs: BTreeMap<String, u32>,
 }
 
-/// The tags of an 802.1Q device on a twin, and the twin's interface.
+/// Tags of an 802.1Q device on an LCP tap, and the interface of this tap.
 #[derive(Debug, PartialEq, Eq)]
 struct Tagged<'a> {
     parent: &'a LcpRow,
@@ -33,13 +33,14 @@ struct Tagged<'a> {
 }
 
 impl Tagged<'_> {
-    /// Whether a sub-interface takes just these frames.
+    /// Whether a sub-interface has the same parent and tags.
     fn is(&self, sub: &SubInterfaceRow) -> bool {
         let tags = (self.tag, self.vlan, self.inner);
         sub.parent == self.parent.interface && (sub.tag, sub.vlan, sub.inner) == tags
     }
 
-    /// A sub-interface of these tags: its number is the VLAN, or both VLANs, four digits for the second.
+    /// The sub-interface for these tags. Its number is the VLAN; with two tags, the outer VLAN followed by four digits for the
+    /// inner.
     fn row(&self) -> SubInterfaceRow {
         let vlan = u32::from(self.vlan);
         SubInterfaceRow {
@@ -72,7 +73,7 @@ impl Display for Tagged<'_> {
     }
 }
 
-/// The type of a tag, as sub-interfaces call it.
+/// Name of the tag type as a field of `sub_interface`.
 fn word(tag: VlanTag) -> &'static str {
     match tag {
         VlanTag::Dot1q => "dot1q",
@@ -81,7 +82,7 @@ fn word(tag: VlanTag) -> &'static str {
 }
 
 impl KernelState {
-    /// What makes devices and sub-interfaces, VRFs and tables alike.
+    /// Plans the changes that make devices equal to sub-interfaces, and VRFs to tables.
     pub fn plan_devices(
         &mut self,
         pairs: &[LcpRow],
@@ -98,7 +99,8 @@ impl KernelState {
         self.devices = known;
     }
 
-    /// Devices that are there: new ones become sub-interfaces with a twin; those whose pair has gone go too.
+    /// Plans for devices in the kernel: a new device becomes a sub-interface with an LCP tap; a known device without a pair is
+    /// deleted.
     fn kernels(
         &self,
         known: &mut Devices,
@@ -120,7 +122,8 @@ impl KernelState {
         }
     }
 
-    /// Pairs without a device: it is made, or, where there was one, they go.
+    /// Plans for pairs whose device is missing: a device that never existed is created; after a device was deleted, its pair
+    /// and sub-interface are deleted too.
     fn volleys(
         &self,
         known: &Devices,
@@ -136,7 +139,7 @@ impl KernelState {
             let Some(sub) = row.and_then(|r| r.sub_interface.as_ref()) else {
                 continue;
             };
-            // Without the trunk's twin nobody can say what became of it.
+            // While the LCP tap of the trunk is missing, nothing is known about its devices.
             let trunk = pairs.iter().find(|p| p.interface == sub.parent);
             let Some(trunk) = trunk.and_then(|p| self.index(&p.host)) else {
                 continue;
@@ -159,7 +162,7 @@ impl KernelState {
         }
     }
 
-    /// The device of the outer tag alone, which one of two tags stands on.
+    /// Ifindex of the device with the outer tag alone, on which the device with both tags is built.
     fn outer(&self, trunk: u32, sub: &SubInterfaceRow) -> Option<u32> {
         let device = Device::Vlan {
             parent: trunk,
@@ -170,7 +173,7 @@ impl KernelState {
         found.map(|l| l.index)
     }
 
-    /// The tags of a device that stands on a twin, or on a device on a twin.
+    /// The tags of a device that is on an LCP tap, or on a device on an LCP tap.
     fn tagged<'a>(&self, link: &Link, pairs: &'a [LcpRow]) -> Option<Tagged<'a>> {
         let Device::Vlan { parent, tag, vlan } = link.device else {
             return None;
@@ -195,7 +198,7 @@ impl KernelState {
             return None;
         };
         let parent = twin(self.links.get(&trunk)?)?;
-        // The second tag is always a customer's (IEEE 802.1Q).
+        // The inner tag is always a C-tag (IEEE 802.1Q).
         (tag == VlanTag::Dot1q).then_some(Tagged {
             parent,
             tag: outer_tag,
@@ -204,7 +207,7 @@ impl KernelState {
         })
     }
 
-    /// The table of the VRF that a twin is in, as Volley counts.
+    /// Volley's table for the VRF that an LCP tap is in.
     fn vrf(&self, host: &str) -> Option<u32> {
         let master = self.link(host)?.master?;
         match self.links.get(&master)?.device {
@@ -232,7 +235,7 @@ impl KernelState {
             let now = self.vrf(&pair.host);
             match (now, known.contains_key(name)) {
                 (Some(table), _) => _ = known.insert(name.clone(), table),
-                // It has left one: until it is where the rest is, that is still to be done.
+                // The LCP tap has left a VRF. The entry stays until the interface uses table 0 again.
                 (None, true) if is_in(0) => _ = known.remove(name),
                 (None, _) => {}
             }
@@ -243,8 +246,8 @@ impl KernelState {
         }
     }
 
-    /// Devices on twins that are no sub-interface, and twins in a VRF whose interface looks in another table: how many were
-    /// compared, and those.
+    /// Number of compared devices and VRFs, and the differences: devices on LCP taps without a sub-interface, and interfaces
+    /// that use a table other than that of the LCP tap's VRF.
     pub fn odd_devices(
         &self,
         pairs: &[LcpRow],
@@ -278,7 +281,7 @@ impl KernelState {
     }
 }
 
-/// A device becomes a sub-interface, where there is none of its tags, and that gets it as its twin.
+/// Requests that make a device the LCP tap of a sub-interface, which is created unless one with these tags exists.
 fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceState]) -> Vec<Request> {
     let same = |r: &&InterfaceState| r.sub_interface.as_ref().is_some_and(|s| tagged.is(s));
     let there = rows.iter().find(same).map(|r| r.name.clone());
@@ -309,7 +312,7 @@ fn sub_interface(sub: &SubInterfaceRow) -> Option<Request> {
     Some(Request::InterfaceCreate(InterfaceSpec::of_object(kind)))
 }
 
-/// Both families of an interface look in a table, which is made when it is not there.
+/// Requests that bind an interface to a table for both families, and create the table if it is missing.
 fn bind(name: &str, table: u32, tables: &HashSet<(Family, u32)>) -> Vec<Request> {
     let families = [Family::V4, Family::V6];
     let missing = families

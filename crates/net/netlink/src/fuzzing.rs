@@ -1,8 +1,8 @@
-//! What the fuzz targets in `fuzz/` need of this crate.
+//! Entry points for the fuzz targets in `fuzz/`.
 
 use crate::message::{self, KernelMessage};
 
-/// Reads what a socket gave: how many messages there were, and how many could not be read.
+/// Parses bytes received from a netlink socket; returns the number of messages, and how many could not be parsed.
 pub fn messages(bytes: &[u8], number: Option<u32>) -> (usize, usize) {
     let (mut all, mut odd) = (0, 0);
     message::read(bytes, number, |message| {

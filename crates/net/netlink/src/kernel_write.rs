@@ -1,4 +1,4 @@
-//! The way of Volley's own routes to the kernel, a slice at a time.
+//! Writes Volley's own routes to the kernel, a slice at a time.
 
 use crate::Backend;
 use crate::error::LcpSyncError;
@@ -10,25 +10,25 @@ use tokio::time::Instant;
 
 /// Prefixes in a slice.
 const PIECE: usize = 256;
-/// To ask for all own routes may take this part of the time.
+/// Reading all own routes takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 10;
 
-/// What is known of them, and when.
+/// Own routes for the kernel, and when they were read.
 #[derive(Default)]
 pub struct KernelWriter {
-    /// What the kernel should have and has.
+    /// Own routes that the kernel should have and those that it has.
     pub own: Own,
     /// Interfaces or tables have changed.
     pub stale: bool,
     version: Option<u64>,
-    /// Not before this are they asked for again.
+    /// Earliest time of the next read of own routes.
     not_before: Option<Instant>,
-    /// What the kernel refused, and when.
+    /// Routes that the kernel refused, and when.
     refused: Vec<(Instant, Spot)>,
 }
 
 impl KernelWriter {
-    /// Asks what the kernel should have, when that has changed.
+    /// Reads the routes that the kernel should have, if they changed.
     fn look(&mut self, volley: &dyn Backend) {
         let version = Some(volley.own_version());
         let start = Instant::now();
@@ -45,7 +45,7 @@ impl KernelWriter {
         self.not_before = Some(Instant::now() + start.elapsed() * SHARE);
     }
 
-    /// Whether they are to be asked for, now or in a while.
+    /// Whether own routes changed since they were read.
     pub fn is_behind(&self, volley: &dyn Backend) -> bool {
         self.stale || self.version != Some(volley.own_version())
     }
@@ -56,7 +56,7 @@ impl KernelWriter {
         self.own.again(due.map(|(_, spot)| spot));
     }
 
-    /// Everything is compared and tried once more.
+    /// Compares all routes again, and retries those that the kernel refused.
     pub fn afresh(&mut self) {
         self.own.compare();
         self.retry(true);
@@ -64,7 +64,8 @@ impl KernelWriter {
 }
 
 impl LcpSync {
-    /// Tells the kernel of own routes, for a slice; whether there is more. What the kernel has said must have been heard.
+    /// Writes own routes to the kernel for one slice; true if more remain. The caller has read the kernel's pending messages
+    /// before.
     pub(crate) fn tell(&self, now: &mut Session, volley: &dyn Backend) -> bool {
         if self.has_ended() {
             return false;
@@ -90,7 +91,7 @@ impl LcpSync {
         }
     }
 
-    /// The last twin is gone, and so is what the kernel has from Volley.
+    /// Removes Volley's routes from the kernel after the last LCP tap was deleted.
     pub(crate) async fn withdraw(&self, mut now: Session) {
         now.telling.own.forget();
         now.telling.own.compare();
@@ -101,12 +102,12 @@ impl LcpSync {
         }
     }
 
-    /// Volley ends: what the kernel would keep without the twins is taken away.
+    /// Removes, when Volley exits, the routes that the kernel would keep after the LCP taps are gone.
     pub(crate) fn leave(&self, now: &mut Session) {
         let lasting = now.telling.own.lasting();
         self.carry_out(now, &lasting);
     }
 }
 
-/// How long the end of Volley waits for the mirror.
+/// Longest delay of Volley's exit for this removal.
 pub const PATIENCE: Duration = Duration::from_millis(500);

@@ -1,12 +1,12 @@
-//! The Linux mirror's control side: what the kernel has on the twins of interfaces, and its routes, in step with Volley.
+//! Control side of the Linux control plane: keeps LCP taps and routes of the kernel synchronised with Volley.
 //!
-//! - True on entry: nothing. The kernel's tables are changed by anybody at any time, and it forgets to tell when it is in a
-//!   hurry: then everything is read once more.
-//! - True on exit: links, addresses and configured neighbours are alike on both sides, the side that changed last goes
-//!   before; every route of the kernel that leads by a twin is in the forwarding table, as source `lcp-rt`, and every own
-//!   route that Volley forwards by is in the kernel's, behind what the kernel has itself.
-//! - It builds requests and asks questions, over [`Backend`], and knows no node, no driver and no table of Volley's.
-//! - It works in slices, between which the control thread does other things.
+//! - On entry: no assumption. Any process may change the kernel's tables at any time, and the kernel drops notifications when
+//!   the socket buffer is full. Then everything is read again.
+//! - On exit: links, addresses and configured neighbours are equal on both sides; the side with the later change takes
+//!   precedence. Every route of the kernel through an LCP tap is in the forwarding table, as source `lcp-rt`. Every own route
+//!   of Volley that forwards is in the kernel, behind the kernel's own routes.
+//! - The crate builds requests and queries over [`Backend`]; it knows no node, no driver and no table of Volley.
+//! - The work is done in slices, between which the control thread does other work.
 #![forbid(unsafe_code)]
 
 mod audit;
@@ -36,73 +36,73 @@ use volley_iface::{InterfaceTables, SubInterfaceRow};
 use volley_lcp::LcpRow;
 use volley_model::{Applied, Family, IfAddress, Mac, ModelError, Prefix, Request};
 
-/// Something that takes a while.
+/// A future with the result of a request.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
 
-/// An interface as Volley has it.
+/// An interface of Volley.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct InterfaceState {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
     /// Administrative state.
     pub state: AdminState,
-    /// MAC address; none where there is no Ethernet.
+    /// MAC address; none if the interface is not Ethernet.
     pub mac: Option<Mac>,
     /// Effective L3 MTU in bytes.
     pub mtu: u32,
     /// Configured addresses.
     pub addresses: Vec<IfAddress>,
-    /// Addresses that it made itself.
+    /// Addresses that the interface configured automatically.
     pub automatic: Vec<IfAddress>,
-    /// IP tables it is bound to.
+    /// IP tables that the interface is bound to.
     pub tables: InterfaceTables,
-    /// Whose frames it takes; none = it is no sub-interface.
+    /// Parent and tags of a sub-interface; none = not a sub-interface.
     pub sub_interface: Option<SubInterfaceRow>,
 }
 
 /// A neighbour that is configured in Volley.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbor {
-    /// Its interface.
+    /// Interface of the neighbour.
     pub interface: String,
-    /// Its address.
+    /// IP address of the neighbour.
     pub address: IpAddr,
-    /// Its MAC address.
+    /// MAC address of the neighbour.
     pub mac: Mac,
 }
 
-/// Volley, as the mirror sees it.
+/// Volley, as seen by the synchronisation with the kernel.
 pub trait Backend {
-    /// Changes of the running configuration: all of them or none.
+    /// Changes the running configuration; applies all requests or none.
     fn change(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
     /// Tables of both IP versions.
     fn tables(&self) -> Vec<(Family, u32)>;
-    /// Interfaces.
+    /// All interfaces.
     fn interfaces(&self) -> Vec<InterfaceState>;
-    /// Neighbours that are configured.
+    /// Configured neighbours.
     fn neighbors(&self) -> Vec<Neighbor>;
-    /// Interfaces with a twin.
+    /// Interfaces with an LCP tap.
     fn pairs(&self) -> Vec<LcpRow>;
-    /// A batch of routes, into the forwarding table.
+    /// Applies a batch of routes to the forwarding table.
     fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError>;
-    /// The kernel's routes that the forwarding table has.
+    /// Routes of the kernel in the forwarding table.
     fn route_set(&self, family: Family, table: u32) -> Result<RouteSet, ModelError>;
-    /// A number that changes when own routes may have.
+    /// A version number that changes whenever own routes may have changed.
     fn own_version(&self) -> u64;
-    /// Own routes that forward, with the ways they take now.
+    /// Own routes that forward, with their current paths.
     fn own_routes(&self, family: Family, table: u32) -> Result<RouteSet, ModelError>;
-    /// Use a link-local address that the kernel made itself, or use it no longer. It is no configuration.
+    /// Adds or removes a link-local address that the kernel generated. Such an address is not configuration.
     fn automatic(&self, interface: &str, address: IfAddress, there: bool)
     -> Result<(), ModelError>;
-    /// Make each twin have a carrier while its interface can pass packets.
+    /// Gives each LCP tap a carrier while its interface can pass packets.
     fn follow(&self);
-    /// Stir the mirror whenever `fd` can be read, until what is returned is dropped.
+    /// Calls [`LcpSync::stir`] whenever `fd` is readable, until the returned value is dropped.
     fn watch(&self, fd: OwnedFd) -> Option<Box<dyn Any>>;
-    /// A number that changes with interfaces, their addresses and neighbours.
+    /// A version number that changes with interfaces, their addresses and neighbours.
     fn version(&self) -> u64;
 }
 
-/// What is to be told of one table, by set.
+/// Changes of one table for the forwarding table, by set of paths.
 pub(crate) struct Batch {
     family: Family,
     table: u32,

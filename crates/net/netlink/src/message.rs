@@ -1,4 +1,4 @@
-//! What the kernel says, as the mirror understands it. Anything may be wrong with it: what cannot be read is one word.
+//! Parses netlink messages of the kernel. The input is untrusted: a message that cannot be parsed is `Odd`.
 
 use crate::routes::{Hops, RouteHop};
 use netlink_packet_core::ParseableParametrized;
@@ -24,9 +24,9 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const NEW_NEXTHOP: u16 = 104;
 const DEL_NEXTHOP: u16 = 105;
-/// The first kind of message that is not netlink's own.
+/// The first message type that is not a netlink control message.
 const FIRST_KIND: u16 = 16;
-/// Of a message of a dump: what is told has changed since the dump began.
+/// Flag of a message of a dump: the dumped data changed after the dump began (`NLM_F_DUMP_INTR`).
 const INTERRUPTED: u16 = 0x10;
 const REPLACE: u16 = 0x100;
 const APPEND: u16 = 0x800;
@@ -34,116 +34,116 @@ const APPEND: u16 = 0x800;
 /// An interface of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Ifindex.
     pub index: u32,
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its MAC address.
+    /// MAC address of the interface.
     pub mac: Option<Mac>,
-    /// Its MTU.
+    /// MTU of the interface.
     pub mtu: u32,
     /// Administratively up.
     pub up: bool,
-    /// Number of the interface that it belongs to: a bridge, a VRF.
+    /// Ifindex of the master: a bridge or a VRF.
     pub master: Option<u32>,
-    /// What it is, as far as that matters here.
+    /// Type of the interface, as far as this crate uses it.
     pub device: Device,
 }
 
-/// What an interface of the kernel is.
+/// Type of an interface of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Device {
-    /// Nothing that matters here.
+    /// A type that this crate does not use.
     #[default]
     Other,
     /// An 802.1Q device.
     Vlan {
-        /// Number of the interface that it stands on.
+        /// Ifindex of the lower device.
         parent: u32,
-        /// What kind of tag it takes.
+        /// Tag type (TPID) of the device.
         tag: VlanTag,
-        /// Its VLAN.
+        /// VLAN identifier.
         vlan: u16,
     },
     /// A VRF.
     Vrf {
-        /// Number of the kernel's table.
+        /// The VRF's table in the kernel.
         table: u32,
     },
 }
 
-/// How a route takes its place among those of the same prefix and metric.
+/// Position of a new route among those of the same prefix and metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In front of the others.
+    /// Before the others.
     First,
-    /// Instead of the first.
+    /// In place of the first.
     Replace,
-    /// Behind the others.
+    /// After the others.
     Append,
 }
 
 /// A route of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Number of the kernel's table.
+    /// Table of the kernel.
     pub table: u32,
-    /// Its prefix.
+    /// Prefix of the route.
     pub prefix: Prefix,
-    /// The lowest wins.
+    /// Metric; the lowest is preferred.
     pub metric: u32,
-    /// Where it leads.
+    /// Next hops of the route.
     pub hops: Hops,
-    /// Its place among others.
+    /// Position among routes of the same prefix and metric.
     pub place: Place,
-    /// Who made it (`rtm_protocol`).
+    /// Origin of the route (`rtm_protocol`).
     pub protocol: u8,
 }
 
-/// Something that is there now, or is gone.
+/// An object that was added or deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// An interface.
     Link(Link),
-    /// An address of the interface with this number.
+    /// An address of the interface with this ifindex.
     Address(u32, IfAddress),
-    /// A link-local address that the kernel made itself, on the interface with this number (RFC 4862, 5.3).
+    /// A link-local address that the kernel generated (RFC 4862, 5.3), on the interface with this ifindex.
     Automatic(u32, IfAddress),
-    /// A neighbour that was configured, on the interface with this number.
+    /// A permanent neighbour on the interface with this ifindex.
     Neighbor(u32, IpAddr, Option<Mac>),
     /// A route.
     Route(Route),
-    /// A next hop or a group of them, by its number.
+    /// A next-hop object or group, by identifier.
     NextHop(u32, NextHop),
 }
 
-/// What a next-hop object of the kernel is.
+/// Contents of a next-hop object of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextHop {
-    /// One way.
+    /// One next hop.
     One(RouteHop),
-    /// It drops.
+    /// A blackhole.
     Drop,
-    /// Others, by number, with their weights.
+    /// A group: identifiers and weights of other next-hop objects.
     Group(Vec<(u32, u8)>),
 }
 
-/// One message.
+/// A parsed netlink message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelMessage {
-    /// It is there.
+    /// An object was added or changed.
     New(Item),
-    /// It is gone.
+    /// An object was deleted.
     Gone(Item),
-    /// The dump is at its end.
+    /// End of a dump.
     Done,
-    /// The answer to a request: 0, or the kernel's error number.
+    /// Reply to a request: 0, or the kernel's error number.
     Answer(i32),
-    /// What is being dumped changes: something may have been left out.
+    /// The dumped data changed during the dump: the dump may be incomplete.
     Interrupted,
-    /// Something that the mirror has no use for.
+    /// A message that this crate does not use.
     Other,
-    /// Something that cannot be read.
+    /// A message that cannot be parsed.
     Odd,
 }
 
@@ -159,8 +159,8 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
         .map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Every message of what was read from a socket at once; of answers those only to the question `number`: the answer to one
-/// that was given up may come late.
+/// Parses all messages of one read from a socket. Of replies, only those with sequence number `number` are reported: the reply
+/// to a request that timed out may arrive late.
 pub fn read(mut bytes: &[u8], number: Option<u32>, mut each: impl FnMut(KernelMessage)) {
     while bytes.len() >= HEADER {
         let len = u32_at(bytes, 0) as usize;
@@ -313,7 +313,7 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
     }
 }
 
-/// What attributes say of one way.
+/// Attributes of one next hop.
 #[derive(Default)]
 struct RouteAttributes {
     gateway: Option<IpAddr>,
@@ -351,13 +351,13 @@ fn way(attributes: Vec<RouteAttribute>) -> RouteAttributes {
     way
 }
 
-/// A route that is worth to be mirrored.
+/// Parses a route; none if the route is not synchronised.
 fn route(message: RouteMessage, flags: u16) -> Option<Route> {
     let header = message.header;
     if header.flags.contains(RouteFlags::Cloned)
         || header.protocol == RouteProtocol::Kernel && header.kind != RouteType::Local
     {
-        // What a lookup remembered; networks that the addresses bring along.
+        // A cached route (`RTM_F_CLONED`), or a connected route, which follows from an address.
         return None;
     }
     let is6 =
@@ -421,7 +421,7 @@ fn next_hop(body: &[u8]) -> Option<Item> {
         match kind {
             1 => id = Some(u32_at(value, 0)),
             2 => {
-                // `struct nexthop_grp`: number, weight less one, three bytes of nothing.
+                // `struct nexthop_grp`: identifier, weight less one, three reserved bytes.
                 let member = |m: &[u8]| (u32_at(m, 0), m[4].saturating_add(1));
                 group = Some(value.chunks_exact(8).map(member).collect());
             }

@@ -1,4 +1,4 @@
-//! What the kernel is asked to do, in its own words (rtnetlink): changes of twins, and routes.
+//! Encodes changes of LCP taps and routes as rtnetlink messages.
 
 use crate::links::Order;
 use crate::own::{METRIC, PROTOCOL, Step};
@@ -20,11 +20,11 @@ use std::io;
 use std::net::IpAddr;
 use volley_iface::VlanTag;
 
-/// `ESRCH`: what is to be taken away is not there.
+/// `ESRCH`: the object to delete does not exist.
 const NOT_THERE: i32 = 3;
 
 impl Kernel {
-    /// Does with a twin what was ordered.
+    /// Carries out an order on the LCP tap with this ifindex.
     pub fn carry_out(&mut self, index: u32, order: &Order) -> io::Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = index;
@@ -62,7 +62,7 @@ impl Kernel {
     }
 }
 
-/// An 802.1Q device on the interface with this number.
+/// An 802.1Q device on the interface with this ifindex.
 fn device(on: u32, name: &str, tag: VlanTag, vlan: u16) -> LinkMessage {
     let protocol = match tag {
         VlanTag::Dot1q => VlanProtocol::Ieee8021Q,
@@ -120,7 +120,7 @@ fn neighbor_message(
 }
 
 impl Kernel {
-    /// Does with a route of Volley's what is to be done.
+    /// Carries out a step for a route of Volley.
     pub fn route(&mut self, spot: Spot, step: &Step) -> io::Result<()> {
         match step {
             Step::Add(hops) => self.add(RouteNetlinkMessage::NewRoute(route(spot, METRIC, hops))),
@@ -189,7 +189,8 @@ fn ways(message: &mut RouteMessage, legs: &[RouteHop]) {
     message.attributes.push(RouteAttribute::MultiPath(all));
 }
 
-/// Volley knows the interface of each next hop; the kernel need not have an address there.
+/// `yes` for a leg with a gateway: Volley knows the interface of each next hop, but the kernel may have no address on that
+/// link.
 fn onlink<T>(leg: &RouteHop, yes: T, no: T) -> T {
     if leg.gateway.is_some() { yes } else { no }
 }

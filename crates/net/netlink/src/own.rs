@@ -1,8 +1,9 @@
-//! Routes of Volley's own, to the kernel: which it should have of them, which it has, and what is to be done about it.
+//! Volley's own routes in the kernel: those that it should have, those that it has, and the steps from one to the other.
 //!
-//! They stand under a protocol number of their own and behind whatever the kernel has for a prefix itself (their metric):
-//! each side's own word goes before on that side. What the kernel has is only ever what it says it has; so a route that it
-//! dropped by itself, or one that an earlier Volley left behind, differs and is mended. No socket and no clock here.
+//! These routes have a protocol number reserved for Volley and a metric that places them behind the kernel's own routes for a
+//! prefix: each side prefers its own routes. The state of the kernel is taken only from the kernel's messages; so a route that
+//! the kernel deleted, or one left behind by an earlier process, is a difference and is corrected. The module has no socket and
+//! no clock.
 
 use crate::links::KernelState;
 use crate::message::Route;
@@ -13,29 +14,29 @@ use volley_fib::RouteSet;
 use volley_fib::path::{Path, PathTarget};
 use volley_model::{Family, Prefix};
 
-/// The protocol of these routes (`rtm_protocol`): none of the kernel's, and none that iproute2 or FRR has a name for.
+/// `rtm_protocol` of these routes: a number that neither the kernel, iproute2 nor FRR has a name for.
 pub const PROTOCOL: u8 = 86;
-/// Their metric: behind routing daemons (FRR: 20), `ip route` (0, IPv6 1024) and DHCP clients (some hundreds).
+/// Metric of these routes: behind routing daemons (FRR: 20), `ip route` (0, IPv6 1024) and DHCP clients (some hundreds).
 pub const METRIC: u32 = 32_768;
 
-/// What the kernel is to do with a route of these.
+/// A change of a route in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Make it; there is none.
+    /// Add the route; the kernel has none.
     Add(Hops),
-    /// Give it other ways.
+    /// Replace the next hops.
     Replace(Hops),
-    /// Take it away: of this metric, with these ways.
+    /// Delete the route with this metric and these next hops.
     Remove(u32, Hops),
 }
 
-/// A difference: where, as the kernel has it, as it should.
+/// A difference: prefix, the kernel's next hops, the wanted next hops.
 pub type Difference = (Spot, Option<Hops>, Option<Hops>);
 
-/// Interfaces of the kernel that can carry routes, by the name of the interface whose twin they are.
+/// Ifindexes of LCP taps that can carry routes, by the name of the interface.
 pub type TableIds = HashMap<String, u32>;
 
-/// All of it.
+/// Volley's own routes in the kernel.
 #[derive(Default)]
 pub struct Own {
     wanted: HashMap<Spot, Rc<Hops>>,
@@ -45,24 +46,24 @@ pub struct Own {
 }
 
 impl Own {
-    /// What the kernel says of these routes.
+    /// The routes that the kernel has.
     pub fn there(&mut self) -> &mut Routes {
         &mut self.there
     }
 
-    /// The interfaces that carry routes now; whether they are others than before.
+    /// Sets the interfaces that can carry routes; true if they differ from those before.
     pub fn set_ways(&mut self, ways: TableIds) -> bool {
         let new = self.ways != ways;
         self.ways = ways;
         new
     }
 
-    /// Begins to say anew what the kernel should have.
+    /// Clears the set of wanted routes.
     pub fn forget(&mut self) {
         self.wanted.clear();
     }
 
-    /// What the kernel should have in a table (Volley's number).
+    /// Adds the routes that the kernel should have in a table (Volley's number).
     pub fn want(&mut self, table: u32, routes: &RouteSet) {
         let sets = routes.sets.iter().map(|paths| self.hops(paths));
         let sets: Vec<Option<Rc<Hops>>> = sets.map(|hops| hops.map(Rc::new)).collect();
@@ -77,24 +78,24 @@ impl Own {
         }
     }
 
-    /// Everything is compared once more.
+    /// Compares all routes again.
     pub fn compare(&mut self) {
         self.there.take_changed();
         self.dirty = self.differing();
     }
 
-    /// Prefixes that wait to be looked at.
+    /// Number of prefixes that are still to be compared.
     pub fn waiting(&self) -> usize {
         self.dirty.len() + self.there.waiting()
     }
 
-    /// These are to be looked at once more.
+    /// Compares these prefixes again.
     pub fn again(&mut self, spots: impl IntoIterator<Item = Spot>) {
         self.dirty.extend(spots);
     }
 
-    /// What is to be done next, for at most `most` prefixes. What the kernel answers to it must have been heard before
-    /// the next call: else it is asked for the same thing twice.
+    /// The next steps, for at most `most` prefixes. The caller must have read the kernel's replies before the next call;
+    /// otherwise the same step is returned twice.
     pub fn steps(&mut self, most: usize) -> Vec<(Spot, Vec<Step>)> {
         self.dirty.extend(self.there.take_changed());
         let rest = self.dirty.len().saturating_sub(most);
@@ -135,7 +136,7 @@ impl Own {
         all
     }
 
-    /// How many routes the kernel should have, and what differs, in order.
+    /// Number of routes that the kernel should have, and the differences, sorted.
     pub fn differences(&self) -> (u64, Vec<Difference>) {
         let mut spots = self.differing();
         spots.sort_unstable();
@@ -150,7 +151,8 @@ impl Own {
         )
     }
 
-    /// Routes that the kernel keeps though every twin is gone: those that lead nowhere.
+    /// Steps that delete the routes without an interface (blackhole, unreachable, prohibit): the kernel keeps these after all
+    /// LCP taps are gone.
     pub fn lasting(&self) -> Vec<(Spot, Vec<Step>)> {
         let stays = |way: &(u32, &Hops)| !matches!(way.1, Hops::Legs(_));
         let gone = |spot: Spot| {
@@ -162,12 +164,12 @@ impl Own {
         all.filter(|(_, steps)| !steps.is_empty()).collect()
     }
 
-    /// Routes that the kernel has of these, by family and Volley's table.
+    /// Number of these routes in the kernel, by family and Volley's table.
     pub fn counts(&self) -> HashMap<(Family, u32), u64> {
         self.there.known()
     }
 
-    /// Paths in the kernel's words; none when none of them can be said there.
+    /// The kernel's next hops for paths; none if no path can be expressed in the kernel.
     fn hops(&self, paths: &[Path]) -> Option<Hops> {
         let mut legs: Vec<RouteHop> = paths.iter().filter_map(|p| self.leg(p)).collect();
         if legs.is_empty() {
@@ -205,13 +207,13 @@ impl Own {
     }
 }
 
-/// The twins that are up: the kernel takes no route over another.
+/// The LCP taps that are up: the kernel refuses routes over an interface that is down.
 pub fn ways(twins: &KernelState, pairs: &[volley_lcp::LcpRow]) -> TableIds {
     let up = |p: &volley_lcp::LcpRow| Some((p.interface.clone(), twins.up(&p.host)?));
     pairs.iter().filter_map(up).collect()
 }
 
-/// A host is its own next hop on a link that it is attached to: the kernel says so without a gateway.
+/// The hops without a gateway for an attached host, whose next hop is the host itself: the kernel's form of such a route.
 fn attached(prefix: &Prefix, hops: &Hops) -> Option<Hops> {
     let Hops::Legs(legs) = hops else { return None };
     let own = |leg: &RouteHop| leg.gateway == Some(prefix.addr());
@@ -226,11 +228,11 @@ fn attached(prefix: &Prefix, hops: &Hops) -> Option<Hops> {
     Some(Hops::Legs(legs))
 }
 
-/// Whether the two are one, in whatever order the kernel tells the ways.
+/// Whether both are the same next hops; the kernel may list them in any order.
 fn alike(has: &Hops, want: &Hops) -> bool {
     match (has, want) {
         (Hops::Legs(has), Hops::Legs(want)) => {
-            // Each next hop goes to the kernel as one that is on the link.
+            // Volley sets the onlink flag on every next hop.
             let plain = |leg: &RouteHop| RouteHop {
                 onlink: false,
                 ..*leg
@@ -243,8 +245,8 @@ fn alike(has: &Hops, want: &Hops) -> bool {
     }
 }
 
-/// Whether the kernel puts the one in the place of the other. Of IPv6 it does so only among routes with gateways; any others
-/// of one metric stand beside each other there.
+/// Whether the kernel replaces one route by the other. IPv6 routes are replaced only if both have gateways; other IPv6 routes
+/// of the same metric coexist.
 fn replaces(spot: &Spot, has: &Hops, want: &Hops) -> bool {
     let gates = |hops: &Hops| match hops {
         Hops::Legs(legs) => legs.iter().all(|l| l.gateway.is_some()),
@@ -253,7 +255,7 @@ fn replaces(spot: &Spot, has: &Hops, want: &Hops) -> bool {
     spot.prefix.family() == Family::V4 || gates(has) && gates(want)
 }
 
-/// A route of these, as the kernel tells it.
+/// Whether a route of the kernel is one of Volley's own.
 pub fn is_own(route: &Route) -> bool {
     route.protocol == PROTOCOL
 }

@@ -1,7 +1,7 @@
-//! The kernel's routes as the mirror knows them, and which of them has not reached the forwarding table.
+//! Routes of the kernel, and which of them have not reached the forwarding table.
 //!
-//! No socket and no clock here. Of a prefix's routes the one with the lowest metric counts, and of two with one metric the
-//! first, as in the kernel. Sets of ways are kept once, however many prefixes have them.
+//! The module has no socket and no clock. As in the kernel, the route with the lowest metric is used, and of two with the same
+//! metric the first. Each set of next hops is stored once, for all prefixes that use it.
 
 use crate::message::{NextHop, Place, Route};
 use hashbrown::{HashMap, HashSet};
@@ -11,51 +11,51 @@ use volley_model::{Family, Prefix};
 
 /// The kernel's main table.
 const MAIN: u32 = 254;
-/// The kernel's table of own addresses.
+/// The kernel's table of local addresses.
 const LOCAL: u32 = 255;
-/// How deep groups may lie in groups: the kernel allows one level.
+/// Largest depth of nested groups; the kernel allows one level.
 const DEEP: usize = 4;
 
-/// One way of a route.
+/// One next hop of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteHop {
-    /// Number of the kernel's interface.
+    /// Ifindex of the outgoing interface.
     pub interface: u32,
-    /// The next hop; none = destinations are on the link.
+    /// Address of the next hop; none = destinations are on the link.
     pub gateway: Option<IpAddr>,
-    /// Its share.
+    /// Weight of the next hop.
     pub weight: u8,
-    /// The kernel's flag: the next hop is on the link, whatever addresses say.
+    /// Flag `RTNH_F_ONLINK`: the next hop is on the link, whatever the addresses of the interface.
     pub onlink: bool,
 }
 
-/// Where a route leads.
+/// Destination of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hops {
-    /// These ways.
+    /// These next hops.
     Legs(Vec<RouteHop>),
-    /// What a next-hop object says.
+    /// A next-hop object, by identifier.
     Object(u32),
-    /// To the kernel itself; the number of the interface that has the address.
+    /// Local delivery; the ifindex of the interface with the address.
     Local(u32),
-    /// Nowhere, silently.
+    /// Blackhole: drop silently.
     Drop,
-    /// Nowhere, and the sender is told.
+    /// Unreachable: drop and send an ICMP error.
     Unreachable,
-    /// Nowhere, by order.
+    /// Prohibit: drop and send an ICMP error "administratively prohibited".
     Prohibit,
 }
 
 /// A prefix in one of the kernel's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Spot {
-    /// Number of the kernel's table.
+    /// Table of the kernel.
     pub table: u32,
     /// The prefix.
     pub prefix: Prefix,
 }
 
-/// The routes of a spot, as metric and set: the first counts.
+/// The routes of a spot, as metric and set; the first is used.
 enum Ways {
     One((u32, u32)),
     Many(Box<[(u32, u32)]>),
@@ -79,13 +79,13 @@ impl Ways {
 
 struct Entry {
     ways: Ways,
-    /// 1 + the set that the forwarding table was told; 0 for nothing.
+    /// 1 + the set in the forwarding table; 0 for none.
     told: u32,
-    /// The resynchronisation that last saw it.
+    /// The resynchronisation that last reported the route.
     seen: u32,
 }
 
-/// Sets of ways, each once, with the number of those who have it.
+/// Sets of next hops, each stored once with its reference count.
 #[derive(Default)]
 struct Sets {
     all: Vec<(Option<Hops>, u32)>,
@@ -128,16 +128,16 @@ impl Sets {
     }
 }
 
-/// What a prefix of Volley's should lead to.
+/// The set that each prefix should have in Volley.
 pub type WantedRoutes = HashMap<(Family, u32, Prefix), u32>;
 
-/// All of it.
+/// All routes of the kernel.
 #[derive(Default)]
 pub struct Routes {
     entries: HashMap<Spot, Entry>,
     sets: Sets,
     objects: HashMap<u32, NextHop>,
-    /// Twins by the number of their kernel interface.
+    /// Interfaces with an LCP tap, by ifindex of the LCP tap.
     links: HashMap<u32, String>,
     /// Volley's tables.
     tables: HashSet<(Family, u32)>,
@@ -145,7 +145,7 @@ pub struct Routes {
     epoch: u32,
 }
 
-/// Volley's table for one of the kernel's: main is 0, others have the same number.
+/// Volley's table for a table of the kernel: main is 0, others have the same number.
 pub fn volley_table(kernel: u32) -> Option<u32> {
     match kernel {
         MAIN | LOCAL => Some(0),
@@ -154,18 +154,18 @@ pub fn volley_table(kernel: u32) -> Option<u32> {
     }
 }
 
-/// The kernel's table for one of Volley's.
+/// The kernel's table for a table of Volley.
 pub fn kernel_table(volley: u32) -> u32 {
     if volley == 0 { MAIN } else { volley }
 }
 
 impl Routes {
-    /// Prefixes whose change has not been handed out.
+    /// Number of prefixes whose change has not been returned by [`Routes::batches`].
     pub fn waiting(&self) -> usize {
         self.dirty.len()
     }
 
-    /// A route is there.
+    /// Adds a route.
     pub fn add(&mut self, route: Route) {
         let spot = Spot {
             table: route.table,
@@ -187,13 +187,13 @@ impl Routes {
         };
         let mut all = match entry.seen == epoch {
             true => entry.ways.all().to_vec(),
-            // The first word of it in this resynchronisation: what was known before no longer counts.
+            // The first route of this prefix in this resynchronisation replaces all earlier ones.
             false => {
                 entry.ways.all().iter().for_each(|w| self.sets.release(w.1));
                 Vec::new()
             }
         };
-        // IPv6 always tells all ways of a metric.
+        // An IPv6 message always contains all next hops of a metric.
         let place = match spot.prefix.family() {
             Family::V6 => Place::Replace,
             Family::V4 => route.place,
@@ -206,7 +206,7 @@ impl Routes {
         }
     }
 
-    /// A route is gone.
+    /// Removes a route.
     pub fn remove(&mut self, route: Route) {
         let spot = Spot {
             table: route.table,
@@ -250,14 +250,14 @@ impl Routes {
         }
     }
 
-    /// A next-hop object is there, or another one than before.
+    /// Adds or changes a next-hop object.
     pub fn next_hop(&mut self, id: u32, hop: NextHop) {
         if self.objects.insert(id, hop.clone()) != Some(hop) {
             self.tell_again(|routes, hops| routes.leads_over(hops, id));
         }
     }
 
-    /// A next-hop object is gone, and with it, in the kernel, the routes that named it.
+    /// Removes a next-hop object, and the routes that use it, as the kernel does.
     pub fn no_next_hop(&mut self, id: u32) {
         self.objects.remove(&id);
         let named = self.sets.by_hops.get(&Hops::Object(id)).copied();
@@ -292,7 +292,7 @@ impl Routes {
         *mine == id || self.objects.get(mine).is_some_and(member)
     }
 
-    /// Everything whose first set is one of these is handed out again.
+    /// Marks as changed all prefixes whose first set matches.
     fn tell_again(&mut self, which: impl Fn(&Self, &Hops) -> bool) {
         let concerned =
             |slot: &(Option<Hops>, u32)| slot.0.as_ref().is_some_and(|h| which(self, h));
@@ -311,7 +311,7 @@ impl Routes {
         released.into_iter().for_each(|set| self.sets.release(set));
     }
 
-    /// The twins as they are now, by the number of their kernel interface.
+    /// Sets the interfaces with an LCP tap, by ifindex of the LCP tap.
     pub fn set_links(&mut self, links: HashMap<u32, String>) {
         if self.links != links {
             self.links = links;
@@ -319,7 +319,7 @@ impl Routes {
         }
     }
 
-    /// Volley's tables as they are now.
+    /// Sets Volley's tables.
     pub fn set_tables(&mut self, tables: HashSet<(Family, u32)>) {
         if self.tables != tables {
             self.tables = tables;
@@ -327,12 +327,12 @@ impl Routes {
         }
     }
 
-    /// All is told once more; what is not seen until [`Routes::swept`] is gone.
+    /// Begins a resynchronisation: [`Routes::swept`] removes the routes that are not added again before.
     pub fn begin(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// All was told.
+    /// Ends a resynchronisation.
     pub fn swept(&mut self) {
         let epoch = self.epoch;
         let gone: Vec<Spot> = self
@@ -350,7 +350,7 @@ impl Routes {
         }
     }
 
-    /// These prefixes are handed out once more, whatever was told.
+    /// Marks a prefix as changed, whatever the forwarding table has.
     pub fn doubt(&mut self, family: Family, table: u32, prefix: Prefix) {
         debug_assert_eq!(prefix.family(), family);
         let kernel = kernel_table(table);
@@ -366,7 +366,7 @@ impl Routes {
         }
     }
 
-    /// The set that a prefix of Volley's should have, as the kernel's routes are now.
+    /// The set that a prefix should have in Volley, according to the kernel's routes.
     fn best(&self, spot: Spot) -> Option<u32> {
         let first = |table| {
             let entry = self.entries.get(&Spot { table, ..spot })?;
@@ -379,12 +379,12 @@ impl Routes {
         first(LOCAL).filter(usable).or(first(MAIN).filter(usable))
     }
 
-    /// The ways of a set in Volley's words; none when no way leads by a twin.
+    /// The paths of a set in Volley's terms; none if no next hop is on an LCP tap.
     pub fn paths(&self, set: u32) -> Option<Vec<Path>> {
         self.spoken(self.sets.get(set)?)
     }
 
-    /// Where a route leads, in Volley's words; none when no way leads by a twin.
+    /// The paths of next hops in Volley's terms; none if no next hop is on an LCP tap.
     pub fn spoken(&self, hops: &Hops) -> Option<Vec<Path>> {
         let mut paths = match hops {
             Hops::Drop => vec![Path::to(PathTarget::Drop)],
@@ -429,12 +429,12 @@ impl Routes {
         }
     }
 
-    /// Whether an own address of the kernel is worth to be told: those of the host itself are not.
+    /// Whether a prefix of the kernel belongs in the forwarding table: loopback and multicast addresses do not.
     fn is_told(prefix: Prefix) -> bool {
         !prefix.addr().is_loopback() && !prefix.addr().is_multicast()
     }
 
-    /// What the forwarding table should be told next, at most `most` prefixes of it; empty when all is told.
+    /// The next changes for the forwarding table, at most `most` prefixes; empty when there are none.
     pub fn batches(&mut self, most: usize) -> Vec<crate::Batch> {
         let mut out: HashMap<(Family, u32), crate::Batch> = HashMap::new();
         let mut done: HashSet<(u32, Prefix)> = HashSet::new();
@@ -462,7 +462,7 @@ impl Routes {
         out.into_values().collect()
     }
 
-    /// The forwarding table is told.
+    /// Records that a prefix was passed to the forwarding table.
     fn mark(&mut self, spot: Spot, set: Option<u32>) {
         let Some(entry) = self.entries.get_mut(&spot) else {
             return;
@@ -475,7 +475,7 @@ impl Routes {
         self.untold(before);
     }
 
-    /// All that the forwarding table should have.
+    /// All routes that the forwarding table should have.
     pub fn wanted(&self) -> WantedRoutes {
         let mut all = WantedRoutes::with_capacity(self.entries.len());
         for spot in self.entries.keys() {
@@ -493,19 +493,19 @@ impl Routes {
         all
     }
 
-    /// Numbers of the next-hop objects.
+    /// Identifiers of the next-hop objects.
     pub fn object_numbers(&self) -> HashSet<u32> {
         self.objects.keys().copied().collect()
     }
 
-    /// All next-hop objects were told; of those known `before`, what was not told is gone.
+    /// Ends a dump of next-hop objects: those known `before` that are not in `told` are removed.
     pub fn swept_objects(&mut self, before: HashSet<u32>, told: &HashSet<u32>) {
         for id in before.difference(told) {
             self.no_next_hop(*id);
         }
     }
 
-    /// Prefixes of each table that the forwarding table was told.
+    /// Number of prefixes of each table that are in the forwarding table.
     pub fn counts(&self) -> HashMap<(Family, u32), u64> {
         let mut counts = HashMap::new();
         for (spot, entry) in &self.entries {
@@ -516,24 +516,24 @@ impl Routes {
         counts
     }
 
-    /// Prefixes whose routes have changed since this was asked for; they are not handed out then.
+    /// Takes the prefixes whose routes have changed since the last call; `batches` then omits them.
     pub fn take_changed(&mut self) -> Vec<Spot> {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Metric and ways of each route of a prefix, the best first.
+    /// Metric and next hops of each route of a prefix, the best first.
     pub fn ways_at(&self, spot: Spot) -> Vec<(u32, &Hops)> {
         let all = self.entries.get(&spot).map_or(&[][..], |e| e.ways.all());
         let ways = all.iter().filter_map(|w| Some((w.0, self.sets.get(w.1)?)));
         ways.collect()
     }
 
-    /// Every prefix that has a route.
+    /// All prefixes that have a route.
     pub fn spots(&self) -> impl Iterator<Item = Spot> {
         self.entries.keys().copied()
     }
 
-    /// Prefixes of each of Volley's tables that have a route, whatever the forwarding table was told.
+    /// Number of prefixes with a route for each of Volley's tables, whether or not they are in the forwarding table.
     pub fn known(&self) -> HashMap<(Family, u32), u64> {
         let mut counts = HashMap::new();
         for spot in self.entries.keys() {
@@ -544,13 +544,13 @@ impl Routes {
         counts
     }
 
-    /// Volley's tables with the kernel's routes.
+    /// Volley's tables that receive the kernel's routes.
     pub fn tables(&self) -> impl Iterator<Item = (Family, u32)> {
         self.tables.iter().copied()
     }
 }
 
-/// Puts a route among those of its prefix, the lowest metric first.
+/// Inserts a route among those of its prefix, the lowest metric first.
 fn put(all: &mut Vec<(u32, u32)>, new: (u32, u32), place: Place, sets: &mut Sets) {
     let same = all.iter().position(|w| w.0 == new.0);
     match (same, place) {
@@ -558,7 +558,7 @@ fn put(all: &mut Vec<(u32, u32)>, new: (u32, u32), place: Place, sets: &mut Sets
             sets.release(all[at].1);
             all[at] = new;
         }
-        // The same again is said after some changes, and at a resynchronisation.
+        // The kernel repeats a route after some changes and in a resynchronisation.
         (Some(_), _) if all.contains(&new) => sets.release(new.1),
         (_, Place::Append) => {
             let at = all.iter().position(|w| w.0 > new.0).unwrap_or(all.len());
@@ -571,7 +571,7 @@ fn put(all: &mut Vec<(u32, u32)>, new: (u32, u32), place: Place, sets: &mut Sets
     }
 }
 
-/// What stays of a set when a route goes: IPv6 takes one way of several away.
+/// The next hops of a set that remain after a removal: IPv6 removes one next hop of several.
 fn remaining(had: Option<&Hops>, gone: &Route) -> Option<Hops> {
     let (Some(Hops::Legs(had)), Hops::Legs(legs)) = (had, &gone.hops) else {
         return None;
@@ -583,7 +583,7 @@ fn remaining(had: Option<&Hops>, gone: &Route) -> Option<Hops> {
     some.then_some(Hops::Legs(rest))
 }
 
-/// Paths in order; of two to the same target the later one counts.
+/// Sorts paths; of two with the same target the later one is kept.
 pub fn normal(paths: &mut Vec<Path>) {
     let mut kept: Vec<Path> = Vec::with_capacity(paths.len());
     for path in paths.drain(..) {

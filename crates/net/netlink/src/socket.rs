@@ -1,4 +1,4 @@
-//! Netlink sockets in the namespace of the twins: one that hears, one that asks.
+//! Netlink sockets in the namespace of the LCP taps: one for notifications, one for requests.
 
 use crate::error::LcpSyncError;
 use crate::message::{self, KernelMessage};
@@ -13,19 +13,19 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
-/// Where `ip netns` keeps the names.
+/// Folder of the namespaces of `ip netns`.
 const NAMES: &str = "/run/netns";
-/// What the kernel may keep for us to read: a full table's worth of changes in a burst.
+/// Receive buffer in bytes: enough for a burst of changes of a full table.
 const ROOM: usize = 64 << 20;
-/// The most that is read at once.
+/// Largest read in bytes.
 const PIECE: usize = 1 << 16;
 /// RTNLGRP_LINK, NEIGH, IPV4_IFADDR, IPV4_ROUTE, IPV6_IFADDR, IPV6_ROUTE, NEXTHOP.
 const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
 const GET_NEXTHOP: u16 = 106;
-/// How long the kernel may take for an answer.
+/// Longest time that the kernel may take for a reply.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The namespace `name`: a name of `ip netns`, a path, or `pid:N`.
+/// Path of the namespace `name`: a name of `ip netns`, a path, or `pid:N`.
 fn path(name: &str) -> PathBuf {
     match name.strip_prefix("pid:") {
         Some(process) => PathBuf::from(format!("/proc/{process}/ns/net")),
@@ -34,7 +34,7 @@ fn path(name: &str) -> PathBuf {
     }
 }
 
-/// Run `body` in a namespace: on a thread of its own, which ends with it.
+/// Runs `body` in a namespace, on a dedicated thread that ends with it.
 pub fn inside<T: Send>(
     namespace: Option<&str>,
     body: impl FnOnce() -> io::Result<T> + Send,
@@ -63,19 +63,19 @@ pub struct Kernel {
     events: Socket,
     requests: Socket,
     number: u32,
-    /// What the dump that is being read tells has changed.
+    /// The dumped data changed during the current dump.
     interrupted: bool,
     buffer: Vec<u8>,
 }
 
-/// What came of reading what the kernel has to say.
+/// Result of reading notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketRead {
-    /// Something.
+    /// Messages were read.
     Some,
-    /// There is nothing more.
+    /// No message is pending.
     Nothing,
-    /// The kernel had no room for something: nobody knows what.
+    /// The kernel dropped messages because the socket buffer was full; which ones is unknown.
     Overrun,
 }
 
@@ -83,7 +83,7 @@ fn open(groups: &[u32]) -> io::Result<Socket> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
     for group in groups {
-        // A kernel without next-hop objects has no such group, and nothing to say there.
+        // A kernel without next-hop objects does not have this group.
         let joined = socket.add_membership(*group);
         if *group != GROUPS[GROUPS.len() - 1] {
             joined?;
@@ -95,7 +95,7 @@ fn open(groups: &[u32]) -> io::Result<Socket> {
 fn both() -> io::Result<(Socket, Socket)> {
     let (events, requests) = (open(&GROUPS)?, open(&[])?);
     if sockopt::set_socket_recv_buffer_size_force(events.as_fd(), ROOM).is_err() {
-        // Without CAP_NET_ADMIN as much as the machine allows.
+        // Without CAP_NET_ADMIN, the largest size that the system allows.
         let _ = sockopt::set_socket_recv_buffer_size(events.as_fd(), ROOM);
     }
     events.set_non_blocking(true)?;
@@ -104,7 +104,7 @@ fn both() -> io::Result<(Socket, Socket)> {
 }
 
 impl Kernel {
-    /// Sockets in a namespace; none is Volley's own.
+    /// Opens the sockets in a namespace; none = Volley's own.
     pub fn open(namespace: Option<&str>) -> Result<Self, LcpSyncError> {
         let (events, requests) = inside(namespace, both)?;
         Ok(Kernel {
@@ -116,12 +116,12 @@ impl Kernel {
         })
     }
 
-    /// What is readable when the kernel has something to say.
+    /// Descriptor that is readable when a notification is pending.
     pub fn events(&self) -> Option<OwnedFd> {
         self.events.as_fd().try_clone_to_owned().ok()
     }
 
-    /// Reads what is there, one piece.
+    /// Reads the notifications of one receive call.
     pub fn hear(&mut self, each: impl FnMut(KernelMessage)) -> SocketRead {
         self.buffer.clear();
         match self.events.recv(&mut self.buffer, 0) {
@@ -135,7 +135,7 @@ impl Kernel {
         }
     }
 
-    /// Another question.
+    /// Starts a new sequence number.
     fn next(&mut self) {
         self.number = self.number.wrapping_add(1);
         self.interrupted = false;
@@ -153,7 +153,7 @@ impl Kernel {
         self.requests.send(&bytes, 0).map(drop)
     }
 
-    /// Asks for a change and waits for the answer.
+    /// Sends a change and waits for the reply.
     fn ask(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.send(message, NLM_F_ACK | flags)?;
         let mut answer = None;
@@ -172,27 +172,27 @@ impl Kernel {
         }
     }
 
-    /// Changes what is there.
+    /// Changes an existing object.
     pub fn set(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
         self.ask(message, 0)
     }
 
-    /// Makes something that is not there yet.
+    /// Creates an object that does not exist yet.
     pub fn add(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
         self.ask(message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Makes something, or replaces what is there.
+    /// Creates or replaces an object.
     pub fn make(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
         self.ask(message, NLM_F_CREATE | NLM_F_REPLACE)
     }
 
-    /// Begins to ask for all of something; [`Kernel::dumped`] reads the answer.
+    /// Starts a dump; [`Kernel::dumped`] reads the reply.
     pub fn dump(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
         self.send(message, NLM_F_DUMP)
     }
 
-    /// Begins to ask for all next-hop objects.
+    /// Starts a dump of all next-hop objects.
     pub fn dump_next_hops(&mut self) -> io::Result<()> {
         self.next();
         let flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -204,7 +204,7 @@ impl Kernel {
         self.requests.send(&bytes, 0).map(drop)
     }
 
-    /// One piece of the answer; whether there is more. When what is told changes meanwhile, the answer is an error at its end.
+    /// Reads one part of a dump; true if more follows. If the dumped data changed meanwhile, the end of the dump is an error.
     pub fn dumped(&mut self, mut each: impl FnMut(KernelMessage)) -> io::Result<bool> {
         self.buffer.clear();
         self.requests.recv(&mut self.buffer, 0)?;

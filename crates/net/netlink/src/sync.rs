@@ -1,4 +1,4 @@
-//! The process that follows the kernel: hears, asks for everything when it must, tells both sides what the other has.
+//! The task that synchronises Volley and the kernel: reads notifications, dumps everything when needed, and updates both sides.
 
 use crate::audit::{self, Findings};
 use crate::error::LcpSyncError;
@@ -27,29 +27,29 @@ use volley_fib::path::RouteSource;
 use volley_lcp::{LcpAuditReply, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 use volley_model::{Applied, Family, ModelError};
 
-/// How long the mirror may keep the control thread to itself at a time.
+/// Longest time that the task occupies the control thread without a pause.
 const SLICE: Duration = Duration::from_millis(3);
-/// Prefixes that are handed over in one go.
+/// Prefixes in one batch for the forwarding table.
 const BATCH: usize = 4096;
-/// Between two looks at Volley's side.
+/// Interval between checks of Volley's side.
 const TICK: Duration = Duration::from_millis(20);
-/// Between two looks while there is no twin, or no way to the kernel.
+/// Interval between checks while there is no LCP tap, or no socket to the kernel.
 const IDLE: Duration = Duration::from_millis(500);
-/// Before something that was refused is tried once more.
+/// Delay before a refused change is tried again.
 pub(crate) const RETRY: Duration = Duration::from_secs(5);
-/// Between two slices.
+/// Pause between two slices.
 const BREATH: Duration = Duration::from_millis(1);
-/// Between two looks at what the kernel says while it is talking: whoever is woken for each word of a routing daemon's million
-/// takes the daemon's core away as often.
+/// Interval between reads while notifications keep arriving: a wake-up for each of a routing daemon's million messages would
+/// take the processor from that daemon as often.
 const GATHER: Duration = Duration::from_millis(2);
-/// How long the kernel has to be silent before the mirror waits to be woken.
+/// Time without notifications after which the task waits for a wake-up.
 const CALM: Duration = Duration::from_millis(50);
-/// Between two counts of what is mirrored.
+/// Interval between updates of the route counts.
 const COUNT: Duration = Duration::from_millis(500);
-/// How long an audit and a repair wait for the mirror to be at rest.
+/// Longest time that an audit or repair waits until no work is pending.
 const REST: Duration = Duration::from_secs(30);
 
-/// How often links, addresses and neighbours are asked for when they change meanwhile.
+/// Attempts at a dump of links, addresses or neighbours that is interrupted by changes.
 const GOES: u32 = 5;
 
 enum Command {
@@ -58,7 +58,7 @@ enum Command {
     End(oneshot::Sender<Result<(), ModelError>>),
 }
 
-/// The mirror, for those who ask it.
+/// Handle of the synchronisation with the kernel: requests and status.
 #[derive(Default)]
 pub struct LcpSync {
     commands: RefCell<VecDeque<Command>>,
@@ -67,18 +67,18 @@ pub struct LcpSync {
     tables: RefCell<Vec<LcpTableRow>>,
     indexes: RefCell<BTreeMap<String, u32>>,
     counted: Cell<Option<Instant>>,
-    /// Volley has changed.
+    /// Volley's side has changed.
     poked: Cell<bool>,
-    /// Volley ends: the kernel is told nothing more.
+    /// Volley is exiting: nothing more is written to the kernel.
     ended: Cell<bool>,
 }
 
-/// What holds while there are twins.
+/// State that exists while there are LCP taps.
 pub(crate) struct Session {
     pub(crate) kernel: Kernel,
-    /// Wakes the mirror when the kernel has something to say; none while it is talking.
+    /// Wakes the task when a notification is pending; none while notifications keep arriving.
     watch: Option<Box<dyn Any>>,
-    /// Messages that were heard, and when the last of them was.
+    /// Number of messages read, and when the last of them was read.
     heard: (u64, Instant),
     namespace: Option<String>,
     routes: Routes,
@@ -86,12 +86,12 @@ pub(crate) struct Session {
     twins: KernelState,
     pairs: Vec<LcpRow>,
     version: Option<u64>,
-    /// Something of links, addresses or neighbours was heard.
+    /// A notification of a link, an address or a neighbour was read.
     touched: bool,
-    /// Everything is to be read.
+    /// Everything must be read again.
     lost: bool,
     refused: HashMap<String, Instant>,
-    /// Next-hop objects of the dump that is being read.
+    /// Next-hop objects of the current dump.
     told: HashSet<u32>,
 }
 
@@ -100,13 +100,13 @@ fn gone() -> ModelError {
 }
 
 impl LcpSync {
-    /// Something of Volley's has changed.
+    /// Notifies the task that Volley's side has changed.
     pub fn poke(&self) {
         self.poked.set(true);
         self.wake.notify_one();
     }
 
-    /// The kernel has something to say.
+    /// Notifies the task that the kernel has sent a notification.
     pub fn stir(&self) {
         self.wake.notify_one();
     }
@@ -121,17 +121,17 @@ impl LcpSync {
         hear.await.map_err(|_| gone())?
     }
 
-    /// Read everything of the kernel once more; done when the forwarding table has it.
+    /// Reads everything from the kernel again; completes when the forwarding table has it.
     pub async fn resync(&self) -> Result<Applied, ModelError> {
         self.command(Command::Resync).await
     }
 
-    /// Every difference between the two sides.
+    /// Lists every difference between the two sides.
     pub async fn audit(&self) -> Result<LcpAuditReply, ModelError> {
         self.command(Command::Audit).await
     }
 
-    /// Volley ends: routes that the kernel would keep are taken back, as long as somebody waits for it.
+    /// Removes, when Volley exits, the routes that the kernel would keep; gives up after [`kernel_write::PATIENCE`].
     pub async fn end(&self) {
         let gone = self.command(Command::End);
         _ = tokio::time::timeout(kernel_write::PATIENCE, gone).await;
@@ -141,7 +141,7 @@ impl LcpSync {
         self.ended.get()
     }
 
-    /// Adds to `show lcp` what the mirror knows.
+    /// Adds the state of the synchronisation to `show lcp`.
     pub fn amend(&self, reply: &mut LcpReply) {
         if reply.pairs.is_empty() {
             return;
@@ -154,7 +154,7 @@ impl LcpSync {
         reply.mirror = Some(self.status.borrow().clone());
     }
 
-    /// Follows the kernel as long as there is somebody to be told.
+    /// Synchronises until the backend is dropped.
     pub async fn run(self: Rc<Self>, backend: Weak<dyn Backend>) {
         let mut session: Option<Session> = None;
         while let Some(volley) = backend.upgrade() {
@@ -219,12 +219,12 @@ impl LcpSync {
         }
     }
 
-    /// Answers those who ask while nothing is mirrored.
+    /// Answers pending commands while there is no session.
     fn excuse(&self, nothing: bool) {
         let why = self.status.borrow().state.clone();
         let refuse = || ModelError::invalid("the Linux mirror", &why);
         for command in std::mem::take(&mut *self.commands.borrow_mut()) {
-            // Who asked may have gone.
+            // The requester may have gone.
             match (command, nothing) {
                 (Command::Resync(say), true) => _ = say.send(Ok(Applied::nothing())),
                 (Command::Audit(say), true) => _ = say.send(Ok(LcpAuditReply::default())),
@@ -235,7 +235,7 @@ impl LcpSync {
         }
     }
 
-    /// The last twin has gone: nothing of the kernel's stays.
+    /// Removes the kernel's routes from the forwarding table after the last LCP tap was deleted.
     async fn clear(&self, volley: &dyn Backend) {
         *self.status.borrow_mut() = LcpSyncStatus::default();
         self.tables.borrow_mut().clear();
@@ -250,7 +250,7 @@ impl LcpSync {
         }
     }
 
-    /// One look at everything; whether there is more to do at once.
+    /// One pass over all work; true if more work is pending.
     async fn turn(&self, now: &mut Session, volley: &dyn Backend) -> bool {
         volley.follow();
         if now.lost {
@@ -258,7 +258,7 @@ impl LcpSync {
         }
         let heard = self.hear(now);
         if now.lost {
-            // Half of an account must not be taken for the whole: what is missing in it is not gone.
+            // State from an incomplete read must not be used: an object that is missing in it still exists.
             return true;
         }
         let version = volley.version();
@@ -280,7 +280,7 @@ impl LcpSync {
         heard == SocketRead::Some || now.routes.waiting() > 0 || telling
     }
 
-    /// Reads what the kernel says, for a slice.
+    /// Reads notifications for one slice.
     fn hear(&self, now: &mut Session) -> SocketRead {
         let until = Instant::now() + SLICE;
         loop {
@@ -302,14 +302,14 @@ impl LcpSync {
         }
     }
 
-    /// Hands one batch of routes to the forwarding table.
+    /// Passes one batch of routes to the forwarding table.
     fn hand_over(&self, now: &mut Session, volley: &dyn Backend) {
         for batch in now.routes.batches(BATCH) {
             let batch = filled(batch, |set| now.routes.paths(set).unwrap_or_default());
             let Err(error) = volley.routes(&batch) else {
                 continue;
             };
-            // One set of paths that is refused must not take the others along.
+            // Retries each set of paths alone: a refused set must not prevent the others.
             self.refuse(&error);
             for (at, set) in batch.sets.iter().enumerate() {
                 let mine = batch.put.iter().filter(|p| p.1 as usize == at);
@@ -331,7 +331,7 @@ impl LcpSync {
         status.last_refused = Some(why.to_string());
     }
 
-    /// Everything of the kernel, read anew.
+    /// Reads everything from the kernel again.
     async fn read_all(&self, now: &mut Session, volley: &dyn Backend) {
         let start = Instant::now();
         self.status.borrow_mut().state = "resynchronising".into();
@@ -361,7 +361,7 @@ impl LcpSync {
         self.count(now);
     }
 
-    /// Makes links, addresses and neighbours alike.
+    /// Makes links, addresses and neighbours equal on both sides.
     async fn agree(&self, now: &mut Session, volley: &dyn Backend) {
         let links = now.pairs.iter();
         let links = links.filter_map(|p| Some((now.twins.index(&p.host)?, p.interface.clone())));
@@ -422,7 +422,7 @@ impl LcpSync {
         }
     }
 
-    /// What `show lcp` says of tables.
+    /// Updates the table rows of `show lcp`.
     fn count(&self, now: &Session) {
         self.counted.set(Some(Instant::now()));
         let mut rows: BTreeMap<u32, LcpTableRow> = BTreeMap::new();
@@ -445,11 +445,11 @@ impl LcpSync {
         *self.tables.borrow_mut() = rows.into_values().collect();
     }
 
-    /// Carries out what was asked for.
+    /// Carries out pending commands.
     async fn obey(&self, now: &mut Session, volley: &dyn Backend) {
         loop {
             let next = self.commands.borrow_mut().pop_front();
-            // Who asked may have gone.
+            // The requester may have gone.
             match next {
                 None => return,
                 Some(Command::Audit(say)) => {
@@ -466,7 +466,7 @@ impl LcpSync {
         }
     }
 
-    /// Goes on until nothing waits: a kernel that does not stop talking is not waited for.
+    /// Works until nothing is pending, but at most for `REST`, because notifications may never stop.
     async fn rest(&self, now: &mut Session, volley: &dyn Backend) {
         let until = Instant::now() + REST;
         while (self.turn(now, volley).await || now.telling.is_behind(volley))
@@ -476,7 +476,7 @@ impl LcpSync {
         }
     }
 
-    /// Waits until nothing waits, then compares all with a fresh account of the kernel.
+    /// Waits until no work is pending, then compares both sides after a new dump.
     async fn examine(
         &self,
         now: &mut Session,
@@ -504,7 +504,7 @@ impl LcpSync {
         Ok(found)
     }
 
-    /// Reads everything, and does what differs again.
+    /// Reads everything again, and corrects the differences.
     async fn repair(&self, now: &mut Session, volley: &dyn Backend) -> Result<Applied, ModelError> {
         let start = Instant::now();
         now.refused.clear();
@@ -534,7 +534,7 @@ impl Session {
             KernelMessage::Gone(Item::NextHop(id, _)) => self.routes.no_next_hop(id),
             KernelMessage::New(item) => {
                 self.touched = true;
-                // Of IPv4 routes that go with it the kernel says nothing.
+                // The kernel sends no notification for IPv4 routes that are deleted with the interface.
                 self.lost |= self.twins.new_item(item);
             }
             KernelMessage::Gone(item) => {
@@ -549,20 +549,20 @@ impl Session {
         }
     }
 
-    /// Whether the kernel is talking: then the mirror looks at short intervals, and is not woken for each word.
+    /// Whether notifications keep arriving: then the task polls at short intervals instead of being woken for each message.
     fn is_talked_to(&mut self, messages: u64, volley: &dyn Backend) -> bool {
         let now = Instant::now();
         if messages != self.heard.0 {
             self.heard = (messages, now);
             self.watch = None;
         } else if self.watch.is_none() && now > self.heard.1 + CALM {
-            // What has come meanwhile wakes it at once.
+            // Messages that arrived meanwhile wake the task at once.
             self.watch = self.kernel.events().and_then(|fd| volley.watch(fd));
         }
         self.watch.is_none()
     }
 
-    /// Where a route belongs: Volley's own come back from the kernel like any other.
+    /// The routes that a route belongs to: the kernel also reports Volley's own routes.
     fn side(&mut self, route: &Route) -> &mut Routes {
         match own::is_own(route) {
             true => self.telling.own.there(),
@@ -570,7 +570,7 @@ impl Session {
         }
     }
 
-    /// Asks for all there is, a slice at a time.
+    /// Dumps everything, a slice at a time.
     async fn read(&mut self) -> std::io::Result<()> {
         let v4 = || {
             let mut message = RouteMessage::default();
@@ -592,7 +592,7 @@ impl Session {
         self.dumped().await
     }
 
-    /// Asks for all of a kind, again when it changed while it was told.
+    /// Dumps all objects of a type; repeats the dump if it was interrupted by changes.
     async fn all(&mut self, question: RouteNetlinkMessage) -> std::io::Result<()> {
         for _ in 1..GOES {
             self.kernel.dump(question.clone())?;
@@ -605,7 +605,7 @@ impl Session {
         self.dumped().await
     }
 
-    /// A kernel without next-hop objects refuses the question, and has none.
+    /// Dumps next-hop objects. A kernel without support refuses the request and has none.
     async fn next_hops(&mut self) {
         let before = self.routes.object_numbers();
         self.told.clear();
@@ -641,14 +641,14 @@ impl Session {
         }
     }
 
-    /// Whether something that was refused is to be tried once more.
+    /// Whether a refused change is due for another attempt.
     fn is_due(&mut self) -> bool {
         let (now, before) = (Instant::now(), self.refused.len());
         self.refused.retain(|_, last| now < *last + RETRY);
         self.refused.len() < before
     }
 
-    /// Whether something that may have been refused a moment ago is due again.
+    /// Whether a change may be tried: it was not tried within the last `RETRY`.
     fn may_try(&mut self, what: &str) -> bool {
         let new = !self.refused.contains_key(what);
         if new {
@@ -658,13 +658,13 @@ impl Session {
     }
 }
 
-/// Lets everybody else on the control thread have a turn, timers and sockets too: to yield alone lets only those have one
-/// who are ready already.
+/// Lets all other tasks of the control thread run, timers and sockets too. `yield_now` would run only tasks that are already
+/// ready.
 pub(crate) async fn breathe() {
     sleep(BREATH).await;
 }
 
-/// A batch with the paths of its sets.
+/// The batch with the paths of its sets.
 fn filled(batch: Batch, paths: impl Fn(u32) -> Vec<volley_fib::path::Path>) -> RouteBatch {
     let (mut sets, mut places) = (Vec::new(), HashMap::new());
     let put = batch.put.into_iter().map(|(prefix, set)| {

@@ -1,6 +1,6 @@
-//! linux-cp-punt: brings packets that are for the kernel to the twin of the interface they came by, with nothing changed.
+//! linux-cp-punt: sends packets for the kernel to the LCP tap of the receiving interface, unchanged.
 //!
-//! On entry the position is behind the Ethernet header that the packet came with; on exit at that header, with `TX` filled.
+//! On entry the position is behind the Ethernet header of the packet; on exit it is at that header, and `TX` is filled.
 
 use std::sync::Arc;
 use volley_graph::{
@@ -21,7 +21,7 @@ counters! {
     pub enum Count {
         /// packets that were brought to the kernel
         Punted = "punted" (Info),
-        /// the receiving interface has no twin any more
+        /// the receiving interface has no LCP tap any more
         NoTwin = "no-twin" (Warn),
         /// the packet came without an Ethernet header, and the kernel wants one
         NoHeader = "no-ethernet-header" (Error),
@@ -64,7 +64,7 @@ impl Node for LinuxCpPunt {
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         let n = v.len();
         let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::RX));
-        // The twin may have gone since: its number then has no interface, and the packet is dropped at the output.
+        // The LCP tap may have been deleted since: no interface has this index, and the packet is dropped at the output.
         pairs.for_each(|(tx, &rx)| *tx = self.table.lcp_tap(rx).unwrap_or(u32::MAX));
         v.retreat(ETHERNET as u32);
         v.put(Col::TX, &mut self.tx);

@@ -1,6 +1,6 @@
-//! linux-cp-xc: sends what the kernel says on an interface's twin out of the interface, untouched, below the IP features.
+//! linux-cp-xc: sends packets from the kernel out of the interface of the LCP tap, unchanged, below the IP features.
 //!
-//! On entry the position is at the Ethernet header; on exit too, with `TX` filled.
+//! On entry and exit the position is at the Ethernet header; on exit `TX` is filled.
 
 use std::sync::Arc;
 use volley_graph::{Col, Column, Consumed, Cx, Isa, Node, PacketTrace, Vector, counters, nexts};

@@ -78,7 +78,7 @@ fn words(todo: &SyncPlan) -> Vec<Vec<String>> {
 fn a_device_that_the_kernel_makes_is_a_sub_interface_until_either_side_ends_it() {
     let (mut twins, trunk) = (twins(), pair("wan0", "w", false));
     twins.new_item(link(9, "v100", on(5, 100)));
-    // Of another interface that is nobody's twin, and one whose parent is not there.
+    // A device on an interface that is not an LCP tap, and a device whose parent is unknown.
     twins.new_item(link(6, "eth7", Device::Other));
     twins.new_item(link(10, "eth7.5", on(6, 5)));
     twins.new_item(link(11, "lost", on(77, 5)));
@@ -95,7 +95,7 @@ fn a_device_that_the_kernel_makes_is_a_sub_interface_until_either_side_ends_it()
             .len(),
         1
     );
-    // Where Volley has one of these tags already, that is it.
+    // An existing sub-interface with the same tags is used.
     let rows = [wan(), sub(7, 100, None)];
     let todo = plan(&mut twins, std::slice::from_ref(&trunk), &rows);
     assert_eq!(words(&todo), [["lcp create wan0.7 host-if v100 vlan"]]);

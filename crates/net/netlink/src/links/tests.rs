@@ -51,7 +51,7 @@ fn admin(state: AdminState) -> Request {
     Admin::request("eth0", state).unwrap()
 }
 
-/// Twins in step with `row`.
+/// A synchronised state for `row`.
 fn agreed(row: &InterfaceState) -> KernelState {
     let mut twins = KernelState::default();
     twins.new_item(link(row.state == AdminState::Up));
@@ -105,7 +105,7 @@ fn the_side_that_changed_goes_before() {
     assert!(todo.requests.contains(&down), "{todo:?}");
 }
 
-/// As when its twin is put into a VRF.
+/// As when the LCP tap is put into a VRF.
 #[test]
 fn addresses_come_back_when_the_link_was_down_for_a_moment_between_two_looks() {
     let both = row(true, &["2001:db8::1/64", "10.0.0.1/24"]);
@@ -169,7 +169,7 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
         assert_eq!(todo, SyncPlan::default());
         twins
     };
-    // Down, with the loss told first, then the link, then up again.
+    // The interface goes down, with the loss of the neighbour notified before the link, then up again.
     let mut twins = start();
     twins.lost_item(&Item::Neighbor(5, address, None));
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
@@ -182,19 +182,19 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
     twins.new_item(link(true));
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
-    // Down and up between two looks, the loss told last.
+    // The link goes down and up between two plans, with the loss of the neighbour notified last.
     let mut twins = start();
     twins.new_item(link(false));
     twins.new_item(link(true));
     twins.lost_item(&Item::Neighbor(5, address, None));
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
-    // Another MAC address, which Volley ordered.
+    // Volley ordered another MAC address.
     let mut twins = start();
     twins.done(5, &Order::Mac(Mac([2, 0, 0, 0, 0, 1])));
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
-    // And one that somebody took away.
+    // An operator removed a neighbour.
     let mut twins = start();
     twins.lost_item(&Item::Neighbor(5, address, None));
     assert!(

@@ -44,7 +44,7 @@ fn want(own: &mut Own, routes: &[(&str, Vec<Path>)]) {
     own.compare();
 }
 
-/// The kernel, doing as it is told and saying so.
+/// A model of the kernel: carries out steps and notifies of the results.
 fn obey(own: &mut Own, steps: &[(Spot, Vec<Step>)]) {
     for (spot, steps) in steps {
         for step in steps {
@@ -188,7 +188,7 @@ fn what_the_kernel_cannot_carry_is_left_out() {
         ),
     ];
     assert_eq!(steps, expected);
-    // The interface goes down: the kernel has no route over it any more, and none is asked for.
+    // The interface goes down: the kernel has no route over it any more, and no step adds one.
     obey(&mut own, &steps);
     assert!(own.set_ways([("b".to_owned(), 4)].into()));
     want(&mut own, &routes);

@@ -1,7 +1,7 @@
 use super::*;
 use std::collections::BTreeMap;
 
-/// What the forwarding table has been told.
+/// The routes that the forwarding table has received.
 type Told = BTreeMap<(Family, u32, Prefix), Vec<Path>>;
 
 fn routes() -> Routes {
@@ -73,7 +73,7 @@ impl Plain {
                 .0
                 .iter()
                 .filter(|r| (r.table, r.prefix) == (route.table, route.prefix));
-            // Of equals the first is taken.
+            // Of equal metrics the first is used.
             let best = best.min_by_key(|r| r.metric).unwrap();
             let Hops::Legs(legs) = &best.hops else {
                 unreachable!()
@@ -101,7 +101,7 @@ fn whatever_comes_in_whatever_order_a_plain_list_says_the_same() {
     for step in 0..20_000 {
         let legs = match dice(4) {
             0 => vec![leg(3, 1), leg(4, 2)],
-            // By an interface that is nobody's twin.
+            // Over an interface that is not an LCP tap.
             1 => vec![leg(9, 1)],
             n => vec![leg(n as u32 + 1, dice(3) as u8 + 1)],
         };
@@ -122,7 +122,7 @@ fn whatever_comes_in_whatever_order_a_plain_list_says_the_same() {
                 plain.0.remove(at);
                 all.remove(it);
             }
-            // The kernel refuses it, and says nothing.
+            // The kernel refuses the route and sends no notification.
             Some(_) if it.place == Place::Replace => {}
             _ => {
                 plain.add(it.clone());
@@ -130,7 +130,7 @@ fn whatever_comes_in_whatever_order_a_plain_list_says_the_same() {
             }
         }
         if step % 50 == 0 {
-            // All is told once more, as at a resynchronisation.
+            // All routes are added again, as in a resynchronisation.
             all.begin();
             for route in plain.0.iter().rev() {
                 let place = Place::First;

@@ -1,4 +1,4 @@
-//! Owners of the settings of IP on interfaces: reverse-path check, redirects, virtual reassembly.
+//! Owners of the IP settings of interfaces: reverse-path check, redirects, virtual reassembly.
 
 use crate::model::{Redirects, Urpf, UrpfMode, VirtualReassembly};
 use crate::reassembly::Reassemble;
@@ -13,7 +13,7 @@ use volley_object::ObjectKey;
 
 type Shared = Rc<RefCell<Engine>>;
 
-/// Owns the classes.
+/// Registers the owners of the classes.
 pub(crate) fn own(registry: &mut Registry) {
     let engine = registry.engine.clone();
     registry.own_setting(move |index, key, now: Option<Urpf>| {
@@ -31,7 +31,7 @@ pub(crate) fn own(registry: &mut Registry) {
     });
 }
 
-/// Switches a feature of both families; `nodes` are its nodes.
+/// Enables or disables a feature for both families; `nodes` are its nodes.
 fn both(
     engine: &Shared,
     index: IfIdx,
@@ -58,7 +58,7 @@ fn urpf(
         Family::V6 => (IP6_UNICAST, V6::URPF_STRICT, V6::URPF_LOOSE),
     };
     let mut features = [(UrpfMode::Strict, strict), (UrpfMode::Loose, loose)];
-    // The wanted check is on before the other one is off: no packet passes unchecked.
+    // The new check is enabled before the other one is disabled: no packet passes unchecked.
     features.sort_by_key(|(it, _)| Some(*it) != mode);
     let mut engine = engine.borrow_mut();
     for (it, feature) in features {

@@ -1,4 +1,4 @@
-//! How a packet is cut into fragments (RFC 791, 3.2; RFC 8200, 4.5).
+//! Fragmentation of packets (RFC 791, 3.2; RFC 8200, 4.5).
 
 use crate::Ip;
 use crate::icmp::be16;
@@ -9,64 +9,64 @@ use volley_graph::{MAX_WORKERS, PacketView};
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
-/// More fragments follow.
+/// The flag "more fragments".
 const MORE: u16 = 0x2000;
-/// The part of the flags that is the offset, in units of eight bytes.
+/// Mask of the fragment offset, in units of 8 bytes.
 const OFFSET: u16 = 0x1fff;
-/// The longest headers of a fragment.
+/// Largest length of a fragment's headers.
 const HEADER: usize = 60;
-/// Length of the fragment header of IPv6, and its number.
+/// Length and protocol number of the IPv6 fragment header.
 const FRAGMENT: usize = 8;
 const FRAGMENT_HEADER: u8 = IpProto::FRAGMENT.0;
 
-/// A packet under the knife.
+/// A packet that is being fragmented.
 pub(crate) struct Cut {
     header: [u8; HEADER],
-    /// Bytes of the packet's header; of a fragment's headers; of what is behind the former; of that in one fragment at
-    /// most, which is more than the next multiple of eight.
+    /// `skip`: bytes of the packet's header. `head`: bytes of a fragment's headers. `payload`: bytes behind the packet's
+    /// header. `room`: largest payload of a fragment, which need not be a multiple of 8.
     pub skip: usize,
     pub head: usize,
     pub payload: usize,
     room: usize,
-    /// IPv4: flags and offset of the packet itself, for it may be a fragment.
+    /// IPv4: flags and offset of the packet, which may itself be a fragment.
     flags: u16,
 }
 
-/// Numbers for datagrams that are cut here: none comes twice soon between two hosts, and no host can guess what others get
-/// (RFC 7739).
+/// Identifications for datagrams that this router fragments: not repeated soon between two hosts, and not predictable by other
+/// hosts (RFC 7739).
 pub(crate) struct Ids {
     hasher: RandomState,
     next: u32,
 }
 
 impl Ids {
-    /// Of one worker.
+    /// The identifications of one worker.
     pub fn new(hasher: RandomState, worker: usize) -> Self {
         let next = worker as u32;
         Ids { hasher, next }
     }
 
-    /// The next one for a packet between `ends`.
+    /// The next identification for a packet between `ends`.
     fn take(&mut self, ends: &[u8]) -> u32 {
         self.next = self.next.wrapping_add(MAX_WORKERS as u32);
         self.next.wrapping_add(self.hasher.hash_one(ends) as u32)
     }
 }
 
-/// A family's way of cutting.
+/// Fragmentation in one IP version.
 pub trait Cuts: Ip {
-    /// Look at a packet that is to go over a link with this MTU; none where the MTU is too small.
+    /// Prepares to fragment a packet for a link with this MTU; none if the MTU is too small.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Option<Cut>;
-    /// Put the headers of the fragment at `from` right, which has `part` bytes.
+    /// Corrects the headers of the fragment at offset `from` with `part` bytes.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn dress(cut: &Cut, out: &mut [u8], from: usize, part: usize);
 }
 
 impl Cut {
-    /// The bytes of a fragment's headers from `from` on, as many as fit; returns how many.
+    /// Copies the fragment's headers from byte `from` on, as many bytes as fit; returns how many.
     pub fn write(&self, from: usize, out: &mut [u8]) -> usize {
         let from = from.min(self.head);
         let n = (self.head - from).min(out.len());
@@ -74,7 +74,7 @@ impl Cut {
         n
     }
 
-    /// How much of the rest the fragment at `from` takes: all of it where it fits, or as many eights as fit.
+    /// Payload bytes of the fragment at `from`: all of the rest if it fits, otherwise as many multiples of 8 as fit.
     pub fn part(&self, from: usize) -> usize {
         let rest = self.payload - from;
         if rest <= self.room {
@@ -101,8 +101,8 @@ impl Cut {
     }
 }
 
-/// Options that are not to be copied (RFC 791, 3.1: the top bit of their type) give way to bytes that say nothing, so that all
-/// fragments have headers of one length.
+/// Replaces options that are not copied into fragments (RFC 791, 3.1: the top bit of the type) by no-operation, so that all
+/// fragments have headers of the same length.
 fn blank(options: &mut [u8]) {
     const NOTHING: u8 = 1;
     let mut at = 0;
@@ -152,7 +152,7 @@ impl Cuts for V4 {
 
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
 impl Cuts for V6 {
-    /// What the router sends has no header that every fragment would need: those of others are not cut here.
+    /// Packets of the router have no per-fragment header; other packets that have one are not fragmented here.
     fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Option<Cut> {
         const PER_FRAGMENT: [u8; 2] = [0, 43];
         let mut cut = Cut::new(packet, mtu, 40, FRAGMENT)?;
@@ -203,7 +203,7 @@ mod tests {
             room: 1260,
             flags: 0,
         };
-        // As in RFC 791, 3.2: what is left goes through the test of the length again.
+        // As in RFC 791, 3.2: the rest goes through the length test again.
         assert_eq!([0, 1256].map(|from| cut(2513).part(from)), [1256, 1257]);
         assert_eq!([0, 1256].map(|from| cut(2516).part(from)), [1256, 1260]);
         assert_eq!(

@@ -1,6 +1,6 @@
-//! What the nodes share whose packets all end in a named drop.
+//! Macro for nodes that drop every packet for one reason.
 
-/// Declare a node, one for each family, that drops every packet for one reason.
+/// Declares a node, one for each family, that drops every packet for one reason.
 macro_rules! drops_all {
     ($(#[$doc:meta])* $node:ident, $name:ident, $(#[doc = $text:literal])+ $count:ident = $label:literal) => {
         volley_graph::nexts! {

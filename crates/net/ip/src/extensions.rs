@@ -1,4 +1,4 @@
-//! The extension headers of an IPv6 packet, as its destination has to read them (RFC 8200, 4).
+//! Extension headers of an IPv6 packet, as its destination must process them (RFC 8200, 4).
 
 use crate::node::ip6_hop_by_hop;
 use volley_wire::IpProto;
@@ -10,39 +10,39 @@ const AUTHENTICATION: u8 = IpProto::AH.0;
 const NOTHING: u8 = IpProto::NO_NEXT.0;
 const DESTINATION: u8 = IpProto::DEST_OPTS.0;
 
-/// What an IPv6 packet carries behind its extension headers.
+/// The upper layer of an IPv6 packet, behind the extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Upper {
-    /// Its protocol.
+    /// Protocol of the upper layer.
     pub proto: u8,
-    /// Where it begins.
+    /// Offset of the upper layer.
     pub at: usize,
-    /// Where its protocol is named.
+    /// Offset of the next-header field that has the protocol.
     pub named_at: usize,
-    /// It is a fragment other than the first.
+    /// The packet is a fragment other than the first.
     pub later_fragment: bool,
 }
 
-/// Why the headers cannot be followed to their end.
+/// Reason why the header chain cannot be followed to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
-    /// A header or an option does not fit.
+    /// A header or an option exceeds the packet or its header.
     Malformed,
-    /// An option is unknown and must not be ignored.
+    /// An unknown option that must not be ignored.
     UnknownOption,
-    /// A routing header that is not used up.
+    /// A routing header with segments left.
     SourceRoute,
-    /// A fragment.
+    /// A fragment header.
     Fragment,
-    /// Nothing is behind the headers.
+    /// No next header.
     Nothing,
 }
 
-/// Where reading stopped.
+/// Where and why parsing stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fault {
     pub stop: Stop,
-    /// Code of the parameter problem that tells of it; none for what is dropped silently.
+    /// Code of the parameter problem to send; none to drop silently.
     pub code: Option<u8>,
     /// Offset of the byte at fault.
     pub at: usize,
@@ -52,13 +52,13 @@ fn fault<T>(stop: Stop, code: Option<u8>, at: usize) -> Result<T, Fault> {
     Err(Fault { stop, code, at })
 }
 
-/// Size of the extension header at `at`, when all of it is there.
+/// Size of the extension header at `at`, if the packet contains all of it.
 fn size(packet: &[u8], at: usize) -> Option<usize> {
     let size = 8 * (usize::from(*packet.get(at + 1)?) + 1);
     (at + size <= packet.len()).then_some(size)
 }
 
-/// What a packet (cut to its own length) carries for its destination.
+/// The upper layer of a packet (trimmed to its own length) for its destination.
 pub(crate) fn upper(packet: &[u8]) -> Result<Upper, Fault> {
     let Some(&first) = packet.get(6).filter(|_| packet.len() >= 40) else {
         return fault(Stop::Malformed, None, 0);
@@ -66,7 +66,7 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper, Fault> {
     upper_at(packet, first, 6, 40)
 }
 
-/// The same from a header `proto` on, which begins at `at` and is named at `named_at`.
+/// The same from a header of type `proto` on, which begins at `at` and whose type is at `named_at`.
 pub(crate) fn upper_at(
     packet: &[u8],
     mut proto: u8,
@@ -90,7 +90,7 @@ pub(crate) fn upper_at(
                     .get(at + 2..at + 4)
                     .filter(|_| packet.len() >= at + 8);
                 match word {
-                    // RFC 6946: a fragment that is a whole packet is taken for one.
+                    // RFC 6946: an atomic fragment is processed as a whole packet.
                     Some(word) if word[0] == 0 && word[1] & 0xf9 == 0 => {}
                     Some(_) => return fault(Stop::Fragment, None, at),
                     None => return fault(Stop::Malformed, None, at),
@@ -120,7 +120,7 @@ pub(crate) fn upper_at(
             };
             return fault(stop, found.code, at + 2 + found.at);
         }
-        // RFC 5095 and RFC 8200, 4.4: a routing header of an unknown type with hops left.
+        // RFC 5095 and RFC 8200, 4.4: a routing header of an unknown type with segments left.
         if proto == ROUTING && packet[at + 3] != 0 {
             return fault(Stop::SourceRoute, Some(0), at + 2);
         }
@@ -128,7 +128,7 @@ pub(crate) fn upper_at(
     }
 }
 
-/// Where a packet's first fragment header begins, all of which is there, and where it is named.
+/// Offset of the first fragment header, if the packet contains all of it, and of the field with its type.
 pub(crate) fn fragment_header(packet: &[u8]) -> Option<(usize, usize)> {
     let (mut proto, mut named_at, mut at) = (*packet.get(6)?, 6, 40);
     loop {
@@ -143,7 +143,7 @@ pub(crate) fn fragment_header(packet: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// What a packet carries, whatever its headers are worth: none when they cannot be followed.
+/// The upper layer without any check of the headers; none if the chain cannot be followed.
 pub(crate) fn loose_upper(packet: &[u8]) -> Option<Upper> {
     let (mut proto, mut named_at, mut at) = (*packet.get(6)?, 6, 40);
     let mut later_fragment = false;
@@ -169,7 +169,7 @@ pub(crate) fn loose_upper(packet: &[u8]) -> Option<Upper> {
         };
         (proto, named_at, at) = (*packet.get(at)?, at, at + size);
         if later_fragment {
-            // What follows is the inside of a packet, whose headers are somewhere else.
+            // The rest of the packet is payload: the first fragment has the headers.
             return Some(Upper {
                 proto,
                 at,

@@ -1,4 +1,4 @@
-//! What differs between IPv4 and IPv6 behind the input nodes.
+//! Differences between IPv4 and IPv6 behind the input nodes.
 
 use crate::hash::{hash4, hash6, whole4, whole6};
 use crate::reassembly::Reassemble;
@@ -7,21 +7,21 @@ use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
 use volley_graph::{Col, Column, Isa, Nexts, PacketView, Vector, Words, all_equal};
 
-/// Whether an address is one of the router's, for a packet that came in by `rx`.
+/// Whether an address belongs to the router, for a packet received on `rx`.
 pub(crate) fn is_local<F: Family>(view: &View<'_, F>, rx: u32, dst: F::Addr) -> bool {
     let found = view.follow(view.table_of(rx), dst);
     found.kind() == DpoKind::Local
 }
 
-/// The table of all receiving interfaces of a vector, where they have one.
+/// The common table of all receiving interfaces of a vector; none if they differ.
 #[inline(always)]
 pub(crate) fn one_table<F: Family>(view: &View<'_, F>, rx: &[u32]) -> Option<u32> {
     let table = view.table_of(rx.first().map_or(0, |&rx| rx));
     (all_equal(rx) || all_look_in(view, rx, table)).then_some(table)
 }
 
-/// Whether interfaces, of which there are several, are all bound to a table. They come in runs, one for each vector that was
-/// put into this one: a look for each run.
+/// Whether all of several interfaces are bound to a table. Equal interfaces come in runs, one for each vector that was merged
+/// into this one: one check per run.
 #[inline(never)]
 fn all_look_in<F: Family>(view: &View<'_, F>, rx: &[u32], table: u32) -> bool {
     let mut looked = None;
@@ -31,7 +31,7 @@ fn all_look_in<F: Family>(view: &View<'_, F>, rx: &[u32], table: u32) -> bool {
     })
 }
 
-/// A lookup's steps for one vector, in the node's own memory.
+/// Buffers of a lookup for one vector.
 pub struct Step {
     high: Vec<u64>,
     word: Column,
@@ -43,21 +43,21 @@ pub trait Ip: Family + Reassemble {
     const HEADER: usize;
     /// Name of the lookup node.
     const LOOKUP: &'static str;
-    /// Name of the node that picks one of several paths.
+    /// Name of the node that selects one of several paths.
     const LOAD_BALANCE: &'static str;
     /// Name of the rewrite node.
     const REWRITE: &'static str;
-    /// Name of the rewrite node of packets to groups.
+    /// Name of the rewrite node for multicast.
     const REWRITE_MCAST: &'static str;
     /// Name of the local delivery node.
     const LOCAL: &'static str;
-    /// Name of the node for unknown neighbours.
+    /// Name of the glean node, for unresolved neighbours.
     const GLEAN: &'static str;
-    /// Name of the feature that switches the family off.
+    /// Name of the feature that disables the family.
     const NOT_ENABLED: &'static str;
-    /// What comes earlier than all other features.
+    /// Features before all others on the arc.
     const BEHIND_NOT_ENABLED: &'static [&'static str] = &[Self::NOT_ENABLED];
-    /// What comes earlier than features that answer.
+    /// Features before those that send replies.
     const BEHIND_URPF: &'static [&'static str] =
         &[Self::NOT_ENABLED, Self::URPF_STRICT, Self::URPF_LOOSE];
     /// What comes earlier than features that ask for a packet's flow.
@@ -69,27 +69,27 @@ pub trait Ip: Family + Reassemble {
     ];
     /// Name of the node that checks that sources are behind the receiving interface.
     const URPF_STRICT: &'static str;
-    /// Name of the node that checks that sources are anywhere.
+    /// Name of the loose uRPF node: any route to the source suffices.
     const URPF_LOOSE: &'static str;
-    /// Where the source stands in the header.
+    /// Offset of the source address in the header.
     const SOURCE_AT: usize;
 
-    /// Fill the destination columns from the packets where no input node did.
+    /// Fills the destination columns from the packets if no input node did.
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>);
-    /// Destination of one packet, from its columns.
+    /// Destination of one packet, from the columns.
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> Self::Addr;
-    /// Look up all destinations in one table.
+    /// Looks up all destinations in one table.
     fn lookup_all<I: Isa, X: Nexts>(
         v: &Vector<'_, I, X>,
         table: &Self::LpmView,
         step: &mut Step,
         leaf: &mut [u32],
     );
-    /// The source, from the four words that stand at [`Ip::SOURCE_AT`].
+    /// The source address, from the four words at [`Ip::SOURCE_AT`].
     fn source(words: [u32; 4]) -> Self::Addr;
-    /// Whether nothing can be said about a source, of the same words: no route leads back to it, and that is no fault.
+    /// Whether a source is exempt from the reverse-path check (same words): no route leads to it, and that is valid.
     fn has_no_way_back(words: [u32; 4]) -> bool;
-    /// Look up the sources of all packets in one table; as many as `leaf` has room for.
+    /// Looks up the sources of packets in one table, as many as `leaf` has entries.
     fn lookup_sources<I: Isa>(
         isa: I,
         table: &Self::LpmView,
@@ -99,17 +99,17 @@ pub trait Ip: Family + Reassemble {
     );
     /// Flow hash of one packet, whose position is at the IP header.
     fn hash(packet: &PacketView<'_>) -> u32;
-    /// The same of a first fragment as its datagram has it in one piece; `bytes` begin with the IP header.
+    /// Flow hash that a first fragment's datagram would have unfragmented; `bytes` begin with the IP header.
     fn hash_of_whole(bytes: &[u8]) -> u32;
-    /// One hop less: `header` is the IP header.
+    /// Decrements TTL or hop limit; `header` is the IP header.
     fn decrement(header: &mut [u8]);
-    /// Whether a packet is to a group: `header` is the IP header.
+    /// Whether the destination is multicast; `header` is the IP header.
     fn is_for_group(header: &[u8]) -> bool;
-    /// Whether a packet that does not fit may be fragmented here; `is_own` says whether an address is the router's.
+    /// Whether a packet that exceeds the MTU may be fragmented here; `is_own` reports whether an address belongs to the router.
     fn may_fragment(header: &[u8], is_own: impl Fn(Self::Addr) -> bool) -> bool;
 }
 
-/// Flow hash of one packet for whoever picks paths: what is known of a fragment's flow goes before what the fragment says.
+/// Flow hash of one packet for path selection. The hash from virtual reassembly takes precedence over a fragment's own.
 #[inline(always)]
 pub(crate) fn flow_hash<F: Ip>(packet: &PacketView<'_>) -> u32 {
     match packet.get(FLOW_HASH.col) {
@@ -118,7 +118,7 @@ pub(crate) fn flow_hash<F: Ip>(packet: &PacketView<'_>) -> u32 {
     }
 }
 
-/// One word of one packet.
+/// One word of a packet's column.
 #[inline(always)]
 fn word<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, col: Col, row: usize) -> u32 {
     if I::FEW {
@@ -168,7 +168,7 @@ impl Ip for V4 {
         source
     }
 
-    /// A client that has no address yet asks all for one (RFC 2131, 4.1).
+    /// A DHCP client without an address sends from 0.0.0.0 to the broadcast address (RFC 2131, 4.1).
     fn has_no_way_back([source, destination, ..]: [u32; 4]) -> bool {
         source == 0 && destination == u32::MAX
     }
@@ -199,8 +199,8 @@ impl Ip for V4 {
     #[inline(always)]
     fn decrement(header: &mut [u8]) {
         header[8] = header[8].wrapping_sub(1);
-        // RFC 1624, equation 3, with a word that shrinks by 0x0100: the checksum grows by 0x0100 in one's complement.
-        // Read with its bytes exchanged, that is by 1, and the carry out of 0xffff (twice zero) by one more.
+        // RFC 1624, equation 3, for a word that decreases by 0x0100: the checksum increases by 0x0100 in one's complement. Read
+        // in little-endian order, it increases by 1, and the carry out of 0xffff (both forms of zero) adds one more.
         let sum = u16::from_le_bytes([header[10], header[11]]);
         let sum = sum.wrapping_add(1 + u16::from(sum >= 0xfffe));
         header[10..12].copy_from_slice(&sum.to_le_bytes());
@@ -261,7 +261,7 @@ impl Ip for V6 {
         words.iter().fold(0, |a, word| a << 32 | u128::from(*word))
     }
 
-    /// Addresses of one link have no route, and a host without one says :: (RFC 4862, 5.4.2).
+    /// Link-local addresses have no route, and a host without an address sends from :: (RFC 4862, 5.4.2).
     fn has_no_way_back(words: [u32; 4]) -> bool {
         words == [0; 4] || words[0] >> 22 == 0x3fa
     }
@@ -311,7 +311,7 @@ impl Ip for V6 {
 }
 
 impl Step {
-    /// Memory for vectors of up to `rows` packets.
+    /// Buffers for vectors of up to `rows` packets.
     pub fn new(rows: usize) -> Self {
         Step {
             high: vec![0; rows],
@@ -327,7 +327,7 @@ fn join(high: &[u32], low: &[u32], out: &mut [u64]) {
     }
 }
 
-/// Packets that entered the graph behind the input node bring no columns: read them from the headers.
+/// Reads the columns from the headers of packets that entered the graph behind the input node, without columns.
 #[cold]
 fn fill_from_packets<I: Isa, X: Nexts, const K: usize>(
     v: &mut Vector<'_, I, X>,

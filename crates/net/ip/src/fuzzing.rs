@@ -1,8 +1,8 @@
-//! What the fuzz targets in `fuzz/` need of this crate.
+//! Entry points for the fuzz targets in `fuzz/`.
 
 use crate::{extensions, options4};
 
-/// Reads the options of an IPv4 header, and fills in what they ask for. The options afterwards; none where they have a fault.
+/// Parses the options of an IPv4 header and fills in the requested ones. Returns the options; none if they are malformed.
 pub fn fill_options(options: &[u8]) -> Option<Vec<u8>> {
     let wishes = match options4::read(options) {
         Ok(wishes) => wishes,
@@ -16,7 +16,7 @@ pub fn fill_options(options: &[u8]) -> Option<Vec<u8>> {
     Some(filled)
 }
 
-/// What an IPv6 packet carries behind its extension headers: protocol and place.
+/// The upper layer of an IPv6 packet behind its extension headers: protocol and offset.
 pub fn upper(packet: &[u8]) -> Option<(u8, usize)> {
     match extensions::upper(packet) {
         Ok(upper) => {
@@ -27,7 +27,7 @@ pub fn upper(packet: &[u8]) -> Option<(u8, usize)> {
             Some((upper.proto, upper.at))
         }
         Err(fault) => {
-            // The length of a header that is not there any more.
+            // The offset may be one behind the end, for a header that is missing.
             assert!(fault.at <= packet.len() + 1, "the fault is in the packet");
             None
         }

@@ -1,5 +1,5 @@
-//! Flow hashes for load balancing: section 9 of `docs/forwarding-rules.md` (the field's usual rule, so that a flow takes
-//! the path that operators of other routers expect).
+//! Flow hashes for load balancing: section 9 of `docs/forwarding-rules.md`. The hash is VPP's usual one, so that a flow takes
+//! the path that operators of other routers expect.
 
 use volley_wire::IpProto;
 
@@ -42,7 +42,7 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
 }
 
-/// Both ports of a TCP or UDP header at `at`, as the little-endian word of their four bytes.
+/// Both ports of a TCP or UDP header at `at`, as the little-endian word of the four bytes.
 fn ports(packet: &[u8], proto: u8, at: usize) -> u32 {
     if matches!(proto, 6 | 17) {
         word(packet, at)
@@ -55,14 +55,14 @@ fn byte(packet: &[u8], at: usize) -> u8 {
     packet.get(at).copied().unwrap_or(0)
 }
 
-/// Hash of an IPv4 packet, cut to its total length. Fragments have no ports.
+/// Hash of an IPv4 packet, trimmed to its total length. Fragments have no ports.
 pub fn hash4(packet: &[u8], router_id: u32) -> u32 {
     let fragment = u16::from_be_bytes([byte(packet, 6), byte(packet, 7)]) & 0x3fff != 0;
     let ports = if fragment { 0 } else { ports4(packet) };
     flow4(packet, router_id, ports)
 }
 
-/// Hash of a first fragment of IPv4 as its datagram has it in one piece.
+/// Hash that the IPv4 datagram of a first fragment would have unfragmented.
 pub(crate) fn whole4(packet: &[u8], router_id: u32) -> u32 {
     flow4(packet, router_id, ports4(packet))
 }
@@ -80,13 +80,13 @@ fn flow4(packet: &[u8], router_id: u32, ports: u32) -> u32 {
     )
 }
 
-/// Hash of an IPv6 packet, cut to its length.
+/// Hash of an IPv6 packet, trimmed to its length.
 pub fn hash6(packet: &[u8], router_id: u32) -> u32 {
     let (proto, at) = behind_hop_by_hop(packet);
     flow6(packet, router_id, proto, at)
 }
 
-/// Hash of a first fragment of IPv6 as its datagram has it in one piece.
+/// Hash that the IPv6 datagram of a first fragment would have unfragmented.
 pub(crate) fn whole6(packet: &[u8], router_id: u32) -> u32 {
     const FRAGMENT: u8 = IpProto::FRAGMENT.0;
     let (proto, at) = match behind_hop_by_hop(packet) {
@@ -96,7 +96,7 @@ pub(crate) fn whole6(packet: &[u8], router_id: u32) -> u32 {
     flow6(packet, router_id, proto, at)
 }
 
-/// The next header behind the fixed header or the hop-by-hop options, and where it is.
+/// The next header behind the fixed header or the hop-by-hop options, and its offset.
 fn behind_hop_by_hop(packet: &[u8]) -> (u8, usize) {
     match byte(packet, 6) {
         0 => (
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn lookup3_final_matches_its_published_meaning() {
-        // A hash that ignores nothing it should use: each field changes it.
+        // Each field that the hash uses changes it.
         let base = hash4(&packet4([10, 0, 0, 1], [10, 1, 0, 1], 17), 0);
         assert_ne!(base, hash4(&packet4([10, 0, 0, 2], [10, 1, 0, 1], 17), 0));
         assert_ne!(base, hash4(&packet4([10, 0, 0, 1], [10, 1, 0, 2], 17), 0));
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// An IPv6 packet with these headers, each named by its number, and 8 bytes of the last one.
+    /// An IPv6 packet with these headers, by protocol number, and 8 bytes of the last one.
     fn packet6(chain: &[u8]) -> Vec<u8> {
         let (last, before) = chain.split_last().unwrap();
         let mut p = vec![0x60, 1, 2, 3, 0, 0, chain[0], 64];
@@ -192,7 +192,7 @@ mod tests {
             assert_eq!(whole4(&first, 3), hash4(&whole, 3), "{proto} {options}");
             assert_eq!(whole4(&whole, 3), hash4(&whole, 3));
         }
-        // Where the fragment header stands: behind what every router reads (RFC 8200, 4.5).
+        // Position of the fragment header: behind the headers that every router processes (RFC 8200, 4.5).
         let chains: [(&[u8], usize); 9] = [
             (&[17], 0),
             (&[6], 0),
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(whole6(&first, 3), hash6(&whole, 3), "{chain:?}");
             assert_eq!(whole6(&whole, 3), hash6(&whole, 3), "{chain:?}");
         }
-        // Unlike the hash of the fragment by itself.
+        // The hash of the fragment alone differs.
         assert_ne!(hash6(&packet6(&[44, 17]), 3), hash6(&packet6(&[17]), 3));
     }
 }

@@ -1,6 +1,7 @@
-//! IPv4 and IPv6 forwarding: validity, lookup, load balance, rewrite. One generic body for both where they are alike.
+//! IPv4 and IPv6 forwarding: validation, lookup, load balance, rewrite. One generic body serves both families where they are
+//! alike.
 //!
-//! What each node drops and why is `docs/forwarding-rules.md`, sections 4 to 11.
+//! `docs/forwarding-rules.md`, sections 4 to 11, lists what each node drops and why.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -70,7 +71,7 @@ pub const IP4_UNICAST: &str = "ip4-unicast";
 /// The feature arc of received unicast IPv6 packets.
 pub const IP6_UNICAST: &str = "ip6-unicast";
 
-/// Bring in the IP nodes over the FIB's forwarding state.
+/// Registers the IP nodes over the FIB's forwarding state.
 pub fn register(
     registry: &mut Registry,
     fib4: DataPlane<V4>,
@@ -120,7 +121,7 @@ pub fn register(
     errors(&mut engine, fib6, &switches)
 }
 
-/// The nodes that are one body for both families.
+/// Registers the nodes that share one body for both families.
 fn family<F: Icmp>(
     engine: &mut Engine,
     fib: DataPlane<F>,
@@ -161,7 +162,7 @@ fn family<F: Icmp>(
     Ok(())
 }
 
-/// The nodes that cut packets, and put those for the router together.
+/// Registers the nodes for fragmentation and for reassembly of packets to the router.
 fn fragments<F: Icmp>(
     engine: &mut Engine,
     fib: DataPlane<F>,
@@ -184,7 +185,7 @@ fn fragments<F: Icmp>(
     Ok(())
 }
 
-/// The feature that gives fragments in transit what is known of their flow.
+/// Registers the feature for virtual reassembly of fragments in transit.
 fn in_transit<F: Icmp>(
     engine: &mut Engine,
     (arc, arc_name): (ArcId, &'static str),
@@ -205,7 +206,7 @@ fn in_transit<F: Icmp>(
     Ok(())
 }
 
-/// The feature that tells senders of better first hops.
+/// Registers the feature that sends redirects.
 fn redirects<F: Icmp>(
     engine: &mut Engine,
     (fib, arc): (DataPlane<F>, &'static str),
@@ -220,7 +221,7 @@ fn redirects<F: Icmp>(
     engine.add_feature(arc, Feature::after(F::REDIRECT, F::BEHIND_FLOWS))
 }
 
-/// The node that tells senders what became of their packets; behind all nodes whose drops it tells of.
+/// Registers the node that sends ICMP errors; after all nodes whose drops it reports.
 fn errors<F: Icmp>(
     engine: &mut Engine,
     fib: DataPlane<F>,

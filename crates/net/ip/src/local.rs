@@ -1,4 +1,5 @@
-//! What to do with a packet for the router: who gets it, or why nobody does. Section 12 of `docs/forwarding-rules.md`.
+//! Local delivery: the receiver of a packet for the router, or the reason for its drop. Section 12 of
+//! `docs/forwarding-rules.md`.
 
 use crate::extensions::{Stop, upper};
 use crate::icmp::be16;
@@ -15,23 +16,23 @@ const TCP: u8 = IpProto::TCP.0;
 const UDP: u8 = IpProto::UDP.0;
 const ICMP6: u8 = IpProto::ICMP6.0;
 
-/// A family's local delivery.
+/// Local delivery of a family.
 pub trait Deliver: Family {
-    /// None for an ICMP message that is right, else why the packet goes no further.
+    /// Reason to refuse a packet; none for a valid ICMP message.
     fn refusal(packet: &PacketView<'_>) -> Option<Count>;
 
-    /// Where the UDP header of a packet is that only [`Count::PortUnreachable`] refuses.
+    /// Offset of the UDP header of a packet that only [`Count::PortUnreachable`] refuses.
     fn udp_at(bytes: &[u8]) -> usize;
 }
 
-/// The feature's node that listens on the port of such a packet, and where its UDP header is.
+/// The node of the feature that listens on the UDP port of such a packet, and the offset of the UDP header.
 pub fn listener<F: Deliver>(table: &IfTable, packet: &PacketView<'_>) -> Option<(NodeId, usize)> {
     let at = F::udp_at(packet.bytes());
     let node = table.udp_listener(F::AF, be16(packet.bytes(), at + 2))?;
     Some((node, at))
 }
 
-/// The sum over `len` bytes of a packet, from byte `at` on, in all its segments.
+/// Checksum over `len` bytes of a packet from byte `at` on, across all segments.
 fn sum(packet: &PacketView<'_>, at: usize, len: usize, pseudo: Sum) -> Sum {
     let (mut skip, mut left, mut sum) = (at, len, pseudo);
     packet.segments(0, |segment| {
@@ -43,7 +44,7 @@ fn sum(packet: &PacketView<'_>, at: usize, len: usize, pseudo: Sum) -> Sum {
     sum
 }
 
-/// Why a UDP datagram goes no further. `pseudo` takes its length; `zero` says whether it may come without a checksum.
+/// Reason to refuse a UDP datagram. `pseudo` gets its length added; `zero` tells whether the checksum may be absent.
 fn udp(
     packet: &PacketView<'_>,
     (at, len): (usize, usize),
@@ -55,7 +56,7 @@ fn udp(
     if len < 8 || bytes.len() < at + 8 || own < 8 || own > len {
         return Count::BadUdpLength;
     }
-    // Another program's packet may still wait for its checksum.
+    // The checksum of a packet from a local program may still be partial.
     let is_right = match be16(bytes, at + 6) {
         _ if packet.offload().checksum.is_some() => true,
         0 => zero,
@@ -137,7 +138,7 @@ impl Deliver for V6 {
             |len: usize| Sum::pseudo6(address(8), address(24), IpProto(found.proto), len as u32);
         match found.proto {
             ICMP6 => icmp(packet, place, pseudo(place.1)),
-            // RFC 8200, 8.1: over IPv6 a UDP checksum is never left out.
+            // RFC 8200, 8.1: the UDP checksum is mandatory over IPv6.
             UDP => Some(udp(packet, place, pseudo, false)),
             TCP => Some(Count::NoTcpListener),
             _ => Some(Count::ProtocolUnreachable),

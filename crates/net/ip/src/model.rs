@@ -26,9 +26,9 @@ pub struct IcmpSettings {
     pub receiver_rate: u32,
 }
 
-/// Datagrams that a worker can hold.
+/// Datagrams that a worker can store.
 pub(crate) const MAX_REASSEMBLIES: u32 = 4096;
-/// Fragments that a worker can hold.
+/// Fragments that a worker can store.
 pub(crate) const MAX_BUFFERS: u32 = 8192;
 
 /// Reassembly of fragments, for the router itself (full) and in transit (virtual), of one IP version. The limits hold for
@@ -41,7 +41,7 @@ pub struct ReassemblySettings {
     /// IP version.
     #[object(key)]
     pub family: Family,
-    /// Datagrams that wait for fragments, or in transit whose flow is known; the oldest one gives way.
+    /// Datagrams that wait for fragments, or in transit whose flow is known; the oldest one is dropped for a new one.
     #[object(default = 1024, range = 1..=MAX_REASSEMBLIES)]
     pub max_reassemblies: u32,
     /// Fragments of one datagram; in transit those that wait for the first fragment.
@@ -59,7 +59,7 @@ pub struct ReassemblySettings {
 }
 
 impl ReassemblySettings {
-    /// The defaults of one IP version.
+    /// Default settings of one IP version.
     pub fn of_family(family: Family) -> Self {
         ReassemblySettings {
             family,
@@ -71,7 +71,7 @@ impl ReassemblySettings {
         }
     }
 
-    /// Seconds that a datagram waits (RFC 791, 3.2 and RFC 1122, 3.3.2; RFC 8200, 4.5).
+    /// Seconds that a datagram waits for its fragments (RFC 791, 3.2 and RFC 1122, 3.3.2; RFC 8200, 4.5).
     pub fn seconds(&self) -> u32 {
         let usual = match self.family {
             Family::V4 => 30,

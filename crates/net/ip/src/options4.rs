@@ -1,29 +1,29 @@
-//! What the options of an IPv4 header ask of a router (RFC 791, 3.1; RFC 1812, 4.2.2.1 and 5.3.13): which of them are there, what
-//! is wrong with them, and filling them in. Section 5 of `docs/forwarding-rules.md`.
+//! Options of an IPv4 header that a router processes (RFC 791, 3.1; RFC 1812, 4.2.2.1 and 5.3.13): parses, checks and fills
+//! them in. Section 5 of `docs/forwarding-rules.md`.
 
 use volley_wire::ip4::option;
 use volley_wire::tlv::Options;
 
-/// The option that is only padding.
+/// Type of the option "no operation".
 const NOTHING: u8 = 1;
 
-/// What a timestamp option asks for.
+/// Flags of a timestamp option.
 const TIMES: u8 = 0;
 const ADDRESSES: u8 = 1;
 const NAMED: u8 = 3;
-/// The count of routers that found no room is full.
+/// Largest value of the overflow counter.
 const OVERFLOWN: u8 = 15;
 
-/// What is wrong with options.
+/// Fault of options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
-    /// An option does not fit the header, or its contents make no sense.
+    /// An option does not fit the header, or its contents are invalid.
     Bad,
-    /// A source route is asked for.
+    /// A source route is requested.
     SourceRoute,
 }
 
-/// Options that are to be filled in, by where they begin behind the fixed header.
+/// Options to fill in, by their offsets behind the fixed header.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Wishes {
     record: Option<usize>,
@@ -36,12 +36,12 @@ impl Wishes {
     }
 }
 
-/// Read all options: what they ask for, or the first fault and which byte it is in.
+/// Parses all options: returns those to fill in, or the first fault and the offset of its byte.
 pub(crate) fn read(options: &[u8]) -> Result<Wishes, (Fault, usize)> {
     let (mut wishes, mut behind) = (Wishes::default(), 0);
     for found in Options::classic(options, "IPv4 option") {
         let Ok(found) = found else {
-            // The list does not say where it breaks: behind the last option, and padding.
+            // The parser does not report the offset of the fault: behind the last option and padding.
             let padding = options[behind..].iter().take_while(|b| **b == NOTHING);
             return Err((Fault::Bad, behind + padding.count()));
         };
@@ -56,7 +56,7 @@ pub(crate) fn read(options: &[u8]) -> Result<Wishes, (Fault, usize)> {
             option::TIMESTAMP => (&mut wishes.stamp, stamp_fault(whole)),
             _ => continue,
         };
-        // Each is there once at the most.
+        // Each option may occur once.
         let wrong = wrong.or(place.is_some().then_some(0));
         if let Some(byte) = wrong {
             return Err((Fault::Bad, at + byte));
@@ -66,13 +66,13 @@ pub(crate) fn read(options: &[u8]) -> Result<Wishes, (Fault, usize)> {
     Ok(wishes)
 }
 
-/// Whether an option with its pointer in byte 2, from 1 on, has `bytes` left. None: it is full.
+/// Whether an option with a pointer (from 1) in byte 2 has `bytes` left. None if it is full.
 fn has_room(option: &[u8], bytes: usize) -> Option<bool> {
     let pointer = usize::from(option[2]);
     (pointer <= option.len()).then_some(pointer + bytes <= option.len() + 1)
 }
 
-/// Which byte of a record route is wrong.
+/// Offset of the invalid byte of a record route, if any.
 fn record_fault(option: &[u8]) -> Option<usize> {
     match option {
         [_, _] => Some(1),
@@ -81,7 +81,7 @@ fn record_fault(option: &[u8]) -> Option<usize> {
     }
 }
 
-/// Which byte of a timestamp is wrong.
+/// Offset of the invalid byte of a timestamp, if any.
 fn stamp_fault(option: &[u8]) -> Option<usize> {
     let [_, _, pointer, flags, ..] = *option else {
         return Some(1);
@@ -98,8 +98,8 @@ fn stamp_fault(option: &[u8]) -> Option<usize> {
     }
 }
 
-/// Fill in what `wishes`, read from these options, ask for: `own` is the address of the interface that the packet leaves by (or
-/// the one that it was sent to), `day_ms` the milliseconds since midnight, universal time.
+/// Fills in the options of `wishes`, which was parsed from the same options: `own` is the address of the egress interface (or
+/// the one that the packet was sent to), `day_ms` the milliseconds since midnight UTC.
 pub(crate) fn fill(
     options: &mut [u8],
     wishes: Wishes,
@@ -133,7 +133,7 @@ pub(crate) fn fill(
     }
 }
 
-/// Write words where the pointer is, and move it on. Nothing where they do not fit.
+/// Writes words at the pointer and advances it; does nothing if they do not fit.
 fn append(option: &mut [u8], words: &[u32]) {
     let at = usize::from(option[2]) - 1;
     let Some(room) = option.get_mut(at..at + 4 * words.len()) else {
@@ -235,8 +235,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes are, they are read and filled without a fault, nothing is written but into the two options, and
-        /// these are read as the same ones after.
+        /// Arbitrary bytes are parsed and filled in without a panic, nothing outside the two options is written, and the result
+        /// parses to the same options.
         #[test]
         fn hostile_options_stay_inside(options in prop::collection::vec(
             prop_oneof![Just(7u8), Just(68), 0u8..13, any::<u8>()], 0..=40,
@@ -254,7 +254,7 @@ mod tests {
             }
             match read(&all) {
                 Ok(again) => prop_assert_eq!(again, wishes),
-                // Less room is left than the next one needs, or the count of those that found none is full now.
+                // Less space is left than the next entry needs, or the overflow counter is now full.
                 Err((fault, byte)) => {
                     let pointers = [wishes.record, wishes.stamp].into_iter().flatten().map(|at| at + 2);
                     let mut full = pointers.chain(wishes.stamp.map(|at| at + 3));

@@ -1,10 +1,10 @@
-//! What a traced packet leaves behind at an IP node.
+//! Trace of a packet at an IP node.
 
 use volley_fib::columns::DPO;
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;
 
-/// The IP header and what is known of the packet's way.
+/// The IP header and the forwarding object of the packet.
 #[derive(Clone, Copy)]
 pub struct IpTrace {
     glance: PacketTrace,

@@ -1,22 +1,22 @@
-//! What makes an IPv4 header valid and its addresses forwardable: the rules of ip4-input for one packet, twice: exactly, and
-//! as a quick look that is right about the good ones.
+//! Validity of an IPv4 header and its addresses: the rules of ip4-input for one packet, in an exact form and in a quick form
+//! that only decides whether the exact one is needed.
 
 use crate::node::ip4_input::Count;
 use volley_graph::{Counters, mask};
 
-/// The words of a header, added up as 16-bit words (not folded).
+/// The sum of a header's 16-bit words, not folded.
 #[inline(always)]
 pub(crate) fn add_up(header: [u32; 5]) -> u32 {
     header.iter().map(|w| (w & 0xffff) + (w >> 16)).sum()
 }
 
-/// Whether an address starts with one of the bytes that no host on the wire may have (RFC 1812, 5.3.7).
+/// Whether the first byte of an address is one that no host on the wire may have (RFC 1812, 5.3.7).
 #[inline(always)]
 fn reserved(first: u32, from: u32) -> bool {
     first == 0 || first == 127 || first >= from
 }
 
-/// The verdict on one packet; `sum` is its whole header added up. Later lines win, so they stand in reverse order.
+/// The verdict on one packet; `sum` is the sum of its whole header. Later lines take precedence, so they are in reverse order.
 #[inline(always)]
 pub(crate) fn judge(len: u32, header: [u32; 5], sum: u32) -> u32 {
     let [w0, _, w2, src, dst] = header;
@@ -82,16 +82,16 @@ pub(crate) fn judge(len: u32, header: [u32; 5], sum: u32) -> u32 {
     if len < 20 { Count::TooShort.code() } else { v }
 }
 
-/// Nonzero for a packet that [`judge`] has something to say about, in as few operations as all of them together allow:
-/// what exactly is told apart only for those packets.
+/// Nonzero for a packet that [`judge`] would drop or divert, in as few operations as all its checks together allow: only those
+/// packets get the exact verdict.
 #[inline(always)]
 pub(crate) fn suspicious(len: u32, header: [u32; 5]) -> u32 {
     let [w0, _, w2, src, dst] = header;
-    // A correct header adds up to a multiple of 0xffff, at least one and at most ten: one fold makes 0xffff of all these.
+    // A correct header sums to a multiple of 0xffff, from one to ten times: one fold turns all of these into 0xffff.
     let sum = add_up(header);
     let checksum = ((sum & 0xffff) + (sum >> 16)) ^ 0xffff;
     let (total, len) = ((w0 & 0xffff) as i32, len as i32);
-    // A frame shorter than 20 bytes is shorter than a total length of 20 or more.
+    // This also covers a frame shorter than 20 bytes: it is shorter than a total length of 20 or more.
     let lengths = mask(total < 20) | mask(total > len);
     // First byte 0 or from 224 on, 127, or 169.254: the same for both addresses.
     let from_one = |a: u32| a.wrapping_sub(1 << 24);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn nothing_escapes_the_quick_look() {
-        // Every field at its edges, checksums right and wrong: a packet is suspicious exactly when there is a verdict.
+        // Every field at its limits, with right and wrong checksums: a packet is suspicious exactly if there is a verdict.
         let edges: &[&[u32]] = &[
             &[
                 0x4500_0014,

@@ -1,4 +1,4 @@
-//! A super-segment passes the rewrite when its segments fit the MTU, and keeps what is left to be done with it.
+//! A super-segment passes the rewrite if its segments fit the MTU, and keeps its offload metadata.
 
 use volley_fib::columns::DPO;
 use volley_fib::{Fib, IfInfo, Neighbor};

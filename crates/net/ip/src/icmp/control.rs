@@ -1,4 +1,4 @@
-//! `set ip icmp`: whether errors are sent, and how many.
+//! `set ip icmp`: enables ICMP errors and limits their rate.
 
 use crate::IcmpSettings;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use volley_iface::Registry;
 use volley_model::Applied;
 
-/// The settings as workers read them.
+/// The ICMP settings for workers.
 pub struct IcmpSwitches {
     errors: AtomicBool,
     rate: AtomicU32,
@@ -28,7 +28,7 @@ impl Default for IcmpSwitches {
 }
 
 impl IcmpSwitches {
-    /// Take over settings.
+    /// Applies new settings.
     pub fn set(&self, settings: &IcmpSettings) {
         self.errors.store(settings.errors, Relaxed);
         self.rate.store(settings.rate, Relaxed);
@@ -36,12 +36,12 @@ impl IcmpSwitches {
         self.receiver_rate.store(settings.receiver_rate, Relaxed);
     }
 
-    /// Whether errors are sent at all.
+    /// Whether ICMP errors are sent.
     pub(crate) fn errors(&self) -> bool {
         self.errors.load(Relaxed)
     }
 
-    /// Errors a second and in one go, of each class; errors a second to each receiver.
+    /// Rate and burst of each class, and rate to each receiver, in errors per second.
     pub(crate) fn limits(&self) -> (u32, u32, u32) {
         (
             self.rate.load(Relaxed),
@@ -51,7 +51,7 @@ impl IcmpSwitches {
     }
 }
 
-/// Owns the settings.
+/// Registers the owner of the settings.
 pub(crate) fn own(registry: &mut Registry, switches: &Arc<IcmpSwitches>) {
     let switches = switches.clone();
     registry.own(move |_, now: Option<IcmpSettings>| {

@@ -1,24 +1,24 @@
-//! How many errors a worker sends: a budget for each class, and one for each receiver.
+//! Rate limits of ICMP errors of a worker: one for each class, one for each receiver.
 //!
-//! A budget is one number, the time at which it will be whole again (the generic cell rate algorithm): a message that would
-//! push it further into the future than the burst allows is not sent.
+//! A limit is one number, the time at which its bucket is full again (generic cell rate algorithm): a message that would move
+//! this time further into the future than the burst allows is not sent.
 
 use super::control::IcmpSwitches;
 use super::message::Class;
 
-/// Receivers that are told apart; those that fall together share a budget.
+/// Number of buckets for receivers; receivers with the same hash share one.
 const RECEIVERS: usize = 1024;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Messages that one receiver gets in one go.
+/// Burst of messages to one receiver.
 const RECEIVER_BURST: u64 = 6;
 
-/// The budgets of one worker.
+/// The buckets of one worker.
 pub(crate) struct Limits {
     classes: [u64; 5],
     receivers: Box<[u64]>,
 }
 
-/// The time at which the budget is whole again after one more message; none when it is used up.
+/// Time at which the bucket is full again after one more message; none if it is exhausted.
 fn taken(whole_ns: u64, now_ns: u64, rate: u64, burst: u64) -> Option<u64> {
     let cost = SECOND_NS / rate;
     let after = whole_ns.max(now_ns) + cost;
@@ -33,13 +33,13 @@ impl Limits {
         }
     }
 
-    /// Whether a class has nothing left, whoever is to be told: worth asking before anybody looks for a way to them.
+    /// Whether a class is exhausted for all receivers: checked before the reverse path is looked up.
     pub(crate) fn is_spent(&self, switches: &IcmpSwitches, class: Class, now_ns: u64) -> bool {
         let (rate, burst, _) = switches.limits();
         self.taken_of(class, now_ns, (rate, burst)).is_none()
     }
 
-    /// A class's budget after one more message, which stays as it is where there is no limit; none when it is used up.
+    /// The bucket of a class after one more message, unchanged if there is no limit; none if it is exhausted.
     fn taken_of(&self, class: Class, now_ns: u64, (rate, burst): (u32, u32)) -> Option<u64> {
         let whole_ns = self.classes[class as usize];
         match rate {
@@ -48,7 +48,7 @@ impl Limits {
         }
     }
 
-    /// Whether one more error of a class may go to `receiver` (a number made of its address).
+    /// Takes one error of a class to `receiver` (a number derived from its address); whether it may be sent.
     pub(crate) fn take(
         &mut self,
         switches: &IcmpSwitches,
@@ -60,7 +60,7 @@ impl Limits {
         let Some(whole_ns) = self.taken_of(class, now_ns, (rate, burst)) else {
             return false;
         };
-        // Path MTU discovery must not starve: what is too big has no limit of its receiver.
+        // Path MTU discovery must work under load: packet-too-big errors have no limit per receiver.
         if near > 0 && class != Class::TooBig {
             let mixed = (receiver ^ receiver >> 64) as u64 ^ (class as u64) << 60;
             let hash = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;

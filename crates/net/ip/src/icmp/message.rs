@@ -1,40 +1,40 @@
-//! ICMP messages: why one is sent, what it says, why none is sent, and the bytes of the packet that it quotes.
+//! ICMP messages: reasons to send one, its contents, reasons for suppression, and the quoted packet.
 
 use volley_graph::PacketView;
 
-/// The longest error message, with its IP header.
+/// Largest error message, with its IP header.
 pub(crate) const LONGEST: usize = 1280;
 
-/// Why a packet is dropped, as an ICMP error reports it to the sender.
+/// Reason for a drop, as an ICMP error reports it to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorReason {
-    /// Its hops are used up.
+    /// The TTL or hop limit is exhausted.
     Expired,
-    /// No route covers its destination.
+    /// No route covers the destination.
     NoRoute,
-    /// The route leads nowhere, or the next hop does not answer.
+    /// The route is unreachable, or the next hop does not answer.
     Unreachable,
-    /// The route says that such packets are prohibited.
+    /// The route is prohibited.
     Prohibited,
-    /// It is for the router, which does not speak its protocol.
+    /// The packet is for the router, which does not support the protocol.
     Protocol,
-    /// It is for the router, which has no listener on its port.
+    /// The packet is for the router, which has no listener on the port.
     Port,
-    /// It does not fit the next link, and must not be fragmented.
+    /// The packet exceeds the MTU of the next link, and must not be fragmented.
     TooBig,
-    /// A field of it is wrong.
+    /// A field of the packet is invalid.
     Problem,
-    /// It is the first fragment of a datagram that was not whole in time.
+    /// The packet is the first fragment of a datagram whose reassembly timed out.
     Reassembly,
-    /// It is a fragment whose length is no multiple of 8, and more follow.
+    /// The packet is a fragment with more to follow whose length is no multiple of 8.
     FragmentLength,
-    /// It is a fragment whose end lies where no datagram's can.
+    /// The packet is a fragment that ends behind the largest length of a datagram.
     FragmentOffset,
-    /// It is a first fragment without all headers.
+    /// The packet is a first fragment without the whole header chain.
     HeaderChain,
 }
 
-/// Errors that share one budget.
+/// Errors that share one rate limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     Expired,
@@ -44,7 +44,7 @@ pub(crate) enum Class {
     Redirect,
 }
 
-/// What an error message says.
+/// Contents of an error message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ErrorMessage {
     pub kind: u8,
@@ -53,20 +53,20 @@ pub(crate) struct ErrorMessage {
     pub rest: [u8; 4],
 }
 
-/// Why a packet is not answered.
+/// Reason why no error is sent about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Suppressed {
-    /// It is an ICMP error, or may be one.
+    /// The packet is an ICMP error, or may be one.
     AboutError,
-    /// It is a fragment that is not the first.
+    /// The packet is a fragment other than the first.
     AboutFragment,
-    /// Its source is not the address of one host.
+    /// The source is not the address of one host.
     BadSource,
-    /// Its destination is not one host.
+    /// The destination is not the address of one host.
     BadDestination,
-    /// No route leads back.
+    /// No route leads to the source.
     NoWayBack,
-    /// The interface has no address to answer from.
+    /// No interface address can be the source of the error.
     NoAddress,
 }
 
@@ -84,10 +84,10 @@ impl ErrorReason {
     }
 }
 
-/// Hops of what the router sends itself, one more than the wire shall see: the rewrite takes one off.
+/// TTL or hop limit of packets from the router, one more than on the wire: the rewrite decrements it.
 pub(crate) const HOPS: u8 = 65;
 
-/// Copy the packet's first bytes, as many as `out` holds or there are; returns how many.
+/// Copies the first bytes of the packet, as many as `out` holds or the packet has; returns how many.
 pub(crate) fn quote(out: &mut [u8], packet: &PacketView<'_>) -> usize {
     let mut done = 0;
     packet.segments(0, |segment| {
@@ -98,7 +98,7 @@ pub(crate) fn quote(out: &mut [u8], packet: &PacketView<'_>) -> usize {
     done
 }
 
-/// A big-endian number in front of which `at` bytes lie; 0 where the bytes end.
+/// The big-endian 16-bit word at offset `at`; 0 behind the end.
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     bytes
         .get(at..at + 2)

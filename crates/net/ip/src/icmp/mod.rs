@@ -1,7 +1,7 @@
-//! ICMP errors: when one is sent, what it says, and how many. `docs/icmp.md` is the operator's page.
+//! ICMP errors: conditions, contents and rate limits. `docs/icmp.md` is the operator's page.
 //!
-//! A node that drops a packet counts it under its reason and sends it to the error node instead of `error-drop`; the error
-//! node knows from the reason what is to be said, makes the error beside the packet, and lets the packet go on to its end.
+//! A node that drops a packet counts it under its reason and sends it to the error node instead of `error-drop`. The error node
+//! derives the message from the reason, creates the error as a second packet, and forwards the first to `error-drop`.
 
 mod control;
 mod limits;

@@ -1,4 +1,4 @@
-//! From the reason that a packet is dropped for to what its sender is told.
+//! Maps the reason for a drop to an ICMP error.
 
 use super::message::ErrorReason;
 use super::protocol::Icmp;
@@ -9,12 +9,12 @@ use crate::node::{
 use volley_fib::Af;
 use volley_graph::{Counters, Engine, GraphError, Node};
 
-/// Words of the `ERR` column with what they mean, sorted.
+/// Values of the `ERR` column with their ICMP reasons, sorted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reasons(Vec<(u32, ErrorReason)>);
 
 impl Reasons {
-    /// Those of a family's nodes, which must all be in the graph.
+    /// The reasons of a family's nodes, which must all be in the graph.
     pub(crate) fn of<F: Icmp>(engine: &Engine) -> Result<Self, GraphError> {
         let mut all = Reasons::default();
         use ip_lookup::Count as Lookup;
@@ -92,7 +92,7 @@ impl Reasons {
         Ok(())
     }
 
-    /// A counter of a node that belongs to somebody else: found by its name, if it is there.
+    /// Adds a counter of another crate's node by name, if the node exists.
     fn by_name(&mut self, engine: &Engine, node: &str, counter: &str, why: ErrorReason) {
         let Ok(id) = engine.node(node) else { return };
         let names = (0..).map_while(|n| Some((n, engine.counter_info(id, n)?.name)));
@@ -107,7 +107,7 @@ impl Reasons {
         Reasons(vec![(word, why)])
     }
 
-    /// What a word of the `ERR` column is about; none for a drop that causes no ICMP error.
+    /// The ICMP reason for a value of the `ERR` column; none for a drop that causes no ICMP error.
     pub(crate) fn find(&self, word: u32) -> Option<ErrorReason> {
         let at = self.0.binary_search_by_key(&word, |(w, _)| *w).ok()?;
         Some(self.0[at].1)

@@ -10,12 +10,12 @@ use volley_wire::icmp4::{Icmp4Header, Icmp4Type, unreachable};
 use volley_wire::ip4::{FLAG_DONT_FRAGMENT, Ip4Header};
 use volley_wire::{Header, IntoBytes, IpProto, U16};
 
-/// The longest error (RFC 1812, 4.3.2.3), with its headers.
+/// Largest error (RFC 1812, 4.3.2.3), with its headers.
 const MOST: usize = 576;
 const HEADERS: usize = Ip4Header::LEN + Icmp4Header::LEN;
 const PROTOCOL: u8 = IpProto::ICMP.0;
 
-/// Length of the header.
+/// Length of the IPv4 header.
 fn header_len(packet: &[u8]) -> usize {
     packet.first().map_or(0, |b| usize::from(b & 15) * 4)
 }
@@ -52,7 +52,7 @@ impl Icmp for V4 {
         true
     }
 
-    /// RFC 1812, 5.2.7.2: of one host, never of a network.
+    /// RFC 1812, 5.2.7.2: host redirects only, no network redirects.
     fn write_redirect(
         out: &mut [u8; LONGEST],
         (hop, _): (u32, Option<[u8; 6]>),
@@ -104,7 +104,7 @@ impl Icmp for V4 {
         Some(match why {
             ErrorReason::Expired => say(Icmp4Type::TIME_EXCEEDED, 0, [0; 4]),
             ErrorReason::Reassembly => say(Icmp4Type::TIME_EXCEEDED, 1, [0; 4]),
-            // IPv4 has no words for these.
+            // ICMP for IPv4 has no codes for these.
             ErrorReason::FragmentLength
             | ErrorReason::FragmentOffset
             | ErrorReason::HeaderChain => return None,
@@ -143,8 +143,8 @@ impl Icmp for V4 {
         let room = total.min(MOST - HEADERS);
         let len = HEADERS + quote(&mut out[HEADERS..HEADERS + room], packet);
         let class = bytes.get(1).map_or(0, |tos| tos & 0x1e);
-        // RFC 1812, 4.3.2.5: the type of service of the packet, the precedence of internetwork control. RFC 6864: with
-        // "don't fragment" the identification says nothing, and no link is too narrow for this one.
+        // RFC 1812, 4.3.2.5: TOS of the packet, precedence "internetwork control". RFC 6864: with "don't fragment" the
+        // identification has no meaning, and the error fits every link.
         let mut header = Ip4Header::new(
             from.into(),
             to.into(),
@@ -167,7 +167,7 @@ impl Icmp for V4 {
         if at < 20 || packet.len() < at + 8 || packet[at] != Icmp4Type::ECHO_REQUEST.0 {
             return None;
         }
-        // Exchanged addresses leave the sum as it is.
+        // Swapped addresses do not change the checksum.
         let (src, dst) = packet[12..20].split_at_mut(4);
         src.swap_with_slice(dst);
         let before = be16(packet, 8);

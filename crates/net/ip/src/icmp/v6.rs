@@ -19,14 +19,14 @@ fn is_one_host(source: u128) -> bool {
     source > 1 && source >> 120 != 0xff && !mapped
 }
 
-/// The packet's bytes as far as its header says and its first segment holds.
+/// The packet's bytes, trimmed to the payload length and to the first segment.
 fn cut<'a>(packet: &PacketView<'a>) -> &'a [u8] {
     let bytes = packet.bytes();
     let total = 40 + usize::from(be16(bytes, 4));
     &bytes[..bytes.len().min(total)]
 }
 
-/// Writes both headers in front of the message's body.
+/// Writes both headers before the message's body.
 fn put(out: &mut [u8; LONGEST], header: &Ip6Header, message: &Icmp6Header) {
     out[..Ip6Header::LEN].copy_from_slice(header.as_bytes());
     out[Ip6Header::LEN..HEADERS].copy_from_slice(message.as_bytes());
@@ -76,7 +76,7 @@ impl Icmp for V6 {
             .then_some(Suppressed::AboutError)
     }
 
-    /// RFC 4443, 2.4 (e.3): too big, and an option whose two top bits are 10.
+    /// RFC 4443, 2.4 (e.3): packet too big, and an option whose two top bits are 10.
     fn tells_of_groups(why: ErrorReason, say: ErrorMessage, packet: &[u8]) -> bool {
         let at = u32::from_be_bytes(say.rest) as usize;
         let option = packet.get(at).map(|kind| kind >> 6);
@@ -94,7 +94,7 @@ impl Icmp for V6 {
         Some(match why {
             ErrorReason::Expired => say(Icmp6Type::TIME_EXCEEDED, 0, 0),
             ErrorReason::Reassembly => say(Icmp6Type::TIME_EXCEEDED, 1, 0),
-            // RFC 8200, 4.5: at the payload length; at the offset; RFC 7112, 5: nowhere.
+            // RFC 8200, 4.5: pointer to the payload length, or to the fragment offset; RFC 7112, 5: pointer 0.
             ErrorReason::FragmentLength => say(Icmp6Type::PARAMETER_PROBLEM, 0, 4),
             ErrorReason::FragmentOffset => {
                 let (at, _) = fragment_header(cut(packet))?;
@@ -107,7 +107,8 @@ impl Icmp for V6 {
             ErrorReason::Port => lost(unreachable::PORT),
             ErrorReason::TooBig => say(Icmp6Type::PACKET_TOO_BIG, 0, mtu.into()),
             ErrorReason::Protocol => {
-                // What no extension header is, and nothing here speaks: its number stands in front of it.
+                // Neither an extension header nor a supported protocol: the pointer is at the next-header field with its
+                // number.
                 let named_at = upper(cut(packet)).map_or_else(|f| f.at, |u| u.named_at);
                 say(Icmp6Type::PARAMETER_PROBLEM, 1, named_at as u32)
             }
@@ -126,7 +127,7 @@ impl Icmp for V6 {
         is_ours.then(|| address.to_bits())
     }
 
-    /// RFC 4861, 4.5: the link-local address, which every interface has by its MAC address (RFC 4291, appendix A).
+    /// RFC 4861, 4.5: the link-local address, which every interface derives from its MAC address (RFC 4291, appendix A).
     fn redirects_from(own: &[(u128, u8)], mac: u64, _near: u128) -> u128 {
         let mut local = own.iter().map(|(address, _)| *address);
         let by_mac = || {
@@ -139,7 +140,7 @@ impl Icmp for V6 {
             .unwrap_or_else(by_mac)
     }
 
-    /// RFC 4861, 8.2: a router by its link-local address, or the destination itself.
+    /// RFC 4861, 8.2: the link-local address of a router, or the destination itself.
     fn is_first_hop(hop: u128, destination: u128) -> bool {
         hop == destination || !Self::is_routable(hop)
     }
@@ -159,14 +160,14 @@ impl Icmp for V6 {
             out[len + 2..len + 8].copy_from_slice(&mac);
             len += 8;
         }
-        // The packet, as much as fits, in whole eights.
+        // As much of the packet as fits, in multiples of 8 bytes.
         let total = (40 + usize::from(be16(packet.bytes(), 4))).min(packet.len());
         let room = total.min(LONGEST - len - 8);
         let end = len + 8 + quote(&mut out[len + 8..len + 8 + room], packet) / 8 * 8;
         out[len..len + 8].fill(0);
         (out[len], out[len + 1]) = (4, ((end - len) / 8) as u8);
         let payload = end - 40;
-        // Hop limit 255 on the wire, which shows that no router passed it on: the rewrite takes one off, and 0 wraps.
+        // Hop limit 255 on the wire shows that no router forwarded the redirect: the rewrite decrements 0, which wraps.
         let header = Ip6Header::new(from.into(), to.into(), IpProto::ICMP6, 0, payload);
         let mut message = Icmp6Header::new(Icmp6Type::REDIRECT, 0, [0; 4]);
         message.fill_checksum(header.pseudo(IpProto::ICMP6, payload), &out[HEADERS..end]);
@@ -206,7 +207,7 @@ impl Icmp for V6 {
         packet[at] = Icmp6Type::ECHO_REPLY.0;
         let sum = checksum::update(be16(packet, at + 2), before, be16(packet, at));
         packet[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
-        // The answer goes without extension headers: the fixed header moves up to the message.
+        // The reply has no extension headers: the fixed header moves up to the message.
         let skip = at - 40;
         packet.copy_within(..40, skip);
         let header = &mut packet[skip..];
@@ -223,7 +224,7 @@ impl Icmp for V6 {
         kind == Icmp6Type::NEIGHBOUR_SOLICITATION || kind == Icmp6Type::NEIGHBOUR_ADVERTISEMENT
     }
 
-    /// RFC 4443, 2.4 e: "redirect" is no error by its number.
+    /// RFC 4443, 2.4 (e): the type of a redirect is not in the range of errors.
     fn is_error(kind: u8) -> bool {
         Icmp6Type(kind).is_error() || Icmp6Type(kind) == Icmp6Type::REDIRECT
     }

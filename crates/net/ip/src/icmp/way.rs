@@ -1,4 +1,4 @@
-//! From where to where an error goes, and the MTU that it tells. Rules 13.4 to 13.7 of `docs/forwarding-rules.md`.
+//! Source, destination and MTU of an ICMP error. Rules 13.4 to 13.7 of `docs/forwarding-rules.md`.
 
 use super::message::Suppressed;
 use super::protocol::Icmp;
@@ -6,7 +6,7 @@ use crate::Ip;
 use volley_fib::dataplane::{Dpo, DpoKind, DropWhy, View};
 use volley_graph::PacketView;
 
-/// Whether a route's object is one that stands for more than one host.
+/// Whether a route's object represents more than one host.
 fn is_many(found: Dpo) -> bool {
     use DropWhy as W;
     let many = [
@@ -19,7 +19,7 @@ fn is_many(found: Dpo) -> bool {
     dropped || found.kind() == DpoKind::Broadcast
 }
 
-/// From which address to which an error about a packet goes, or why none does.
+/// Source and destination of an error about a packet, or the reason for suppression.
 pub(crate) fn ends<F: Icmp>(
     view: &View<'_, F>,
     packet: &PacketView<'_>,
@@ -37,7 +37,7 @@ pub(crate) fn ends<F: Icmp>(
         _ if is_many(back) => return Err(Suppressed::BadSource),
         _ => return Err(Suppressed::NoWayBack),
     }
-    // RFC 1122, 3.2.1.3 and RFC 4443, 2.2: what was sent to one of our addresses is answered from it.
+    // RFC 1122, 3.2.1.3 and RFC 4443, 2.2: the reply to a packet for an own address has this address as source.
     if there.kind() == DpoKind::Local {
         return Ok((destination, source));
     }
@@ -46,8 +46,8 @@ pub(crate) fn ends<F: Icmp>(
     Ok((from.ok_or(Suppressed::NoAddress)?, source))
 }
 
-/// The interface by which the error will leave (RFC 1812, 4.3.2.4 wants an address of it); none where that is decided by
-/// the error's own hash, in which its source takes part.
+/// The interface through which the error will leave (RFC 1812, 4.3.2.4 requires an address of it as source). None if the
+/// error's own hash selects the path, because the hash includes the source.
 fn leaves_by<F: Icmp>(view: &View<'_, F>, back: Dpo) -> Option<u32> {
     match back.kind() {
         DpoKind::Adj | DpoKind::Incomplete => Some(view.adjs().words(back.index()).tx_if),
@@ -56,8 +56,8 @@ fn leaves_by<F: Icmp>(view: &View<'_, F>, back: Dpo) -> Option<u32> {
     }
 }
 
-/// The address of ours that a packet leaves from, or that it was sent to; none where nobody knows, or where there are several
-/// ways for it.
+/// The own address of the interface that a packet leaves through, or the own address that it was sent to; none if unknown or if
+/// several paths exist.
 pub(crate) fn leaves_from<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> Option<F::Addr> {
     let (_, destination) = F::ends(packet.bytes())?;
     let found = one_way(view, packet, destination);
@@ -67,7 +67,7 @@ pub(crate) fn leaves_from<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) 
     own_address(view, leaves_by(view, found)?, destination)
 }
 
-/// What a packet's own way is, of several that its route may have.
+/// The object of the path that a packet takes; its route may have several.
 fn one_way<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>, destination: F::Addr) -> Dpo {
     let found = view.follow(view.table_of(packet.rx()), destination);
     match found.kind() {
@@ -76,7 +76,7 @@ fn one_way<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>, destination: F:
     }
 }
 
-/// The first address of an interface whose subnet the receiver is in, else the first.
+/// The first address of an interface whose subnet contains the receiver, otherwise the first address.
 fn own_address<F: Icmp>(view: &View<'_, F>, iface: u32, receiver: F::Addr) -> Option<F::Addr> {
     let all = view.own(iface).iter();
     let mut own = all.filter(|(address, _)| F::is_routable(*address));
@@ -85,7 +85,7 @@ fn own_address<F: Icmp>(view: &View<'_, F>, iface: u32, receiver: F::Addr) -> Op
     best.map(|(address, _)| *address)
 }
 
-/// The MTU that a packet did not fit.
+/// The MTU that a packet exceeded.
 pub(crate) fn mtu<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> u16 {
     let Some((_, destination)) = F::ends(packet.bytes()) else {
         return 0;

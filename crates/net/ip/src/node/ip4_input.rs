@@ -1,7 +1,7 @@
-//! ip4-input: validity of received IPv4 packets (RFC 1812, 5.2.2 and 5.3) and addresses that are never forwarded.
+//! ip4-input: validates received IPv4 packets (RFC 1812, 5.2.2 and 5.3) and drops addresses that are never forwarded.
 //!
-//! The order of the checks is section 4 of `docs/forwarding-rules.md`. On entry the position is at the IP header; on exit
-//! too, and the length is the packet's own total length.
+//! Section 4 of `docs/forwarding-rules.md` has the order of the checks. On entry and exit the position is at the IP header; on
+//! exit the length is the packet's total length.
 
 use crate::IpTrace;
 use crate::family::{is_local, one_table};
@@ -86,10 +86,10 @@ impl Ip4Input {
         }
     }
 
-    /// Every packet's total length, and which packets need a closer look, as `verdict`.
+    /// Sets the total length of every packet, and `verdict` nonzero for packets that need an exact check.
     #[inline(always)]
     fn glance<I: Isa>(&mut self, lens: &[[u32; 16]], n: usize) {
-        // All slices to one length, which the loop then need not ask about.
+        // All slices have one length, so the loop has no bounds checks.
         let strips = n.div_ceil(16);
         let header = &self.header.strips(n)[..strips];
         let (odd, length, to) = (
@@ -110,7 +110,7 @@ impl Ip4Input {
     }
 }
 
-/// A handful of packets, one by one; false when one of them needs a closer look.
+/// Handles a small vector packet by packet; false if a packet needs an exact check.
 #[inline(always)]
 fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
     for row in 0..v.few() {
@@ -119,22 +119,21 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
             return false;
         }
         v.few_of_mut(DST.col)[row] = words[4];
-        // Where a later packet is odd, all are judged again: a length that is right already stays so.
+        // If a later packet is suspicious, all packets are judged again: lengths that are already set stay the same.
         v.few_of_mut(Col::LEN)[row] = words[0] & 0xffff;
     }
     true
 }
 
-/// Whether a group is one that packets never leave a link for (RFC 5771, 4).
+/// Whether a group has link-local scope, so that routers never forward to it (RFC 5771, 4).
 fn is_of_link(group: u32) -> bool {
     group >> 8 == 0x00e0_0000
 }
 
-/// An address that a host may have.
+/// A valid unicast address, used in place of the destination.
 const ONE_HOST: u32 = 1 << 24;
 
-/// The verdict on a packet to a group that may be routed: as if it were to one host. Its hops are looked at where its route
-/// is known.
+/// The verdict on a packet to a routable group: as for unicast. The TTL is checked after the route is known.
 fn judge_for_group(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32 {
     match judge(len, [w0, w1, w2 | 64 << 24, src, ONE_HOST], sum) {
         0 => Count::ForGroup.code(),
@@ -142,8 +141,8 @@ fn judge_for_group(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32 {
     }
 }
 
-/// The verdict on a packet to the hosts of the link, where a feature listens: as if it were to one host, and from one if
-/// the sender has no address yet (RFC 1122, 3.2.1.3).
+/// The verdict on a link broadcast for which a feature listens: as for unicast. A source of 0.0.0.0 is allowed, because the
+/// sender may have no address yet (RFC 1122, 3.2.1.3).
 fn judge_for_listener(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32 {
     let src = if src == 0 { ONE_HOST } else { src };
     match judge(len, [w0, w1, w2 | 64 << 24, src, ONE_HOST], sum) {
@@ -152,8 +151,8 @@ fn judge_for_listener(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32
     }
 }
 
-/// What exactly is wrong with suspicious packets; headers longer than 20 bytes are added up
-/// whole. A packet that needs no more hops, for it is for the router, is judged as if it had some.
+/// Exact verdicts on suspicious packets; headers longer than 20 bytes are summed in full. For a packet to the router the TTL is
+/// not checked.
 #[cold]
 fn judge_all<I: Isa>(
     (view, table): (&View<'_, V4>, &IfTable),
@@ -390,6 +389,6 @@ mod tests {
         })
     }
 
-    /// No arc is declared in the bench: number 0 is inactive.
+    /// The bench declares no arc: arc 0 is inactive.
     const NO_ARC: ArcId = ArcId(0);
 }

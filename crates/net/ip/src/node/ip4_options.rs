@@ -1,7 +1,7 @@
-//! ip4-options: the slow lane of IPv4 packets with options (RFC 791, 3.1; RFC 7126 on source routes). Record route and timestamp
-//! are filled in (RFC 1812, 5.3.13.5 and 5.3.13.6).
+//! ip4-options: slow path of IPv4 packets with options (RFC 791, 3.1; RFC 7126 on source routes). Fills in record route and
+//! timestamp (RFC 1812, 5.3.13.5 and 5.3.13.6).
 //!
-//! ip4-input found everything else right: the header lies inside the packet, and its checksum holds.
+//! ip4-input has checked everything else: the header lies inside the packet, and its checksum is right.
 
 use crate::icmp::leaves_from;
 use crate::options4::{self, Fault, Wishes};
@@ -19,9 +19,9 @@ nexts! {
 counters! {
     /// What ip4-options counts.
     pub enum Count {
-        /// an option does not fit the header, or its contents make no sense
+        /// an option does not fit the header, or its contents are invalid
         BadOptions = "bad-options" (Error),
-        /// the packet asks for a source route, which is refused (RFC 7126)
+        /// the packet requests a source route, which is refused (RFC 7126)
         SourceRoute = "source-route" (Error),
         /// packets whose record route or timestamp was filled in
         Filled = "filled-in" (Info),
@@ -45,19 +45,19 @@ pub struct Ip4Options {
 }
 
 impl Ip4Options {
-    /// Over the FIB, which knows the address to be recorded; `arc` is `ip4-unicast`, and `clock` tells the time of day.
+    /// Takes the FIB, which has the address to be recorded, the arc `ip4-unicast`, and a clock for the time of day.
     pub fn new(fib: DataPlane<V4>, arc: ArcId, clock: Clock) -> Self {
         Ip4Options { fib, arc, clock }
     }
 }
 
-/// Where the options of a packet end.
+/// Offset of the end of the packet's options.
 fn end(packet: &Packet<'_>) -> usize {
     let bytes = packet.bytes();
     bytes.first().map_or(0, |b| usize::from(b & 15) * 4)
 }
 
-/// Fill in what the packet asks for, if it is known where it goes. False where it is not: nobody is entered then.
+/// Fills in the requested options if the egress interface is known; otherwise returns false and records nothing.
 fn fill(view: &View<'_, V4>, packet: &mut Packet<'_>, wishes: Wishes, day_ms: u32) -> bool {
     let Some(own) = leaves_from(view, &packet.view()) else {
         return false;
@@ -101,7 +101,7 @@ impl Node for Ip4Options {
             },
             Next::Error,
         );
-        // ip4-input lets packets to groups through that may be routed.
+        // ip4-input passes packets to routable groups.
         v.sift(|packet| !V4::is_for_group(packet.bytes()), Next::Mfib);
         v.send_arc(self.arc, Col::RX, Next::Lookup)
     }
@@ -116,7 +116,7 @@ mod tests {
     use volley_graph::harness::{In, Out, run};
     use volley_graph::{Counters, Domain};
 
-    /// 10.0.0.0/24 and 10.0.1.0/24 with one neighbour each, .9; the packets come from the first one.
+    /// 10.0.0.0/24 and 10.0.1.0/24 with one neighbour each, .9; packets are received on the first.
     fn fib(domain: &Arc<Domain>) -> Fib {
         let mut fib = with_interfaces(domain, 2, 1500);
         for index in 0..2 {
@@ -135,7 +135,7 @@ mod tests {
         bytes.extend(options);
         let sum = checksum(&bytes).to_be_bytes();
         bytes[10..12].copy_from_slice(&sum);
-        // Two bytes behind the header, and the frame's padding.
+        // Two bytes of payload, and the padding of the frame.
         bytes.extend([9; 22]);
         bytes
     }

@@ -1,6 +1,6 @@
-//! ip6-hop-by-hop: the slow lane of IPv6 packets with a hop-by-hop header (RFC 8200, 4.2 and 4.3; RFC 2675).
+//! ip6-hop-by-hop: slow path of IPv6 packets with a hop-by-hop header (RFC 8200, 4.2 and 4.3; RFC 2675).
 //!
-//! ip6-input found everything else right. The order of the checks is section 11 of `docs/forwarding-rules.md`.
+//! ip6-input has checked everything else. Section 11 of `docs/forwarding-rules.md` has the order of the checks.
 
 use crate::{Ip, IpTrace};
 use volley_fib::V6;
@@ -16,7 +16,7 @@ counters! {
     pub enum Count {
         /// the payload length is 0: a jumbogram, which is not supported (RFC 2675)
         Jumbogram = "jumbogram" (Error),
-        /// the header or an option does not fit, or stands where it must not
+        /// the header or an option does not fit, or is where it must not be
         Bad = "bad-hop-by-hop" (Error),
         /// an unknown option says that it must not be ignored
         UnknownOption = "unknown-option" (Error),
@@ -29,16 +29,16 @@ pub struct Ip6HopByHop {
 }
 
 impl Ip6HopByHop {
-    /// `arc` is `ip6-unicast`.
+    /// Takes the arc `ip6-unicast`.
     pub fn new(arc: ArcId) -> Self {
         Ip6HopByHop { arc }
     }
 }
 
-/// What is wrong with a header.
+/// A fault of a header.
 pub(crate) struct Fault {
     pub(crate) count: Count,
-    /// Code of the parameter problem (RFC 4443, 3.4) that tells of it; none when it asks for silence.
+    /// Code of the parameter problem to send (RFC 4443, 3.4); none if the option requires a silent drop.
     pub(crate) code: Option<u8>,
     /// Offset of the byte at fault.
     pub(crate) at: usize,
@@ -49,7 +49,7 @@ fn bad(code: u8, at: usize) -> Option<Fault> {
     Some(Fault { count, code, at })
 }
 
-/// What is wrong with the hop-by-hop header of a packet, if anything.
+/// The fault of the hop-by-hop header of a packet, if any.
 pub(crate) fn fault(packet: &[u8]) -> Option<Fault> {
     let payload = usize::from(u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]));
     if payload == 0 {
@@ -72,7 +72,7 @@ pub(crate) fn fault(packet: &[u8]) -> Option<Fault> {
     }
 }
 
-/// What is wrong with the options of a hop-by-hop or destination header; offsets count from the first option.
+/// The fault of the options of a hop-by-hop or destination header, if any; offsets count from the first option.
 pub(crate) fn option_fault(options: &[u8]) -> Option<Fault> {
     let mut left = options;
     loop {
@@ -84,7 +84,7 @@ pub(crate) fn option_fault(options: &[u8]) -> Option<Fault> {
             [_, len, rest @ ..] if usize::from(*len) > rest.len() => return bad(0, at),
             [0xc2, ..] => return bad(0, at),
             [kind, ..] if !matches!(kind, 1 | 5) && kind >> 6 != 0 => {
-                // RFC 8200, 4.2: 01 asks for silence; the error node knows that 11 does about packets to groups.
+                // RFC 8200, 4.2: 01 requires a silent drop; the error node suppresses errors for 11 to multicast.
                 let (count, code) = (Count::UnknownOption, (kind >> 6 != 1).then_some(2));
                 return Some(Fault { count, code, at });
             }
@@ -116,7 +116,7 @@ impl Node for Ip6HopByHop {
             },
             Next::Error,
         );
-        // ip6-input lets packets to groups through that may be routed.
+        // ip6-input passes packets to routable groups.
         v.sift(|packet| !V6::is_for_group(packet.bytes()), Next::Mfib);
         v.send_arc(self.arc, Col::RX, Next::Lookup)
     }

@@ -1,7 +1,7 @@
-//! ip6-input: validity of received IPv6 packets (RFC 8200, 3; RFC 4291, 2) and addresses that are never forwarded.
+//! ip6-input: validates received IPv6 packets (RFC 8200, 3; RFC 4291, 2) and drops addresses that are never forwarded.
 //!
-//! The order of the checks is section 10 of `docs/forwarding-rules.md`. On entry the position is at the IP header; on
-//! exit too, and the length is the packet's own length.
+//! Section 10 of `docs/forwarding-rules.md` has the order of the checks. On entry and exit the position is at the IP header; on
+//! exit the length is the packet's own length.
 
 use crate::IpTrace;
 use crate::family::is_local;
@@ -47,7 +47,7 @@ counters! {
         HopByHop = "hop-by-hop" (Info),
         /// neighbour discovery between link-local addresses, handed to nd-input
         Nd = "neighbour-discovery" (Info),
-        /// link-local packets, handed to the kernel, which has a twin of the interface
+        /// link-local packets, handed to the kernel, which has an LCP tap for the interface
         ForKernel = "for-kernel" (Info),
         /// packets to groups that may be routed, handed to ip6-mfib-forward-lookup
         ForGroup = "for-group" (Info),
@@ -61,7 +61,7 @@ pub struct Ip6Input {
     fib: DataPlane<V6>,
     table: Arc<IfTable>,
     arc: ArcId,
-    /// Version, lengths, hops, and the first half of the source.
+    /// Version, lengths, hop limit, and the first half of the source.
     start: Words<4>,
     /// The destination.
     end: Words<4>,
@@ -85,10 +85,10 @@ impl Ip6Input {
         }
     }
 
-    /// Every packet's length, and which packets need a closer look, as `verdict`.
+    /// Sets the length of every packet, and `verdict` nonzero for packets that need an exact check.
     #[inline(always)]
     fn glance<I: Isa>(&mut self, lens: &[[u32; 16]], n: usize) {
-        // All slices to one length, which the loop then need not ask about.
+        // All slices have one length, so the loop has no bounds checks.
         let strips = n.div_ceil(16);
         let (start, end) = (
             &self.start.strips(n)[..strips],
@@ -133,7 +133,7 @@ fn link_local(a: [u32; 4]) -> bool {
     a[0] >> 22 == 0x3fa
 }
 
-/// The verdict on one packet. Later lines win, so they stand in reverse order.
+/// The verdict on one packet. Later lines take precedence, so they are in reverse order.
 #[inline(always)]
 fn judge(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
     let (payload, proto, hops) = (first[1] >> 16, first[1] >> 8 & 0xff, first[1] & 0xff);
@@ -177,16 +177,15 @@ fn judge(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
     if len < 40 { Count::TooShort.code() } else { v }
 }
 
-/// Whether a group is one that packets never leave a link or an interface for, or of no scope at all (RFC 4291, 2.7).
+/// Whether a group has link or interface scope, or none: routers never forward to it (RFC 4291, 2.7).
 fn is_of_link(group: [u32; 4]) -> bool {
     group[0] >> 16 & 15 <= 2
 }
 
-/// An address that a host may have.
+/// A valid unicast address, used in place of the destination.
 const ONE_HOST: [u32; 4] = [0x2000_0000, 0, 0, 1];
 
-/// The verdict on a packet to a group of the link, where a feature listens: as if it were to one host, and from one if the
-/// sender's address is link-local.
+/// The verdict on a packet to a link-scope group for which a feature listens: as for unicast; a link-local source is allowed.
 fn judge_for_listener(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
     let src = if link_local(src) { ONE_HOST } else { src };
     match judge(len, [first[0], first[1] | 64], src, ONE_HOST) {
@@ -195,8 +194,7 @@ fn judge_for_listener(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
     }
 }
 
-/// The verdict on a packet to a group that may be routed: as if it were to one host. Its hops are looked at where its route
-/// is known.
+/// The verdict on a packet to a routable group: as for unicast. The hop limit is checked after the route is known.
 fn judge_for_group(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
     match judge(len, [first[0], first[1] | 64], src, ONE_HOST) {
         0 => Count::ForGroup.code(),
@@ -204,27 +202,27 @@ fn judge_for_group(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
     }
 }
 
-/// Whether a packet is a solicitation or an advertisement of a neighbour, or an advertisement of a router.
+/// Whether a packet is a neighbour solicitation, a neighbour advertisement or a router advertisement.
 fn is_nd(packet: &[u8]) -> bool {
     packet.get(6) == Some(&58) && matches!(packet.get(40), Some(134..=136))
 }
 
-/// Nonzero for a packet that [`judge`] has something to say about, in as few operations as all of them together allow.
+/// Nonzero for a packet that [`judge`] would drop or divert, in as few operations as all its checks together allow.
 #[inline(always)]
 fn suspicious(len: u32, first: [u32; 2], src: [u32; 2], dst: [u32; 2]) -> u32 {
     let [w0, w1] = first;
-    // A frame shorter than 40 bytes is shorter than header and payload.
+    // This also covers a frame shorter than 40 bytes: it is shorter than header and payload.
     let lengths = mask(40 + (w1 >> 16) as i32 > len as i32);
-    // Multicast, link-local, or two zero words in front (unspecified, loopback and mapped addresses lie there).
+    // Multicast, link-local, or two leading zero words (unspecified, loopback and mapped addresses).
     let odd =
         |a: [u32; 2]| mask(a[0] >> 24 == 0xff) | mask(a[0] >> 22 == 0x3fa) | mask(a[0] | a[1] == 0);
-    // At most one hop left, or a hop-by-hop header.
+    // Hop limit of at most 1, or a hop-by-hop header.
     let tail = mask(w1 & 0xfe == 0) | mask(w1 & 0xff00 == 0);
     (w0 >> 28 ^ 6) | lengths | odd(src) | odd(dst) | tail
 }
 
 impl Ip6Input {
-    /// Link-local packets are for the kernel where it has a twin of the interface: it has link-local addresses.
+    /// Sends link-local packets to the kernel if the interface has an LCP tap, because the kernel has the link-local addresses.
     #[cold]
     fn spare_for_kernel(&mut self, rx: &[u32]) {
         let verdicts = self.verdict.words_mut(rx.len()).iter_mut();
@@ -236,8 +234,7 @@ impl Ip6Input {
     }
 }
 
-/// Tell apart what is wrong with suspicious packets; some turn out to be good. A packet that needs no more hops, for it is
-/// for the router, is judged as if it had some.
+/// Exact verdicts on suspicious packets; some are valid. For a packet to the router the hop limit is not checked.
 #[cold]
 fn judge_suspicious<I: Isa>(
     (view, table): (&View<'_, V6>, &IfTable),
@@ -279,7 +276,7 @@ fn judge_suspicious<I: Isa>(
     }
 }
 
-/// A handful of packets, one by one; false when one of them needs a closer look.
+/// Handles a small vector packet by packet; false if a packet needs an exact check.
 #[inline(always)]
 fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
     for row in 0..v.len() {
@@ -296,7 +293,7 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
         for (col, word) in [DST.col, DST1.col, DST2.col, DST3.col].into_iter().zip(dst) {
             v.column_mut(col)[row] = word;
         }
-        // Where a later packet is odd, all are judged again: a length that is right already stays so.
+        // If a later packet is suspicious, all packets are judged again: lengths that are already set stay the same.
         v.column_mut(Col::LEN)[row] = 40 + (w1 >> 16);
     }
     true

@@ -1,9 +1,8 @@
-//! ip4-frag, ip6-frag: cut packets that are too long for the link they leave by (RFC 791, 3.2; RFC 1812, 4.2.2.7; RFC 8200,
-//! 4.5): of IPv6 the router's own only. Rule 7.2 of `docs/forwarding-rules.md`.
+//! ip4-frag, ip6-frag: fragment packets that exceed the MTU of the egress link (RFC 791, 3.2; RFC 1812, 4.2.2.7; RFC 8200,
+//! 4.5). For IPv6 only packets of the router. Rule 7.2 of `docs/forwarding-rules.md`.
 //!
-//! On entry and exit the position is at the IP header and the `dpo` column names the adjacency, or `TX` the interface of a packet
-//! to a group. The fragments go to the rewrite, which
-//! makes of each what it makes of any packet.
+//! On entry and exit the position is at the IP header, and the `dpo` column has the adjacency, or `TX` has the interface of a
+//! multicast packet. The fragments are sent to the rewrite node, which processes each of them like any packet.
 
 use crate::cut::{Cuts, Ids};
 use crate::{Icmp, IpTrace};
@@ -53,7 +52,7 @@ pub struct Frag<F: Icmp> {
 }
 
 impl<F: Icmp> Frag<F> {
-    /// Of worker `worker`, over the FIB and the interfaces, which know each link's MTU. `hasher` is the same for all workers.
+    /// Node of worker `worker`, over the FIB and the interfaces, which have the MTUs. `hasher` is the same for all workers.
     pub fn new(
         (fib, table): (DataPlane<F>, Arc<IfTable>),
         hasher: RandomState,
@@ -64,7 +63,7 @@ impl<F: Icmp> Frag<F> {
     }
 }
 
-/// Cut a packet into fragments for `node`; returns how many.
+/// Fragments a packet for `node`; returns the number of fragments.
 fn fragment<F: Cuts, I: Isa>(
     packet: &PacketView<'_>,
     mtu: usize,
@@ -88,7 +87,7 @@ fn fragment<F: Cuts, I: Isa>(
     Ok(made)
 }
 
-/// What is left to be done with the whole packet is done before it is cut.
+/// Completes the pending offload work of the whole packet before fragmentation.
 fn complete(packet: &mut Packet<'_>) -> Result<(), Count> {
     let Offload { checksum, gso } = packet.offload();
     if gso.is_some() {
@@ -118,7 +117,7 @@ impl<F: Icmp> Node for Frag<F> {
         let adjs = fib.read(cx.guard()).adjs();
         let (one_host, group) = (v.edge(Next::REWRITE), v.edge(Next::GROUP));
         v.replicate(|packet, out| {
-            // Copies of a packet to a group have no adjacency: they know their interface.
+            // Replicas of a multicast packet have no adjacency but an interface.
             let (mtu, rewrite) = if F::is_for_group(packet.bytes()) {
                 let tx = packet.get(Col::TX).unwrap_or(u32::MAX);
                 (table.mtu(tx) as usize, group)

@@ -1,8 +1,8 @@
-//! ip4-full-reassembly, ip6-full-reassembly: put datagrams for the router together from their fragments (RFC 791, 3.2;
-//! RFC 1122, 3.3.2; RFC 8200, 4.5; RFC 5722). Section 17 of `docs/forwarding-rules.md`.
+//! ip4-full-reassembly, ip6-full-reassembly: reassemble datagrams for the router (RFC 791, 3.2; RFC 1122, 3.3.2; RFC 8200, 4.5;
+//! RFC 5722). Section 17 of `docs/forwarding-rules.md`.
 //!
-//! All fragments of a datagram come to one worker. They wait as they came; what becomes of them is decided at the end of the
-//! round. On exit a datagram stands as it would have come in one piece, with the Ethernet header of its first fragment.
+//! All fragments of a datagram come to one worker. Fragments are stored unchanged; drops and completed datagrams are processed
+//! at the end of the round. On exit a datagram is like an unfragmented one, with the Ethernet header of its first fragment.
 
 use crate::reassembly::{
     Fault, HEADERS, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, ReassemblySwitches, Span, Store, Whole,
@@ -101,7 +101,7 @@ impl From<Wrong> for Count {
     }
 }
 
-/// Whether the sender of a fragment may have to be told.
+/// The edge for a drop: the error node if an ICMP error may be due.
 fn edge<F: Icmp>(count: Count) -> Next<F> {
     match count {
         Count::BadLength | Count::TooLong | Count::Tiny if F::AF == Af::V6 => Next::ERROR,
@@ -121,7 +121,7 @@ pub struct FullReassembly<F: Icmp> {
 }
 
 impl<F: Icmp> FullReassembly<F> {
-    /// For worker `worker` and vectors of up to `size` packets; the FIB knows the tables of interfaces.
+    /// For worker `worker` and vectors of up to `size` packets; the FIB has the tables of interfaces.
     pub fn new(
         fib: DataPlane<F>,
         switches: Arc<ReassemblySwitches>,
@@ -145,7 +145,7 @@ impl<F: Icmp> FullReassembly<F> {
         self.switches.tell(self.worker, full, oldest, now_ns);
     }
 
-    /// Put a datagram together and send it on; its fragments are freed.
+    /// Reassembles a datagram and sends it; frees its fragments.
     fn finish<I: Isa>(
         &mut self,
         whole: Whole,
@@ -159,14 +159,14 @@ impl<F: Icmp> FullReassembly<F> {
                 more = fragment.is_some();
                 fragment
             };
-            // Not sent, they are freed.
+            // Packets that are not sent are freed.
             drop(out.new_from_held(next));
         }
         Ok(())
     }
 
     fn join<I: Isa>(&self, whole: Whole, out: &mut Output<'_, I, Next<F>>) -> Result<(), Fault> {
-        /// More in front of an IP header than any link has is not kept.
+        /// Bytes before the IP header are kept only up to this number, more than any link layer has.
         const LINK: usize = 64;
         let (payload, ecn) = self.store.facts(whole);
         let ecn = ecn.ok_or(Fault::Congestion)?;
@@ -210,7 +210,7 @@ impl<F: Icmp> FullReassembly<F> {
         Ok(())
     }
 
-    /// Send on fragments that are to be dropped: at most one vector of them.
+    /// Sends fragments that are to be dropped: at most one vector of them.
     fn drop_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next<F>>) -> usize {
         let size = out.vector_size();
         let (store, mut n, mut evicted) = (&mut self.store, 0, 0);
@@ -218,7 +218,7 @@ impl<F: Icmp> FullReassembly<F> {
         let mut fresh = out.new_from_held(|| {
             let (fragment, fault, is_first) = store.next_drop()?;
             let count = Count::from(fault);
-            // RFC 792 and RFC 8200, 4.5: only who sent the first fragment is told that time is over.
+            // RFC 792 and RFC 8200, 4.5: a reassembly timeout is reported only if the first fragment was received.
             let tells = fault == Fault::Timeout && is_first;
             let edge = if tells { Next::<F>::ERROR } else { Next::DROP };
             edges[n] = volley_graph::Nexts::index(edge) as u32;
@@ -234,7 +234,7 @@ impl<F: Icmp> FullReassembly<F> {
     }
 }
 
-/// Writes bytes into buffers, one after the other.
+/// Writes bytes into a sequence of buffers.
 struct FragmentWriter<'a, 'b> {
     buffers: &'a mut [IoSliceMut<'b>],
     at: usize,
@@ -302,7 +302,7 @@ impl<F: Icmp> Stage for FullReassembly<F> {
         self.store.datagrams() > 0 || self.store.is_due()
     }
 
-    /// Fragments wait for what may never come, and belong to no order.
+    /// Fragments wait for others that may never arrive, so they have no order to keep.
     fn keeps_order(&self) -> bool {
         self.store.is_due()
     }

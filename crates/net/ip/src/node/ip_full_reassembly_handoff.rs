@@ -1,9 +1,9 @@
-//! ip4-full-reassembly-handoff, ip6-full-reassembly-handoff, ip4-sv-reassembly-handoff, ip6-sv-reassembly-handoff: bring all fragments
-//! of a datagram to one worker, whichever workers they came in by. With one worker they go straight on, and so they do where
-//! workers have no rings to each other, which is so until software RSS or a node on a worker of its own needs them.
+//! ip4-full-reassembly-handoff, ip6-full-reassembly-handoff, ip4-sv-reassembly-handoff, ip6-sv-reassembly-handoff: hand off all
+//! fragments of a datagram to one worker, whichever workers received them. Fragments stay on their worker if it is the only one
+//! or if the workers have no handoff rings between them; software RSS and nodes on a dedicated worker create these rings.
 //!
-//! Which worker it is follows from the datagram and from who takes new work: a datagram whose fragments come while workers
-//! come or go may be torn apart, and is then given up when its time is over.
+//! The target worker follows from the datagram and from the workers that accept new work. A datagram whose fragments arrive
+//! while workers are added or removed may be split between two workers, and then times out.
 
 use crate::IpTrace;
 use crate::reassembly::{Gather, Reassemble};
@@ -37,7 +37,7 @@ counters! {
 /// State of a handoff node.
 pub struct Handoff<G> {
     worker_set: Arc<WorkerSet>,
-    /// The same for all workers, and not to be guessed by senders.
+    /// Random state that is the same for all workers and unpredictable for senders.
     hasher: RandomState,
     codes: Column,
     gather: PhantomData<G>,

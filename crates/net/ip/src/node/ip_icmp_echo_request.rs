@@ -1,6 +1,6 @@
-//! ip4-icmp-echo-request, ip6-icmp-echo-request: answers echo requests in place (RFC 1122, 3.2.2.6; RFC 4443, 4.2).
+//! ip4-icmp-echo-request, ip6-icmp-echo-request: reply to echo requests in place (RFC 1122, 3.2.2.6; RFC 4443, 4.2).
 //!
-//! Identifier, sequence number and data stay as they are; what changes is added to the checksums (RFC 1624).
+//! Identifier, sequence number and data stay unchanged; checksums are updated incrementally (RFC 1624).
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
@@ -42,7 +42,7 @@ impl<F: Icmp> Node for EchoRequest<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
-        // The answer has another destination.
+        // The reply has another destination.
         v.forget(&FORWARDING);
         v.each(|packet| match F::echo(packet.bytes_mut()) {
             Some(skip) => {

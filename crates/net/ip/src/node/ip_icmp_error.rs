@@ -1,8 +1,8 @@
-//! ip4-icmp-error, ip6-icmp-error: tell the sender of a dropped packet what became of it (RFC 792, 1122 3.2.2, 1812 4.3;
-//! RFC 4443). Section 13 of `docs/forwarding-rules.md`.
+//! ip4-icmp-error, ip6-icmp-error: send ICMP errors about dropped packets to their senders (RFC 792, 1122 3.2.2, 1812 4.3; RFC
+//! 4443). Section 13 of `docs/forwarding-rules.md`.
 //!
-//! The packet was counted where it was dropped and goes on to its end; the error is a second packet, which takes the way of
-//! any other from the lookup on.
+//! The packet was counted where it was dropped and is forwarded to the drop node. The error is a second packet, which is
+//! forwarded from the lookup on like any other.
 
 use crate::icmp::{LONGEST, Limits, Reasons, Suppressed, ends, mtu};
 use crate::{ErrorReason, Icmp, IcmpSwitches, IpTrace};
@@ -61,7 +61,7 @@ pub struct IcmpError<F: Icmp> {
 }
 
 impl<F: Icmp> IcmpError<F> {
-    /// Over the FIB; says what `reasons` have to say, as far as `switches` let it.
+    /// Node over the FIB that sends errors for `reasons` as far as `switches` allow.
     pub(crate) fn new(fib: DataPlane<F>, switches: Arc<IcmpSwitches>, reasons: Reasons) -> Self {
         IcmpError {
             fib,
@@ -85,7 +85,7 @@ impl From<Suppressed> for Count {
     }
 }
 
-/// What became of telling a sender, who `may` be told if anybody may; none when there was nothing to be said.
+/// Sends an error about a packet if `may` allows one, and returns the counter; none if the reason causes no error.
 fn tell<F: Icmp, I: Isa>(
     view: &View<'_, F>,
     why: ErrorReason,
@@ -98,7 +98,7 @@ fn tell<F: Icmp, I: Isa>(
     }
     let for_group = F::is_for_group(packet.bytes());
     let mtu = match why {
-        // The node that makes copies says which one's MTU it was: there is no route to ask.
+        // The node that replicates stores the MTU of the replica's interface: there is no route to look up.
         ErrorReason::TooBig if for_group => packet.get(GROUP_MTU.col).unwrap_or(0) as u16,
         ErrorReason::TooBig => mtu(view, packet),
         _ => 0,
@@ -107,7 +107,7 @@ fn tell<F: Icmp, I: Isa>(
     if for_group && !F::tells_of_groups(why, say, packet.bytes()) {
         return Some(Count::BadDestination);
     }
-    // A flood must not cost a look for its senders each.
+    // Under a flood the reverse path is not looked up for each packet.
     let Some(may) = may else {
         return Some(Count::RateLimited);
     };
@@ -127,7 +127,7 @@ fn tell<F: Icmp, I: Isa>(
         (None, _) => Count::NoBuffers,
         (_, ErrorReason::Expired | ErrorReason::Reassembly) => Count::Expired,
         (_, ErrorReason::TooBig) => Count::TooBig,
-        // ICMPv6 tells of an unknown protocol as of any field it cannot read.
+        // ICMPv6 reports an unknown protocol as a parameter problem.
         _ if say.kind == F::PARAMETER_PROBLEM => Count::Problem,
         _ => Count::Unreachable,
     })
@@ -179,7 +179,7 @@ mod tests {
     use volley_graph::harness::{In, Out, run};
     use volley_graph::{Domain, NodeId};
 
-    /// The word of a reason that the tests have a meaning for.
+    /// A drop reason that is registered in the tests.
     fn reason() -> u32 {
         NodeId(77).reason(3)
     }
@@ -210,7 +210,7 @@ mod tests {
         run_all(&packet.column(Col::ERR, reason()), &domain, make)
     }
 
-    /// The harness wants as many packets out as in: an error and its packet are two.
+    /// Runs a packet without the harness, which requires as many packets out as in: an error is an additional packet.
     fn run_all<F: Icmp>(
         packet: &In,
         domain: &Arc<Domain>,

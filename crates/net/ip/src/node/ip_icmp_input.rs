@@ -1,5 +1,4 @@
-//! ip4-icmp-input, ip6-icmp-input: ICMP messages for the router, told apart by their type. Their lengths and checksums are
-//! right.
+//! ip4-icmp-input, ip6-icmp-input: distribute ICMP messages to the router by type. Lengths and checksums have been checked.
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
@@ -34,7 +33,7 @@ pub struct IcmpInput<F> {
 }
 
 impl<F> IcmpInput<F> {
-    /// Over the workers' view of interfaces.
+    /// Node over the interface table of the workers.
     pub fn new(table: Arc<IfTable>) -> Self {
         IcmpInput {
             table,

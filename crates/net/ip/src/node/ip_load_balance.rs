@@ -1,5 +1,4 @@
-//! ip4-load-balance, ip6-load-balance: pick one of several paths by the flow hash. Section 9 of
-//! `docs/forwarding-rules.md`.
+//! ip4-load-balance, ip6-load-balance: select one of several paths by the flow hash. Section 9 of `docs/forwarding-rules.md`.
 
 use crate::family::flow_hash;
 use crate::node::ip_lookup::{Count, Edge, send};
@@ -65,7 +64,7 @@ mod tests {
     use volley_graph::Domain;
     use volley_graph::harness::{In, run};
 
-    /// Two paths, by interfaces 0 and 1, to everything.
+    /// A default route with two paths, through interfaces 0 and 1.
     fn fib(domain: &Arc<Domain>) -> Fib {
         let mut fib = with_interfaces(domain, 2, 1500);
         let mut paths = Vec::new();
@@ -98,7 +97,7 @@ mod tests {
             p.extend([n; 8]);
             In::new(&p).column(DPO.col, multi.0)
         });
-        // A column of zeros is as good as none.
+        // A column of zeros means no hash.
         for known in [0, 2, 3, 1 << 31] {
             let given = packets.clone().map(|it| it.column(FLOW_HASH.col, known));
             let nodes = plane.clone();

@@ -1,4 +1,4 @@
-//! ip4-local, ip6-local: packets for the router itself. ICMP goes on, and so do UDP datagrams on the port of a feature. The
+//! ip4-local, ip6-local: packets for the router. ICMP messages and UDP datagrams to the port of a feature are delivered. The
 //! sender of any other packet gets an ICMP error (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of
 //! `docs/forwarding-rules.md`.
 
@@ -26,7 +26,7 @@ counters! {
     pub enum Count {
         /// the headers do not fit the packet
         Malformed = "malformed" (Error),
-        /// fragments for the router, which go to be put together
+        /// fragments for the router, which are reassembled
         Fragment = "fragment" (Info),
         /// an option for the destination is unknown and must not be ignored
         UnknownOption = "unknown-option" (Error),
@@ -40,9 +40,9 @@ counters! {
         BadUdpLength = "bad-udp-length" (Error),
         /// the UDP checksum is wrong
         BadUdpChecksum = "bad-udp-checksum" (Error),
-        /// nobody listens on the UDP port
+        /// no listener has the UDP port
         PortUnreachable = "port-unreachable" (Error),
-        /// nobody listens for TCP
+        /// no listener accepts TCP
         NoTcpListener = "no-tcp-listener" (Error),
         /// the router does not speak the protocol
         ProtocolUnreachable = "protocol-unreachable" (Error),
@@ -58,7 +58,7 @@ pub struct Local<F> {
 }
 
 impl<F> Local<F> {
-    /// Over the workers' view of interfaces.
+    /// Node over the interface table of the workers.
     pub fn new(table: Arc<IfTable>) -> Self {
         Local {
             table,
@@ -67,7 +67,7 @@ impl<F> Local<F> {
     }
 }
 
-/// Whether the kernel listens where the router itself does not.
+/// Whether the kernel may have a listener that the router lacks.
 fn for_kernel(count: Count) -> bool {
     matches!(
         count,
@@ -75,7 +75,7 @@ fn for_kernel(count: Count) -> bool {
     )
 }
 
-/// Whether the sender may have to be told.
+/// The edge for a drop: the error node if an ICMP error may be due.
 fn edge<F: Icmp>(count: Count) -> Next<F> {
     match count {
         Count::Malformed
@@ -164,7 +164,7 @@ mod tests {
     fn datagrams_go_to_the_node_that_listens_on_their_port() {
         let table = IfTable::new(1);
         table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
-        // No node of the bench: the packet then ends in the drop node, with no reason.
+        // This node is not in the bench: the packet ends in the drop node without a reason.
         let node = NodeId(999);
         table.listen_udp(F4::AF, 9, node, true).unwrap();
         let went = |table: &Arc<IfTable>, bytes: &[u8]| {

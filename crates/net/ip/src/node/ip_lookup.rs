@@ -1,5 +1,5 @@
-//! ip4-lookup, ip6-lookup: the longest prefix of the destination in the receiving interface's table, and what its route
-//! says. Section 6 of `docs/forwarding-rules.md`.
+//! ip4-lookup, ip6-lookup: find the longest matching prefix of the destination in the receiving interface's table, and follow
+//! its route. Section 6 of `docs/forwarding-rules.md`.
 
 use crate::family::one_table;
 use crate::{Icmp, IpTrace, Step};
@@ -21,9 +21,9 @@ nexts! {
         BALANCE => F::LOAD_BALANCE,
         /// To local delivery.
         LOCAL => F::LOCAL,
-        /// To the node for unknown neighbours.
+        /// To the glean node, for unresolved neighbours.
         GLEAN => F::GLEAN,
-        /// To the node that tells the sender.
+        /// To the node that sends ICMP errors.
         ERROR => F::ICMP_ERROR,
     }
 }
@@ -75,7 +75,7 @@ impl<F: Icmp> Lookup<F> {
     }
 }
 
-/// Receiving interfaces of several tables in one vector: packet by packet.
+/// Looks up packet by packet in a vector whose receiving interfaces have several tables.
 #[cold]
 fn lookup_each<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, leaf: &mut Column) {
     for row in 0..v.len() {
@@ -84,7 +84,7 @@ fn lookup_each<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, 
     }
 }
 
-/// A handful of packets: one by one. True when all have complete adjacencies, which are in their column then.
+/// Looks up a small vector packet by packet. True if all packets have complete adjacencies, which are then in the column.
 #[inline(always)]
 fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> bool {
     let leaves = view.leaves();
@@ -98,8 +98,7 @@ fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> b
     odd >> 28 == 0
 }
 
-/// Follow routes that say "look in another table"; what goes to all hosts of a network goes there from elsewhere only.
-/// `kinds` is for its own use.
+/// Follows routes to other tables. A subnet broadcast is forwarded only from another interface. `kinds` is a scratch column.
 #[cold]
 fn follow<F: Icmp, I: Isa>(
     view: &View<'_, F>,
@@ -128,13 +127,13 @@ fn follow<F: Icmp, I: Isa>(
     }
 }
 
-/// Why a packet with this object is dropped here; none when it goes on.
+/// Reason to drop a packet with this object; none if it is forwarded.
 fn refusal(dpo: Dpo) -> Option<Count> {
     Some(match dpo.kind() {
         DpoKind::Adj | DpoKind::Multi | DpoKind::Local | DpoKind::Glean | DpoKind::Incomplete => {
             return None;
         }
-        // No group of paths has one, and the lookup has told those of a route apart.
+        // A group of paths never contains this object, and the lookup has handled those of a route.
         DpoKind::Broadcast => Count::SubnetBroadcast,
         DpoKind::Unreachable => Count::Unreachable,
         DpoKind::Prohibit => Count::Prohibited,
@@ -154,7 +153,7 @@ fn refusal(dpo: Dpo) -> Option<Count> {
     })
 }
 
-/// The edge of a packet whose object is not refused.
+/// The edge for a packet whose object is not refused.
 fn edge<F: Icmp>(dpo: Dpo) -> Edge<F> {
     match dpo.kind() {
         DpoKind::Adj => Edge::REWRITE,
@@ -165,16 +164,16 @@ fn edge<F: Icmp>(dpo: Dpo) -> Edge<F> {
     }
 }
 
-/// The kind of complete adjacencies, where words have it.
+/// Type bits of a complete adjacency.
 const ADJACENT: u32 = (DpoKind::Adj as u32) << 28;
 
-/// Whether anything but complete adjacencies was found.
+/// Whether any object is not a complete adjacency.
 #[inline(always)]
 fn odd(dpo: &[u32]) -> bool {
     dpo.iter().fold(0, |odd, word| odd | (word ^ ADJACENT)) >> 28 != 0
 }
 
-/// Send packets on by the objects in `dpo`: all to the rewrite when all are complete adjacencies, else told apart.
+/// Sends packets by the objects in `dpo`: all to the rewrite if all are complete adjacencies, otherwise each by its object.
 #[inline(always)]
 pub(crate) fn send<F: Icmp, I: Isa>(
     cx: &Cx<'_, Count>,
@@ -191,8 +190,8 @@ pub(crate) fn send<F: Icmp, I: Isa>(
     tell_apart(cx, v, verdict, next)
 }
 
-/// The rows with complete adjacencies; `kinds` gets the kinds of all rows. Most of a vector has one even where some rows have
-/// none: this is a pass without branches, behind which only those few are looked at.
+/// The rows with complete adjacencies; `kinds` gets the types of all rows. Most rows usually have one: this pass has no
+/// branches, and only the few other rows are handled one by one after it.
 #[inline(always)]
 fn adjacent<I: Isa>(isa: I, dpo: &[u32], kinds: &mut Column) -> Bits {
     let kinds = kinds.words_mut(dpo.len());

@@ -1,7 +1,7 @@
-//! ip4-not-enabled, ip6-not-enabled: the feature that switches an IP version off on an interface.
+//! ip4-not-enabled, ip6-not-enabled: drop packets of an IP version that is disabled on the interface.
 
 crate::drops::drops_all! {
-    /// State of a feature node that lets nothing pass.
+    /// State of a feature node that drops every packet.
     NotEnabled, NOT_ENABLED,
     /// the IP version is switched off on the receiving interface
     NotEnabled = "not-enabled"

@@ -1,8 +1,8 @@
-//! ip4-redirect, ip6-redirect: tell a sender that the next hop of its packet is on its own link (RFC 1812, 5.2.7.2; RFC 4861,
+//! ip4-redirect, ip6-redirect: notify a sender that the next hop of its packet is on its own link (RFC 1812, 5.2.7.2; RFC 4861,
 //! 8.2). Section 19 of `docs/forwarding-rules.md`.
 //!
-//! A feature of the unicast arcs, behind those that drop: the packet goes on in any case. On entry and on exit the position is at
-//! the IP header.
+//! A feature of the unicast arcs, behind those that drop: every packet continues along the arc. On entry and exit the position
+//! is at the IP header.
 
 use crate::family::{flow_hash, one_table};
 use crate::icmp::{Class, LONGEST, Limits};
@@ -51,7 +51,7 @@ pub struct Redirect<F: Icmp> {
     work: Work,
 }
 
-/// Memory for one vector.
+/// Buffers for one vector.
 struct Work {
     step: Step,
     leaf: Column,
@@ -62,7 +62,8 @@ struct Work {
 }
 
 impl<F: Icmp> Redirect<F> {
-    /// Over the FIB and the workers' view of interfaces; limited like errors, for vectors of up to `size` packets.
+    /// Node over the FIB and the interface table of the workers, with the rate limits of errors, for vectors of up to `size`
+    /// packets.
     pub(crate) fn new(
         fib: DataPlane<F>,
         switches: Arc<IcmpSwitches>,
@@ -88,13 +89,13 @@ impl<F: Icmp> Redirect<F> {
     }
 }
 
-/// Kinds of objects that may lead back out of the receiving interface, besides complete adjacencies; one bit each.
+/// Types of objects that may lead back out of the receiving interface, besides complete adjacencies; one bit each.
 const UNSURE: u32 = 1 << DpoKind::Incomplete as u32
     | 1 << DpoKind::Glean as u32
     | 1 << DpoKind::Multi as u32
     | 1 << DpoKind::LookupIn as u32;
 
-/// Whether a packet may go back where it came from.
+/// Whether a packet may leave through the interface that received it.
 #[inline(always)]
 fn may_go_back(dpo: u32, tx: u32, rx: u32) -> u32 {
     let kind = dpo >> 28;
@@ -102,7 +103,7 @@ fn may_go_back(dpo: u32, tx: u32, rx: u32) -> u32 {
     u32::from(back) | UNSURE >> kind & 1
 }
 
-/// A next hop on the interface that a packet came in by, with its MAC address where it is known.
+/// A next hop on the interface that received the packet, with its MAC address if known.
 fn next_hop<F: Icmp>(
     view: &View<'_, F>,
     packet: &PacketView<'_>,
@@ -123,7 +124,7 @@ fn next_hop<F: Icmp>(
     }
 }
 
-/// The part of a redirect node that tells one sender.
+/// The part of a redirect node that sends one redirect.
 struct RedirectSender<'a, F: Icmp> {
     view: View<'a, F>,
     table: &'a IfTable,
@@ -131,7 +132,7 @@ struct RedirectSender<'a, F: Icmp> {
 }
 
 impl<F: Icmp> RedirectSender<'_, F> {
-    /// What became of telling the sender of a packet; none when there was nothing to be told.
+    /// Sends a redirect to the sender of a packet and returns the counter; none if no redirect is due.
     fn tell<I: Isa>(
         &self,
         packet: &PacketView<'_>,
@@ -146,7 +147,7 @@ impl<F: Icmp> RedirectSender<'_, F> {
         let own = self.view.own(packet.rx());
         let on_link = |(a, len): &&(F::Addr, u8)| F::first(*a, *len) == F::first(source, *len);
         let mut near = own.iter().filter(on_link);
-        // RFC 1812 asks for one network of both; RFC 4861 for one link, which the next hop is on.
+        // RFC 1812 requires sender and next hop in one network; RFC 4861 requires one link, which the next hop is on.
         let near = match F::AF {
             Af::V6 => near.next(),
             Af::V4 => near.find(|(a, len)| F::first(*a, *len) == F::first(hop, *len)),
@@ -171,7 +172,7 @@ impl<F: Icmp> RedirectSender<'_, F> {
 }
 
 impl Work {
-    /// Which packets may go back where they came from, as `back`.
+    /// Sets `back` for packets that may leave through the interface that received them.
     #[inline(always)]
     fn look_up<F: Icmp, I: Isa>(&mut self, view: &View<'_, F>, v: &Vector<'_, I, Next<F>>) {
         let n = v.len();
@@ -221,7 +222,7 @@ impl<F: Icmp> Node for Redirect<F> {
         if or_all(work.back.words(n)) == 0 {
             return v.next_feature();
         }
-        // The redirect has another destination; what the packet's flow is known by stays.
+        // The redirect has another destination; the columns of the packet's flow stay.
         v.forget(&DESTINATION);
         let lookup = v.edge(Next::LOOKUP);
         let teller = RedirectSender {

@@ -1,8 +1,8 @@
-//! ip4-rewrite, ip6-rewrite: one hop less and a new Ethernet header (RFC 1812, 5.3.1; RFC 1624; RFC 8200, 3). Section 7 of
-//! `docs/forwarding-rules.md`.
+//! ip4-rewrite, ip6-rewrite: decrement the TTL and write a new Ethernet header (RFC 1812, 5.3.1; RFC 1624; RFC 8200, 3).
+//! Section 7 of `docs/forwarding-rules.md`.
 //!
-//! On entry the position is at the IP header and the `dpo` column names a complete adjacency; on exit at the Ethernet
-//! header, with `TX` filled.
+//! On entry the position is at the IP header and the `dpo` column has a complete adjacency; on exit the position is at the
+//! Ethernet header, and `TX` is filled.
 
 use crate::family::is_local;
 use crate::{Icmp, Ip, IpTrace};
@@ -26,9 +26,9 @@ nexts! {
         DROP => "error-drop",
         /// To interface-output.
         OUTPUT => "interface-output",
-        /// To the node that tells the sender.
+        /// To the node that sends ICMP errors.
         ERROR => F::ICMP_ERROR,
-        /// To the node that cuts.
+        /// To the node that fragments.
         FRAGMENT => F::FRAGMENT,
     }
 }
@@ -84,7 +84,7 @@ fn judge(len: u32, facts: AdjFacts) -> u32 {
     }
 }
 
-/// One hop less, and the new Ethernet header.
+/// Decrements the TTL and writes the new Ethernet header.
 #[inline(always)]
 fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
     F::decrement(&mut frame[ETHERNET..]);
@@ -92,7 +92,7 @@ fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
     frame[6..14].copy_from_slice(&tail.to_ne_bytes());
 }
 
-/// A handful of packets, one by one; false, and nothing done, when one of them does not fit or has no way.
+/// Rewrites a small vector packet by packet; false, without any change, if a packet exceeds the MTU or has no adjacency.
 #[inline(always)]
 fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bool {
     let rows = v.few();
@@ -111,8 +111,8 @@ fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> 
     true
 }
 
-/// Tell packets that do not fit apart: a super-segment does when its segments do, and whether the others may be
-/// fragmented stands in the header.
+/// Decides about packets that exceed the MTU: a super-segment passes if its segments fit; the header tells whether another
+/// packet may be fragmented.
 #[cold]
 fn too_long<F: Icmp, I: Isa>(
     view: &View<'_, F>,

@@ -1,7 +1,8 @@
-//! ip4-rx-urpf-strict, ip4-rx-urpf-loose, ip6-rx-urpf-strict, ip6-rx-urpf-loose: whether a packet's source may be what it
-//! says (RFC 2827, RFC 3704, RFC 8704). Section 18 of `docs/forwarding-rules.md`.
+//! ip4-rx-urpf-strict, ip4-rx-urpf-loose, ip6-rx-urpf-strict, ip6-rx-urpf-loose: reverse-path check of sources (RFC 2827, RFC
+//! 3704, RFC 8704). Section 18 of `docs/forwarding-rules.md`.
 //!
-//! Features of the unicast arcs: an interface without them pays nothing. On entry and on exit the position is at the IP header.
+//! Features of the unicast arcs: they cost nothing on an interface without them. On entry and exit the position is at the IP
+//! header.
 
 use crate::family::one_table;
 use crate::{Ip, IpTrace, Step};
@@ -13,7 +14,7 @@ use volley_graph::{
 };
 
 nexts! {
-    /// Where the nodes send packets: those that pass go on along the arc.
+    /// Edges of the nodes; packets that pass continue along the arc.
     pub enum Next { Drop => "error-drop" }
 }
 
@@ -27,15 +28,15 @@ counters! {
     }
 }
 
-/// How strict a node is.
+/// Mode of a node.
 pub trait Mode: Send + 'static {
-    /// Whether the route back has to leave by the receiving interface.
+    /// Whether the reverse path must leave through the receiving interface.
     const STRICT: bool;
 }
 
-/// A route back has to leave by the receiving interface.
+/// The reverse path must leave through the receiving interface.
 pub struct Strict;
-/// A route back is enough.
+/// Any route to the source suffices.
 pub struct Loose;
 
 impl Mode for Strict {
@@ -51,10 +52,10 @@ pub struct Urpf<F: Ip, M> {
     work: Work<M>,
 }
 
-/// Memory for one vector.
+/// Buffers for one vector.
 struct Work<M> {
     step: Step,
-    /// The source; behind that of IPv4 its destination.
+    /// The source; for IPv4 followed by the destination.
     header: Words<4>,
     leaf: Column,
     dpo: Column,
@@ -83,7 +84,7 @@ impl<F: Ip, M: Mode> Urpf<F, M> {
 }
 
 impl<M: Mode> Work<M> {
-    /// What the routes to all sources say.
+    /// Looks up the routes to all sources.
     #[inline(always)]
     fn look_up<F: Ip, I: Isa>(&mut self, view: &View<'_, F>, isa: I, rx: &[u32]) {
         let n = rx.len();
@@ -101,7 +102,7 @@ impl<M: Mode> Work<M> {
         view.resolve_batch(self.leaf.words(n), self.dpo.words_mut(n));
     }
 
-    /// Which packets need a closer look, as `verdict`.
+    /// Sets `verdict` nonzero for packets that need an exact check.
     #[inline(always)]
     fn glance<F: Ip>(&mut self, view: &View<'_, F>, rx: &[[u32; 16]], n: usize) {
         if !M::STRICT {
@@ -127,10 +128,10 @@ impl<M: Mode> Work<M> {
         }
     }
 
-    /// The exact verdict on the packets that need a closer look.
+    /// Exact verdicts on the packets that need one.
     #[cold]
     fn judge_all<F: Ip>(&mut self, view: &View<'_, F>, rx: &[u32]) {
-        // Neighbours of one route come together, and a group of paths may be long.
+        // Packets of one route often come in a row, and a group of paths may be long: the last result is kept.
         let mut known = None;
         for (row, &rx) in rx.iter().enumerate() {
             let odd = &mut self.verdict.words_mut(row + 1)[row];
@@ -156,13 +157,14 @@ impl<M: Mode> Work<M> {
     }
 }
 
-/// Kinds of objects that lead to another host, one bit each.
+/// Types of objects that lead to another host, one bit each.
 const FORWARDS: u32 = 1 << DpoKind::Adj as u32
     | 1 << DpoKind::Incomplete as u32
     | 1 << DpoKind::Glean as u32
     | 1 << DpoKind::Multi as u32;
 
-/// What is wrong with a source that routes as `dpo`; `by` is the interface that it has to lead out of, if that matters.
+/// The fault of a source with the route `dpo`, if any; `by` is the interface that the route must leave through, or none for
+/// any.
 fn judge<F: Ip>(view: &View<'_, F>, by: Option<u32>, dpo: Dpo) -> Option<Count> {
     if FORWARDS >> dpo.kind() as u32 & 1 == 0 {
         return Some(Count::NoRoute);
@@ -171,10 +173,10 @@ fn judge<F: Ip>(view: &View<'_, F>, by: Option<u32>, dpo: Dpo) -> Option<Count> 
     (!leads_by(view, by, dpo, LEVELS)).then_some(Count::OtherInterface)
 }
 
-/// How deep groups of paths are looked into: recursive routes over recursive routes.
+/// Largest depth of nested groups of paths (recursive routes over recursive routes).
 const LEVELS: usize = 4;
 
-/// Whether any path of an object leads out of an interface.
+/// Whether any path of an object leaves through an interface.
 fn leads_by<F: Ip>(view: &View<'_, F>, by: u32, dpo: Dpo, levels: usize) -> bool {
     match dpo.kind() {
         DpoKind::Adj | DpoKind::Incomplete => view.adjs().words(dpo.index()).tx_if == by,
@@ -182,7 +184,7 @@ fn leads_by<F: Ip>(view: &View<'_, F>, by: u32, dpo: Dpo, levels: usize) -> bool
         DpoKind::Multi if levels > 0 => {
             let lbs = view.lbs();
             let mut last = dpo;
-            // Buckets of one path stand side by side.
+            // Buckets of one path are adjacent.
             (0..lbs.buckets(dpo) as u32).any(|bucket| {
                 let next = lbs.pick(dpo, bucket);
                 std::mem::replace(&mut last, next) != next && leads_by(view, by, next, levels - 1)

@@ -1,9 +1,9 @@
-//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which only the first
-//! fragment's ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
+//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which needs the ports of the
+//! first fragment (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
 //!
-//! All fragments of a datagram come to one worker. Nothing is put together: the first goes on as it came and is remembered,
-//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `flow-hash`
-//! column is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
+//! All fragments of a datagram come to one worker. Nothing is reassembled: the first fragment is forwarded and its flow
+//! recorded; later fragments follow it, or wait if they arrive before it. On exit the position is at the IP header, the
+//! `flow-hash` column is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
 
 use crate::Icmp;
 use crate::reassembly::flows::{Flows, Later};
@@ -21,7 +21,7 @@ use volley_graph::{
 };
 
 nexts! {
-    /// Where the nodes send packets: those that are not dropped go on along the arc.
+    /// Edges of the nodes; packets that are not dropped continue along the arc.
     pub enum Next { Drop => "error-drop" }
 }
 
@@ -68,7 +68,7 @@ impl From<Fault> for Count {
             Fault::TooMany => Count::TooMany,
             Fault::Evicted => Count::Evicted,
             Fault::Timeout => Count::Timeout,
-            // All others are those of full reassembly, which puts fragments together.
+            // All others occur only in full reassembly.
             Fault::Full
             | Fault::Duplicate
             | Fault::End
@@ -93,7 +93,7 @@ impl From<Wrong> for Count {
     }
 }
 
-/// A hash that means one: of 0 the top bit is set, which picks the same paths.
+/// A hash that is never 0, because 0 means none: the top bit is set instead, which selects the same paths.
 fn as_tag(hash: u32) -> u32 {
     if hash == 0 { 1 << 31 } else { hash }
 }
@@ -103,7 +103,7 @@ pub struct SvReassembly<F: Icmp> {
     fib: DataPlane<F>,
     switches: Arc<ReassemblySwitches>,
     flows: Flows<Key, HeldPacket>,
-    /// Where packets go on.
+    /// Position on the arc from which packets continue.
     spot: ArcPosition,
     worker: usize,
     timeout_ns: u64,
@@ -113,7 +113,7 @@ pub struct SvReassembly<F: Icmp> {
 }
 
 impl<F: Icmp> SvReassembly<F> {
-    /// For worker `worker` and vectors of up to `size` packets, which go on behind `spot`; the FIB knows the tables of
+    /// For worker `worker` and vectors of up to `size` packets, which continue behind `spot`; the FIB has the tables of
     /// interfaces.
     pub fn new(
         fib: DataPlane<F>,
@@ -134,7 +134,7 @@ impl<F: Icmp> SvReassembly<F> {
         }
     }
 
-    /// Say how many there are, and count what was forgotten.
+    /// Publishes the numbers of datagrams and fragments, and counts forgotten flows.
     fn tell(&mut self, cx: &Cx<'_, Count>) {
         cx.count(Count::Forgotten, self.flows.take_forgotten());
         let (known, awaited) = self.flows.datagrams();
@@ -142,7 +142,7 @@ impl<F: Icmp> SvReassembly<F> {
         self.switches.tell_virtual(self.worker, now, self.totals);
     }
 
-    /// Send on fragments that waited, behind their first one: at most one vector of them.
+    /// Sends fragments that waited, behind their first one: at most one vector of them.
     fn release_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let hashes = self.hashes.words_mut(out.vector_size());
         let (flows, mut n) = (&mut self.flows, 0);
@@ -157,7 +157,7 @@ impl<F: Icmp> SvReassembly<F> {
         fresh.send_after(self.spot)
     }
 
-    /// Drop fragments that waited in vain: at most one vector of them.
+    /// Drops fragments whose wait ended without the first one: at most one vector of them.
     fn drop_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let reasons = self.reasons.words_mut(out.vector_size());
         let (flows, mut n, mut evicted) = (&mut self.flows, 0, 0);
@@ -177,7 +177,7 @@ impl<F: Icmp> SvReassembly<F> {
     }
 }
 
-/// A fragment as a trace tells it: what it is, or what is wrong with it.
+/// Trace of a fragment: its datagram, or its fault.
 #[derive(Clone, Copy)]
 pub struct SvTrace {
     rx: u32,
@@ -236,7 +236,7 @@ impl<F: Icmp> Node for SvReassembly<F> {
                 return Ok(flows.later(&key, span, &bounds, now_ns)?);
             }
             let hash = as_tag(F::hash_of_whole(&bytes[..len.min(bytes.len())]));
-            // A fragment that is all of its datagram (RFC 6946) has its ports with it.
+            // An atomic fragment (RFC 6946) contains its ports.
             if span.more {
                 flows.first(&key, (span, hash), &bounds, now_ns)?;
             }
@@ -279,7 +279,7 @@ impl<F: Icmp> Stage for SvReassembly<F> {
         self.flows.datagrams() != (0, 0) || self.flows.is_due()
     }
 
-    /// Fragments wait for what may never come; those that wait no longer are to stay in front of what comes behind them.
+    /// Fragments wait for others that may never arrive; released ones must stay before the fragments behind them.
     fn keeps_order(&self) -> bool {
         self.flows.is_due()
     }

@@ -1,19 +1,19 @@
-//! ip4-sv-reassembly-feature, ip6-sv-reassembly-feature: send fragments in transit to get what is known of their flow; other
-//! packets go on. Section 21 of `docs/forwarding-rules.md`.
+//! ip4-sv-reassembly-feature, ip6-sv-reassembly-feature: send fragments in transit to virtual reassembly; other packets
+//! continue along the arc. Section 21 of `docs/forwarding-rules.md`.
 //!
-//! Features of the unicast arcs, behind those that check sources and in front of those that ask for a flow: an interface without
-//! them pays nothing. On entry and on exit the position is at the IP header.
+//! Features of the unicast arcs, behind those that check sources and before those that use a flow: they cost nothing on an
+//! interface without them. On entry and exit the position is at the IP header.
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use volley_graph::{Column, Consumed, Cx, Isa, NoCounters, Node, Vector, Words, nexts, or_all};
 
 nexts! {
-    /// Where the nodes send fragments: other packets go on along the arc.
+    /// Edge for fragments; other packets continue along the arc.
     pub struct Next<F: Icmp> { HANDOFF => F::SV_HANDOFF }
 }
 
-/// State of a node that picks fragments out.
+/// State of a node that selects fragments.
 pub struct SvFeature<F> {
     word: Words<1>,
     marks: Column,
@@ -87,7 +87,7 @@ mod tests {
         In::new(&p)
     }
 
-    /// Which of the packets take the edge for fragments, at every length and level; the bench has no arc for the others.
+    /// The packets that take the edge for fragments, at every length and level; the bench has no arc for the others.
     fn picked<F: Icmp>(packets: &[In]) -> Vec<Vec<u8>> {
         let domain = Domain::new();
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The nodes of IP. `ip_*` files hold one body for both families: `ip4-lookup` and `ip6-lookup` are `ip_lookup`.
+//! The nodes of IP. `ip_*` files contain one body for both families: `ip_lookup` is `ip4-lookup` and `ip6-lookup`.
 
 pub mod ip4_input;
 pub mod ip4_options;

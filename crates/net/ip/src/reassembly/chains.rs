@@ -1,10 +1,10 @@
-//! Links that stand in lists: bounded, and without allocation once they are made. A link is free, or its user's; the user
-//! puts it into one list at a time, or into none.
+//! Doubly linked lists over a fixed pool of links: bounded, without allocation after creation. A link is free or owned by a
+//! user, who puts it into at most one list.
 
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
-/// Where a link is. It is never zero, so that a place or none takes four bytes.
+/// Index of a link, never zero, so that an optional index takes four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place(NonZeroU32);
 
@@ -18,7 +18,7 @@ impl Place {
     }
 }
 
-/// The ends of a list.
+/// First and last link of a list.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Chain {
     pub first: Option<Place>,
@@ -29,11 +29,11 @@ pub(super) struct Chain {
 struct Link<P> {
     it: P,
     before: Option<Place>,
-    /// The next one of the list, or of the free ones.
+    /// The next link of the list, or of the free list.
     after: Option<Place>,
 }
 
-/// Links with a `P` each.
+/// A pool of links with a `P` each.
 pub(super) struct Chains<P> {
     links: Box<[Link<P>]>,
     free: Option<Place>,
@@ -41,7 +41,7 @@ pub(super) struct Chains<P> {
 }
 
 impl<P> Chains<P> {
-    /// So many free ones, which hold what `empty` says.
+    /// A pool of `room` free links, with the values of `empty`.
     pub fn new(room: usize, empty: impl Fn() -> P) -> Self {
         let link = |index: usize| Link {
             it: empty(),
@@ -55,17 +55,17 @@ impl<P> Chains<P> {
         }
     }
 
-    /// How many are not free.
+    /// Number of links in use.
     pub fn used(&self) -> u32 {
         self.used
     }
 
-    /// Whether none is free.
+    /// Whether no link is free.
     pub fn is_full(&self) -> bool {
         self.free.is_none()
     }
 
-    /// Make a free one the caller's, in no list. It holds what it held last.
+    /// Allocates a link that is in no list. Its value is the one that it last had.
     pub fn open(&mut self) -> Option<Place> {
         let at = self.free?;
         self.free = self.link(at).after;
@@ -73,18 +73,18 @@ impl<P> Chains<P> {
         Some(at)
     }
 
-    /// Make one that is in no list free again.
+    /// Frees a link that is in no list.
     pub fn close(&mut self, at: Place) {
         self.link_mut(at).after = self.free.replace(at);
         self.used -= 1;
     }
 
-    /// The one behind this one in its list.
+    /// The next link in the list.
     pub fn after(&self, at: Place) -> Option<Place> {
         self.link(at).after
     }
 
-    /// The last of a list that is not `past` something: looked for from the end.
+    /// The last link of a list for which `past` is false, searched from the end.
     pub fn last_not(&self, chain: &Chain, past: impl Fn(&P) -> bool) -> Option<Place> {
         let mut at = chain.last;
         while let Some(place) = at.filter(|place| past(&self[*place])) {
@@ -93,7 +93,7 @@ impl<P> Chains<P> {
         at
     }
 
-    /// All of a list, from the first to the last.
+    /// All values of a list, from the first to the last.
     pub fn iter(&self, chain: &Chain) -> impl Iterator<Item = &P> {
         let mut at = chain.first;
         std::iter::from_fn(move || {
@@ -103,7 +103,7 @@ impl<P> Chains<P> {
         })
     }
 
-    /// Put one that is in no list into this one, behind one of it, or in front of all.
+    /// Inserts a link that is in no list behind link `before`, or at the front if `before` is none.
     pub fn insert(&mut self, chain: &mut Chain, before: Option<Place>, at: Place) {
         let follows = match before {
             Some(before) => &mut self.link_mut(before).after,
@@ -119,12 +119,12 @@ impl<P> Chains<P> {
         chain.len += 1;
     }
 
-    /// Put one that is in no list at the end of this one.
+    /// Appends a link that is in no list.
     pub fn push(&mut self, chain: &mut Chain, at: Place) {
         self.insert(chain, chain.last, at);
     }
 
-    /// Take one out of the list that it is in. It is not free.
+    /// Removes a link from its list without freeing it.
     pub fn remove(&mut self, chain: &mut Chain, at: Place) {
         let (before, after) = (self.link(at).before, self.link(at).after);
         match before {
@@ -138,7 +138,7 @@ impl<P> Chains<P> {
         chain.len -= 1;
     }
 
-    /// Take the first one out of a list. It is not free.
+    /// Removes the first link of a list without freeing it.
     pub fn pop(&mut self, chain: &mut Chain) -> Option<Place> {
         let at = chain.first?;
         self.remove(chain, at);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two lists beside two vectors: links come in anywhere, go from anywhere, and step over to the other list.
+        /// Model test of two lists against two vectors: links are inserted and removed anywhere, and move between the lists.
         #[test]
         fn lists_hold_what_vectors_hold(all in prop::collection::vec((0u8..4, any::<bool>(), 0usize..8), 1..200)) {
             const ROOM: usize = 6;

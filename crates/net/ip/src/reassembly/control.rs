@@ -1,5 +1,5 @@
-//! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`, `show ip4-sv-reassembly`: limits, and how full
-//! the workers' stores are.
+//! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`, `show ip4-sv-reassembly`: limits, and usage of the
+//! workers' stores.
 
 use super::Reassemble;
 use super::show::{
@@ -17,38 +17,38 @@ use volley_model::{Applied, Family, key_value};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
-/// Sixteenths of the buffers that fragments of one IP version may take, for the router and in transit each.
+/// Sixteenths of the buffers that fragments of one IP version may take, separately for the router and in transit.
 const SHARE: usize = 1;
 
-/// What a worker says of its store.
+/// Usage of a worker's store.
 #[derive(Default)]
 struct Cells {
     datagrams: AtomicU32,
     fragments: AtomicU32,
-    /// When the oldest datagram came, and when that was written; 0 and 0 for none.
+    /// Arrival time of the oldest datagram, and the time of this report; 0 and 0 for none.
     oldest_ns: AtomicU64,
     now_ns: AtomicU64,
 }
 
-/// Fragments in transit since a worker began.
+/// Totals of fragments in transit since the worker started.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Totals {
-    /// Their flow was known when they came.
+    /// Fragments whose flow was known on arrival.
     pub known: u64,
-    /// They waited for their first one.
+    /// Fragments that waited for the first one.
     pub held: u64,
     pub dropped: u64,
 }
 
-/// What a worker says of fragments in transit.
+/// State of virtual reassembly on a worker.
 #[derive(Default)]
 struct VirtualCells {
-    /// Datagrams that are known, those that are awaited, and fragments that wait.
+    /// Known datagrams, awaited datagrams, and buffers of waiting fragments.
     now: [AtomicU32; 3],
     totals: [AtomicU64; 3],
 }
 
-/// The settings of one family as workers read them, and what they say.
+/// Settings of one family for workers, and the state that workers report.
 pub struct ReassemblySwitches {
     family: Family,
     datagrams: AtomicU32,
@@ -56,7 +56,7 @@ pub struct ReassemblySwitches {
     buffers: AtomicU32,
     timeout: AtomicU32,
     virtual_timeout_ms: AtomicU32,
-    /// Their shares of the buffers.
+    /// Shares of the buffer pool.
     pub(crate) full: Arc<Share>,
     pub(crate) virt: Arc<Share>,
     cells: Box<[Cells]>,
@@ -64,7 +64,7 @@ pub struct ReassemblySwitches {
 }
 
 impl ReassemblySwitches {
-    /// With the default settings, and shares of the buffers.
+    /// The default settings, and shares of the buffer pool.
     pub fn new(family: Family, engine: &mut Engine) -> Result<Self, GraphError> {
         let [full, virt] = match family {
             Family::V4 => [V4::REASSEMBLY, V4::SV_REASSEMBLY],
@@ -86,7 +86,7 @@ impl ReassemblySwitches {
         Ok(switches)
     }
 
-    /// Take over settings.
+    /// Applies new settings.
     pub fn set(&self, settings: &ReassemblySettings) {
         self.datagrams.store(settings.max_reassemblies, Relaxed);
         self.fragments
@@ -111,7 +111,7 @@ impl ReassemblySwitches {
         }
     }
 
-    /// The same for fragments in transit.
+    /// The limits for fragments in transit.
     pub(crate) fn virtual_bounds(&self) -> Bounds {
         Bounds {
             timeout_ns: u64::from(self.virtual_timeout_ms.load(Relaxed)) * MS_NS,
@@ -119,8 +119,8 @@ impl ReassemblySwitches {
         }
     }
 
-    /// Say what a worker knows of fragments in transit, by that worker: datagrams that are known, those that are awaited,
-    /// fragments that wait.
+    /// Publishes the state of virtual reassembly, called by the worker: known datagrams, awaited datagrams, buffers of waiting
+    /// fragments.
     pub(crate) fn tell_virtual(&self, worker: usize, now: [u32; 3], totals: Totals) {
         let cells = &self.virtual_cells[worker % MAX_WORKERS];
         for (cell, number) in cells.now.iter().zip(now) {
@@ -133,7 +133,7 @@ impl ReassemblySwitches {
         }
     }
 
-    /// Say how full a worker's store is, by that worker.
+    /// Publishes the usage of a worker's store, called by the worker.
     pub(crate) fn tell(
         &self,
         worker: usize,
@@ -163,7 +163,7 @@ impl ReassemblySwitches {
         }
     }
 
-    /// Datagrams that a worker knows and awaits, and fragments that wait there.
+    /// Known datagrams, awaited datagrams and buffers of waiting fragments of a worker.
     pub(crate) fn virtual_now(&self, worker: usize) -> [u32; 3] {
         let cells = &self.virtual_cells[worker];
         [0, 1, 2].map(|at| cells.now[at].load(Relaxed))
@@ -212,14 +212,14 @@ impl ReassemblySwitches {
     }
 }
 
-/// Carries out requests about reassembly.
+/// Handles requests about reassembly.
 pub(crate) struct ReassemblyHandler {
     pub all: [Arc<ReassemblySwitches>; 2],
     pub worker_set: Arc<WorkerSet>,
 }
 
 impl ReassemblyHandler {
-    /// Owns the settings of both families.
+    /// Registers the owner of the settings of both families.
     pub fn own(&self, registry: &mut Registry) {
         let all = self.all.clone();
         registry.own(move |key, now: Option<ReassemblySettings>| {

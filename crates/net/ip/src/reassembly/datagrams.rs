@@ -1,7 +1,6 @@
-//! Datagrams by their keys, with a `D` each, in lines by age: bounded, and without allocation once they are made.
+//! Datagrams by key, with a `D` each, in lists ordered by age: bounded, without allocation after creation.
 //!
-//! A datagram is found as long as it stands in a line. One that left keeps its place, for what is still to be done with it,
-//! until that is closed.
+//! `find` returns only datagrams in a list. A datagram that left its list keeps its slot until `close`.
 
 use super::Span;
 use super::chains::{Chain, Chains, Place};
@@ -9,7 +8,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Index, IndexMut};
 
-/// Leave to put a fragment with its datagram.
+/// Permission to store a fragment with its datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "the fragment is to be put there"]
 pub(crate) struct Leave {
@@ -21,15 +20,15 @@ pub(crate) struct Leave {
 struct Slot<K, D> {
     key: K,
     line: usize,
-    /// Since when it stands where it does in its line.
+    /// Time at which the datagram came to its position in the list.
     since_ns: u64,
     bucket: u32,
-    /// The next in its bucket.
+    /// The next datagram in the bucket.
     next: Option<Place>,
     it: D,
 }
 
-/// The datagrams of one worker, in so many lines.
+/// The datagrams of one worker, in `LINES` lists.
 pub(super) struct Datagrams<K, D, const LINES: usize> {
     slots: Chains<Slot<K, D>>,
     lines: [Chain; LINES],
@@ -38,7 +37,7 @@ pub(super) struct Datagrams<K, D, const LINES: usize> {
 }
 
 impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K, D, LINES> {
-    /// Room for so many.
+    /// Capacity for `room` datagrams.
     pub fn new(room: usize) -> Self {
         let empty = || Slot {
             key: K::default(),
@@ -56,23 +55,23 @@ impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K,
         }
     }
 
-    /// How many stand in a line.
+    /// Number of datagrams in a list.
     pub fn len(&self, line: usize) -> u32 {
         self.lines[line].len
     }
 
-    /// Which line one stands in, or stood in last.
+    /// The list of a datagram, or its last list if it left.
     pub fn line(&self, at: Place) -> usize {
         self.slots[at].line
     }
 
-    /// Since when the oldest of all lines stands there.
+    /// Time of the oldest datagram of all lists.
     pub fn oldest_ns(&self) -> Option<u64> {
         let oldest = self.lines.iter().filter_map(|line| line.first);
         oldest.map(|at| self.slots[at].since_ns).min()
     }
 
-    /// The oldest of a line but this one.
+    /// The oldest datagram of a list other than `but`.
     pub fn oldest_but(&self, line: usize, but: Option<Place>) -> Option<Place> {
         let oldest = self.lines[line].first?;
         match but {
@@ -81,13 +80,13 @@ impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K,
         }
     }
 
-    /// The oldest of a line, if its time is over.
+    /// The oldest datagram of a list, if it has timed out.
     pub fn overdue(&self, line: usize, timeout_ns: u64, now_ns: u64) -> Option<Place> {
         let is_over = |at: &Place| now_ns.saturating_sub(self.slots[*at].since_ns) >= timeout_ns;
         self.lines[line].first.filter(is_over)
     }
 
-    /// Where the one with this key stands.
+    /// Slot of the datagram with this key.
     pub fn find(&self, key: &K) -> Option<Place> {
         let mut at = self.buckets[self.bucket(key)];
         while let Some(place) = at.filter(|place| self.slots[*place].key != *key) {
@@ -96,7 +95,7 @@ impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K,
         at
     }
 
-    /// Put a new one at the end of a line. None when there is no place.
+    /// Appends a new datagram to a list. None if no slot is free.
     pub fn open(&mut self, key: &K, line: usize, now_ns: u64, it: D) -> Option<Place> {
         let at = self.slots.open()?;
         let bucket = self.bucket(key);
@@ -112,7 +111,7 @@ impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K,
         Some(at)
     }
 
-    /// To the end of a line, from that or another one.
+    /// Moves a datagram to the end of a list, the same or another.
     pub fn step_back(&mut self, at: Place, line: usize, now_ns: u64) {
         let slot = &mut self.slots[at];
         let from = std::mem::replace(&mut slot.line, line);
@@ -121,7 +120,7 @@ impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K,
         self.slots.push(&mut self.lines[line], at);
     }
 
-    /// One leaves its line, and is not found any more.
+    /// Removes a datagram from its list and bucket.
     pub fn leave(&mut self, at: Place) {
         let Slot {
             line, bucket, next, ..
@@ -143,7 +142,7 @@ impl<K: Copy + Eq + Hash + Default, D: Default, const LINES: usize> Datagrams<K,
         }
     }
 
-    /// The place of one that left is free again.
+    /// Frees the slot of a datagram that left its list.
     pub fn close(&mut self, at: Place) {
         self.slots.close(at);
     }
@@ -173,7 +172,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Two lines beside two vectors of keys and times. Few places, and so few buckets, for many keys: they share them.
+        /// Model test of two lists against two vectors of keys and times. The few slots, and so few buckets, are shared by many
+        /// keys.
         #[test]
         fn lines_hold_what_vectors_hold(all in prop::collection::vec((0u8..4, 0u32..12, 0usize..2), 1..200)) {
             const ROOM: usize = 8;

@@ -1,10 +1,10 @@
-//! What is known of datagrams in transit that come in fragments, and fragments that came before their first: bounded,
-//! without allocation once it is made, and without any knowledge of packets.
+//! Flows of fragmented datagrams in transit, and fragments that arrived before their first one: bounded, without allocation
+//! after creation, and independent of packets.
 //!
-//! Datagrams stand in two lines, each from the oldest to the newest: those whose first fragment came, since their last
-//! fragment came, and those that await it, since theirs did. Whose time is over leaves its line. Where there is no room the
-//! oldest that waits gives way, and only where none waits the oldest that is known: a flood of later fragments leaves
-//! flows alone.
+//! Datagrams are in two lists, each from the oldest to the newest: known ones (the first fragment came), by arrival of their
+//! last fragment, and awaited ones, by arrival of theirs. A datagram that times out leaves its list. When space is needed, the
+//! oldest awaited datagram is evicted, and a known one only if none is awaited: a flood of later fragments does not evict
+//! flows.
 
 use super::chains::{Chain, Chains, Place};
 use super::datagrams::{Datagrams, Leave};
@@ -12,28 +12,28 @@ use super::store::Bounds;
 use super::{Fault, Span};
 use std::hash::Hash;
 
-/// However its fragments come, a datagram's flow is not known longer than that (and its timeout): identifications come
-/// again, in IPv4 soon (RFC 6864, 3).
+/// A datagram's flow is known no longer than this (plus the timeout), however its fragments arrive: identifications are reused,
+/// in IPv4 soon (RFC 6864, 3).
 const LIFE_NS: u64 = 10_000_000_000;
 
-/// What is to be done with a later fragment.
+/// What to do with a later fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Later {
-    /// It goes on: this is its flow's hash.
+    /// Forward it; the hash of its flow.
     Known(u32),
-    /// It may be put with its datagram.
+    /// Store it with its datagram.
     Wait(Leave),
 }
 
-/// What becomes of a fragment that waited.
+/// What to do with a fragment that waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// It goes on: its flow's hash.
+    /// Forward it; the hash of its flow.
     Known(u32),
     Drop(Fault),
 }
 
-/// The lines that datagrams stand in.
+/// The lists of datagrams.
 const KNOWN: usize = 0;
 const AWAITED: usize = 1;
 
@@ -41,16 +41,16 @@ const AWAITED: usize = 1;
 #[derive(Default)]
 struct Datagram {
     hash: u32,
-    /// Where its first fragment ends.
+    /// End of its first fragment.
     head_end: u32,
     born_ns: u64,
     came: CoveredRange,
-    /// Fragments that wait, in the order in which they came, and the buffers that they take.
+    /// Waiting fragments in order of arrival, and the buffers that they take.
     waits: Chain,
     buffers: u32,
 }
 
-/// A fragment that waits, or waited.
+/// A fragment that waits or waited.
 struct Piece<T> {
     item: Option<T>,
     start: u32,
@@ -58,23 +58,23 @@ struct Piece<T> {
     fate: Fate,
 }
 
-/// What one worker knows and holds.
+/// Flows and waiting fragments of one worker.
 pub(crate) struct Flows<K, T> {
     datagrams: Datagrams<K, Datagram, 2>,
     /// Fragments that wait, and those that leave.
     pieces: Chains<Piece<T>>,
-    /// Fragments that go on, and those that are dropped, in order.
+    /// Fragments to forward, and fragments to drop, in order.
     ready: Chain,
     doomed: Chain,
-    /// Buffers of fragments that wait for their first, and of all that are there.
+    /// Buffers of fragments that wait for their first one, and of all stored fragments.
     waiting: u32,
     held: u32,
-    /// Datagrams that were known and gave way.
+    /// Known datagrams that were evicted.
     forgotten: u64,
 }
 
 impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
-    /// Room for so many datagrams and fragments.
+    /// Capacity for this many datagrams and fragments.
     pub fn new(datagrams: usize, fragments: usize) -> Self {
         let piece = || Piece {
             item: None,
@@ -93,38 +93,38 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         }
     }
 
-    /// Datagrams whose first fragment came, and those that await it.
+    /// Numbers of known and of awaited datagrams.
     pub fn datagrams(&self) -> (u32, u32) {
         (self.datagrams.len(KNOWN), self.datagrams.len(AWAITED))
     }
 
-    /// Fragments that are held.
+    /// Number of stored fragments.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests check the bounds by it"))]
     pub fn fragments(&self) -> u32 {
         self.pieces.used()
     }
 
-    /// Buffers that are held.
+    /// Number of buffers of stored fragments.
     pub fn buffers(&self) -> u32 {
         self.held
     }
 
-    /// Since when the oldest datagram of either line is there.
+    /// Time of the oldest datagram of both lists.
     pub fn oldest_ns(&self) -> Option<u64> {
         self.datagrams.oldest_ns()
     }
 
-    /// Whether something is to be taken out at once.
+    /// Whether fragments are ready to be forwarded or dropped.
     pub fn is_due(&self) -> bool {
         self.ready.len > 0 || self.doomed.len > 0
     }
 
-    /// How many datagrams that were known gave way since this was asked last.
+    /// Takes the number of known datagrams evicted since the last call.
     pub fn take_forgotten(&mut self) -> u64 {
         std::mem::take(&mut self.forgotten)
     }
 
-    /// Give up datagrams whose time is over.
+    /// Removes datagrams that have timed out.
     pub fn expire(&mut self, timeout_ns: u64, now_ns: u64) {
         for line in [KNOWN, AWAITED] {
             while let Some(slot) = self.datagrams.overdue(line, timeout_ns, now_ns) {
@@ -133,12 +133,12 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         }
     }
 
-    /// The limit has been lowered: the oldest datagrams that wait go until what waits is within it.
+    /// Evicts the oldest awaited datagrams until the buffers of waiting fragments are within a lowered limit.
     pub fn shrink(&mut self, buffers: u32) {
         while self.waiting > buffers && self.make_room(None) {}
     }
 
-    /// A first fragment came, which says what its flow's hash is: those that waited for it are due.
+    /// Records a first fragment with the hash of its flow: fragments that waited for it become ready.
     pub fn first(
         &mut self,
         key: &K,
@@ -161,7 +161,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
             self.datagrams.step_back(slot, KNOWN, now_ns);
             self.datagrams[slot].born_ns = now_ns;
         } else if is_new {
-            // The identification came again, or somebody plays: whoever reads this one's ports has judged it by them.
+            // The identification was reused, or the sender is hostile: later fragments get the hash of the new first fragment.
             self.datagrams.step_back(slot, KNOWN, now_ns);
             let it = &mut self.datagrams[slot];
             (it.born_ns, it.came) = (now_ns, CoveredRange::default());
@@ -174,7 +174,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         Ok(())
     }
 
-    /// What is to be done with a later fragment, or what is wrong with it.
+    /// Decides about a later fragment: forward it, store it, or refuse it.
     pub fn later(
         &mut self,
         key: &K,
@@ -196,7 +196,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         if found.is_some_and(|slot| self.datagrams[slot].waits.len >= bounds.fragments) {
             return Err(Fault::TooMany);
         }
-        // Nothing that there is no room for anyway makes others go.
+        // A fragment that could not be stored anyway evicts no others.
         let needed = span.buffers();
         while needed <= bounds.buffers
             && self.waiting + needed > bounds.buffers
@@ -212,9 +212,9 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         Ok(Later::Wait(Leave { slot, span }))
     }
 
-    /// Put a fragment with its datagram.
+    /// Stores a fragment with its datagram.
     pub fn put(&mut self, Leave { slot, span }: Leave, item: T) {
-        // There is a place: that is what the leave says.
+        // A free link exists, as [`Leave`] guarantees.
         let Some(at) = self.pieces.open() else { return };
         let piece = &mut self.pieces[at];
         (piece.item, piece.start) = (Some(item), span.start);
@@ -227,16 +227,16 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         self.held += span.buffers();
     }
 
-    /// The next fragment that waited and goes on, and its flow's hash.
+    /// The next fragment that waited and is to be forwarded, and the hash of its flow.
     pub fn next_ready(&mut self) -> Option<(T, u32)> {
         match self.pop(Exit::Ready)? {
             (item, Fate::Known(hash)) => Some((item, hash)),
-            // Not so: `let_go` sorts them.
+            // Never the case: `let_go` puts these into the other list.
             (_, Fate::Drop(_)) => None,
         }
     }
 
-    /// The next fragment that waited in vain, and why.
+    /// The next fragment to drop whose wait ended without its first one, and the reason.
     pub fn next_drop(&mut self) -> Option<(T, Fault)> {
         match self.pop(Exit::Doomed)? {
             (item, Fate::Drop(fault)) => Some((item, fault)),
@@ -245,15 +245,15 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
     }
 }
 
-/// Which fragments leave.
+/// The two lists of fragments that leave.
 enum Exit {
     Ready,
     Doomed,
 }
 
-/// Lines and lists.
+/// Private helpers.
 impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
-    /// Take the first fragment of those that leave.
+    /// Takes the first fragment of a list of those that leave.
     fn pop(&mut self, exit: Exit) -> Option<(T, Fate)> {
         let exit = match exit {
             Exit::Ready => &mut self.ready,
@@ -266,7 +266,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         Some((piece.item.take()?, piece.fate))
     }
 
-    /// A place for a new datagram.
+    /// Allocates a slot for a new datagram.
     fn open(&mut self, key: &K, line: usize, bounds: &Bounds, now_ns: u64) -> Result<Place, Fault> {
         while self.datagrams.len(KNOWN) + self.datagrams.len(AWAITED) >= bounds.datagrams.max(1)
             && (self.make_room(None) || self.forget_known())
@@ -279,7 +279,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         opened.ok_or(Fault::Full)
     }
 
-    /// The oldest datagram that waits, but this one, gives way. False when there is none.
+    /// Evicts the oldest awaited datagram other than `but`. False if there is none.
     fn make_room(&mut self, but: Option<Place>) -> bool {
         let victim = self.datagrams.oldest_but(AWAITED, but);
         if let Some(victim) = victim {
@@ -288,7 +288,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         victim.is_some()
     }
 
-    /// The oldest datagram that is known gives way. False when there is none.
+    /// Evicts the oldest known datagram. False if there is none.
     fn forget_known(&mut self) -> bool {
         let victim = self.datagrams.oldest_but(KNOWN, None);
         if let Some(victim) = victim {
@@ -298,14 +298,14 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         victim.is_some()
     }
 
-    /// A fragment of a known datagram came: its flow is known for longer.
+    /// Extends the lifetime of a known datagram after a fragment arrived.
     fn hear(&mut self, slot: Place, now_ns: u64) {
         if now_ns.saturating_sub(self.datagrams[slot].born_ns) < LIFE_NS {
             self.datagrams.step_back(slot, KNOWN, now_ns);
         }
     }
 
-    /// Note which bytes of a known datagram came; with the last of them it is done with.
+    /// Records the range of a fragment of a known datagram; removes the datagram if it is complete.
     fn came(&mut self, slot: Place, span: Span) {
         let it = &mut self.datagrams[slot];
         it.came.add(span);
@@ -314,14 +314,14 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         }
     }
 
-    /// A datagram leaves line and bucket; what waits for it is dropped.
+    /// Removes a datagram; drops its waiting fragments.
     fn forget(&mut self, slot: Place, fault: Fault) {
         self.let_go(slot, |_| Fate::Drop(fault));
         self.datagrams.leave(slot);
         self.datagrams.close(slot);
     }
 
-    /// All that waits for a datagram leaves, in order, each as `fate` says.
+    /// Moves the waiting fragments of a datagram, in order, to one of the two lists of fragments that leave.
     fn let_go(&mut self, slot: Place, fate: impl Fn(&Piece<T>) -> Fate) {
         let it = &mut self.datagrams[slot];
         self.waiting -= std::mem::take(&mut it.buffers);
@@ -338,13 +338,13 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
     }
 }
 
-/// Which parts of a datagram have come, in units of 8 bytes. Only a few parts apart from each other are remembered: others
-/// are as if they had not come, so that a datagram is never taken for complete that is not.
+/// Ranges of a datagram that have arrived, in units of 8 bytes. Only a few separate ranges are recorded; others count as
+/// missing, so that an incomplete datagram is never taken for complete.
 #[derive(Clone, Copy, Default)]
 struct CoveredRange {
     parts: [(u16, u16); 4],
     len: u8,
-    /// Where the datagram ends; 0 as long as that is not known.
+    /// End of the datagram; 0 while unknown.
     total: u16,
 }
 

@@ -1,9 +1,9 @@
-//! Reassembly of datagrams for the router itself (RFC 791, 3.2; RFC 815; RFC 8200, 4.5), and virtual reassembly of those in
-//! transit, whose fragments get what is known of their flow. `docs/reassembly.md` is the operator's page.
+//! Reassembly of datagrams for the router (RFC 791, 3.2; RFC 815; RFC 8200, 4.5), and virtual reassembly of those in transit,
+//! whose fragments get the hash of their flow. `docs/reassembly.md` is the operator's page.
 //!
-//! Each worker has a [`store::Store`] and a [`flows::Flows`] of its own for each family; `ip4-full-reassembly-handoff` and
-//! `ip4-sv-reassembly-handoff` bring all fragments of a datagram to one worker. Only what is wrong with a fragment by itself
-//! is decided here; what it does to its datagram is decided by the store.
+//! Each worker has its own [`store::Store`] and [`flows::Flows`] for each family; `ip4-full-reassembly-handoff` and
+//! `ip4-sv-reassembly-handoff` hand off all fragments of a datagram to one worker. This module detects faults of a single
+//! fragment; the stores detect faults of the datagram.
 
 mod chains;
 mod control;
@@ -25,19 +25,19 @@ pub(crate) use store::{Fault, Span, Store, Whole};
 use std::marker::PhantomData;
 use volley_fib::Family;
 
-/// Datagrams of a family that a worker can hold at the most, whatever is configured; as in `volley_model::limits`.
+/// Largest number of datagrams of a family per worker, whatever is configured; as in `volley_model::limits`.
 pub(crate) const MOST_DATAGRAMS: usize = crate::model::MAX_REASSEMBLIES as usize;
-/// Fragments of them; some more, for those that are to be dropped leave at the end of a round.
+/// Largest number of fragments; larger than the setting, because fragments to drop leave at the end of a round.
 pub(crate) const MOST_FRAGMENTS: usize = crate::model::MAX_BUFFERS as usize + 1024;
-/// The longest datagram, and the longest payload of an IPv6 packet.
+/// Largest datagram, and largest payload of an IPv6 packet.
 pub(crate) const LONGEST: usize = 65_535;
-/// The longest headers in front of what is put together.
+/// Largest headers of a reassembled datagram.
 pub(crate) const HEADERS: usize = 1024;
 
-/// What makes fragments one datagram's.
+/// Fields that identify the datagram of a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Key {
-    /// The routing table of the interface they came in by: tables do not know each other's addresses.
+    /// Routing table of the receiving interface: tables may have the same addresses.
     pub table: u32,
     pub source: u128,
     pub destination: u128,
@@ -46,36 +46,36 @@ pub(crate) struct Key {
     pub protocol: u8,
 }
 
-/// What is wrong with a fragment by itself.
+/// Fault of a single fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wrong {
-    /// The headers do not fit it.
+    /// The headers do not fit the fragment.
     Malformed,
-    /// Nothing is in it.
+    /// The fragment has no payload.
     Empty,
-    /// More fragments follow, and its length is no multiple of 8.
+    /// More fragments follow, and the length is no multiple of 8.
     BadLength,
     /// The datagram would be longer than [`LONGEST`].
     TooLong,
-    /// It is the first and has not all headers, or another one and has part of them (RFC 1858, 3128, 7112).
+    /// The first fragment lacks headers, or another one contains part of them (RFC 1858, 3128, 7112).
     Tiny,
-    /// It is of neighbour discovery (RFC 6980).
+    /// The datagram is neighbour discovery (RFC 6980).
     Discovery,
 }
 
-/// What differs between the families' fragments.
+/// Differences between the fragments of the families.
 pub trait Reassemble: Family {
-    /// Name of the node that brings fragments to their worker.
+    /// Name of the node that hands off fragments to their worker.
     const HANDOFF: &'static str;
-    /// Name of the node that puts them together.
+    /// Name of the node for full reassembly.
     const REASSEMBLY: &'static str;
-    /// Name of the feature that picks fragments in transit out.
+    /// Name of the feature that selects fragments in transit.
     const SV_FEATURE: &'static str;
-    /// Name of the node that brings them to their worker.
+    /// Name of the node that hands off fragments in transit to their worker.
     const SV_HANDOFF: &'static str;
-    /// Name of the node that knows their flows.
+    /// Name of the node for virtual reassembly.
     const SV_REASSEMBLY: &'static str;
-    /// Byte of the header with a word that says of most packets that they are no fragments: see [`Reassemble::may_be_cut`].
+    /// Offset of a header word that rules out a fragment for most packets: see [`Reassemble::may_be_cut`].
     const CUT_AT: usize;
 
     /// Whether a packet with this word at [`Reassemble::CUT_AT`] may be a fragment.
@@ -84,30 +84,29 @@ pub trait Reassemble: Family {
     /// Whether a packet that may be a fragment is one.
     fn is_cut(bytes: &[u8]) -> bool;
 
-    /// Which datagram a fragment belongs to, and where its bytes do; or what is wrong with it. `bytes` are those of its
-    /// first segment, `len` says how many there are in all.
+    /// Datagram and range of a fragment, or its fault. `bytes` are those of its first segment, `len` is its whole length.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Wrong>;
 
-    /// Which datagram a fragment belongs to, whatever it is worth.
+    /// Datagram of a fragment, without any check.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn key(bytes: &[u8]) -> Option<Key>;
 
-    /// Write the headers of a datagram with `payload` bytes behind the first fragment's headers, which `first` begins
-    /// with; returns their length. `ecn` are its congestion bits.
+    /// Writes the headers of a datagram with `payload` bytes behind the headers of the first fragment, with which `first`
+    /// begins; returns their length. `ecn` are the ECN bits.
     #[doc(hidden)]
     fn headers(first: &[u8], payload: usize, ecn: u8, out: &mut [u8; HEADERS]) -> Option<usize>;
 }
 
-/// A node that wants all fragments of a datagram on one worker.
+/// A node that requires all fragments of a datagram on one worker.
 pub trait Gather: Send + 'static {
     /// The IP version.
     type Family: Reassemble;
-    /// Name of the node that brings them there.
+    /// Name of the handoff node.
     const HANDOFF: &'static str;
-    /// Its name.
+    /// Name of the node.
     const NODE: &'static str;
 }
 
@@ -128,8 +127,8 @@ impl<F: Reassemble> Gather for Virtual<F> {
     const NODE: &'static str = F::SV_REASSEMBLY;
 }
 
-/// Whether a first fragment, of which `rest` is behind the IP headers, has less of the next header than filters and hosts
-/// need to tell what it is (RFC 1858; RFC 7112).
+/// Whether a first fragment with `rest` bytes behind the IP headers lacks part of the upper-layer header that filters and hosts
+/// need (RFC 1858; RFC 7112).
 pub(crate) fn is_tiny(protocol: u8, rest: usize) -> bool {
     let needed = match protocol {
         6 => 20,
@@ -146,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
     use volley_fib::{V4, V6};
 
-    /// Whatever the bytes are: what is said of them fits them, and their headers can be written.
+    /// For arbitrary bytes: the reported span is within them, and the headers can be written.
     fn holds<F: Reassemble>(bytes: &[u8], more: usize) -> Result<(), TestCaseError> {
         let len = bytes.len() + more;
         let Ok((key, span)) = F::fragment(bytes, len) else {
@@ -171,7 +170,7 @@ mod tests {
             header in 0usize..3,
             more in 0usize..3000,
         ) {
-            // Most random bytes stop at once: these go further.
+            // Random bytes mostly fail at once; these fields make them get further.
             let fields: &[(usize, u8)] = match header {
                 0 => &[(0, 0x45), (2, 0)],
                 1 => &[(4, 0), (6, 44), (42, 0)],

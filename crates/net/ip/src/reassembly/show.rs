@@ -26,7 +26,7 @@ pub struct ShowVirtualReassembly {
     pub family: Family,
 }
 
-/// Full reassembly of one IP version: its limits, and how full the workers' stores are.
+/// Full reassembly of one IP version: its limits, and the usage of the workers' stores.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ReassemblyReply {
     /// IP version.
@@ -37,28 +37,28 @@ pub struct ReassemblyReply {
     pub max_reassembly_length: u32,
     /// Buffers that fragments may take on each worker, as configured.
     pub max_buffers: u32,
-    /// Buffers that they may take there at most by their share of the pool, whatever is configured.
+    /// Largest number of buffers that fragments may take on each worker by their share of the pool, whatever is configured.
     pub share: u32,
     /// Seconds that a datagram waits.
     pub timeout: u32,
-    /// By worker.
+    /// Usage by worker.
     pub workers: Vec<ReassemblyRow>,
 }
 
-/// What waits on one worker.
+/// Datagrams that wait on one worker.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct ReassemblyRow {
     /// The worker.
     pub worker: u32,
-    /// Datagrams, those given up and remembered included.
+    /// Number of datagrams, including those that were given up and are remembered.
     pub reassemblies: u32,
-    /// Buffers that their fragments take.
+    /// Buffers that the fragments take.
     pub buffers: u32,
     /// Milliseconds that the oldest datagram has waited.
     pub oldest_ms: u64,
 }
 
-/// Virtual reassembly of one IP version: its limits, and what the workers know of fragments in transit.
+/// Virtual reassembly of one IP version: its limits, and what each worker knows of fragments in transit.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct VirtualReassemblyReply {
     /// IP version.
@@ -69,11 +69,11 @@ pub struct VirtualReassemblyReply {
     pub max_reassembly_length: u32,
     /// Buffers that fragments may take on each worker, as configured.
     pub max_buffers: u32,
-    /// Buffers that they may take there at most by their share of the pool, whatever is configured.
+    /// Largest number of buffers that fragments may take on each worker by their share of the pool, whatever is configured.
     pub share: u32,
     /// Milliseconds that fragments wait, and that a flow is known after the last one.
     pub timeout_ms: u32,
-    /// By worker.
+    /// State by worker.
     pub workers: Vec<VirtualReassemblyRow>,
 }
 

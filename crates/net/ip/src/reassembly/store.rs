@@ -1,30 +1,29 @@
-//! Fragments that wait for the rest of their datagrams: bounded, without allocation once it is made, and without any
-//! knowledge of packets.
+//! Fragments that wait for the rest of their datagrams: bounded, without allocation after creation, and independent of packets.
 //!
-//! Datagrams stand in one line from the oldest to the newest: the oldest gives way when there is no room, and is the next
-//! whose time is over. What goes wrong with one datagram goes wrong with all of it (RFC 5722): its fragments come back to be
-//! dropped, and the rest of it is refused until its time is over.
+//! Datagrams are in one list from the oldest to the newest: the oldest is evicted when space is needed, and is the next to time
+//! out. A fault of one fragment is a fault of the whole datagram (RFC 5722): its fragments are dropped, and further ones are
+//! refused until the timeout.
 
 use super::chains::{Chain, Chains, Place};
 use super::datagrams::{Datagrams, Leave};
 use std::collections::VecDeque;
 use std::hash::Hash;
 
-/// The line that datagrams stand in.
+/// The only list of datagrams.
 const LINE: usize = 0;
 
-/// Where a fragment's bytes belong, counted from the first byte that all fragments share out.
+/// Range of a fragment's bytes in the fragmentable part of the datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Span {
     pub start: u32,
     pub end: u32,
     /// Whether more fragments follow.
     pub more: bool,
-    /// The congestion bits of its header (RFC 3168).
+    /// The ECN bits of the IP header (RFC 3168).
     pub ecn: u8,
-    /// Bytes of its headers, which are not shared out.
+    /// Bytes of the headers, which precede the fragmentable part.
     pub head: u16,
-    /// Buffers that it takes behind its first one.
+    /// Buffers of the fragment besides the first.
     pub chained: u32,
 }
 
@@ -35,7 +34,7 @@ impl Span {
     }
 }
 
-/// How much may wait, and how long.
+/// Limits of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
     pub datagrams: u32,
@@ -46,44 +45,44 @@ pub(crate) struct Bounds {
     pub timeout_ns: u64,
 }
 
-/// Why a fragment does not wait, or a datagram is given up.
+/// Reason why a fragment is refused, or a datagram given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Fault {
-    /// These very bytes are there already.
+    /// The same range is already stored.
     Duplicate,
-    /// Some of its bytes are there already.
+    /// The range overlaps a stored one.
     Overlap,
-    /// It lies behind the datagram's end, or says that it ends elsewhere.
+    /// The fragment lies behind the datagram's end, or has another end.
     End,
     /// The datagram was given up before.
     Spoiled,
     /// The datagram has too many fragments.
     TooMany,
-    /// Congestion was met by a packet whose other fragments do not take part (RFC 3168, 5.3).
+    /// A fragment has CE set while another is not ECN-capable (RFC 3168, 5.3).
     Congestion,
-    /// Newer datagrams needed the room.
+    /// The datagram was evicted for newer ones.
     Evicted,
-    /// Nothing could make room.
+    /// No space could be made.
     Full,
-    /// The rest did not come in time: so it is unless something else goes wrong before.
+    /// The rest did not arrive in time; the default until another fault occurs.
     #[default]
     Timeout,
-    /// Its headers and what is behind them are too long together.
+    /// Headers and payload together are too long.
     TooLong,
-    /// No buffer is free for the whole of it.
+    /// No buffer is free for the whole datagram.
     NoBuffers,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    /// It waits for fragments.
+    /// The datagram waits for fragments.
     #[default]
     Open,
-    /// Its fragments are dropped, and so is what comes of it until its time is over.
+    /// Stored and further fragments are dropped until the timeout.
     Spoiled,
-    /// It is forgotten; its fragments are dropped.
+    /// The datagram left the list; its fragments are dropped.
     Gone,
-    /// All of it is there.
+    /// All fragments have arrived.
     Whole,
 }
 
@@ -91,18 +90,18 @@ enum State {
 #[derive(Default)]
 struct Datagram {
     state: State,
-    /// Why its fragments are dropped.
+    /// Reason why the fragments are dropped.
     fault: Fault,
-    /// Whether it stands in one of the queues.
+    /// Whether the datagram is in one of the two queues.
     queued: bool,
-    /// Its length, once the last fragment has come.
+    /// Length of the datagram, once the last fragment has arrived.
     total: Option<u32>,
     bytes: u32,
-    /// Buffers that its fragments take.
+    /// Buffers of the stored fragments.
     buffers: u32,
-    /// Which of the four congestion marks its fragments have.
+    /// Bit set of the ECN values of the fragments.
     marks: u8,
-    /// Its fragments, by their place in it.
+    /// Stored fragments in order of their offsets.
     fragments: Chain,
 }
 
@@ -112,25 +111,25 @@ struct Piece<T> {
     span: Span,
 }
 
-/// What one worker holds.
+/// The fragments of one worker.
 pub(crate) struct Store<K, T> {
     datagrams: Datagrams<K, Datagram, 1>,
-    /// Fragments that are there, those that are to be dropped included.
+    /// Stored fragments, including those that are to be dropped.
     pieces: Chains<Piece<T>>,
-    /// Buffers of fragments that wait for the rest, and of all that are there.
+    /// Buffers of fragments that wait for the rest, and of all stored fragments.
     waiting: u32,
     held: u32,
-    /// Datagrams that are whole, and those with fragments to be dropped.
+    /// Complete datagrams, and those with fragments to drop.
     whole: VecDeque<Place>,
     doomed: VecDeque<Place>,
 }
 
-/// A datagram that is whole.
+/// A complete datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Whole(Place);
 
 impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
-    /// Room for so many datagrams and fragments.
+    /// Capacity for this many datagrams and fragments.
     pub fn new(datagrams: usize, fragments: usize) -> Self {
         let piece = || Piece {
             item: None,
@@ -146,45 +145,45 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         }
     }
 
-    /// Datagrams that wait, those given up and remembered included.
+    /// Number of datagrams that wait, including those that were given up and are remembered.
     pub fn datagrams(&self) -> u32 {
         self.datagrams.len(LINE)
     }
 
-    /// Fragments that are held.
+    /// Number of stored fragments.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests check the bounds by it"))]
     pub fn fragments(&self) -> u32 {
         self.pieces.used()
     }
 
-    /// Buffers that are held.
+    /// Number of buffers of stored fragments.
     pub fn buffers(&self) -> u32 {
         self.held
     }
 
-    /// When the oldest datagram came.
+    /// Arrival time of the oldest datagram.
     pub fn oldest_ns(&self) -> Option<u64> {
         self.datagrams.oldest_ns()
     }
 
-    /// Whether something is to be taken out at once.
+    /// Whether a complete datagram or fragments to drop are queued.
     pub fn is_due(&self) -> bool {
         !(self.whole.is_empty() && self.doomed.is_empty())
     }
 
-    /// Give up datagrams whose time is over.
+    /// Removes datagrams that have timed out.
     pub fn expire(&mut self, timeout_ns: u64, now_ns: u64) {
         while let Some(slot) = self.datagrams.overdue(LINE, timeout_ns, now_ns) {
             self.forget(slot, Fault::Timeout);
         }
     }
 
-    /// The limit has been lowered: the oldest datagrams go until what waits is within it.
+    /// Evicts the oldest datagrams until the buffers of waiting fragments are within a lowered limit.
     pub fn shrink(&mut self, buffers: u32) {
         while self.waiting > buffers && self.evict(None) {}
     }
 
-    /// Whether a fragment may wait, or why not.
+    /// Decides whether a fragment may be stored.
     pub fn offer(
         &mut self,
         key: &K,
@@ -206,7 +205,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
             }
             return Err(fault);
         }
-        // Nothing that there is no room for anyway makes others go.
+        // A fragment that could not be stored anyway evicts no others.
         let needed = span.buffers();
         while needed <= bounds.buffers
             && self.waiting + needed > bounds.buffers
@@ -219,11 +218,11 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         Ok(Leave { slot, span })
     }
 
-    /// Put a fragment where it belongs.
+    /// Stores a fragment at its offset.
     pub fn put(&mut self, leave: Leave, item: T) {
         let Leave { slot, span } = leave;
         let before = self.before(slot, span.start);
-        // There is a place: that is what the leave says.
+        // A free link exists, as [`Leave`] guarantees.
         let Some(at) = self.pieces.open() else { return };
         self.pieces[at] = Piece {
             item: Some(item),
@@ -247,12 +246,12 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         }
     }
 
-    /// The next datagram that is whole.
+    /// The next complete datagram.
     pub fn next_whole(&mut self) -> Option<Whole> {
         self.whole.front().map(|slot| Whole(*slot))
     }
 
-    /// Its length, and the congestion bits that it is to have; none where these do not go together (RFC 3168, 5.3).
+    /// Length and ECN bits of a datagram; no bits if those of the fragments are incompatible (RFC 3168, 5.3).
     pub fn facts(&self, whole: Whole) -> (u32, Option<u8>) {
         const NOT_CAPABLE: u8 = 1 << 0;
         const MET: u8 = 1 << 3;
@@ -265,13 +264,13 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         (it.bytes, ecn)
     }
 
-    /// Its fragments, from the first to the last.
+    /// The fragments of a complete datagram, from the first to the last.
     pub fn fragments_of(&self, whole: Whole) -> impl Iterator<Item = (Span, &T)> {
         let pieces = self.pieces.iter(&self.datagrams[whole.0].fragments);
         pieces.filter_map(|piece| Some((piece.span, piece.item.as_ref()?)))
     }
 
-    /// A whole datagram is done with: take its fragments out one by one, which makes room.
+    /// Takes the fragments of a complete datagram one by one; after the last one its slot is freed.
     pub fn take(&mut self, whole: Whole) -> Option<T> {
         let taken = self.pop(whole.0);
         if taken.is_none() {
@@ -281,7 +280,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         taken.map(|(_, item)| item)
     }
 
-    /// A whole datagram cannot be put together after all.
+    /// Gives up a complete datagram that cannot be reassembled after all.
     pub fn give_up(&mut self, whole: Whole, fault: Fault) {
         self.whole.pop_front();
         let it = &mut self.datagrams[whole.0];
@@ -289,7 +288,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         self.queue(whole.0);
     }
 
-    /// The next fragment that is to be dropped, why, and whether it is its datagram's first.
+    /// The next fragment to drop, the reason, and whether it is the first of its datagram.
     pub fn next_drop(&mut self) -> Option<(T, Fault, bool)> {
         while let Some(&slot) = self.doomed.front() {
             if let Some((span, item)) = self.pop(slot) {
@@ -305,16 +304,16 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     }
 }
 
-/// Lists and queues.
+/// Private helpers.
 impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
-    /// A place for a new datagram.
+    /// Allocates a slot for a new datagram.
     fn open(&mut self, key: &K, bounds: &Bounds, now_ns: u64) -> Result<Place, Fault> {
         while self.datagrams() >= bounds.datagrams.max(1) && self.evict(None) {}
         let opened = self.datagrams.open(key, LINE, now_ns, Datagram::default());
         opened.ok_or(Fault::Full)
     }
 
-    /// Whether a fragment goes with those of its datagram that are there.
+    /// Whether a fragment is consistent with the stored ones of its datagram.
     fn fits(&self, slot: Place, span: &Span, bounds: &Bounds) -> Result<(), Fault> {
         let it = &self.datagrams[slot];
         let before = self.before(slot, span.start);
@@ -348,7 +347,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         Ok(())
     }
 
-    /// The last fragment of a datagram that begins at `start` or before: most come in order, so it is looked for from the
+    /// The last stored fragment that begins at or before `start`. Most fragments arrive in order, so the search begins at the
     /// end.
     fn before(&self, slot: Place, start: u32) -> Option<Place> {
         let fragments = &self.datagrams[slot].fragments;
@@ -356,7 +355,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
             .last_not(fragments, |piece| piece.span.start > start)
     }
 
-    /// Make room: the oldest datagram but this one goes. False when there is none.
+    /// Evicts the oldest datagram other than `but`. False if there is none.
     fn evict(&mut self, but: Option<Place>) -> bool {
         let victim = self.datagrams.oldest_but(LINE, but);
         if let Some(victim) = victim {
@@ -365,14 +364,14 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         victim.is_some()
     }
 
-    /// The fragments of a datagram wait no longer.
+    /// Subtracts the buffers of a datagram that no longer waits.
     fn end_wait(&mut self, slot: Place) {
         if self.datagrams[slot].state == State::Open {
             self.waiting -= self.datagrams[slot].buffers;
         }
     }
 
-    /// A datagram leaves line and bucket; its fragments are dropped.
+    /// Removes a datagram from its list; its fragments are dropped.
     fn forget(&mut self, slot: Place, fault: Fault) {
         self.datagrams.leave(slot);
         self.end_wait(slot);
@@ -384,7 +383,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         self.queue(slot);
     }
 
-    /// A datagram is given up, and remembered.
+    /// Gives up a datagram, which stays in the list until its timeout.
     fn spoil(&mut self, slot: Place, fault: Fault) {
         self.end_wait(slot);
         let it = &mut self.datagrams[slot];
@@ -404,7 +403,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         }
     }
 
-    /// Take the first fragment out.
+    /// Takes the first fragment of a datagram.
     fn pop(&mut self, slot: Place) -> Option<(Span, T)> {
         let at = self.pieces.pop(&mut self.datagrams[slot].fragments)?;
         self.pieces.close(at);

@@ -7,7 +7,7 @@ use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
 const TCP: u8 = IpProto::TCP.0;
-/// More fragments follow.
+/// The flag "more fragments".
 const MORE: u16 = 0x2000;
 
 fn header_len(bytes: &[u8]) -> usize {
@@ -23,7 +23,7 @@ impl Reassemble for V4 {
     const SV_REASSEMBLY: &'static str = "ip4-sv-reassembly";
     const CUT_AT: usize = 4;
 
-    /// Offset, or "more fragments follow".
+    /// Nonzero offset, or "more fragments".
     #[inline(always)]
     fn may_be_cut(word: u32) -> bool {
         word & 0x3fff != 0
@@ -61,11 +61,11 @@ impl Reassemble for V4 {
         if more && !payload.is_multiple_of(8) {
             return Err(Wrong::BadLength);
         }
-        // The first fragment's header takes part in the length; it is as long as this one, but for options.
+        // The total length includes the header of the first fragment, which is as long as this one except for options.
         if start + payload + head > LONGEST {
             return Err(Wrong::TooLong);
         }
-        // RFC 3128: the second half of a TCP header must not come by itself.
+        // RFC 3128: a fragment must not begin with the second half of a TCP header.
         let hides = key.protocol == TCP && start == 8;
         if hides || start == 0 && is_tiny(key.protocol, payload) {
             return Err(Wrong::Tiny);

@@ -19,8 +19,7 @@ impl Reassemble for V6 {
     const SV_REASSEMBLY: &'static str = "ip6-sv-reassembly";
     const CUT_AT: usize = 4;
 
-    /// The next header is a fragment header, or one that it may stand behind: hop-by-hop options, routing,
-    /// destination options.
+    /// The next header is a fragment header, or one that may precede it: hop-by-hop options, routing, destination options.
     #[inline(always)]
     fn may_be_cut(word: u32) -> bool {
         matches!(word >> 8 & 0xff, 0 | 43 | 44 | 60)
@@ -91,8 +90,8 @@ impl Reassemble for V6 {
     }
 }
 
-/// What is wrong with a first fragment, whose fragment header is at `at`: it has to have all headers (RFC 7112), and
-/// neighbour discovery is never cut (RFC 6980).
+/// Fault of a first fragment with the fragment header at `at`: it must contain the whole header chain (RFC 7112), and neighbour
+/// discovery must not be fragmented (RFC 6980).
 fn first(packet: &[u8], at: usize) -> Result<(), Wrong> {
     match upper_at(packet, packet[at], at, at + FRAGMENT) {
         Ok(found) if is_tiny(found.proto, packet.len() - found.at.min(packet.len())) => {
@@ -102,7 +101,7 @@ fn first(packet: &[u8], at: usize) -> Result<(), Wrong> {
             Err(Wrong::Discovery)
         }
         Err(fault) if fault.stop == Stop::Malformed => Err(Wrong::Tiny),
-        // Other faults are told of when the packet is whole.
+        // Other faults are reported after reassembly.
         _ => Ok(()),
     }
 }
@@ -111,7 +110,7 @@ fn first(packet: &[u8], at: usize) -> Result<(), Wrong> {
 mod tests {
     use super::*;
 
-    /// A fragment with `before` in front of its fragment header, `behind` behind it.
+    /// A fragment with the bytes `before` and `behind` its fragment header.
     fn fragment(before: &[u8], next: u8, word: u16, behind: &[u8]) -> Vec<u8> {
         let length = before.len() + 8 + behind.len();
         let first = if before.is_empty() { 44 } else { 60 };

@@ -20,12 +20,12 @@ pub(crate) fn with_interfaces(domain: &Arc<Domain>, count: u32, mtu: u16) -> Fib
     fib
 }
 
-/// Give an interface an address and its length.
+/// Adds an address with its prefix length to an interface.
 pub(crate) fn address(fib: &mut Fib, iface: u32, address: &str) {
     fib.add_address(iface, address.parse().unwrap()).unwrap();
 }
 
-/// Tell of a neighbour by an interface: its MAC address ends with these bytes.
+/// Adds a neighbour on an interface; `one` and `two` are the last bytes of its MAC address.
 pub(crate) fn neighbor(fib: &mut Fib, iface: u32, address: &str, [one, two]: [u8; 2]) {
     let neighbor = Neighbor::new([2, 0, 0, 0, one, two]);
     fib.set_neighbor(iface, address.parse().unwrap(), neighbor)

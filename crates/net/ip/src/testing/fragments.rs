@@ -1,11 +1,11 @@
-//! UDP datagrams cut into fragments, without anything in front of the IP header.
+//! UDP datagrams split into fragments that begin with the IP header.
 
-/// Bytes that are told apart by place.
+/// Bytes whose values depend on their offsets.
 pub(crate) fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
-/// A fragment: `from` and `to` are the part of `body` that it has.
+/// A fragment with the bytes `from` to `to` of `body`.
 pub(crate) fn ip4(id: u16, body: &[u8], from: usize, to: usize) -> Vec<u8> {
     let more = if to < body.len() { 0x2000 } else { 0 };
     let flags = more | (from / 8) as u16;
@@ -34,7 +34,7 @@ pub(crate) fn ip6(id: u32, body: &[u8], from: usize, to: usize) -> Vec<u8> {
     p
 }
 
-/// A datagram's fragments of `part` bytes each, as `one` makes them.
+/// All fragments of a datagram with `part` bytes each, built by `one`.
 pub(crate) fn all_of(
     body: &[u8],
     part: usize,

@@ -1,4 +1,4 @@
-//! A node that holds fragments, between a source and the ends of all edges: one worker, and a clock that the test owns.
+//! Test bed for a node that stores fragments, between a source and the ends of all edges: one worker and a manual clock.
 // tidy: allow(Mutex) only tests are built with it
 
 use crate::ReassemblySwitches;
@@ -14,7 +14,8 @@ use volley_graph::{
 };
 use volley_model::Family;
 
-/// Where a packet arrived, its bytes with all that was in front of it, its flow's hash, and the reason of its drop.
+/// For each packet: the node where it arrived, its bytes including those before the IP header, its flow hash, and its drop
+/// reason.
 pub(crate) type Arrived = Vec<(&'static str, Vec<u8>, u32, Option<&'static str>)>;
 
 struct End {
@@ -49,7 +50,7 @@ nexts! {
     enum ToTest { Test => "under-test" }
 }
 
-/// Makes what is given into packets, which stand behind so many bytes in front.
+/// Creates packets with `front` bytes before the IP header.
 struct Feeder {
     waiting: Arc<Mutex<Vec<Vec<u8>>>>,
     size: usize,
@@ -73,7 +74,7 @@ impl Source for Feeder {
     }
 }
 
-/// What is still to be built.
+/// Graph under construction.
 pub(crate) struct Plan {
     pub engine: Engine,
     pub domain: Arc<Domain>,
@@ -85,8 +86,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Packets come by up to `size` at a time, each with `front` bytes in front of its IP header, and go to "under-test",
-    /// which is to be added. They arrive at the `ends` and the drop node; `C` are the counters of the reasons for that.
+    /// Packets arrive up to `size` at a time, each with `front` bytes before its IP header, and are sent to the node
+    /// "under-test", which the caller adds. They arrive at the `ends` and the drop node; `C` are the counters of the drop
+    /// reasons.
     pub fn new<F: Reassemble, C: Counters>(
         level: Level,
         (size, front): (usize, usize),
@@ -148,7 +150,7 @@ impl Plan {
     }
 }
 
-/// The worker and what it works with.
+/// The worker and its environment.
 pub(crate) struct Line {
     worker: Worker,
     pub engine: Engine,
@@ -160,14 +162,14 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Give packets, and what arrived when nothing is left to be done.
+    /// Sends packets, runs the worker until no work is pending, and returns what arrived.
     pub fn give(&mut self, packets: impl IntoIterator<Item = Vec<u8>>) -> Arrived {
         self.waiting.lock().unwrap().extend(packets);
         while self.worker.step() > 0 {}
         std::mem::take(&mut self.arrived.lock().unwrap())
     }
 
-    /// What arrives when it is so late.
+    /// Sets the clock and returns what arrived.
     pub fn at(&mut self, now_ns: u64) -> Arrived {
         let Clock::Manual(cell) = &self.clock else {
             unreachable!()

@@ -1,4 +1,4 @@
-//! What tests of several nodes stand on.
+//! Common test beds.
 
 pub(crate) mod fib;
 pub(crate) mod fragments;

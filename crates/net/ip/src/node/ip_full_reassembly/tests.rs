@@ -1,4 +1,4 @@
-//! The node as a stage, on a clock that the test owns: fragments in, datagrams out.
+//! Tests of the node as a stage, with a manual clock: fragments in, datagrams out.
 
 use super::*;
 use crate::ReassemblySettings;
@@ -147,7 +147,7 @@ fn a_flood_holds_no_more_than_it_may() {
         assert!(bench.pool.report().in_use() <= 150);
     }
     assert_eq!(dropped + bench.pool.report().in_use(), 4000);
-    // The newest is still there, and whole with its rest.
+    // The newest is still stored, and is complete with its rest.
     let rest = [ip4(1999, &body, 16, 24), ip4(1999, &body, 32, 64)];
     let out = bench.give(rest);
     assert!(

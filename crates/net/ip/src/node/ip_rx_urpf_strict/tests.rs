@@ -7,7 +7,7 @@ use volley_fib::{Af, Fib, Path, Prefix, Side, Source, V4, V6, Via};
 use volley_graph::harness::{In, LENGTHS, run_once};
 use volley_graph::{Domain, Level};
 
-/// Interfaces 0 and 1 with a network each; 2 looks in table 7.
+/// Interfaces 0 and 1 with a network each; interface 2 is bound to table 7.
 fn fib(domain: &Arc<Domain>) -> Fib {
     let mut fib = with_interfaces(domain, 3, 1400);
     for (interface, own) in [
@@ -58,20 +58,20 @@ fn ip6(source: &str) -> Vec<u8> {
     p
 }
 
-/// Why packets are dropped, each by itself and all in one vector; none for those that pass.
+/// The drop reasons of packets, each alone and all in one vector; none for those that pass.
 fn reasons<F: Ip, M: Mode>(
     packets: &[(Vec<u8>, u32)],
     domain: &Arc<Domain>,
     fib: &DataPlane<F>,
 ) -> Vec<Option<&'static str>> {
-    // What was dropped does not say where it came in by: the packet's second byte does.
+    // The output of a dropped packet lacks the receiving interface: the second byte of the packet has it.
     let marked = |(p, rx): &(Vec<u8>, u32)| {
         let mut p = p.clone();
         p[1] = *rx as u8;
         In::new(&p).rx(*rx)
     };
     let packets: Vec<In> = packets.iter().map(marked).collect();
-    // Both ways out of the node are the drop node's here, so that order says nothing.
+    // Both edges of the node lead to the drop node here, so the order has no meaning.
     let known = |name: &str| Count::INFO.iter().find(|it| it.name == name).unwrap().name;
     let judge = |packets: &[In]| {
         let mut all = Vec::new();
@@ -122,19 +122,19 @@ fn a_source_has_to_be_where_its_routes_lead() {
     let cases = [
         ("10.0.0.2", 0, None, None),
         ("10.0.0.2", 1, OTHER, None),
-        // A neighbour that nobody knows yet.
+        // A neighbour that is not resolved.
         ("10.0.0.99", 0, None, None),
         ("10.0.0.99", 1, OTHER, None),
         ("192.0.2.5", 0, None, None),
         ("192.0.2.5", 1, OTHER, None),
         ("192.0.7.5", 0, None, None),
         ("192.0.7.5", 1, OTHER, None),
-        // Any of several paths, and paths behind paths.
+        // One of several paths, and nested groups of paths.
         ("192.0.3.5", 0, None, None),
         ("192.0.3.5", 1, None, None),
         ("192.0.4.5", 0, None, None),
         ("192.0.4.5", 1, None, None),
-        // Routes that go nowhere, addresses of ours, of nobody and of many.
+        // Routes that drop, own addresses, unassigned addresses, and addresses of several hosts.
         ("192.0.5.5", 0, NO_ROUTE, NO_ROUTE),
         ("192.0.6.5", 0, NO_ROUTE, NO_ROUTE),
         ("10.0.0.1", 0, NO_ROUTE, NO_ROUTE),

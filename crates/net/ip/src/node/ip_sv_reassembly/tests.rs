@@ -1,5 +1,5 @@
-//! The feature, the handoff and the stage on an arc, on a clock that the test owns: fragments in, the same fragments out with
-//! their flow's hash.
+//! Tests of the feature, the handoff and the stage on an arc, with a manual clock: fragments in, the same fragments out with
+//! the hash of their flow.
 
 mod bench;
 
@@ -15,7 +15,7 @@ use volley_model::Family;
 
 const MS_NS: u64 = 1_000_000;
 
-/// A UDP datagram's first bytes, with the flow's ports.
+/// The first bytes of a UDP datagram, with the ports of the flow.
 fn body(port: u16, len: usize) -> Vec<u8> {
     let mut body = fragments::body(len);
     body[..2].copy_from_slice(&port.to_be_bytes());
@@ -23,7 +23,7 @@ fn body(port: u16, len: usize) -> Vec<u8> {
     body
 }
 
-/// A packet of the same flow that is no fragment.
+/// An unfragmented packet of the same flow.
 fn whole6(body: &[u8]) -> Vec<u8> {
     let mut p = ip6(0, body, 0, body.len());
     p.drain(40..48);
@@ -53,7 +53,7 @@ fn every_fragment_has_its_flow_s_hash_at_every_size_and_level() {
                         parts.reverse();
                     }
                     want.extend(parts.iter().cloned().map(|p| ("end", p, hash, None)));
-                    // What is no fragment has no hash.
+                    // An unfragmented packet has no hash.
                     want.push(("end", whole.clone(), 0, None));
                     packets.extend(parts);
                     packets.push(whole);
@@ -78,7 +78,7 @@ fn ip6_fragments_have_the_hash_of_whole_packets() {
     let hash = hash6(&whole6(&body[..100]), 0);
     let mut parts = all_of(&body, 1232, |b, from, to| ip6(7, b, from, to));
     parts.rotate_left(1);
-    // All of its datagram (RFC 6946), and one that is no fragment.
+    // An atomic fragment (RFC 6946), and an unfragmented packet.
     parts.push(ip6(7, &body[..96], 0, 96));
     parts.push(whole6(&body[..100]));
     let out = bench.give(parts.clone());
@@ -107,7 +107,7 @@ fn fragments_wait_for_their_first_and_follow_it_in_order() {
     let got: Vec<_> = out.iter().map(|it| &it.1).collect();
     assert_eq!(got, [&parts[0], &early[0], &early[1], &early[2]]);
     assert_eq!(shown(&bench), [1, 0, 0]);
-    // The last one comes late, and is known for as long as the first.
+    // The last fragment comes late; its flow stays known as long again.
     assert!(bench.at(198 * MS_NS).is_empty());
     let out = bench.give([parts[2].clone()]);
     assert_eq!(
@@ -130,7 +130,7 @@ fn what_waits_in_vain_is_dropped_when_time_is_over() {
     assert!(bench.at(40 * MS_NS - 1).is_empty());
     assert_eq!(reasons(&bench.at(40 * MS_NS)), ["timeout", "timeout"]);
     assert_eq!(bench.pool.report().in_use(), 0);
-    // A flow is forgotten as well: its identification may be another's by now.
+    // A known flow times out too: another datagram may have its identification by then.
     assert_eq!(bench.give(parts[..1].to_vec()).len(), 1);
     assert_eq!(shown(&bench), [1, 0, 0]);
     assert!(bench.at(80 * MS_NS).is_empty());
@@ -157,7 +157,7 @@ fn what_is_wrong_with_a_fragment_is_named() {
         too_long,
         short,
         ip4(5, &body, 64, 64),
-        // Bytes of the first one, which its ports were read from.
+        // An overlap with the first fragment, whose ports were used.
         ip4(6, &body, 0, 64),
         ip4(6, &body, 8, 72),
     ]);
@@ -174,7 +174,7 @@ fn what_is_wrong_with_a_fragment_is_named() {
     let mut got = reasons(&out);
     got.sort_by_key(|it| *it == "end");
     assert_eq!(got, want);
-    // And those that came before it.
+    // An overlap of fragments that came before the first.
     assert!(bench.give([ip4(7, &body, 8, 72)]).is_empty());
     assert_eq!(
         reasons(&bench.give([ip4(7, &body, 0, 64)])),
@@ -216,7 +216,7 @@ fn what_waits_finds_its_way_when_features_are_switched_meanwhile() {
         bench.engine.set_feature(ARC, off, 0, false).unwrap();
         let out = bench.give(parts[..1].to_vec());
         let ends = out.iter().filter(|it| it.0 == "end").count();
-        // Without the feature nobody looks for the first one, and what waits waits in vain.
+        // Without the feature the first fragment is not recorded, and waiting fragments time out.
         assert_eq!(ends, if id == 1 { 3 } else { 1 });
     }
     assert_eq!(reasons(&bench.at(100 * MS_NS)), ["timeout", "timeout"]);

@@ -1,4 +1,4 @@
-//! The store beside a plain model, which looks at everything it knows whatever comes.
+//! Model test of the store against a plain model that scans everything for each fragment.
 
 use super::*;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn span(start: u32, end: u32, more: bool) -> Span {
     }
 }
 
-/// What became of a fragment, which is known by its number.
+/// Result for a fragment, which is identified by its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Went {
     On(u32),
@@ -48,7 +48,7 @@ fn why(fault: Fault) -> Why {
     }
 }
 
-/// A fragment: which datagram it is of, where, and its flow's hash if it is the first.
+/// A fragment: its datagram, its range, and the hash of its flow if it is the first.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     key: u32,
@@ -74,7 +74,7 @@ fn give(store: &mut Fragments, it: &Given, bounds: &Bounds, number: usize, now_n
     }
 }
 
-/// Take out everything that is due.
+/// Takes all fragments that are ready or dropped.
 fn collect(store: &mut Fragments) -> Vec<(usize, Went)> {
     let ready = std::iter::from_fn(|| store.next_ready().map(|(n, hash)| (n, Went::On(hash))));
     let mut out: Vec<_> = ready.collect();
@@ -90,7 +90,7 @@ fn collect(store: &mut Fragments) -> Vec<(usize, Went)> {
 
 #[derive(Default)]
 struct Datagram {
-    /// Hash, end of the first fragment, when that came.
+    /// Hash, end of the first fragment, and its arrival time.
     known: Option<(u32, u32, u64)>,
     since_ns: u64,
     waits: Vec<(usize, u32)>,
@@ -171,7 +171,7 @@ impl Model {
     }
 }
 
-/// A fragment of one of a few datagrams, on a field so small that no more than four parts of it lie apart.
+/// A fragment of one of a few datagrams, short enough that at most four separate ranges occur.
 fn given() -> impl Strategy<Value = Given> {
     (
         0u32..4,
@@ -194,7 +194,7 @@ fn given() -> impl Strategy<Value = Given> {
         })
 }
 
-/// Datagrams cut at random, and the order in which their fragments come.
+/// Datagrams split at random, and the order in which their fragments arrive.
 fn cuts() -> impl Strategy<Value = Vec<Given>> {
     let one = prop::collection::btree_set(1u32..200, 1..20);
     prop::collection::vec(one, 1..6)
@@ -252,7 +252,7 @@ proptest! {
         for (number, it) in all.iter().enumerate() {
             went.push((number, give(&mut store, it, &bounds, number, 5)));
             let after = collect(&mut store);
-            // Those that waited go on in the order in which they came, behind their first.
+            // Fragments that waited follow the first one in order of arrival.
             prop_assert!(after.is_sorted());
             prop_assert!(after.is_empty() || it.span.start == 0);
             went.extend(after);
@@ -287,7 +287,7 @@ proptest! {
             let span = span(at * 8, (at + len) * 8, more);
             exact.note(span);
             cover.add(span);
-            // More than the datagram has may have come.
+            // More than the datagram's length may have arrived.
             let covers = |total| (0..total).all(|at| exact.units.contains(&at));
             prop_assert!(!cover.is_all() || exact.total.is_some_and(covers));
         }
@@ -341,7 +341,7 @@ fn later_fragments_alone_do_not_push_flows_out() {
     let evicted = collect(&mut store);
     assert_eq!(evicted.len(), 196);
     assert!(evicted.is_sorted(), "the oldest go");
-    // First ones take the place of those that wait, and then of their own kind.
+    // First fragments evict awaited datagrams, and then known ones.
     for key in 1000..1006 {
         store
             .first(&key, (span(0, 16, true), 7), &bounds, 2)

@@ -1,4 +1,4 @@
-//! The store beside a plain model: every datagram a line of bytes, every rule spelled out.
+//! Model test of the store: every datagram is an array of bytes, and every rule is explicit.
 
 use super::*;
 use proptest::prelude::*;
@@ -20,14 +20,14 @@ fn span(start: u32, end: u32, more: bool) -> Span {
     }
 }
 
-/// What the fragment brings: the bytes of its datagram, which are told apart by place.
+/// The payload of a fragment: the value of each byte depends on its offset.
 fn bytes(key: u32, span: Span) -> Vec<u8> {
     let byte = |at: u32| (at * 31 + key * 7) as u8;
     (span.start..span.end).map(byte).collect()
 }
 
 type Fragments = Store<u32, Vec<u8>>;
-/// A fragment, why it is dropped, and whether it is its datagram's first.
+/// A dropped fragment: its bytes, the reason, and whether it is the first of its datagram.
 type Dropped = (Vec<u8>, Fault, bool);
 
 fn give(store: &mut Fragments, key: u32, span: Span, now_ns: u64) -> Result<(), Fault> {
@@ -36,7 +36,7 @@ fn give(store: &mut Fragments, key: u32, span: Span, now_ns: u64) -> Result<(), 
     Ok(())
 }
 
-/// Take out everything that is due: whole datagrams, and what is dropped.
+/// Takes all complete datagrams and all dropped fragments.
 fn collect(store: &mut Fragments) -> (Vec<Vec<u8>>, Vec<Dropped>) {
     let mut whole = Vec::new();
     while let Some(next) = store.next_whole() {
@@ -50,12 +50,12 @@ fn collect(store: &mut Fragments) -> (Vec<Vec<u8>>, Vec<Dropped>) {
 
 #[derive(Default)]
 struct Model {
-    /// By datagram: when it began, its spans, whether it was given up.
+    /// By datagram: its arrival time, its spans, and whether it was given up.
     all: BTreeMap<u32, (u64, Vec<Span>, bool)>,
 }
 
 impl Model {
-    /// What is to be said of a fragment, and the datagram when it is whole.
+    /// The expected result for a fragment, and the datagram if it is complete.
     fn give(&mut self, key: u32, new: Span, now: u64) -> (Result<(), Fault>, Option<Vec<u8>>) {
         self.all
             .retain(|_, (born, ..)| now - *born < BOUNDS.timeout_ns);
@@ -93,13 +93,13 @@ impl Model {
     }
 }
 
-/// A fragment of one of a few datagrams, on a small field, so that they meet.
+/// A fragment of one of a few short datagrams, so that fragments often meet.
 fn fragment() -> impl Strategy<Value = (u32, Span, u64)> {
     (0u32..4, 0u32..12, 1u32..5, any::<bool>(), 0u64..120)
         .prop_map(|(key, at, len, more, later)| (key, span(at * 8, (at + len) * 8, more), later))
 }
 
-/// Datagrams cut at random, and the order in which their fragments come.
+/// Datagrams split at random, and the order in which their fragments arrive.
 fn cuts() -> impl Strategy<Value = Vec<(u32, Span)>> {
     let one = prop::collection::btree_set(1u32..200, 0..20);
     prop::collection::vec(one, 1..6)
@@ -149,8 +149,8 @@ proptest! {
             let end = all.iter().filter(|(k, _)| *k == key).map(|(_, s)| s.end).max();
             want.push(bytes(key, span(0, end.unwrap_or(0), false)));
         }
-        // One of them comes twice in a row: that changes nothing. One that is a whole
-        // datagram is one twice.
+        // One fragment arrives twice in a row, which changes nothing, unless it is a whole datagram, which is then received
+        // twice.
         let at = all.iter().position(|it| *it == again).unwrap_or(0);
         if again.1.start > 0 || again.1.more {
             all.insert(at + 1, again);
@@ -277,7 +277,7 @@ fn buffers_count_and_not_fragments_and_a_lower_limit_applies_to_what_waits() {
         "it fits in no case, and none goes for it"
     );
     assert_eq!((store.next_drop(), store.buffers()), (None, 31));
-    // Another worker came.
+    // The limit is lower after another worker was added.
     store.shrink(20);
     let gone: Vec<u32> = std::iter::from_fn(|| store.next_drop().map(|it| it.0)).collect();
     assert_eq!((gone, store.buffers()), (vec![1, 2], 11));

@@ -9,7 +9,7 @@ use std::collections::hash_map::RandomState;
 use std::sync::Mutex;
 use volley_graph::{ArcId, Feature, NoCounters, NoNext, PacketTrace};
 
-/// The node in front of the arc.
+/// The node before the arc.
 struct Start(ArcId);
 
 nexts! {
@@ -46,7 +46,7 @@ impl Node for Later {
 
 pub const ARC: &str = "arc-under-test";
 
-/// The line, and how many packets came to the feature behind.
+/// The test bed, and a count of packets that reached the later feature.
 pub fn counted<F: Icmp>(
     level: Level,
     size: usize,
@@ -87,7 +87,7 @@ pub fn bench<F: Icmp>(level: Level, size: usize, plane: fn(&Fib) -> DataPlane<F>
     counted(level, size, plane).0
 }
 
-/// What the handler would show: datagrams known and awaited, fragments that wait.
+/// The values that `show` reports: datagrams known and awaited, fragments that wait.
 pub fn shown(line: &Line) -> [u32; 3] {
     line.switches.virtual_now(0)
 }

@@ -1,4 +1,4 @@
-//! Requests of the path batcher, what is shown of it, and the process that drains and learns.
+//! Requests of the path batcher, `show path-batcher`, and the periodic task that drains and learns.
 
 use crate::count::{Cells, Sums};
 use crate::learn::Learner;
@@ -24,10 +24,10 @@ use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
 use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_tables::qsbr::Publisher;
 
-/// Between two looks at whether an interface's last packets have left.
+/// Interval between checks whether the last packets of an interface have left.
 const DRAIN: Duration = Duration::from_millis(1);
 
-/// Interfaces that are on, and those that leave.
+/// Interfaces with the batcher enabled, and those that are being disabled.
 #[derive(Default)]
 struct Gates {
     on: BTreeSet<u32>,
@@ -45,14 +45,14 @@ struct Control {
     cells: Vec<Arc<Cells>>,
     cleared: Sums,
     has_frames: bool,
-    /// What the table that lets packets pass has to be waited for.
+    /// Epoch ticket of the last published table.
     ticket: u64,
     learner: Learner,
     decided_ns: u64,
     clock: Clock,
 }
 
-/// Carries out requests of the path batcher.
+/// Handles requests of the path batcher.
 #[derive(Clone)]
 pub struct PathHandler {
     control: Rc<RefCell<PeriodicRunner<Control>>>,
@@ -78,7 +78,7 @@ impl PathHandler {
             let Change::Deleted(gone) = change else {
                 return;
             };
-            // What waits of it goes where packets of its number go: nowhere special.
+            // Packets of the deleted interface that still wait continue on the arc of its index, which has no features then.
             entered.clear(gone.index);
             let mut gates = ours.borrow_mut();
             gates.on.remove(&gone.index.0);
@@ -111,7 +111,7 @@ impl PathHandler {
         self.control.borrow_mut().with(what)
     }
 
-    /// Makes the handler the owner of its classes, its query and its verb.
+    /// Registers the handler as owner of its classes, its query and its verb.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let shared = self.clone();
         registry.own(move |key, now: Option<PathHeader>| {
@@ -188,7 +188,7 @@ impl Control {
         self.engine.borrow().wake();
     }
 
-    /// Make the table that `wishes` ask for; nothing changes when that cannot be.
+    /// Builds the table for `wishes` and publishes it; an error changes nothing.
     fn replace(&mut self, wishes: ClassLimits) -> Result<Applied, ModelError> {
         if wishes == self.wishes {
             return Ok(Applied::nothing());
@@ -209,10 +209,10 @@ impl Control {
         Ok(Applied::one())
     }
 
-    /// The same rules in another situation.
+    /// Publishes the same rules with a changed situation.
     fn renew(&mut self) {
         self.now.version += 1;
-        // The rules have been accepted before, and learned paths name what exists.
+        // The rules were accepted before, and learned paths refer to existing headers.
         if let Ok(table) = Table::new(&self.wishes, &self.now) {
             self.publish(table);
         }
@@ -248,8 +248,8 @@ impl Control {
         Ok(Applied::one())
     }
 
-    /// When every worker lets packets pass and holds none, those of leaving interfaces may go straight on: they overtake
-    /// nobody.
+    /// When every worker passes packets directly and holds none, removes interfaces that are being disabled from the arc: their
+    /// packets can no longer overtake others.
     fn drain(&mut self) {
         if !self.now.pass {
             return;
@@ -266,7 +266,7 @@ impl Control {
         self.renew();
     }
 
-    /// Weigh what was sampled; decide when it is time.
+    /// Weighs the samples; decides when the interval is over.
     fn learn(&mut self) {
         let Some(learn) = self.wishes.defaults.learning().cloned() else {
             return;
@@ -380,7 +380,7 @@ impl Control {
             fresh,
             self.wishes.rules.iter().find(|(r, _)| r.name == rule.name),
         ) {
-            // Somebody may have counted here before.
+            // An earlier rule may have used this counter.
             let now = Sums::of(&self.cells);
             self.cleared.rules.resize(RULE_COUNTERS, 0);
             self.cleared.rules[*at as usize] = now.rules[*at as usize];

@@ -1,4 +1,4 @@
-//! What is counted: cells that one worker writes and anybody reads.
+//! Counters: cells that one worker writes and any thread reads.
 
 use crate::table::{LearnedPath, QUEUES, RULE_COUNTERS};
 use crossbeam_queue::ArrayQueue;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(crate) const STEPS: usize = 640;
 /// Sizes of batches: 1, 2..3, 4..7, up to 1024.
 pub(crate) const SIZES: usize = 11;
-/// Samples that wait for the control thread.
+/// Capacity of the queue of samples for the control thread.
 const SAMPLES: usize = 4096;
 
 #[inline(always)]
@@ -40,7 +40,7 @@ pub(crate) struct Cells {
     pub(crate) held: AtomicU64,
     /// Samples for learning.
     pub(crate) samples: ArrayQueue<LearnedPath>,
-    /// Packets that learning could have looked at.
+    /// Packets that were sampled for learning.
     pub(crate) looked: AtomicU64,
 }
 
@@ -60,14 +60,14 @@ impl Cells {
         })
     }
 
-    /// A batch of `packets` leaves.
+    /// Counts a batch of `packets`.
     #[inline(always)]
     pub(crate) fn size(&self, packets: usize) {
         let step = (packets.max(1).ilog2() as usize).min(SIZES - 1);
         bump(&self.sizes[step], 1);
     }
 
-    /// `packets` have waited for `ns`.
+    /// Counts `packets` that waited `ns` nanoseconds.
     #[inline(always)]
     pub(crate) fn delay(&self, ns: u64, packets: u64) {
         bump(&self.delays[step(ns)], packets);
@@ -77,7 +77,7 @@ impl Cells {
     }
 }
 
-/// The step of a span.
+/// The histogram step of a duration.
 #[inline(always)]
 pub(crate) fn step(ns: u64) -> usize {
     if ns < 16 {
@@ -88,7 +88,7 @@ pub(crate) fn step(ns: u64) -> usize {
     (16 * (doubling - 3) + part).min(STEPS - 1)
 }
 
-/// The longest span of a step, in nanoseconds.
+/// Longest duration of a step, in nanoseconds.
 pub(crate) fn step_end(step: usize) -> u64 {
     if step < 16 {
         return step as u64;
@@ -97,7 +97,7 @@ pub(crate) fn step_end(step: usize) -> u64 {
     ((16 + part + 1) << (doubling - 4)) - 1
 }
 
-/// What a sum of all workers' cells was at the last clear, and is now.
+/// Sums of all workers' cells, at the last clear or now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) packets: Vec<u64>,
@@ -137,7 +137,7 @@ impl Sums {
         sums
     }
 
-    /// What came since `before`.
+    /// The difference to `before`.
     pub(crate) fn since(&self, before: &Sums) -> Sums {
         let less = |now: &[u64], before: &[u64]| {
             let pair = |(at, n): (usize, &u64)| n - before.get(at).copied().unwrap_or(0).min(*n);
@@ -156,7 +156,7 @@ impl Sums {
         }
     }
 
-    /// The span that `part` of all packets did not exceed, in microseconds.
+    /// The duration that a share `part` of all packets did not exceed, in microseconds.
     pub(crate) fn delay_us(&self, part: f64) -> f64 {
         let all: u64 = self.delays.iter().sum();
         let wanted = (all as f64 * part).ceil().max(1.0) as u64;

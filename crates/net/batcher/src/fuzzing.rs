@@ -1,14 +1,15 @@
-//! What the fuzz targets in `fuzz/` need of this crate.
+//! Entry points for the fuzz targets in `fuzz/`.
 
 use crate::PathHeader;
 use crate::memo::Trail;
 use crate::parser::{Features, Program};
 
-/// Walks a packet for the headers and fields of these names, as far as needed and to its end: both find the same.
+/// Parses a packet for the headers and fields of these names, once until they are decided and once to its end: both give the
+/// same result.
 pub fn walk(own: &[PathHeader], wanted: &[&str], packet: &[u8]) {
     let mut program = Program::new(own);
     for name in wanted {
-        // Unknown names are refused, and too many.
+        // Unknown names and too many names are refused.
         let _ = program.want(name);
     }
     program.finish();

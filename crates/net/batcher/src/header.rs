@@ -55,25 +55,25 @@ pub struct PathHeader {
     pub fields: Vec<HeaderField>,
 }
 
-/// Where a header follows another.
+/// A link from one header to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderLink {
-    /// The value of the field that says so.
+    /// Value of the next field that selects the header.
     pub value: u64,
-    /// The other header.
+    /// Name of the linked header.
     pub header: String,
-    /// It begins a packet within the packet.
+    /// The linked header begins an inner packet (tunnel).
     pub inner: bool,
 }
 
-/// A field of a header: bits from its start.
+/// A field of a header, by its bits from the header's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderField {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// First bit, counted from the header's first.
+    /// First bit, counted from the first bit of the header.
     pub bit: u32,
-    /// How many bits, 1 to 64.
+    /// Number of bits, 1 to 64.
     pub bits: u32,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Whether a text can be the name of a header or of a field.
+/// Whether a text is a valid name of a header or a field.
 pub(crate) fn is_header_name(text: &str) -> bool {
     let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
     (1..=limits::NAME_LEN).contains(&text.len())

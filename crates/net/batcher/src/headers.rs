@@ -1,27 +1,27 @@
-//! The header types that the parser begins with: facts of their standards, as a table.
+//! Built-in header types of the parser, as a table of facts from their standards.
 //!
-//! A type says how long its header is and where the field is that says what follows. The fields that rules may name are those
-//! of [`volley_wire::field`]. The operator's own types ([`PathHeader`]) are rows of the same table.
+//! A type has the length of its header and the position of the next field. The fields that rules may name are those of
+//! [`volley_wire::field`]. The operator's types ([`PathHeader`]) are rows of the same table.
 
 use crate::model::PathHeader;
 use volley_wire::udp::port;
 use volley_wire::{ethertype, field};
 
-/// How much longer a header is than its fixed part.
+/// Variable part of a header's length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Extra {
-    /// Not at all.
+    /// No variable part.
     #[default]
     None,
     /// The masked bits of a byte, shifted down to their lowest, times `scale`.
     Scaled { at: u8, mask: u8, scale: u8 },
     /// `each` bytes for every masked bit that is set.
     Flags { at: u8, mask: u8, each: u8 },
-    /// So many bytes when any masked bit is set.
+    /// `bytes` bytes if any masked bit is set.
     Any { at: u8, mask: u8, bytes: u8 },
 }
 
-/// The field that says what follows.
+/// The field that selects the next header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NextField {
     pub(crate) at: u8,
@@ -35,21 +35,21 @@ pub(crate) struct HeaderType {
     pub(crate) name: String,
     pub(crate) length: u16,
     pub(crate) extra: Extra,
-    /// Shorter is not one.
+    /// Least length of a valid header.
     pub(crate) least: u16,
-    /// When any of these bits of the 16-bit word at that byte is set, nothing can be said of what follows (fragments).
+    /// Byte offset and mask of a 16-bit word: if any of these bits is set, the next header is unknown (fragments).
     pub(crate) stop: Option<(u8, u16)>,
     pub(crate) next: Option<NextField>,
-    /// Value, header, whether a packet within the packet begins.
+    /// Links: value, header, whether it begins an inner packet.
     pub(crate) links: Vec<(u32, String, bool)>,
-    /// Fields of a header that an operator described: name, first bit, bits.
+    /// Fields of a header that an operator defined: name, first bit, bits.
     pub(crate) own: Vec<(String, u16, u8)>,
     /// Fields of a built-in header.
     pub(crate) table: Option<&'static field::HeaderFields>,
 }
 
 impl HeaderType {
-    /// Whether rules may call it so.
+    /// Whether `name` is a name of the header in rules.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.table.is_some_and(|table| table.is_called(name))
     }
@@ -61,7 +61,7 @@ impl HeaderType {
         own.or_else(|| known().map(|field| (field.name.to_owned(), field.bit, field.bits)))
     }
 
-    /// The names of its fields.
+    /// The names of the header's fields.
     pub(crate) fn field_names(&self) -> Vec<String> {
         let own = self.own.iter().map(|field| field.0.clone());
         let table = self.table.into_iter().flat_map(|table| table.fields);
@@ -162,7 +162,7 @@ const ROWS: [Row; 24] = [
         length: 28,
         ..ROW
     },
-    // RFC 3032: the label stack ends where bit S is set; what follows is told by its first four bits.
+    // RFC 3032: the label stack ends where bit S is set; the first four bits behind it select the next header.
     Row {
         name: "mpls",
         length: 4,
@@ -184,7 +184,7 @@ const ROWS: [Row; 24] = [
         links: &[(0x0021, "ip4"), (0x0057, "ip6")],
         ..ROW
     },
-    // RFC 791; behind the first fragment there is no layer 4.
+    // RFC 791; only the first fragment has layer 4.
     Row {
         name: "ip4",
         extra: Extra::Scaled {
@@ -284,7 +284,7 @@ const ROWS: [Row; 24] = [
         length: 4,
         ..ROW
     },
-    // RFC 2784, RFC 2890: checksum, key and sequence number are there when their bits are set.
+    // RFC 2784, RFC 2890: checksum, key and sequence number are present if their bits are set.
     Row {
         name: "gre",
         length: 4,
@@ -318,7 +318,7 @@ const ROWS: [Row; 24] = [
         inner: TUNNELLED,
         ..ROW
     },
-    // TS 29.281: four bytes more when any of E, S and PN is set; what a G-PDU (255) carries follows.
+    // TS 29.281: four bytes more if any of E, S and PN is set; a G-PDU (255) contains a packet.
     Row {
         name: "gtpu",
         length: 8,
@@ -339,7 +339,7 @@ const ROWS: [Row; 24] = [
     },
 ];
 
-/// The built-in types; the first is where every packet begins.
+/// The built-in types; the first is the start of every packet.
 pub(crate) fn built_in() -> Vec<HeaderType> {
     ROWS.iter().map(from_row).collect()
 }
@@ -362,7 +362,7 @@ fn from_row(row: &Row) -> HeaderType {
     }
 }
 
-/// A type that the operator described.
+/// The type for a header that the operator defined.
 pub(crate) fn own(header: &PathHeader) -> HeaderType {
     let byte = |value: Option<u32>, usual: u32| value.unwrap_or(usual) as u8;
     let bytes = header.next_bytes.unwrap_or(2);

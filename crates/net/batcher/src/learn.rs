@@ -1,30 +1,30 @@
-//! Learning: which paths are so heavy that they get a queue of their own.
+//! Learning: assigns queues to the heaviest paths.
 //!
-//! Workers sample the signatures of packets that no rule names. Here they are weighed: every decision halves what was
-//! before, so a path's weight is its recent share. Free queues go to the heaviest paths; a queue changes hands only when a
-//! path outweighs its owner by the margin at two decisions in a row (hysteresis), one queue at a time.
+//! Workers sample the signatures of packets that match no rule. Every decision halves the earlier weights, so the weight of a
+//! path is its recent share. Free queues are assigned to the heaviest paths; a queue changes its owner only if a path outweighs
+//! the owner by the margin at two decisions in a row (hysteresis), one queue at a time.
 
 use crate::table::LearnedPath;
 use std::collections::HashMap;
 
-/// Paths that are weighed at a time.
+/// Paths that have a weight at a time.
 const PATHS: usize = 1024;
 /// Samples that a first decision needs.
 const ENOUGH: f64 = 64.0;
 /// Share of all samples below which a path gets no queue.
 const LEAST: f64 = 0.01;
 
-/// The scales.
+/// Weights of the sampled paths.
 #[derive(Default)]
 pub(crate) struct Learner {
     weights: HashMap<LearnedPath, f64>,
     total: f64,
-    /// Challenger and owner of the last decision.
+    /// Challenger and owner at the last decision.
     rivals: Option<(LearnedPath, LearnedPath)>,
 }
 
 impl Learner {
-    /// A packet of this path was seen.
+    /// Adds a sampled packet of this path.
     pub(crate) fn sample(&mut self, path: LearnedPath) {
         self.total += 1.0;
         if let Some(weight) = self.weights.get_mut(&path) {
@@ -34,7 +34,7 @@ impl Learner {
         }
     }
 
-    /// A path's share of what was seen lately, in percent.
+    /// Recent share of a path in all samples, in percent.
     pub(crate) fn percent(&self, path: &LearnedPath) -> f64 {
         let weight = self.weights.get(path).copied().unwrap_or(0.0);
         100.0 * weight / self.total.max(1.0)
@@ -49,7 +49,7 @@ impl Learner {
         all
     }
 
-    /// Decide who owns the `queues`; true when that changed.
+    /// Decides the owners of the `queues`; true if they changed.
     pub(crate) fn decide(
         &mut self,
         owners: &mut Vec<(LearnedPath, u32)>,
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(names(&owners), [17, 31]);
         traffic(&mut learner, [17, 31]);
         assert!(!learner.decide(&mut owners, &queues, 25));
-        // Others take over: within some decisions, and never by a single one.
+        // The heavier paths take over after several decisions, never at a single one.
         let mut decisions = 0;
         while names(&owners) != [5, 17] {
             traffic(&mut learner, [17, 5]);
@@ -160,7 +160,7 @@ mod tests {
         let (mut learner, mut owners) = (Learner::default(), Vec::new());
         for round in 0..20 {
             for n in 0..1000u64 {
-                // Two paths of nearly the same weight, now one heavier, now the other.
+                // Two paths of nearly the same weight, which alternate as the heavier one.
                 learner.sample(path(u64::from(n % 21 < 10 + round % 2)));
             }
             let changed = learner.decide(&mut owners, &[63], 25);

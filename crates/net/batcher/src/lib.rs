@@ -1,8 +1,9 @@
-//! The path batcher: packets of one path wait together in front of the graph, so that vectors do not split.
+//! Path batcher: collects packets of one path before the graph, so that vectors do not split.
 //!
-//! A parser (`headers`, `parser`) walks the headers of a packet and gathers the fields that rules name; a matcher finds
-//! the rule and with it the queue; walks that were made before are remembered (`memo`); queues give batches when they are full or when a packet's time is up. All of it is one
-//! published value that workers read once for each vector, so rules change while packets flow. See `docs/path-batcher.md`.
+//! A parser (`headers`, `parser`) walks the headers of a packet and extracts the fields that rules name. A matcher finds the
+//! rule, which has the queue; `memo` caches parser results. Queues release a batch when it is full or when a packet's time is
+//! up. Workers read all of this as one published value once per vector, so rules may change while packets flow. See
+//! `docs/path-batcher.md`.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -42,7 +43,7 @@ use volley_tables::qsbr::Publisher;
 /// Sixteenths of the buffers that the batcher may hold.
 const SHARE: usize = 3;
 
-/// Bring in `path-batcher` and its requests.
+/// Registers `path-batcher` and its requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let (publisher, cells) = {
         let mut engine = registry.engine.borrow_mut();

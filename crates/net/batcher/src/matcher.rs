@@ -1,8 +1,8 @@
-//! The matcher: which rule a packet's features obey.
+//! The matcher: finds the rule that matches a packet's features.
 //!
 //! Rules without ranges that test the same bits of the same fields form a group with one hash table; rules with ranges are
-//! looked at one by one. Groups come in order of their best rule, so that a match ends the search as soon as nothing better
-//! can come. The answer is that of looking at every rule in order.
+//! compared one by one. Groups are in order of their best rule, so that the search ends at a match as soon as no better one is
+//! possible. The result is the same as that of testing every rule in order.
 
 use crate::parser::{Features, SLOTS};
 
@@ -12,7 +12,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// A rule in terms of features.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Test {
-    /// Headers that must have been seen.
+    /// Headers that must be present.
     pub(crate) need: u64,
     /// Slot, mask, value; by slot.
     pub(crate) masked: Vec<(u8, u128, u128)>,
@@ -23,7 +23,7 @@ pub(crate) struct Test {
 }
 
 impl Test {
-    /// Whether a packet obeys.
+    /// Whether a packet matches.
     #[inline(always)]
     pub(crate) fn holds(&self, of: &Features) -> bool {
         let value = |slot: u8| of.values[slot as usize % SLOTS];
@@ -42,7 +42,7 @@ struct Group {
     need: u64,
     masks: Vec<(u8, u128)>,
     path: bool,
-    /// The best rank in it.
+    /// The best rank of the group.
     best: u32,
     /// Ranks by hash, [`NONE`] where empty; a power of two, at most half full.
     table: Vec<u32>,
@@ -87,7 +87,7 @@ impl Group {
 }
 
 impl Matcher {
-    /// Over rules in order, best first.
+    /// A matcher for rules in order, best first.
     pub(crate) fn new(tests: Vec<Test>) -> Matcher {
         let mut groups: Vec<(Group, Vec<u32>)> = Vec::new();
         let mut ranged = Vec::new();
@@ -128,7 +128,7 @@ impl Matcher {
             }
             group
         };
-        // Ranks come in order, so groups are in order of their best.
+        // Ranks are ascending, so groups are in order of their best rank.
         let groups = groups.into_iter().map(fill).collect();
         Matcher {
             tests,
@@ -137,7 +137,7 @@ impl Matcher {
         }
     }
 
-    /// The rank of the best rule that holds, or [`NONE`].
+    /// The rank of the best matching rule, or [`NONE`].
     #[inline(always)]
     pub(crate) fn find(&self, of: &Features) -> u32 {
         let mut best = NONE;
@@ -162,7 +162,7 @@ impl Matcher {
     fn probe(&self, group: &Group, of: &Features) -> u32 {
         let size = group.table.len();
         let mut at = place(group.hash(of), size);
-        // Equal tests are next to each other in order of rank, so the first that holds is the best.
+        // Equal tests are adjacent in order of rank, so the first match is the best.
         loop {
             let rank = group.table[at];
             if rank == NONE || self.tests[rank as usize].holds(of) {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     proptest! {
-        /// The groups answer as looking at every rule in order does.
+        /// The groups give the same result as testing every rule in order.
         #[test]
         fn as_rule_by_rule(
             tests in prop::collection::vec(test(), 0..40),

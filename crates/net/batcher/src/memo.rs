@@ -1,22 +1,22 @@
-//! Walks that were made before. What the parser finds depends on few of a packet's bytes: a walk notes which ones it asked
-//! and what they said, and the next packet in which they say the same needs no walk.
+//! Cache of parser results. The result for a packet depends on few of its bytes: the trail of a walk records these bits and
+//! their values, and a later packet with the same values needs no walk.
 //!
-//! - True on exit: a packet that a memo fits has the same headers at the same places as the one that it was made from.
-//! - A walk that asked beyond the window, or that ended because the packet did, leaves no memo.
-//! - At most [`MOST`] memos; traffic of more kinds than that is walked, and now and then replaces one.
+//! - On exit: a packet that an entry fits has the same headers at the same offsets as the packet of the entry.
+//! - A walk that read beyond the window, or that ended at the end of the packet, gets no entry.
+//! - At most [`MOST`] entries; packets of further types are walked, and occasionally replace an entry.
 
 use crate::parser::{Features, bits};
 
-/// Bytes in front of a packet that memos know of.
+/// Bytes at the start of a packet that entries cover.
 pub(crate) const WINDOW: usize = 64;
-/// Memos at a time.
+/// Largest number of entries.
 const MOST: usize = 8;
-/// Of so many walks without a memo one takes the place of another's.
+/// One of this many walks without an entry replaces an entry.
 const REPLACE: u32 = 64;
-/// Fields that a memo knows of.
+/// Largest number of fields of an entry.
 const FIELDS: usize = 8;
 
-/// The window as words, in which bytes stand as they do in memory.
+/// The window as words, with the bytes in memory order.
 pub(crate) type Front = [u64; WINDOW / 8];
 
 /// The window of a packet.
@@ -26,17 +26,17 @@ pub(crate) fn front(bytes: &[u8; WINDOW]) -> Front {
     std::array::from_fn(|k| u64::from_ne_bytes(words[k]))
 }
 
-/// A field of a header that was seen: slot, first bit from the packet's start, bits.
+/// A field of a parsed header: slot, first bit from the packet's start, bits.
 type Field = (u8, u16, u8);
 
-/// What a walk asked of a packet.
+/// The bits of a packet that a walk depends on.
 pub(crate) struct Trail {
     mask: [u8; WINDOW],
-    /// Shorter packets may end inside what was looked at.
+    /// Least packet length: a shorter packet may end inside the bytes that the walk read.
     least: usize,
     fields: [Field; FIELDS],
     n: usize,
-    /// Whether all of it can be remembered.
+    /// Whether the walk may become an entry.
     whole: bool,
 }
 
@@ -53,7 +53,7 @@ impl Default for Trail {
 }
 
 impl Trail {
-    /// The walk depends on these bits of a byte.
+    /// Records that the walk depends on these bits of a byte.
     pub(crate) fn asked(&mut self, at: usize, mask: u8) {
         self.passed(at + 1);
         match self.mask.get_mut(at) {
@@ -62,31 +62,31 @@ impl Trail {
         }
     }
 
-    /// The packet has bytes up to here: a header was seen whole.
+    /// Records that the packet has bytes up to `end`, because a whole header was read.
     pub(crate) fn passed(&mut self, end: usize) {
         self.least = self.least.max(end);
     }
 
-    /// A field was taken.
+    /// Records that a field was extracted.
     pub(crate) fn took(&mut self, slot: u8, bit: usize, bits: u8) {
         match (self.fields.get_mut(self.n), u16::try_from(bit)) {
             (Some(field), Ok(bit)) => {
                 *field = (slot, bit, bits);
                 self.n += 1;
-                // Behind the header it may be cut by the packet's end.
+                // A field behind the header may be truncated by the end of the packet.
                 self.whole &= usize::from(bit) + usize::from(bits) <= 8 * self.least;
             }
             _ => self.whole = false,
         }
     }
 
-    /// The packet's end stopped the walk.
+    /// Records that the end of the packet stopped the walk.
     pub(crate) fn cut(&mut self) {
         self.whole = false;
     }
 }
 
-/// One walk that was made.
+/// One cached walk.
 struct LearnedEntry {
     mask: Front,
     value: Front,
@@ -95,11 +95,11 @@ struct LearnedEntry {
     path: u64,
     fields: [Field; FIELDS],
     n: usize,
-    /// What the matcher said, where no value can change it.
+    /// Rank from the matcher, if no field value can change it.
     rank: Option<u32>,
 }
 
-/// Memos of one table's program.
+/// Entries for the program of one table.
 #[derive(Default)]
 pub(crate) struct LearnedEntries {
     all: Vec<LearnedEntry>,
@@ -108,12 +108,12 @@ pub(crate) struct LearnedEntries {
 }
 
 impl LearnedEntries {
-    /// Forget all: there is another table.
+    /// Removes all entries, for a new table.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
     }
 
-    /// Which memo fits a packet whose first segment has `len` bytes.
+    /// The entry that fits a packet whose first segment has `len` bytes.
     #[inline(always)]
     pub(crate) fn fits(&self, front: &Front, len: usize) -> Option<usize> {
         self.all.iter().position(|memo| {
@@ -123,13 +123,13 @@ impl LearnedEntries {
         })
     }
 
-    /// What the matcher said of such packets; none where their values decide.
+    /// Rank of packets with this entry; none if it depends on field values.
     #[inline(always)]
     pub(crate) fn rank(&self, memo: usize) -> Option<u32> {
         self.all[memo].rank
     }
 
-    /// What a walk would have found.
+    /// Restores the result of the walk.
     pub(crate) fn recall(&self, memo: usize, packet: &[u8], out: &mut Features) {
         let memo = &self.all[memo];
         (out.seen, out.path) = (memo.seen, memo.path);
@@ -138,7 +138,7 @@ impl LearnedEntries {
         }
     }
 
-    /// Remember a walk and what came of it.
+    /// Adds an entry for a walk and its result.
     pub(crate) fn note(&mut self, front: &Front, trail: &Trail, found: &Features, rank: u32) {
         self.walks = self.walks.wrapping_add(1);
         let full = self.all.len() >= MOST;
@@ -181,7 +181,7 @@ mod tests {
         "ip4@2.src",
     ];
 
-    /// A packet of a kind: Ethernet, perhaps a tag, IPv4 with options or IPv6, UDP, TCP or VXLAN with IPv4 in it.
+    /// A packet by `kind`: Ethernet, possibly a tag, IPv4 with options or IPv6, UDP, TCP or VXLAN with an inner IPv4 packet.
     fn packet(kind: u8) -> Vec<u8> {
         let mut p = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
         if kind & 1 != 0 {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was walked before: a packet that a memo fits is as a walk of its own would have found it.
+        /// Whatever packets came before: an entry that fits a packet gives the same result as a walk of this packet.
         #[test]
         fn a_memo_is_as_good_as_a_walk(
             wants in prop::collection::vec(0..WANTS.len(), 0..4),
@@ -236,7 +236,7 @@ mod tests {
                 let mut walked = Features::default();
                 let mut trail = Trail::default();
                 program.parse(&packet, false, &mut walked, &mut trail);
-                // Stands for a matcher without values: what it says depends on the headers alone.
+                // A stand-in for a matcher without values: the rank depends on the headers alone.
                 let rank = (walked.seen ^ walked.path >> 3 ^ walked.path >> 32) as u32;
                 let front = window(&packet);
                 match memos.fits(&front, packet.len()) {

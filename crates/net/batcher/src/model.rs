@@ -9,11 +9,11 @@ use std::str::FromStr;
 use volley_model::Mac;
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse, text_field};
 
-/// Headers of one packet that the path batcher looks at.
+/// Headers of one packet that the path batcher reads.
 const HEADERS: usize = 8;
-/// Most tests of a rule.
+/// Largest number of tests of a rule.
 const TESTS: usize = 16;
-/// Most fields that tell learned paths apart.
+/// Largest number of fields that distinguish learned paths.
 const LEARN_FIELDS: usize = 4;
 
 /// Defaults of the path batcher's queues, and learning: the heaviest paths that no rule names get queues of their own.
@@ -57,12 +57,12 @@ pub struct BatcherSettings {
 }
 
 impl BatcherSettings {
-    /// The settings when paths are learned.
+    /// The settings if learning is enabled.
     pub fn learning(&self) -> Option<&Self> {
         (self.learn > 0).then_some(self)
     }
 
-    /// Whether paths are learned in the same way by other settings.
+    /// Whether other settings learn paths in the same way.
     pub(crate) fn learns_as(&self, other: &Self) -> bool {
         let of = |it: &Self| {
             let numbers = [
@@ -164,7 +164,7 @@ impl PathRule {
         }
     }
 
-    /// Its tests in order, as a rule of the same meaning has them.
+    /// The tests in canonical order.
     pub(crate) fn sorted(&self) -> Vec<PathMatch> {
         let mut all = self.r#match.clone();
         all.sort();
@@ -213,34 +213,34 @@ text_field!(
     ["udp.dst=53", "ip6", "ip4.dst=10.0.0.0/8"]
 );
 
-/// One test of a rule: `ip6` (there is such a header), `udp.dst=53`, `ip4.dst=10.0.0.0/8`, `tcp.dst=0-1023`,
+/// One test of a rule: `ip6` (the header is present), `udp.dst=53`, `ip4.dst=10.0.0.0/8`, `tcp.dst=0-1023`,
 /// `ip4.tos=0xb8&0xfc`, `path=ethernet/ip4/udp`. `@2` behind a header's name means within the first tunnel.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathMatch {
     /// Header, or header and field; `path`.
     pub field: String,
-    /// What its value must be.
+    /// Test of the value.
     pub test: PathTest,
 }
 
-/// What a field's value must be.
+/// Test of a field's value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathTest {
-    /// It is there.
+    /// The header is present.
     Present,
-    /// This value.
+    /// Equal to this value.
     Is(Literal),
-    /// The first bits are those of this value.
+    /// The first bits equal those of this value.
     Prefix(Literal, u8),
-    /// From one value to another.
+    /// Within a range, ends included.
     Range(Literal, Literal),
-    /// The bits of the second are those of the first.
+    /// The value, masked by the second number, equals the first.
     Mask(Literal, u128),
-    /// These headers in order, and no others.
+    /// Exactly these headers in order.
     Path(Vec<String>),
 }
 
-/// A value as it was written.
+/// A value in the notation of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Literal {
     /// A number.
@@ -254,7 +254,7 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// Its bits.
+    /// The value as a number.
     pub fn bits(self) -> u128 {
         match self {
             Literal::Number(n) => n.into(),
@@ -266,7 +266,7 @@ impl Literal {
 }
 
 impl Literal {
-    /// Most bits of a value of this kind.
+    /// Largest number of bits of a value of this type.
     fn width(self) -> u8 {
         match self {
             Literal::Number(_) => 64,

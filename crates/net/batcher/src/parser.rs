@@ -1,35 +1,36 @@
-//! The parser: walks the headers of a packet and gathers the fields that somebody wants to know.
+//! The parser: walks the headers of a packet and extracts the wanted fields.
 //!
-//! - True on entry: any bytes.
-//! - True on exit: every header counted as seen lies whole inside the bytes; values are of headers that were seen.
-//! - It stops as soon as nothing that is wanted can still come, and behind [`MOST`] headers.
+//! - On entry: arbitrary bytes.
+//! - On exit: every header counted as seen lies completely inside the bytes; values belong to headers that were seen.
+//! - The parser stops when no wanted header can follow, and behind [`MOST`] headers.
 
 use crate::headers::{Extra, HeaderType, NextField, built_in, own};
 use crate::memo::Trail;
 use crate::model::PathHeader;
 
-/// Headers of one packet that are looked at.
+/// Largest number of headers of one packet.
 const MOST: usize = 16;
 /// Levels of tunnels that rules can name.
 pub(crate) const LEVELS: usize = 4;
-/// Different fields that all rules together may name.
+/// Largest number of different fields in all rules together.
 pub(crate) const SLOTS: usize = 16;
-/// Pairs of header and level that all rules together may name.
+/// Largest number of pairs of header and level in all rules together.
 const WANTS: usize = 64;
 
-/// What is known of one packet.
+/// Parser result for one packet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Features {
-    /// Which wanted headers were seen.
+    /// Wanted headers that were seen.
     pub(crate) seen: u64,
-    /// Values by slot; a slot counts when its header was seen.
+    /// Values by slot; a slot is valid if its header was seen.
     pub(crate) values: [u128; SLOTS],
-    /// The headers in order, one byte each (1 + number of the type), the first lowest; 0 when it was not walked to its end.
+    /// The headers in order, one byte each (1 + number of the type), the first in the lowest byte; 0 if the walk did not reach
+    /// the end.
     pub(crate) path: u64,
 }
 
 impl Features {
-    /// The value of a slot.
+    /// Sets the value of a slot.
     #[inline(always)]
     pub(crate) fn set(&mut self, slot: u8, value: u128) {
         self.values[slot as usize % SLOTS] = value;
@@ -44,10 +45,10 @@ struct Extract {
     bits: u8,
 }
 
-/// What is wanted of one header at one level.
+/// What rules want of one header at one level.
 #[derive(Clone, Debug, Default)]
 struct Want {
-    /// Its bit in [`Features::seen`]; 0: nothing is wanted.
+    /// Bit in [`Features::seen`]; 0 if the header is not wanted.
     bit: u64,
     fields: Vec<Extract>,
 }
@@ -60,55 +61,54 @@ struct Type {
     least: u16,
     stop: Option<(u8, u16)>,
     next: Option<NextField>,
-    /// Sorted by value: type, whether it is inner.
+    /// Sorted by value: value, type, whether it begins an inner packet.
     links: Vec<(u32, u8, bool)>,
 }
 
-/// Why a field cannot be wanted.
+/// Reason why a field cannot be wanted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum WantError {
-    /// There is no such header; those that there are.
+    /// The header does not exist; the existing headers.
     NoHeader(Vec<String>),
-    /// The header has no such field; those that it has.
+    /// The header has no such field; the existing fields.
     NoField(Vec<String>),
-    /// Too many different ones.
+    /// Too many different fields or headers.
     TooMany,
 }
 
-/// A header, and perhaps a field, that a rule names.
+/// A header, and possibly a field, that a rule names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// The header's bit.
+    /// Bit of the header in [`Features::seen`].
     pub(crate) bit: u64,
     /// Slot and width of the field.
     pub(crate) field: Option<(u8, u8)>,
 }
 
-/// The table of header types, made ready for walking.
+/// The table of header types, compiled for parsing.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     types: Vec<Type>,
     sources: Vec<HeaderType>,
     /// By level, then type.
     wants: Vec<Vec<Want>>,
-    /// What can still be seen from a type on, itself included; by level, then type.
+    /// Wanted bits that can still be seen from a type on, itself included; by level, then type.
     reach: Vec<Vec<u64>>,
     all: u64,
     bits: u32,
     slots: Vec<(usize, usize, String)>,
-    /// Headers are always walked to the end: somebody asks for the path.
+    /// Headers are always walked to the end, because a rule or learning uses the path.
     pub(crate) whole: bool,
 }
 
-/// The place of a header type: by its name, else by another name that it has.
+/// Index of a header type, by its name, otherwise by an alternative name.
 fn place(types: &[HeaderType], name: &str) -> Option<usize> {
     let exact = types.iter().position(|it| it.name == name);
     exact.or_else(|| types.iter().position(|it| it.is_called(name)))
 }
 
 impl Program {
-    /// The built-in types and the operator's. Links to headers that do not exist are without effect: see
-    /// [`Program::missing`].
+    /// A program of the built-in types and the operator's. Links to unknown headers have no effect: see [`Program::missing`].
     pub(crate) fn new(own_headers: &[PathHeader]) -> Program {
         let mut sources = built_in();
         sources.extend(own_headers.iter().map(own));
@@ -154,19 +154,19 @@ impl Program {
         }
     }
 
-    /// Headers that a type is linked with and that do not exist.
+    /// Linked headers that do not exist.
     pub(crate) fn missing(&self, header: &PathHeader) -> Vec<String> {
         let links = header.next.iter().chain(&header.after);
         let unknown = links.filter(|l| place(&self.sources, &l.header).is_none());
         unknown.map(|l| l.header.clone()).collect()
     }
 
-    /// The number of a type, as paths have it.
+    /// The number of a type in a path.
     pub(crate) fn number(&self, name: &str) -> Option<u8> {
         place(&self.sources, name).map(|at| at as u8 + 1)
     }
 
-    /// A path in words.
+    /// The text of a path.
     pub(crate) fn path_text(&self, path: u64) -> String {
         let names = path.to_le_bytes().into_iter().take_while(|b| *b != 0);
         let name = |b: u8| {
@@ -177,7 +177,7 @@ impl Program {
         names.map(name).collect::<Vec<_>>().join("/")
     }
 
-    /// Say that `header`, `header@N`, `header.field` or `header@N.field` is wanted.
+    /// Registers `header`, `header@N`, `header.field` or `header@N.field` as wanted.
     pub(crate) fn want(&mut self, name: &str) -> Result<Wanted, WantError> {
         let (header, field) = match name.split_once('.') {
             Some((header, field)) => (header, Some(field)),
@@ -235,7 +235,7 @@ impl Program {
         Ok(slot)
     }
 
-    /// Work out what can be seen from where. Call it when everything wanted was said.
+    /// Computes `reach`. Called after all calls of [`Program::want`].
     pub(crate) fn finish(&mut self) {
         loop {
             let mut changed = false;
@@ -257,7 +257,8 @@ impl Program {
         }
     }
 
-    /// Look at a packet. `whole`: walk to the end even where nothing is wanted there. `trail` gets what that depended on.
+    /// Parses a packet. `whole`: walk to the end even if no wanted header can follow. `trail` gets the bits that the result
+    /// depends on.
     pub(crate) fn parse(&self, packet: &[u8], whole: bool, out: &mut Features, trail: &mut Trail) {
         let whole = whole || self.whole;
         (out.seen, out.path) = (0, 0);
@@ -303,7 +304,7 @@ impl Program {
     }
 }
 
-/// Bytes of a header that begins here; none when it is not whole. `ask` is told of each byte that has a say.
+/// Length of the header that begins here; none if it is incomplete. `ask` is called for each byte that the length depends on.
 fn length(of: &Type, bytes: &[u8], ask: &mut impl FnMut(usize, u8)) -> Option<usize> {
     if let Extra::Scaled { at, mask, .. }
     | Extra::Flags { at, mask, .. }
@@ -333,19 +334,19 @@ fn length(of: &Type, bytes: &[u8], ask: &mut impl FnMut(usize, u8)) -> Option<us
     (length >= of.least as usize && length <= bytes.len()).then_some(length)
 }
 
-/// What is behind a header.
+/// Next header.
 #[derive(Clone, Copy)]
 enum NextHeader {
-    /// The type of the next one, and whether it is a packet within the packet.
+    /// Type of the next header, and whether it begins an inner packet.
     Header(u8, bool),
-    /// Nothing that is known.
+    /// No known header.
     Nothing,
-    /// The bytes end before they say it.
+    /// The packet ends before the next field.
     Cut,
 }
 
-/// What follows a header. A next field may lie in what follows (a version nibble), so all bytes are looked at when the header
-/// has no length of its own.
+/// The next header. The next field may lie behind the header (a version nibble), so all bytes are read if the header has length
+/// 0.
 fn follows(of: &Type, header: &[u8], all: &[u8], ask: &mut impl FnMut(usize, u8)) -> NextHeader {
     let Some(next) = of.next else {
         return NextHeader::Nothing;
@@ -384,7 +385,7 @@ pub(crate) fn bits(bytes: &[u8], first: u16, count: u8) -> u128 {
     let (from, shift) = (first as usize / 8, first as u32 % 8);
     let needed = (shift + u32::from(count)).div_ceil(8) as usize;
     let field = bytes.get(from..from + needed).unwrap_or(&[]);
-    // At most 17 bytes, and 17 only where a 128-bit field does not begin with a byte, which no type has.
+    // At most 17 bytes; 17 only for a 128-bit field that is not byte-aligned, which no type has.
     let value = field
         .iter()
         .take(16)

@@ -1,12 +1,12 @@
-//! The batcher: queues of packets on one worker, and in which order they give their batches.
+//! Queues of packets on one worker, and the order in which they release batches.
 //!
-//! - A queue gathers one open batch; full ones wait behind it until there are as many as its turn wants, and the worker asks.
-//! - A batch whose oldest packet would miss its limit if the worker came as late as it did lately is given as it is: after at
-//!   least half of the limit, at most fifteen sixteenths of it.
-//! - Strict queues first; the others take turns, each gives up to its weight in batches.
-//! - Packets of a queue leave in the order in which they came.
-//! - At most [`MOST`] batches are held, and no more buffers than the batcher's share of the pool has for this worker: what
-//!   is more sends the oldest on at once. Nothing is dropped here.
+//! - A queue has one open batch; full batches wait until there are as many as the `gather` setting, and the worker polls.
+//! - A batch is released early if its oldest packet would exceed its limit in case the worker polls as late as it did recently:
+//!   after at least half of the limit, at most fifteen sixteenths of it.
+//! - Strict queues first; the others are served round robin, each with up to its weight in batches.
+//! - Packets of a queue leave in order of arrival.
+//! - At most [`MOST`] batches are held, and no more buffers than this worker's part of the batcher's share of the pool; beyond
+//!   that the oldest batch is released at once. Nothing is dropped here.
 
 use crate::count::{Cells, bump};
 use crate::table::{QUEUES, QueuePlan, Table};
@@ -15,21 +15,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::{Batch, Share, StageCx};
 
-/// Batches held at a time.
+/// Largest number of held batches.
 pub(crate) const MOST: usize = 128;
-/// Arrivals of one batch that are told apart; later ones count as the last.
+/// Arrival times recorded for one batch; later arrivals count as the last one.
 const ARRIVALS: usize = 8;
-/// How long it is remembered that the worker came late: some ticks of the kernel's timer, which is what delays it most often
-/// on a machine that is not set up for polling.
+/// Time for which a late poll of the worker is remembered: some ticks of the kernel's timer, the most frequent cause on a
+/// machine that is not configured for polling.
 const MEMORY_NS: u64 = 16_000_000;
 
-/// Nanoseconds after which a packet goes: a sixteenth of its limit is left for the way.
+/// Nanoseconds after which a packet is released: a sixteenth of its limit is reserved for the rest of its path.
 #[inline(always)]
 fn due_ns(limit: u64) -> u64 {
     limit - limit / 16
 }
 
-/// When the packets of a batch came.
+/// Arrival times of the packets of a batch.
 #[derive(Clone, Copy, Default)]
 struct Times {
     arrivals: [(u64, u32); ARRIVALS],
@@ -39,7 +39,7 @@ struct Times {
 impl Times {
     fn add(&mut self, now: u64, packets: usize) {
         match self.n.checked_sub(1).map(|last| &mut self.arrivals[last]) {
-            // Counting some as older than they are errs on the safe side.
+            // Some packets count as older than they are, which is on the safe side.
             Some(last) if last.0 == now || self.n == ARRIVALS => last.1 += packets as u32,
             _ => {
                 self.arrivals[self.n] = (now, packets as u32);
@@ -55,7 +55,7 @@ impl Times {
 
 struct Waiting {
     batch: Batch,
-    /// Buffers of its packets.
+    /// Buffers of the batch's packets.
     buffers: usize,
     times: Times,
 }
@@ -68,20 +68,20 @@ struct Queue {
 }
 
 impl Queue {
-    /// When its first packet came.
+    /// Arrival time of the first packet in the queue.
     fn oldest(&self) -> Option<u64> {
         let first = self.full.front().or(self.open.as_ref())?;
         Some(first.times.oldest())
     }
 }
 
-/// Why a batch leaves.
+/// Reason for the release of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReleaseReason {
     Full,
     Timeout,
     Flush,
-    /// Its place is needed.
+    /// Its space is needed.
     Evicted,
 }
 
@@ -89,39 +89,39 @@ pub(crate) enum ReleaseReason {
 pub(crate) struct Queues {
     queues: Vec<Queue>,
     cells: Arc<Cells>,
-    /// Queues with a full batch, and queues with an open one.
+    /// Bit sets of queues with a full batch, and of queues with an open one.
     full: u64,
     open: u64,
-    /// Queues that have had as many full ones as their turn wants, and still have one.
+    /// Queues that reached `gather` full batches and still have one.
     ripe: u64,
     batches: usize,
-    /// Buffers that are held, the share of them, and whose worker's it is.
+    /// Buffers held, the share of the pool, and the index of this worker.
     buffers: usize,
     share: Arc<Share>,
     worker: usize,
-    /// What the share allowed this worker when it asked last.
+    /// This worker's limit from the share, at the last poll.
     limit: usize,
     pub(crate) packets: u64,
-    /// No batch is overdue before.
+    /// No batch is overdue before this time.
     pub(crate) next_due: u64,
     turn: u32,
     credit: u32,
     gaps: Gaps,
 }
 
-/// How far apart the worker's questions are.
+/// Intervals between the worker's polls.
 #[derive(Default)]
 struct Gaps {
-    /// When it asked last, unless it was to sleep since, and how long that was after the time before.
+    /// Time of the last poll (none if the worker slept since), and the interval before that poll.
     asked: Option<u64>,
     last: u64,
-    /// The longest span of this window and of the one before, and when this one began.
+    /// Longest interval of this window and of the previous one, and the start of this window.
     longest: [u64; 2],
     since: u64,
 }
 
 impl Gaps {
-    /// It asks at `now`.
+    /// Records a poll at `now`.
     #[inline(always)]
     fn ask(&mut self, now: u64) {
         let gap = self.asked.map_or(0, |asked| now.saturating_sub(asked));
@@ -132,13 +132,13 @@ impl Gaps {
         self.longest[0] = self.longest[0].max(gap);
     }
 
-    /// How long the worker was elsewhere before `now`, or before it asked this time.
+    /// Time between the last poll and `now`, or the interval before that poll if longer.
     fn elsewhere(&self, now: u64) -> u64 {
         let since = self.asked.map_or(0, |asked| now.saturating_sub(asked));
         self.last.max(since)
     }
 
-    /// The longest one that is remembered.
+    /// The longest recorded interval.
     #[inline(always)]
     fn longest(&self) -> u64 {
         self.longest[0].max(self.longest[1])
@@ -170,7 +170,7 @@ impl Queues {
         }
     }
 
-    /// Put packets behind those of their queue.
+    /// Appends packets to their queue.
     #[inline(always)]
     fn gather(
         &mut self,
@@ -230,7 +230,7 @@ impl Queues {
         }
     }
 
-    /// Packets for queue `id`, which came now. Batches that there is no room for are handed to `send`.
+    /// Adds packets for queue `id` that arrived now. Batches that exceed the capacity are passed to `send`.
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
@@ -273,7 +273,7 @@ impl Queues {
         }
     }
 
-    /// The oldest batch of all, for more is held than the share of the pool allows.
+    /// The oldest batch of all queues, for a release because more is held than the share of the pool allows.
     #[cold]
     fn evict(&mut self, now: u64) -> Option<Batch> {
         let ages = self.queues.iter().enumerate();
@@ -284,25 +284,25 @@ impl Queues {
         Some(batch)
     }
 
-    /// The worker asks at `now`, for the first time of a round.
+    /// Records the worker's first poll of a round, at `now`.
     pub(crate) fn ask(&mut self, now: u64) {
         self.gaps.ask(now);
         self.limit = self.share.each();
     }
 
-    /// The worker goes to sleep until the next batch is due, or something comes: that it does not ask is no delay.
+    /// Records that the worker sleeps until the next batch is due or packets arrive: this time counts as no delay.
     pub(crate) fn rest(&mut self) {
         self.gaps.asked = None;
     }
 
-    /// The next batch to go, if one must.
+    /// The next batch to release, if any.
     #[inline(always)]
     pub(crate) fn next(&mut self, table: &Table, now: u64) -> Option<Batch> {
         if self.buffers > self.limit {
             return self.evict(now);
         }
         let overdue = self.overdue(table, now);
-        // A turn that has begun goes on.
+        // A queue's turn that has begun continues.
         let turn = if self.credit > 0 { 1 << self.turn } else { 0 };
         let ready = self.ripe | self.full & turn | overdue;
         if ready == 0 {
@@ -317,7 +317,7 @@ impl Queues {
         self.take(id, table.queues[id].timeout_ns, now, why)
     }
 
-    /// Queues with a batch whose time is up before the worker asks again.
+    /// Queues with a batch whose time may be up before the next poll.
     #[inline(always)]
     fn overdue(&mut self, table: &Table, now: u64) -> u64 {
         let held = self.open | self.full;
@@ -338,7 +338,7 @@ impl Queues {
                 continue;
             };
             let deadline = oldest + due_ns(limit);
-            // At most half of a limit is given up to come in time.
+            // A release is early by at most half of the limit.
             let early = gap.min(due_ns(limit) - limit / 2);
             if now + early >= deadline {
                 due |= 1 << id;
@@ -352,7 +352,7 @@ impl Queues {
         due
     }
 
-    /// Which of the ready queues gives a batch now.
+    /// The ready queue that releases a batch next.
     #[inline(always)]
     fn choose(&mut self, table: &Table, ready: u64) -> usize {
         if ready & table.strict_mask != 0 {
@@ -366,7 +366,7 @@ impl Queues {
             self.credit -= 1;
             return self.turn as usize;
         }
-        // The next one behind whose turn it was, around the end.
+        // The next queue after the last one in round robin order.
         let from = (self.turn + 1) % QUEUES as u32;
         let id = (turns.rotate_right(from).trailing_zeros() + from) % QUEUES as u32;
         self.turn = id;
@@ -375,7 +375,7 @@ impl Queues {
         id as usize
     }
 
-    /// The oldest batch of a queue.
+    /// Takes the oldest batch of a queue.
     fn take(&mut self, id: usize, limit: u64, now: u64, why: ReleaseReason) -> Option<Batch> {
         let queue = &mut self.queues[id];
         let Waiting {
@@ -421,14 +421,14 @@ impl Queues {
         Some(batch)
     }
 
-    /// Everything that is held, queue by queue, each in order.
+    /// Takes everything that is held, queue by queue, each in order.
     pub(crate) fn flush(&mut self, now: u64) -> Option<Batch> {
         let held = self.full | self.open;
         let id = held.trailing_zeros() as usize;
         (held != 0).then(|| self.take(id, u64::MAX, now, ReleaseReason::Flush))?
     }
 
-    /// Tell how much is held.
+    /// Publishes the number of held packets.
     pub(crate) fn publish(&self) {
         let told = self.cells.held.load(Relaxed);
         if told == 0 && self.packets == 0 {
@@ -438,7 +438,7 @@ impl Queues {
         for (queue, cells) in self.queues.iter().zip(&self.cells.queues) {
             cells.held.store(queue.packets, Relaxed);
         }
-        // The control thread waits for this one when an interface is switched off.
+        // The control thread waits for this value when an interface is disabled.
         self.cells
             .held
             .store(self.packets, std::sync::atomic::Ordering::Release);

@@ -16,18 +16,18 @@ use volley_show::{COUNTER, GAUGE, Page, table};
 #[query(reply = PathBatcherReply, text = text, figures = figures)]
 pub struct ShowPathBatcher;
 
-/// The path batcher.
+/// State of the path batcher.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PathBatcherReply {
-    /// Interfaces whose packets wait in it.
+    /// Interfaces with the path batcher enabled.
     pub interfaces: Vec<String>,
-    /// Interfaces that were switched off and whose last packets leave it now.
+    /// Interfaces that were disabled and whose last packets still wait.
     pub draining: Vec<String>,
-    /// Packets of a full batch, where a queue says nothing.
+    /// Packets of a full batch, unless the queue has its own value.
     pub batch: u32,
-    /// The longest wait in microseconds, where a queue says nothing.
+    /// The longest wait in microseconds, unless the queue has its own value.
     pub timeout_us: u32,
-    /// Full batches that wait for each other, where a queue says nothing.
+    /// Full batches that wait for each other, unless the queue has its own value.
     pub gather: u32,
     /// All queues together.
     pub totals: PathBatcherTotals,
@@ -35,15 +35,15 @@ pub struct PathBatcherReply {
     pub queues: Vec<PathQueueRow>,
     /// Rules by priority.
     pub rules: Vec<PathRuleRow>,
-    /// Headers it was taught.
+    /// Headers that the operator defined.
     pub headers: Vec<PathHeaderRow>,
-    /// Whether it learns.
+    /// Whether learning is enabled.
     pub learning: bool,
-    /// Paths that have a queue of their own by learning.
+    /// Learned paths with a queue.
     pub learned: Vec<PathLearnedRow>,
 }
 
-/// What passed all queues.
+/// Totals of all queues.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PathBatcherTotals {
     /// Packets that came in.
@@ -67,25 +67,25 @@ pub struct PathBatcherTotals {
 /// A queue.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PathQueueRow {
-    /// Its number; 0 is the default queue.
+    /// Number of the queue; 0 is the default queue.
     pub id: u32,
-    /// Packets of a full batch; none = as the batcher says.
+    /// Packets of a full batch; none = the batcher's default.
     pub batch: Option<u32>,
-    /// The longest wait in microseconds; none = as the batcher says.
+    /// The longest wait in microseconds; none = the batcher's default.
     pub timeout_us: Option<u32>,
-    /// Full batches that wait for each other; none = as the batcher says.
+    /// Full batches that wait for each other; none = the batcher's default.
     pub gather: Option<u32>,
-    /// Batches in its turn.
+    /// Batches in one turn of the queue.
     pub weight: Option<u32>,
-    /// Its strict priority; none = takes turns.
+    /// Strict priority; none = the queue takes turns.
     pub strict: Option<u32>,
-    /// A path that was learned has it.
+    /// Whether the queue belongs to a learned path.
     pub learned: bool,
     /// Packets that came in.
     pub packets: u64,
     /// Packets that wait now.
     pub held: u64,
-    /// The most that ever waited.
+    /// The largest number of packets that ever waited.
     pub most_held: u64,
     /// Batches that were full.
     pub full: u64,
@@ -93,34 +93,34 @@ pub struct PathQueueRow {
     pub timeouts: u64,
     /// Packets that waited longer than their limit.
     pub late: u64,
-    /// Of these, packets that waited for the worker: it did not come round for half of the limit.
+    /// Packets that waited too long because the worker did not poll for half of the limit; included in `late`.
     pub held_up: u64,
 }
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PathRuleRow {
-    /// Its name.
+    /// Name of the rule.
     pub name: String,
-    /// Its queue.
+    /// Queue of the rule.
     pub queue: u32,
-    /// Its priority.
+    /// Priority of the rule.
     pub priority: u32,
-    /// Its tests.
+    /// Tests of the rule.
     #[serde(rename = "match")]
     pub matches: Vec<String>,
     /// Packets that matched.
     pub packets: u64,
 }
 
-/// A header that the batcher was taught.
+/// A header that the operator defined.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct PathHeaderRow {
-    /// Its name.
+    /// Name of the header.
     pub name: String,
-    /// Bytes, those besides the variable part.
+    /// Bytes of the header besides the variable part.
     pub length: u32,
-    /// Headers it is linked with that do not exist: those links are without effect.
+    /// Linked headers that do not exist: those links have no effect.
     pub missing: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ pub struct PathHeaderRow {
 pub struct PathLearnedRow {
     /// Headers of the path, and the fields that distinguish it.
     pub path: String,
-    /// Its queue.
+    /// Queue of the path.
     pub queue: u32,
     /// Share of the path in the latest sampled packets, in percent.
     pub percent: f64,

@@ -1,4 +1,4 @@
-//! What workers read: parser program, matcher, queues, published as one value.
+//! State that workers read: parser program, matcher, queues, published as one value.
 
 use crate::matcher::{Matcher, NONE, Test};
 use crate::model::{
@@ -7,18 +7,18 @@ use crate::model::{
 use crate::parser::{Features, Program, WantError, Wanted};
 use volley_model::{ModelError, ObjectKind};
 
-/// Queues there can be, the default queue included.
+/// Largest number of queues, the default queue included.
 pub(crate) const QUEUES: usize = 64;
-/// Rules.
+/// Largest number of rules.
 pub(crate) const RULES: usize = 1024;
-/// Headers that an operator may teach the path batcher.
+/// Largest number of headers that an operator may define.
 pub(crate) const OWN_HEADERS: usize = 32;
-/// Counters of rules there are: those of rules, then one for each learned path.
+/// Number of counters: one for each rule, then one for each learned path.
 pub(crate) const RULE_COUNTERS: usize = RULES + QUEUES;
-/// Extra fields that learned paths are told apart by.
+/// Largest number of extra fields that distinguish learned paths.
 pub(crate) const LEARN_FIELDS: usize = 4;
 
-/// How a queue works.
+/// Settings of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuePlan {
     pub(crate) batch: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Target {
     pub(crate) counter: u32,
 }
 
-/// A path that was learned.
+/// A learned path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LearnedPath {
     pub(crate) path: u64,
@@ -50,30 +50,30 @@ pub(crate) struct Table {
     pub(crate) matcher: Matcher,
     pub(crate) targets: Vec<Target>,
     pub(crate) queues: [QueuePlan; QUEUES],
-    /// Strict queues, first to be served first.
+    /// Strict queues in order of priority.
     pub(crate) strict: Vec<u8>,
     pub(crate) strict_mask: u64,
-    /// Everything is sent on at once: an interface was switched off, and its packets must not overtake.
+    /// All packets are released at once: an interface is being disabled, and its packets must not overtake.
     pub(crate) pass: bool,
-    /// One of so many packets that no rule names is a sample; 0 = none.
+    /// One of so many packets that match no rule is sampled; 0 = none.
     pub(crate) sample: u32,
-    /// Fields that learned paths are told apart by.
+    /// Fields that distinguish learned paths.
     pub(crate) learn: Vec<Wanted>,
     /// Ranks from here on are learned paths.
     pub(crate) learned_from: u32,
 }
 
-/// What the operator has said.
+/// Configuration by the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClassLimits {
     pub(crate) defaults: BatcherSettings,
     pub(crate) headers: Vec<PathHeader>,
     pub(crate) queues: Vec<PathQueue>,
-    /// With the number of each one's counter.
+    /// Rules, each with the number of its counter.
     pub(crate) rules: Vec<(PathRule, u32)>,
 }
 
-/// What the batcher knows besides.
+/// State of the batcher besides the configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Situation {
     pub(crate) version: u64,
@@ -86,7 +86,7 @@ fn invalid(what: impl Into<String>, why: impl std::fmt::Display) -> ModelError {
 }
 
 impl Table {
-    /// What a packet's rank means: queue and counter.
+    /// Queue and counter for a packet's rank.
     #[inline(always)]
     pub(crate) fn target(&self, rank: u32) -> Target {
         let none = Target {
@@ -96,7 +96,7 @@ impl Table {
         self.targets.get(rank as usize).copied().unwrap_or(none)
     }
 
-    /// The signature of a packet that was walked to its end.
+    /// The signature of a packet that was parsed to its end.
     pub(crate) fn signature(&self, of: &Features) -> LearnedPath {
         let mut values = [0; LEARN_FIELDS];
         let mut seen = 0;
@@ -113,7 +113,7 @@ impl Table {
         }
     }
 
-    /// Make the workers' form, or say in one sentence what is wrong.
+    /// Compiles the table for workers; an error is one sentence.
     pub(crate) fn new(wishes: &ClassLimits, now: &Situation) -> Result<Table, ModelError> {
         let mut program = Program::new(&wishes.headers);
         let mut rules: Vec<&(PathRule, u32)> = wishes.rules.iter().collect();
@@ -196,7 +196,7 @@ fn strict(queues: &[PathQueue]) -> Vec<u8> {
     strict.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Two rules with the same tests: the later one could never match, or the two want different things.
+/// Refuses two rules with the same tests: the later one could never match, or their queues conflict.
 fn contradictions(rules: &[&(PathRule, u32)]) -> Result<(), ModelError> {
     let mut known = std::collections::HashMap::new();
     for (rule, _) in rules {
@@ -270,7 +270,7 @@ fn test(program: &mut Program, rule: &PathRule) -> Result<Test, ModelError> {
     Ok(test)
 }
 
-/// Add a test of a field.
+/// Adds a test of a field.
 fn narrow(test: &mut Test, (slot, bits): (u8, u8), one: &PathMatch) -> Result<(), String> {
     let full = if bits >= 128 {
         u128::MAX

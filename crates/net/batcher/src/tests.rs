@@ -1,4 +1,4 @@
-//! The stage between a source and what stands behind it: packets in, batches out, on a clock that the test owns.
+//! Tests of the stage between a source and the next node, with a manual clock: packets in, batches out.
 
 use crate::{
     BatcherSettings, InterfaceBatcher, PathBatcherReply, PathQueue, PathRule, ShowPathBatcher,
@@ -17,7 +17,7 @@ use volley_model::{Applied, ModelError, Owners, Request};
 use volley_object::{FieldError, Value};
 
 type Packets = Arc<Mutex<Vec<Vec<u8>>>>;
-/// Vectors as the node behind the stage gets them.
+/// Vectors that the node behind the stage receives.
 type Vectors = Arc<Mutex<Vec<Vec<Vec<u8>>>>>;
 
 nexts! {
@@ -146,7 +146,7 @@ impl Bench {
         self.owners.apply(&request).unwrap()
     }
 
-    /// `queue ...` and `rule ...` in short.
+    /// Requests from short texts: `queue ...` and `rule ...`.
     fn request(text: &str) -> Result<Request, FieldError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let after = |word: &str| {
@@ -221,7 +221,7 @@ impl Bench {
     }
 }
 
-/// A small frame of a type, marked with a flow and a number.
+/// A small frame of a type, with a flow and a number in it.
 fn frame(kind: u16, flow: u8, number: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, flow];
     frame.extend(kind.to_be_bytes());
@@ -343,13 +343,13 @@ fn a_worker_that_is_held_up_now_and_then_comes_in_time_nevertheless() {
             if us % 100 == 0 {
                 bench.send(alternating(2));
             }
-            // Every 4 ms, as by the kernel's timer, at every place of a packet's waiting in turn.
+            // Every 4 ms, as by the kernel's timer, at varying times of a packet's wait.
             let stall = us % 4000 == (from + us / 4000 * 37) % 100 + 100;
             bench.later(if stall { 22 } else { 1 });
         }
         bench.shown().queues.iter().map(|q| q.late).sum::<u64>()
     };
-    // The first time it could not know.
+    // The first stall cannot be foreseen.
     held_up(&mut bench, 0);
     bench.processes.run_manual();
     let before: u64 = bench.shown().queues.iter().map(|q| q.late).sum();
@@ -550,8 +550,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever is switched and changed while packets flow: all arrive, each flow in order, all buffers come back, and
-    /// nothing waits longer than its limit and a step of the clock.
+    /// Whatever changes while packets flow: all packets arrive, each flow in order, all buffers are freed, and no packet waits
+    /// longer than its limit plus one step of the clock.
     #[test]
     fn nothing_is_lost_or_overtaken(
         events in prop::collection::vec(event(), 1..60),

@@ -17,8 +17,8 @@ pub enum CapturePoint {
 pub trait CaptureHook: Send + Sync {
     /// Whether the hook captures such packets now. Called once for each vector.
     fn is_active(&self, what: CapturePoint) -> bool;
-    /// A packet that passes `interface`. The `back` bytes in front of its position belong to it: its Ethernet header,
-    /// where the position is behind it.
+    /// Captures a packet that passes `interface`. The `back` bytes before its position belong to it: the Ethernet header, if
+    /// the position is behind that.
     fn packet_passed(
         &self,
         direction: Direction,
@@ -26,7 +26,7 @@ pub trait CaptureHook: Send + Sync {
         packet: &PacketView<'_>,
         now_ns: u64,
     );
-    /// A packet that is dropped; its `ERR` column is the reason.
+    /// Captures a packet that is dropped; its `ERR` column has the reason.
     fn packet_dropped(&self, packet: &PacketView<'_>, now_ns: u64);
 }
 

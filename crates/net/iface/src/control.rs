@@ -1,4 +1,4 @@
-//! Requests that every interface takes, and what is shown of interfaces.
+//! Requests for all interfaces, and the replies to their queries.
 
 use crate::driver::{Port, PortRefusal, tx_name};
 use crate::registry::{InterfaceNotes, Registry};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
 use volley_model::{Applied, Handler, Mac, ModelError, Request};
 
-/// Carries out interface requests.
+/// Handles interface requests.
 #[derive(Clone)]
 pub struct InterfaceHandler {
     engine: Rc<RefCell<Engine>>,
@@ -33,7 +33,7 @@ impl InterfaceHandler {
         }
     }
 
-    /// Ask the driver, then make the change: both or neither.
+    /// Passes a change to the driver, then applies it; after a refusal nothing is changed.
     pub(crate) fn update(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl InterfaceHandler {
         found.map_err(|e| self.explain(e))
     }
 
-    /// A new name for the interface and its transmit node.
+    /// Renames the interface and its transmit node.
     fn rename(&self, name: &str, new_name: &str) -> Result<Applied, ModelError> {
         let index = self.index(name)?;
         if name == new_name {
@@ -96,7 +96,7 @@ impl InterfaceHandler {
         done.map(|()| Applied::one()).map_err(|e| self.explain(e))
     }
 
-    /// Sub-interfaces are called after their parent, which therefore keeps its name.
+    /// Refuses to rename an interface with sub-interfaces, because their names derive from it.
     fn refuse_name(&self, index: IfIdx) -> Result<(), ModelError> {
         let all = self.interfaces.borrow();
         let is_sub = all.get(index).is_some_and(|i| i.sub.is_some());
@@ -121,7 +121,7 @@ impl InterfaceHandler {
         Ok(reply)
     }
 
-    /// Rows of what is known here, then what the drivers say: they are asked while nothing is borrowed.
+    /// Rows of `show hardware`, with the details of the drivers, which are queried while nothing is borrowed.
     pub(crate) fn hardware(&self, asked: &ShowHardware) -> Result<HardwareReply, ModelError> {
         let mut hardware = self.selected(&asked.name, hardware)?;
         for row in &mut hardware {
@@ -132,7 +132,7 @@ impl InterfaceHandler {
         Ok(HardwareReply { hardware })
     }
 
-    /// The speeds that the drivers say: they are asked while nothing is borrowed. A sub-interface has its parent's.
+    /// Adds the link speeds, for which the drivers are queried while nothing is borrowed. A sub-interface has its parent's.
     fn with_speeds(&self, mut interfaces: Vec<InterfaceRow>) -> InterfacesReply {
         for row in &mut interfaces {
             let port = {
@@ -170,7 +170,7 @@ impl InterfaceHandler {
         Ok(RxPlacementReply { placement })
     }
 
-    /// Give a receive queue a worker, or leave it to the automatic placement.
+    /// Assigns a receive queue to a worker, or returns it to the automatic assignment.
     pub(crate) fn place(
         &self,
         index: IfIdx,
@@ -192,7 +192,7 @@ impl InterfaceHandler {
         crate::driver::to_model_error(&self.interfaces.borrow(), error)
     }
 
-    /// Switches a feature of an arc on or off for an interface.
+    /// Enables or disables a feature of an arc on an interface.
     pub(crate) fn feature(
         &self,
         index: IfIdx,
@@ -289,7 +289,7 @@ impl InterfaceHandler {
     }
 }
 
-/// What the kernel had no room for, as a counter of the interface.
+/// Packets that the kernel had no free buffer for, as a counter of the interface.
 fn missed(packets: u64) -> Option<NamedValue> {
     (packets > 0).then(|| NamedValue {
         name: "kernel-drops".to_owned(),
@@ -323,7 +323,7 @@ fn hardware(all: &Interfaces, i: &Interface) -> HardwareRow {
     }
 }
 
-/// Counters of queues that have counted something.
+/// Counters of queues that are not zero.
 fn queues(all: &Interfaces, i: &Interface) -> Vec<QueueRow> {
     let of = |name: &'static str, direction| {
         let row = move |queue: usize| {
@@ -341,7 +341,7 @@ fn queues(all: &Interfaces, i: &Interface) -> Vec<QueueRow> {
         .collect()
 }
 
-/// Whose frames a sub-interface takes; none for any other interface.
+/// Parent and tags of a sub-interface; none for any other interface.
 pub fn sub_interface_row(all: &Interfaces, i: &Interface) -> Option<SubInterfaceRow> {
     let sub = i.sub?;
     let tag = match sub.tags.kind {
@@ -358,7 +358,7 @@ pub fn sub_interface_row(all: &Interfaces, i: &Interface) -> Option<SubInterface
 }
 
 impl InterfaceHandler {
-    /// Shares receive queues out among the workers that there are now.
+    /// Distributes receive queues among the existing workers.
     pub(crate) fn rebalance(&self) -> Result<Applied, ModelError> {
         let moves = self.interfaces.borrow_mut().rebalance();
         moves.make();

@@ -12,8 +12,8 @@ use std::rc::Rc;
 use volley_graph::{Engine, Node, Processes};
 use volley_model::{ModelError, ObjectKind};
 
-/// Why a driver refuses a change: the second half of a sentence that begins with the change ("the kernel says:
-/// Operation not permitted; run Volley with CAP_NET_ADMIN").
+/// Reason why a driver refuses a change: the second half of a sentence that begins with the change ("the kernel says: Operation
+/// not permitted; run Volley with CAP_NET_ADMIN").
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PortRefusal(pub String);
@@ -40,12 +40,12 @@ pub trait Port {
     fn set_mtu(&mut self, _mtu: u32) -> Result<(), PortRefusal> {
         Ok(())
     }
-    /// Its MAC address is no longer configured: the address that it has now, `made_up` where no device has one.
+    /// The MAC address is no longer configured. Returns the new effective address: `made_up` if no device has one.
     fn unset_mac(&mut self, made_up: [u8; 6]) -> Result<[u8; 6], PortRefusal> {
         self.set_mac(made_up)?;
         Ok(made_up)
     }
-    /// Its MTU is no longer configured: the MTU that it has now, `default` where no device has one.
+    /// The MTU is no longer configured. Returns the new effective MTU: `default` if no device has one.
     fn unset_mtu(&mut self, default: u32) -> Result<u32, PortRefusal> {
         self.set_mtu(default)?;
         Ok(default)
@@ -58,7 +58,7 @@ pub trait Port {
     fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), PortRefusal> {
         Ok(())
     }
-    /// The speed of the link in bit/s, as the device has it now; none where it has none or does not say.
+    /// Current speed of the link in bit/s, according to the device; none if unknown.
     fn speed_bps(&self) -> Option<u64> {
         None
     }
@@ -108,7 +108,7 @@ impl Caps {
         on.map(|(_, name)| name).collect()
     }
 
-    /// As bits, in the order of [`volley_graph::Offload::needs`].
+    /// The offloads as bits, in the order of [`volley_graph::Offload::needs`].
     pub fn bits(self) -> u32 {
         let class = |on, protocol| u32::from(on) << (1 + protocol as u8);
         u32::from(self.checksum)
@@ -130,15 +130,15 @@ pub struct NewInterface {
     pub mtu: u32,
     /// The configured MTU; `mtu` is lower when the device's limit is lower.
     pub configured_mtu: Option<u32>,
-    /// The MTU of an interface of its kind without a configured one.
+    /// The MTU of an interface of this type without a configured one.
     pub default_mtu: u32,
     /// Constant lines of `show hardware`.
     pub details: Vec<String>,
     /// The current link state.
     pub link: Link,
-    /// The offloads of its transmit node.
+    /// The offloads of the transmit node.
     pub caps: Caps,
-    /// The source node that receives for it.
+    /// The source node that receives for the interface.
     pub rx_node: &'static str,
     /// The worker of each receive queue.
     pub rx_queues: Vec<usize>,
@@ -149,7 +149,7 @@ pub struct NewInterface {
 }
 
 impl NewInterface {
-    /// An interface with link, MTU 1500, one queue each way on worker 0, and a driver with nothing to set.
+    /// An interface with link up, MTU 1500, one queue each way on worker 0, and a driver with nothing to set.
     pub fn new(name: impl Into<String>, kind: &'static str) -> Self {
         NewInterface {
             name: name.into(),
@@ -181,8 +181,8 @@ pub struct DriverHost {
 }
 
 impl DriverHost {
-    /// Create an interface, down, and its transmit node `NAME-tx` (`make` creates the instance of each worker). After
-    /// an error neither exists.
+    /// Creates an interface, down, and its transmit node `NAME-tx` (`make` creates the instance of each worker). After an error
+    /// neither exists.
     pub fn attach<N: Node>(
         &self,
         new: NewInterface,
@@ -203,7 +203,7 @@ impl DriverHost {
         })
     }
 
-    /// Undo [`DriverHost::attach`]. Packets that are queued for the transmit node are dropped.
+    /// Undoes [`DriverHost::attach`]. Packets that are queued for the transmit node are dropped.
     pub fn detach(&self, index: IfIdx) -> Result<(), ModelError> {
         let name = self.interfaces.borrow().name(index.0);
         let gone = self.interfaces.borrow_mut().delete(&name);
@@ -212,7 +212,7 @@ impl DriverHost {
         node.map_err(|e| ModelError::invalid(format!("interface {name}"), e))
     }
 
-    /// Choose a worker for each of this number of receive queues: see [`Interfaces::assign_workers`].
+    /// Chooses a worker for each of this number of receive queues: see [`Interfaces::assign_workers`].
     pub fn assign_workers(&self, queues: usize) -> Vec<usize> {
         self.interfaces.borrow().assign_workers(queues)
     }
@@ -222,8 +222,8 @@ impl DriverHost {
         self.interfaces.borrow().reassign_workers(index, queues)
     }
 
-    /// Set the function that moves receive queues of an interface: `steer` gets the queue and its new worker. Workers
-    /// are notified after each call.
+    /// Sets the function that moves receive queues of an interface: `steer` gets the queue and its new worker. Workers are
+    /// notified after each call.
     pub fn set_queue_mover(&self, index: IfIdx, steer: impl Fn(usize, usize) + 'static) {
         let engine = self.engine.clone();
         let steer = move |queue, worker| {
@@ -241,7 +241,7 @@ impl DriverHost {
         found.map_err(|e| self.to_model_error(e))
     }
 
-    /// An error if the name is in use. Call it before files or sockets are opened for the interface.
+    /// An error if the name is in use. Called before files or sockets are opened for the interface.
     pub fn check_free(&self, name: &str) -> Result<(), ModelError> {
         match self.interfaces.borrow().by_name(name) {
             Some(_) => Err(ModelError::exists(ObjectKind::Interface, name)),
@@ -249,33 +249,33 @@ impl DriverHost {
         }
     }
 
-    /// Set the link state of an interface.
+    /// Sets the link state of an interface.
     pub fn set_link(&self, index: IfIdx, link: Link) {
         self.interfaces.borrow_mut().set_link(index, link);
     }
 
-    /// The device of an interface has this MAC address.
+    /// Sets the MAC address of the device of an interface.
     pub fn set_mac(&self, index: IfIdx, mac: [u8; 6]) {
         self.interfaces.borrow_mut().set_mac(index, mac);
     }
 
-    /// The kernel's interface behind an interface has this MTU: see [`Interfaces::set_device_mtu`].
+    /// Sets the MTU of the kernel's interface behind an interface: see [`Interfaces::set_device_mtu`].
     pub fn set_device_mtu(&self, index: IfIdx, mtu: u32) {
         self.interfaces.borrow_mut().set_device_mtu(index, mtu);
     }
 
-    /// The offloads of an interface's transmit node have changed (a peer has connected, features were negotiated).
+    /// Sets the offloads of an interface's transmit node after they changed (a peer has connected, features were negotiated).
     pub fn set_caps(&self, index: IfIdx, caps: Caps) {
         self.interfaces.borrow_mut().set_caps(index, caps);
     }
 
-    /// The queues of an interface have changed (a peer has connected): the worker of each receive queue, and the
+    /// Sets the queues of an interface after they changed (a peer has connected): the worker of each receive queue, and the
     /// number of transmit queues.
     pub fn set_queues(&self, index: IfIdx, rx: Vec<usize>, tx: u32) {
         self.interfaces.borrow_mut().set_queues(index, rx, tx);
     }
 
-    /// Work was enqueued for a source: notify the workers, and wake those that are asleep.
+    /// Notifies the workers that work was enqueued for a source, and wakes those that are asleep.
     pub fn wake(&self) {
         self.engine.borrow().wake();
     }

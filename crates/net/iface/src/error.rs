@@ -1,12 +1,12 @@
-//! What can be wrong with an interface.
+//! Errors of interface operations.
 
-/// An interface operation that cannot be done.
+/// A failed interface operation.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum IfError {
-    /// The name is taken.
+    /// The name is in use.
     #[error("interface `{0}` exists already: choose another name")]
     Exists(String),
-    /// Nobody has the name.
+    /// No interface has the name.
     #[error("no interface `{0}`: `show interfaces` lists them")]
     Missing(String),
     /// The table is full.

@@ -34,7 +34,7 @@ impl GsoProtocol {
         if self.is_udp() { UDP } else { TCP }
     }
 
-    /// Where the checksum is, from the start of the layer-4 header.
+    /// Offset of the checksum from the start of the layer-4 header.
     #[inline(always)]
     pub(crate) const fn checksum_offset(self) -> usize {
         if self.is_udp() { 6 } else { 16 }

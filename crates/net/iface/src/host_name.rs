@@ -1,8 +1,8 @@
-//! Names that the Linux kernel has for interfaces and network namespaces.
+//! Names of interfaces and network namespaces in the Linux kernel.
 
 use volley_object::FieldError;
 
-/// Longest name of an interface of the kernel, in bytes.
+/// Longest name of an interface in the kernel, in bytes.
 const HOST_NAME: usize = 15;
 
 fn host_name_fault(name: &str) -> Option<&'static str> {
@@ -27,12 +27,12 @@ fn refuse(field: &'static str, name: &str, why: Option<&str>) -> Result<(), Fiel
     })
 }
 
-/// Whether a field is the name of an interface of the kernel.
+/// Checks that a field is a valid name of an interface in the kernel.
 pub fn check_host_name(field: &'static str, name: &str) -> Result<(), FieldError> {
     refuse(field, name, host_name_fault(name))
 }
 
-/// Whether a field is the name of a network namespace, where it has a value.
+/// Checks that a field, if it has a value, is a valid name of a network namespace.
 pub fn check_namespace(field: &'static str, name: Option<&str>) -> Result<(), FieldError> {
     name.map_or(Ok(()), |name| refuse(field, name, namespace_fault(name)))
 }

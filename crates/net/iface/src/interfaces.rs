@@ -1,4 +1,4 @@
-//! The control thread's account of interfaces.
+//! State of interfaces on the control thread.
 
 use crate::driver::{Caps, NewInterface, Port};
 use crate::queue_assignment::QueueAssignment;
@@ -19,49 +19,49 @@ use volley_model::{ModelError, ObjectKind};
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number.
+    /// Index of the interface.
     pub index: IfIdx,
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// What kind of driver it has.
+    /// Type of the interface.
     pub kind: &'static str,
-    /// Its MAC address.
+    /// MAC address of the interface.
     pub mac: [u8; 6],
-    /// The largest IP packet it takes, in bytes.
+    /// Largest IP packet, in bytes.
     pub mtu: u32,
-    /// Whether it is meant to be up.
+    /// Administrative state.
     pub state: AdminState,
-    /// Its link.
+    /// State of the link.
     pub link: Link,
-    /// What its transmit node does by itself.
+    /// Offloads of the transmit node.
     pub caps: Caps,
-    /// How its receive queues are watched.
+    /// Mode of the receive queues.
     pub rx_mode: RxMode,
-    /// Whether it takes frames for any MAC address.
+    /// Whether the interface receives frames for any MAC address.
     pub promiscuous: bool,
-    /// The node that receives for it; empty where that is nobody's business.
+    /// The source node that receives for the interface; empty if it is not to be shown.
     pub rx_node: &'static str,
     /// The worker of each receive queue.
     pub rx_queues: Vec<usize>,
-    /// Transmit queues.
+    /// Number of transmit queues.
     pub tx_queues: u32,
-    /// What the driver has to say.
+    /// Constant lines of `show hardware` from the driver.
     pub details: Vec<String>,
-    /// Whose sub-interface it is; none for one with a driver.
+    /// Parent and tags of a sub-interface; none for an interface with a driver.
     pub sub: Option<Sub>,
     /// The configured MTU.
     configured_mtu: Option<u32>,
-    /// The MTU of the kernel's interface behind the interface: the effective MTU is never above that.
+    /// The MTU of the kernel's interface behind this one: an upper limit of the effective MTU.
     device_mtu: Option<u32>,
-    /// The MTU that it has without a configured one.
+    /// The MTU of the interface without a configured one.
     default_mtu: u32,
     cleared: IfCounts,
-    /// Receive queues, then transmit queues.
+    /// Values of the receive queues, then of the transmit queues, at the last clear.
     cleared_queues: Vec<(u64, u64)>,
 }
 
 impl Interface {
-    /// Whether packets pass: it is meant to be up, and there is link.
+    /// Whether packets pass: the administrative state and the link are up.
     pub fn is_up(&self) -> bool {
         self.state == AdminState::Up && self.link == Link::Up
     }
@@ -76,30 +76,30 @@ impl Interface {
         self.device_mtu
     }
 
-    /// Configure an MTU. The effective MTU is at most the parent's, or that of the kernel's interface.
+    /// Configures an MTU. The effective MTU is at most that of the parent and that of the kernel's interface.
     pub(crate) fn set_mtu(&mut self, mtu: u32) {
         self.configured_mtu = Some(mtu);
         self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
     }
 
-    /// The MTU that it has without a configured one, and without a device that has its own.
+    /// The MTU without a configured one and without a device that has one.
     pub(crate) fn default_mtu(&self) -> u32 {
         self.default_mtu
     }
 
-    /// No MTU is configured any more: `mtu` is its default.
+    /// Removes the configured MTU: `mtu` is the default.
     pub(crate) fn unset_mtu(&mut self, mtu: u32) {
         self.configured_mtu = None;
         self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
     }
 
-    /// Follow the MTU of the kernel's interface: the effective MTU without a configured one.
+    /// Sets the MTU of the kernel's interface: the effective MTU without a configured one.
     fn set_device_mtu(&mut self, mtu: u32) {
         self.device_mtu = Some(mtu);
         self.mtu = self.configured_mtu.unwrap_or(mtu).min(mtu);
     }
 
-    /// What a sub-interface has of its parent.
+    /// Copies the properties that a sub-interface has from its parent.
     fn inherit(&mut self, parent: &Interface) {
         self.mac = parent.mac;
         self.caps = parent.caps;
@@ -113,25 +113,25 @@ impl Interface {
     }
 }
 
-/// Whether packets can pass what stands behind an interface.
+/// State of the link of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// They can.
+    /// Packets can pass.
     Up,
-    /// They cannot: why, as a clause ("the peer has closed the socket").
+    /// Packets cannot pass; the reason as a clause ("the peer has closed the socket").
     Down(String),
-    /// They cannot, for a device that the interface is on is missing, and is used as soon as it appears: a clause
-    /// ("waiting for eth7").
+    /// Packets cannot pass because the device of the interface is missing; it is used as soon as it appears. A clause ("waiting
+    /// for eth7").
     Waiting(String),
 }
 
 impl Link {
-    /// Down for a reason.
+    /// Link down with a reason.
     pub fn down(why: impl std::fmt::Display) -> Self {
         Link::Down(why.to_string())
     }
 
-    /// Why it is down, when it is.
+    /// The reason, if the link is down.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Link::Up => None,
@@ -140,14 +140,14 @@ impl Link {
     }
 }
 
-/// A change that others (the FIB, for example) follow.
+/// A change that listeners (the FIB, for example) follow.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// It has come.
+    /// An interface was created.
     Created(Interface),
-    /// It goes.
+    /// An interface is deleted.
     Deleted(Interface),
-    /// Its name, state, link, MAC address or MTU is new.
+    /// Name, state, link, MAC address or MTU of an interface has changed.
     Updated(Interface),
 }
 
@@ -158,19 +158,19 @@ pub struct Interfaces {
     table: Arc<IfTable>,
     by_index: BTreeMap<IfIdx, Interface>,
     names: HashMap<String, IfIdx>,
-    /// Sub-interfaces of each interface that has some.
+    /// Sub-interfaces of each interface that has any.
     subs: BTreeMap<IfIdx, BTreeSet<IfIdx>>,
     ports: BTreeMap<IfIdx, Rc<RefCell<Box<dyn Port>>>>,
     listeners: Vec<Listener>,
     mac_seed: u64,
     pub(crate) rates: Rates,
-    /// What operators say of interfaces.
+    /// Descriptions of interfaces by operators.
     pub(crate) descriptions: BTreeMap<IfIdx, String>,
     pub(crate) steering: QueueAssignment,
 }
 
 impl Interfaces {
-    /// No interfaces yet.
+    /// An empty set of interfaces.
     pub fn new(table: Arc<IfTable>) -> Self {
         Interfaces {
             table,
@@ -186,17 +186,17 @@ impl Interfaces {
         }
     }
 
-    /// The workers' side.
+    /// The table for workers.
     pub fn table(&self) -> &Arc<IfTable> {
         &self.table
     }
 
-    /// Set the seed of generated MAC addresses. Two routers must not have the same one.
+    /// Sets the seed of generated MAC addresses. Two routers must not have the same one.
     pub fn set_mac_seed(&mut self, seed: u64) {
         self.mac_seed = seed;
     }
 
-    /// Tell `listener` of every change from now on.
+    /// Calls `listener` for every later change.
     pub fn listen(&mut self, listener: impl Fn(&Change) + 'static) {
         self.listeners.push(Rc::new(listener));
     }
@@ -205,7 +205,7 @@ impl Interfaces {
         self.listeners.iter().for_each(|l| l(change));
     }
 
-    /// The number that the next interface gets, if it may be called `name`.
+    /// The index of the next interface, if the name is not in use.
     pub(crate) fn require_free(&self, name: &str) -> Result<IfIdx, IfError> {
         self.vacant_in(name, 0..MAX_INTERFACES as u32)
     }
@@ -223,7 +223,7 @@ impl Interfaces {
             .ok_or(IfError::Full(limit))
     }
 
-    /// Make an interface, down, that transmits by node `tx_node`. Drivers use [`crate::driver::DriverHost::attach`].
+    /// Creates an interface, down, with the transmit node `tx_node`. Drivers use [`crate::driver::DriverHost::attach`].
     pub fn create(&mut self, new: NewInterface, tx_node: NodeId) -> Result<IfIdx, IfError> {
         let index = self.require_free(&new.name)?;
         self.table.allocate_queue_counters(index);
@@ -231,7 +231,7 @@ impl Interfaces {
         self.enter(index, new, tx_node, queues, None)
     }
 
-    /// Make a sub-interface, down, that transmits by node `tx_node`.
+    /// Creates a sub-interface, down, with the transmit node `tx_node`.
     pub fn create_sub(
         &mut self,
         new: NewInterface,
@@ -314,7 +314,7 @@ impl Interfaces {
         Ok(index)
     }
 
-    /// Take an interface away, its sub-interfaces before it. Its driver removes its nodes.
+    /// Deletes an interface, its sub-interfaces first. The driver removes its nodes.
     pub fn delete(&mut self, name: &str) -> Result<Interface, IfError> {
         let index = self.index(name)?;
         for sub in self.subs_of(index) {
@@ -331,7 +331,7 @@ impl Interfaces {
         self.rates.forget(index);
         self.descriptions.remove(&index);
         self.table.set(index, Flag::Up, false);
-        // The number of its node is another's soon.
+        // Another node may soon have the identifier of this transmit node.
         self.table.set_tx_node(index, NodeId::DROP);
         if let Some(sub) = gone.sub {
             self.part(index, sub.parent);
@@ -340,7 +340,7 @@ impl Interfaces {
         Ok(gone)
     }
 
-    /// A sub-interface leaves its parent.
+    /// Removes a sub-interface from its parent.
     fn part(&mut self, index: IfIdx, parent: IfIdx) {
         self.table.set_sub(index, None);
         let Some(left) = self.subs.get_mut(&parent) else {
@@ -359,7 +359,7 @@ impl Interfaces {
         subs.map_or(Vec::new(), |subs| subs.iter().copied().collect())
     }
 
-    /// What kind of driver is behind an interface, be it its parent's.
+    /// Driver type of an interface, or of its parent.
     pub fn driver_kind(&self, index: IfIdx) -> &'static str {
         let Some(interface) = self.get(index) else {
             return "";
@@ -370,7 +370,7 @@ impl Interfaces {
         }
     }
 
-    /// Why an interface cannot hand its frames over whole, tags and all: its sub-interfaces would get none.
+    /// Refuses that an interface passes its frames on with their tags, because its sub-interfaces would receive none.
     pub fn refuse_sub_interfaces(&self, index: IfIdx) -> Result<(), ModelError> {
         let Some(sub) = self.subs.get(&index).and_then(|subs| subs.first()) else {
             return Ok(());
@@ -385,30 +385,30 @@ impl Interfaces {
         self.names.get(name).and_then(|index| self.get(*index))
     }
 
-    /// An interface by number.
+    /// An interface by index.
     pub fn get(&self, index: IfIdx) -> Option<&Interface> {
         self.by_index.get(&index)
     }
 
-    /// An interface's number.
+    /// The index of an interface.
     pub fn index(&self, name: &str) -> Result<IfIdx, IfError> {
         self.by_name(name)
             .map(|i| i.index)
             .ok_or_else(|| IfError::Missing(name.to_owned()))
     }
 
-    /// A name for messages, also for numbers that nobody has.
+    /// A name for messages, also for unused indexes.
     pub fn name(&self, index: u32) -> String {
         self.get(IfIdx(index))
             .map_or_else(|| format!("interface {index}"), |i| i.name.clone())
     }
 
-    /// All of them, by number.
+    /// All interfaces, by index.
     pub fn iter(&self) -> impl Iterator<Item = &Interface> {
         self.by_index.values()
     }
 
-    /// Change an interface and let workers and listeners know.
+    /// Changes an interface, and notifies workers and listeners.
     pub fn update(
         &mut self,
         name: &str,
@@ -427,7 +427,7 @@ impl Interfaces {
         self.renew(index, after);
     }
 
-    /// An interface is so from now on, and its sub-interfaces as that makes them.
+    /// Replaces the state of an interface, and updates its sub-interfaces.
     fn renew(&mut self, index: IfIdx, mut after: Interface) {
         let parent = after.sub.and_then(|sub| self.by_index.get(&sub.parent));
         if let Some(parent) = parent {
@@ -453,7 +453,7 @@ impl Interfaces {
         }
     }
 
-    /// Give an interface another name. Its driver's node is renamed by whoever asks.
+    /// Renames an interface. The caller renames the driver's node.
     pub(crate) fn rename(&mut self, index: IfIdx, name: &str) -> Result<(), IfError> {
         if self.by_name(name).is_some_and(|i| i.index != index) {
             return Err(IfError::Exists(name.to_owned()));
@@ -464,33 +464,33 @@ impl Interfaces {
         Ok(())
     }
 
-    /// An interface's link comes or goes; a number that nobody has is nothing.
+    /// Sets the link state of an interface; unused indexes are ignored.
     pub fn set_link(&mut self, index: IfIdx, link: Link) {
         if self.get(index).is_some_and(|i| i.link != link) {
             self.alter(index, |i| i.link = link);
         }
     }
 
-    /// The MAC address of an interface that has none of a device or of the configuration.
+    /// A generated MAC address, for an interface without one from a device or the configuration.
     pub(crate) fn made_up_mac(&self, name: &str) -> [u8; 6] {
         made_up_mac(self.mac_seed, name)
     }
 
-    /// An interface has the MAC address of the device behind it.
+    /// Sets the MAC address of the device of an interface.
     pub fn set_mac(&mut self, index: IfIdx, mac: [u8; 6]) {
         if self.get(index).is_some_and(|i| i.mac != mac) {
             self.alter(index, |i| i.mac = mac);
         }
     }
 
-    /// The MTU of the kernel's interface behind an interface.
+    /// Sets the MTU of the kernel's interface behind an interface.
     pub fn set_device_mtu(&mut self, index: IfIdx, mtu: u32) {
         if self.get(index).is_some_and(|i| i.device_mtu != Some(mtu)) {
             self.alter(index, |i| i.set_device_mtu(mtu));
         }
     }
 
-    /// What an interface's transmit node does by itself.
+    /// Sets the offloads of an interface's transmit node.
     pub fn set_caps(&mut self, index: IfIdx, caps: Caps) {
         if let Some(entry) = self.by_index.get_mut(&index) {
             entry.caps = caps;
@@ -501,7 +501,7 @@ impl Interfaces {
         }
     }
 
-    /// What passed a queue since the last clear.
+    /// Counters of a queue since the last clear.
     pub fn queue_counts(&self, index: IfIdx, direction: Direction, queue: usize) -> (u64, u64) {
         let now = self.table.queue_counts(index, direction, queue);
         let base = self.get(index).map(|i| &i.cleared_queues);
@@ -517,7 +517,7 @@ impl Interfaces {
         of(Direction::Rx).chain(of(Direction::Tx)).collect()
     }
 
-    /// A queue is on another worker from now on.
+    /// Records that a queue is assigned to another worker.
     pub(crate) fn put_queue(&mut self, index: IfIdx, queue: usize, worker: usize) {
         let entry = self.by_index.get_mut(&index);
         if let Some(place) = entry.and_then(|i| i.rx_queues.get_mut(queue)) {
@@ -525,7 +525,7 @@ impl Interfaces {
         }
     }
 
-    /// The worker of each receive queue of an interface, and how many transmit queues it has.
+    /// Sets the worker of each receive queue of an interface, and the number of transmit queues.
     pub fn set_queues(&mut self, index: IfIdx, rx: Vec<usize>, tx: u32) {
         if let Some(entry) = self.by_index.get_mut(&index) {
             (entry.rx_queues, entry.tx_queues) = (rx, tx);
@@ -552,14 +552,14 @@ impl Interfaces {
         }
     }
 
-    /// Looks at the counters of all interfaces, for their rates.
+    /// Samples the counters of all interfaces, for their rates.
     pub fn look(&mut self, at: std::time::Instant) {
         for index in self.by_index.keys() {
             self.rates.add(*index, self.table.counts(*index), at);
         }
     }
 
-    /// Start all counters from zero.
+    /// Clears all counters.
     pub fn clear(&mut self) {
         let all: Vec<IfIdx> = self.by_index.keys().copied().collect();
         for index in all {
@@ -571,7 +571,7 @@ impl Interfaces {
     }
 }
 
-/// A locally administered unicast address that depends on seed and name only (FNV-1a), so that runs repeat.
+/// A locally administered unicast address that depends on seed and name only (FNV-1a), so that it is the same in every run.
 fn made_up_mac(seed: u64, name: &str) -> [u8; 6] {
     let basis = 0xcbf2_9ce4_8422_2325u64.wrapping_mul(seed);
     let hash = name.bytes().fold(basis, |h, b| {

@@ -1,7 +1,7 @@
-//! Interfaces: what they are called, what they may do, what passed through them, and how packets leave by them.
+//! Interfaces: names, state, counters, and the nodes that transmit.
 //!
-//! Workers see [`IfTable`], plain atomics by interface index; the control thread's [`Interfaces`] owns the truth.
-//! A driver crate makes interfaces, each with a transmit node of its own, by [`driver::DriverHost::attach`].
+//! Workers read [`IfTable`], plain atomics by interface index; [`Interfaces`] on the control thread has the authoritative
+//! state. A driver crate creates interfaces, each with its own transmit node, by [`driver::DriverHost::attach`].
 
 #![forbid(unsafe_code)]
 

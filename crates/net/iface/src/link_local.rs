@@ -1,5 +1,5 @@
-//! Link-local senders: for features that send frames of their own on a link. The crate that knows the addresses of
-//! interfaces implements the sender; features get it when they are registered.
+//! Link-local senders, for features that send their own frames on a link. The crate that has the addresses of interfaces
+//! implements the sender; features get the sender at registration.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -16,9 +16,9 @@ pub struct LinkSource {
 
 /// Sends frames, on the control thread.
 pub trait LinkLocalSender {
-    /// The interface as a source; none while it is down.
+    /// The interface as a source of frames; none while it is down.
     fn link_source(&self, iface: u32) -> Option<LinkSource>;
 
-    /// Send a frame of at most the minimum IPv6 MTU.
+    /// Sends a frame of at most the minimum IPv6 MTU.
     fn send(&self, iface: u32, frame: &[u8]);
 }

@@ -23,7 +23,7 @@ pub enum Listened {
 }
 
 impl Listened {
-    /// Kind and number in the high bits, which are not zero; the node is in the low 16.
+    /// Type and number in the high bits, which are not zero; the node is in the low 16.
     fn key(self) -> u64 {
         let (kind, number) = match self {
             Listened::EtherType(number) => (2, number),
@@ -70,7 +70,7 @@ impl Listeners {
         Some(NodeId(found as u16))
     }
 
-    /// The listener of a protocol as one bit of a word; 0 when no node listens to it.
+    /// The listener of a protocol as one bit of a word; 0 if no node listens to it.
     pub(crate) fn bit(&self, protocol: Listened) -> u32 {
         let key = protocol.key();
         let mut words = self.0.iter().map(|slot| slot.load(Relaxed));
@@ -78,7 +78,7 @@ impl Listeners {
         at.map_or(0, |at| 1 << at)
     }
 
-    /// Sets or removes the listener of a protocol. An error when another node listens to it, or there are too many.
+    /// Sets or removes the listener of a protocol. An error if another node listens to it, or there are too many.
     pub(crate) fn set(
         &self,
         protocol: Listened,

@@ -166,7 +166,7 @@ pub struct ArcFeature {
     pub feature: String,
 }
 
-/// Features that settings of interfaces switch: a second way would contradict the first.
+/// Features that settings of interfaces enable: this class must not contradict them.
 const SWITCHED: [(&str, &str); 3] = [
     ("-rx-urpf-", "`set urpf` switches it"),
     ("-redirect", "`set interface ip redirects` switches it"),

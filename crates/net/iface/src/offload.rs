@@ -1,10 +1,10 @@
-//! Offloads in software: what a transmit node does not do by itself is done here, in front of it.
+//! Offloads in software: completes what a transmit node does not support, before that node.
 //!
-//! - A partial checksum is finished over everything from its start to the packet's end.
-//! - A super-segment of TCP or UDP is cut: IPv4 identification and TCP sequence go up, FIN and PSH stay on the last
-//!   segment, CWR on the first (RFC 3168, 6.1.2), lengths and checksums are each segment's own.
+//! - A partial checksum is computed over everything from its start to the packet's end.
+//! - A super-segment of TCP or UDP is segmented: IPv4 identification and TCP sequence increase, FIN and PSH stay on the last
+//!   segment, CWR on the first (RFC 3168, 6.1.2); each segment has its own lengths and checksums.
 //!
-//! Nothing of a request is believed: places are looked up in the packet's headers, and what does not fit is a drop.
+//! Requests are untrusted: offsets are taken from the packet's headers, and a packet that contradicts its request is dropped.
 
 use crate::gso::{GsoProtocol, TCP};
 use volley_graph::buf::DATA;
@@ -12,10 +12,10 @@ use volley_graph::{BadOffload, Checksum, Gso, Isa, NodeId, Packet, PacketView, R
 use volley_wire::checksum::Sum;
 use volley_wire::ethertype;
 
-/// Why a packet cannot be completed.
+/// Reason why a packet cannot be completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The request does not fit the packet.
+    /// The request contradicts the packet.
     Bad,
     /// No buffer was free.
     NoBuffers,
@@ -27,22 +27,22 @@ impl From<BadOffload> for Fault {
     }
 }
 
-/// Where a packet's headers are, in bytes from its Ethernet header.
+/// Offsets of a packet's headers, in bytes from the Ethernet header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct HeaderOffsets {
     /// The IP header.
     pub(crate) l3: usize,
-    /// Whether it is IPv6.
+    /// Whether the IP header is IPv6.
     pub(crate) six: bool,
     /// The TCP or UDP header.
     pub(crate) l4: usize,
-    /// Its length.
+    /// Length of the TCP or UDP header.
     pub(crate) l4_len: usize,
-    /// Whether it stands directly behind the fixed IP header, so that addresses and protocol are the pseudo header's.
+    /// Whether the layer-4 header follows the fixed IP header, so that addresses and protocol are those of the pseudo header.
     direct: bool,
 }
 
-/// The most segments that one packet is cut into: a peer must not make work for thousands of packets with one.
+/// The most segments of one packet: a peer must not cause work for thousands of packets with one.
 const MOST: usize = 2048;
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -56,8 +56,8 @@ fn put16(bytes: &mut [u8], at: usize, word: u16) {
     }
 }
 
-/// Find the headers of a super-segment in its first bytes. Where IPv6 has extension headers, the place of the checksum
-/// says where they end.
+/// Finds the headers of a super-segment in its first bytes. With IPv6 extension headers, the start of the checksum is the end
+/// of the extension headers.
 pub(crate) fn header_offsets(
     first: &[u8],
     protocol: GsoProtocol,
@@ -104,7 +104,7 @@ pub(crate) fn header_offsets(
     })
 }
 
-/// Finish a checksum in place: what a driver does for those that its device cannot be told of.
+/// Completes a checksum in place; drivers use this for checksums that their device cannot complete.
 pub fn complete_checksum(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
     let start = usize::from(sum.start);
     let at = start + usize::from(sum.offset);
@@ -118,7 +118,7 @@ pub fn complete_checksum(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), F
         let n = skip.min(slice.len());
         (skip, all) = (skip - n, all.bytes(&slice[n..]));
     }
-    // A UDP checksum of zero would say that there is none (RFC 768).
+    // A UDP checksum of zero means that there is none (RFC 768).
     let value = match sum.offset {
         6 => all.checksum_udp(),
         _ => all.checksum(),
@@ -127,21 +127,21 @@ pub fn complete_checksum(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), F
     Ok(())
 }
 
-/// The payload of a packet, read piece by piece.
+/// The payload of a packet, read in pieces.
 pub struct Payload<'a> {
     slices: volley_graph::Slices<'a>,
     rest: &'a [u8],
 }
 
 impl<'a> Payload<'a> {
-    /// What is behind `headers` bytes, which lie in the packet's first segment.
+    /// The payload behind `headers` bytes, which lie in the packet's first segment.
     pub fn new(view: &PacketView<'a>, headers: usize) -> Option<Self> {
         let mut slices = view.slices();
         let rest = slices.next()?.get(headers..)?;
         Some(Payload { slices, rest })
     }
 
-    /// Fill `out`, and add what is in it to `sum`.
+    /// Fills `out`, and adds its contents to `sum`.
     pub fn read(&mut self, mut out: &mut [u8], sum: &mut Sum) {
         while !out.is_empty() {
             if self.rest.is_empty() {
@@ -159,7 +159,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// One super-segment under the knife.
+/// A super-segment that is being segmented.
 struct Segmenter<'a> {
     head: &'a [u8],
     protocol: GsoProtocol,
@@ -170,7 +170,7 @@ struct Segmenter<'a> {
 }
 
 impl Segmenter<'_> {
-    /// Put the headers of segment `number` right: `payload` bytes whose sum is `sum`.
+    /// Corrects the headers of segment `number`: `payload` bytes whose sum is `sum`.
     fn dress(&self, out: &mut [u8], number: usize, payload: usize, sum: Sum, last: bool) {
         let HeaderOffsets {
             l3,
@@ -211,7 +211,7 @@ impl Segmenter<'_> {
         headers.word(payload.folded())
     }
 
-    /// Sequence and flags of a TCP segment.
+    /// Sets sequence and flags of a TCP segment.
     fn tcp(&self, tcp: &mut [u8], number: usize, last: bool) {
         const FIN_PSH: u8 = 0x09;
         const CWR: u8 = 0x80;
@@ -226,8 +226,8 @@ impl Segmenter<'_> {
         }
     }
 
-    /// The pseudo header's sum. Behind IPv6 extension headers (a routing header hides the destination that counts) it
-    /// is what the sender left in the checksum's place, with this segment's length for the whole one's.
+    /// The sum of the pseudo header. With IPv6 extension headers (a routing header hides the final destination) the sum is that
+    /// in the sender's checksum field, with the length of this segment in place of the whole one's.
     fn pseudo(&self, l4_bytes: u16) -> Sum {
         let HeaderOffsets {
             l3,
@@ -255,7 +255,7 @@ impl Segmenter<'_> {
     }
 }
 
-/// Cut a super-segment into packets for `node`; returns how many. One that is a single segment stays as it is (0).
+/// Splits a super-segment into packets for `node`; returns how many. A super-segment of one segment stays unchanged (0).
 pub(crate) fn segment<I: Isa>(
     packet: &Packet<'_>,
     gso: Gso,

@@ -35,7 +35,7 @@ struct QueueMove {
 pub(crate) struct QueueMoves(Vec<QueueMove>);
 
 impl QueueMoves {
-    /// Make the moves. Returns their number.
+    /// Makes the moves. Returns their number.
     pub(crate) fn make(self) -> usize {
         for it in &self.0 {
             if let Some(steer) = &it.steer {
@@ -47,7 +47,7 @@ impl QueueMoves {
 }
 
 impl Interfaces {
-    /// Set the function that moves queues of an interface.
+    /// Sets the function that moves queues of an interface.
     pub fn set_queue_mover(&mut self, index: IfIdx, steer: QueueMover) {
         self.steering.steers.insert(index, steer);
     }
@@ -69,8 +69,8 @@ impl Interfaces {
         open.then_some(worker)
     }
 
-    /// Choose a worker for each of this number of new receive queues: the one with the fewest queues, and the lowest
-    /// id among those.
+    /// Chooses a worker for each of this number of new receive queues: the one with the fewest queues, and the lowest id among
+    /// those.
     pub fn assign_workers(&self, queues: usize) -> Vec<usize> {
         let mut loads = self.loads();
         (0..queues).map(|_| take_least(&mut loads)).collect()
@@ -88,7 +88,7 @@ impl Interfaces {
         (0..queues).map(of).collect()
     }
 
-    /// Choose a worker for a queue, or return the queue to the automatic assignment.
+    /// Chooses a worker for a queue, or returns the queue to the automatic assignment.
     pub(crate) fn pin(&mut self, index: IfIdx, queue: usize, worker: Option<usize>) -> QueueMoves {
         match worker {
             Some(worker) => self.steering.pinned_workers.insert((index, queue), worker),
@@ -99,8 +99,7 @@ impl Interfaces {
         QueueMoves(moved.into_iter().collect())
     }
 
-    /// Workers were added or are being drained: assign every queue to its chosen worker, and distribute the others
-    /// evenly.
+    /// Assigns every queue to its chosen worker and distributes the others evenly, after workers were added or began to drain.
     pub(crate) fn rebalance(&mut self) -> QueueMoves {
         let mut moves = Vec::new();
         let all = self.iter().map(|i| (i.index, i.rx_queues.clone()));
@@ -152,7 +151,7 @@ impl Interfaces {
     }
 }
 
-/// The worker with the fewest queues, and the lowest id among those. It has one more queue from now on.
+/// The worker with the fewest queues, and the lowest id among those. Its count increases by one.
 fn take_least(loads: &mut BTreeMap<usize, usize>) -> usize {
     let least = loads.iter_mut().min_by_key(|(worker, n)| (**n, **worker));
     least.map_or(0, |(worker, n)| {

@@ -56,7 +56,7 @@ struct WorkerMailbox<Q> {
     retired: ArrayQueue<Box<WorkerQueue<Q>>>,
 }
 
-/// The mailboxes of all workers for the receive queues of one kind.
+/// The mailboxes of all workers for the receive queues of one type.
 pub struct QueueMigration<Q> {
     mailboxes: Box<[WorkerMailbox<Q>]>,
     /// The number of queues in migration from one worker to another.
@@ -86,7 +86,7 @@ impl<Q> QueueMigration<Q> {
         self.mailboxes.len()
     }
 
-    /// For the control thread: assign a queue to a worker. A queue above the maximum is not polled.
+    /// For the control thread: assigns a queue to a worker. A queue above the maximum is not polled.
     pub fn assign(&self, worker: usize, queue: Q) -> Arc<QueueTarget> {
         let way = Arc::new(QueueTarget {
             to: AtomicU32::new(worker as u32),
@@ -100,7 +100,7 @@ impl<Q> QueueMigration<Q> {
         way
     }
 
-    /// For the control thread: assign a queue to another worker. Its present worker passes it on.
+    /// For the control thread: assigns a queue to another worker. Its present worker passes the queue on.
     pub fn migrate(&self, way: &QueueTarget, worker: usize) {
         if way.to.swap(worker as u32, Relaxed) != worker as u32 {
             self.sets_out(way);
@@ -113,20 +113,20 @@ impl<Q> QueueMigration<Q> {
         }
     }
 
-    /// For the control thread: drop the queues that were returned. Returns their number.
+    /// For the control thread: drops the queues that were returned. Returns their number.
     pub fn collect_retired(&self) -> usize {
         let all = self.mailboxes.iter();
         all.map(|lane| std::iter::from_fn(|| lane.retired.pop()).count())
             .sum()
     }
 
-    /// For a worker: whether it has to stay awake, because a queue is in its mailbox or in migration.
+    /// For a worker: whether it must stay awake, because a queue is in its mailbox or in migration.
     pub fn is_waiting(&self, worker: usize) -> bool {
         !self.mailboxes[worker].incoming.is_empty() || self.moving.load(Relaxed) > 0
     }
 
-    /// For a worker: take the queues of its mailbox, pass on those that are assigned to another worker if this worker
-    /// is `quiet` ([`volley_graph::Output::is_drained`]), and return those that are `gone`.
+    /// For a worker: takes the queues of its mailbox, passes on those that are assigned to another worker if this worker is
+    /// `quiet` ([`volley_graph::Output::is_drained`]), and returns those that are `gone`.
     #[inline(always)]
     pub fn exchange(
         &self,
@@ -167,15 +167,15 @@ impl<Q> QueueMigration<Q> {
         }
     }
 
-    /// A queue has reached worker `here`, or ends (none). It is no longer in migration, unless it is assigned to
-    /// another worker.
+    /// Records that a queue has reached worker `here`, or has ended (none). The queue is no longer in migration, unless it is
+    /// assigned to another worker.
     fn arrived(&self, way: &QueueTarget, here: Option<usize>) {
         let leaves = || here.is_some_and(|here| way.to.load(Relaxed) != here as u32);
         if leaves() || !way.moving.swap(false, AcqRel) {
             return;
         }
         self.moving.fetch_sub(1, Relaxed);
-        // The control thread has assigned it to another worker meanwhile, and counted it as still in migration.
+        // The control thread has assigned the queue to another worker meanwhile, and counted it as still in migration.
         if leaves() {
             self.sets_out(way);
         }

@@ -1,15 +1,15 @@
-//! Rates of interfaces: the control thread reads their counters once a second and keeps what it needs for the last minute.
+//! Rates of interfaces: the control thread samples the counters once a second and keeps the samples of the last minute.
 
 use crate::show::InterfaceRate;
 use crate::{IfCounts, IfIdx};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Between two looks that are kept for a minute.
+/// Interval between two samples that are kept for a minute.
 const COARSE: Duration = Duration::from_millis(9_500);
-/// Looks of the last seconds: the ends of ten spans of one second.
+/// Samples of the last seconds: the ends of ten spans of one second.
 const FINE: usize = 11;
-/// Looks of the last minute.
+/// Samples of the last minute.
 const MINUTE: usize = 7;
 
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ struct Look {
     counts: IfCounts,
 }
 
-/// The looks at one interface.
+/// The samples of one interface.
 #[derive(Default)]
 struct Looks {
     fine: VecDeque<Look>,
@@ -83,17 +83,17 @@ fn between(span_s: u32, from: &Look, to: &Look) -> Option<InterfaceRate> {
 pub(crate) struct Rates(BTreeMap<IfIdx, Looks>);
 
 impl Rates {
-    /// A look at an interface.
+    /// Adds a sample of an interface.
     pub(crate) fn add(&mut self, index: IfIdx, counts: IfCounts, at: Instant) {
         self.0.entry(index).or_default().add(Look { at, counts });
     }
 
-    /// An interface is gone: its number may be given to another.
+    /// Removes a deleted interface, because its index may be used again.
     pub(crate) fn forget(&mut self, index: IfIdx) {
         self.0.remove(&index);
     }
 
-    /// Over 1, 10 and 60 seconds, as far as they are known.
+    /// Rates over 1, 10 and 60 seconds, as far as there are samples.
     pub(crate) fn of(&self, index: IfIdx) -> Vec<InterfaceRate> {
         self.0.get(&index).map(Looks::rates).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Features of the arc of received packets, such as a bridge: nodes that get the frames of an interface before the receiver
-//! of all interfaces.
+//! Features of the arc of received packets, such as a bridge: nodes that get the frames of an interface before
+//! `ethernet-input`.
 
 use crate::{IfIdx, Interfaces};
 use std::cell::RefCell;
@@ -15,8 +15,7 @@ pub struct ReceiveFeature {
 }
 
 impl ReceiveFeature {
-    /// A node that sends packets on along the arc ([`volley_graph::StageCx::send_on_receive`]); it comes before the features
-    /// `before`.
+    /// A node that sends packets on along the arc ([`volley_graph::StageCx::send_on_receive`]), before the features `before`.
     pub fn new(
         engine: &Rc<RefCell<Engine>>,
         name: &'static str,
@@ -36,13 +35,13 @@ impl ReceiveFeature {
         Ok(ReceiveFeature { engine, name })
     }
 
-    /// Enable or disable the feature on an interface. An error when the workers cannot be told now.
+    /// Enables or disables the feature on an interface. An error if the workers cannot be notified now.
     pub fn set(&self, interface: IfIdx, on: bool) -> Result<(), GraphError> {
         let mut engine = self.engine.borrow_mut();
         engine.set_feature(RECEIVE_ARC, self.name, interface.0, on)
     }
 
-    /// Enable the feature for an operator, who gets the error.
+    /// Enables the feature for an operator, who gets the error.
     pub fn enable(&self, all: &Interfaces, interface: IfIdx) -> Result<(), ModelError> {
         self.set(interface, true).map_err(|error| {
             let what = format!("{} on {}", self.name, all.name(interface.0));
@@ -50,19 +49,19 @@ impl ReceiveFeature {
         })
     }
 
-    /// Disable the feature where nothing can report an error ([`Engine::clear_feature`]).
+    /// Disables the feature where no error can be reported ([`Engine::clear_feature`]).
     pub fn clear(&self, interface: IfIdx) {
         let mut engine = self.engine.borrow_mut();
         engine.clear_feature(RECEIVE, self.name, interface.0);
     }
 
-    /// Whether a feature consumes all frames of an interface, so that the receiver of all interfaces gets none.
+    /// Whether a feature consumes all frames of an interface, so that `ethernet-input` gets none.
     pub fn is_consumed(&self, interface: IfIdx) -> bool {
         is_consumed(&self.engine.borrow(), interface)
     }
 }
 
-/// Whether a feature consumes all frames of an interface, so that the receiver of all interfaces gets none.
+/// Whether a feature consumes all frames of an interface, so that `ethernet-input` gets none.
 pub fn is_consumed(engine: &Engine, interface: IfIdx) -> bool {
     engine.consumer(RECEIVE, interface.0).is_some()
 }

@@ -1,4 +1,4 @@
-//! What a crate is handed when it registers its nodes and handlers.
+//! The registry through which a crate registers its nodes and handlers.
 
 use crate::capture_hook::DropCounter;
 use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
@@ -20,7 +20,7 @@ type Note = Box<dyn Fn(&mut InterfaceRow)>;
 pub struct InterfaceNotes(Rc<RefCell<Vec<Note>>>);
 
 impl InterfaceNotes {
-    /// Has a feature add to each row what it knows of the interface.
+    /// Registers a function that adds to each row.
     pub fn push(&self, note: impl Fn(&mut InterfaceRow) + 'static) {
         self.0.borrow_mut().push(Box::new(note));
     }
@@ -32,7 +32,7 @@ impl InterfaceNotes {
     }
 }
 
-/// The parts of a daemon in the making. Lives on the control thread.
+/// The parts of a daemon during its start. On the control thread.
 pub struct Registry {
     /// The graph.
     pub engine: Rc<RefCell<Engine>>,
@@ -53,7 +53,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry around a fresh engine.
+    /// A registry around a new engine.
     pub fn new(engine: Engine) -> Self {
         let table = IfTable::with_workers(engine.settings().workers, engine.worker_set().clone());
         Registry {
@@ -68,13 +68,12 @@ impl Registry {
         }
     }
 
-    /// Provides a handle for the crates that are registered later, such as the routes: every feature then has the same
-    /// `register`.
+    /// Provides a handle for crates that register later, such as that of the routes; so every feature has the same `register`.
     pub fn provide<T: Clone + 'static>(&mut self, handle: T) {
         self.provided.insert(TypeId::of::<T>(), Box::new(handle));
     }
 
-    /// A handle that an earlier crate provides; an error that names its type where none does.
+    /// A handle that an earlier crate provides; otherwise an error that names the type.
     pub fn provided<T: Clone + 'static>(&self) -> Result<T, GraphError> {
         let found = self.provided.get(&TypeId::of::<T>());
         let handle = found.and_then(|it| it.downcast_ref::<T>()).cloned();
@@ -89,7 +88,7 @@ impl Registry {
         self.refused.extend(self.owners.own(apply).err());
     }
 
-    /// The same for a setting of an interface: `apply` gets the interface in place of the key's first value.
+    /// As [`Registry::own`], for a setting of an interface: `apply` gets the interface in place of the key's first value.
     pub fn own_setting<T: Object + 'static>(
         &mut self,
         mut apply: impl FnMut(IfIdx, &ObjectKey, Option<T>) -> Result<Applied, ModelError> + 'static,
@@ -129,7 +128,7 @@ impl Registry {
         self.refused.extend(self.owners.perform(perform).err());
     }
 
-    /// What a driver leans on.
+    /// The daemon for drivers.
     pub fn host(&self) -> crate::driver::DriverHost {
         crate::driver::DriverHost {
             engine: self.engine.clone(),
@@ -138,13 +137,13 @@ impl Registry {
         }
     }
 
-    /// The workers' view of interfaces.
+    /// The interface table of the workers.
     pub fn table(&self) -> std::sync::Arc<IfTable> {
         self.interfaces.borrow().table().clone()
     }
 }
 
-/// Bring in this crate: `interface-output` and the requests that every interface takes.
+/// Registers this crate: `interface-output` and the requests for all interfaces.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
     {

@@ -15,7 +15,7 @@ pub struct RxQueueOwner {
 }
 
 impl RxQueueOwner {
-    /// Owned by this worker.
+    /// A queue that this worker owns.
     pub fn new(worker: usize) -> Self {
         RxQueueOwner {
             current: AtomicU32::new(worker as u32),
@@ -23,14 +23,14 @@ impl RxQueueOwner {
         }
     }
 
-    /// For the control thread: set the owner. No worker polls the queue yet.
+    /// For the control thread: sets the owner. No worker polls the queue yet.
     pub fn set(&self, worker: usize) {
         self.next.store(worker as u32, Relaxed);
         self.current.store(worker as u32, Release);
     }
 
-    /// For the control thread: request that `worker` becomes the owner. If the present owner has ended, it is the
-    /// owner at once.
+    /// For the control thread: requests that `worker` becomes the owner. If the present owner has ended, the change is
+    /// immediate.
     pub fn request(&self, worker: usize, worker_set: &WorkerSet) {
         if !worker_set.has(self.current.load(Acquire) as usize) {
             self.current.store(worker as u32, Release);
@@ -53,7 +53,7 @@ impl RxQueueOwner {
         self.current() == worker || self.next() == worker
     }
 
-    /// Whether `worker` has to stay awake, because the queue is about to move to it or away from it.
+    /// Whether `worker` must stay awake, because the queue is about to move to or from this worker.
     pub fn involves(&self, worker: usize) -> bool {
         let (now, next) = (self.current(), self.next());
         now != next && (now == worker || next == worker)
@@ -64,8 +64,8 @@ impl RxQueueOwner {
         self.current() == self.next()
     }
 
-    /// For a worker: whether it polls the queue now. When another owner is requested, this call passes the queue on,
-    /// if the worker is `quiet`: it holds no packet of the queue.
+    /// For a worker: whether it polls the queue now. If another owner is requested, this call passes the queue on, provided
+    /// that the worker is `quiet`: it holds no packet of the queue.
     #[inline(always)]
     pub fn is_owner(&self, worker: usize, quiet: bool) -> bool {
         if self.current.load(Acquire) != worker as u32 {

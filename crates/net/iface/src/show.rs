@@ -25,16 +25,16 @@ pub struct ShowInterfaces {
 /// Interfaces.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfacesReply {
-    /// In order of index.
+    /// Interfaces in order of index.
     pub interfaces: Vec<InterfaceRow>,
 }
 
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceRow {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its index.
+    /// Index of the interface.
     pub index: u32,
     /// `packet-generator`, `pcap`, `local`, ...
     pub kind: String,
@@ -42,16 +42,16 @@ pub struct InterfaceRow {
     pub state: AdminState,
     /// State of the link.
     pub link: AdminState,
-    /// Why the link is down, when it is.
+    /// Reason why the link is down.
     #[serde(default)]
     pub link_reason: Option<String>,
     /// The device that the interface is on is missing, and is used as soon as it appears.
     #[serde(default)]
     pub waiting: bool,
-    /// How its receive queues are watched.
+    /// Mode of the receive queues.
     #[serde(default)]
     pub rx_mode: RxMode,
-    /// MAC address; none where there is no Ethernet.
+    /// MAC address; none if the interface is not Ethernet.
     pub mac: Option<Mac>,
     /// Effective L3 MTU in bytes.
     pub mtu: u32,
@@ -61,46 +61,46 @@ pub struct InterfaceRow {
     /// The MTU of the kernel's interface behind the interface; none = there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_mtu: Option<u32>,
-    /// Speed of the link in bit/s; none = the device does not say, or there is none.
+    /// Speed of the link in bit/s; none if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_bps: Option<u64>,
     /// Addresses, in the order they were added.
     pub addresses: Vec<IfAddress>,
-    /// Addresses that it made itself, of what the routers of its link advertise.
+    /// Addresses that the interface configured automatically from router advertisements.
     #[serde(default)]
     pub automatic: Vec<IfAddress>,
-    /// The interface whose addresses it uses, where it has none of its own.
+    /// The interface whose addresses an unnumbered interface uses.
     #[serde(default)]
     pub unnumbered: Option<String>,
-    /// IP tables it is bound to.
+    /// IP tables that the interface is bound to.
     pub tables: InterfaceTables,
-    /// Whose frames it takes, and by which tags; none = it is no sub-interface.
+    /// Parent and tags of a sub-interface; none for any other interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_interface: Option<SubInterfaceRow>,
-    /// Received, bytes without frame check sequence.
+    /// Received packets, and bytes without frame check sequence.
     pub rx: Counter,
-    /// Transmitted.
+    /// Transmitted packets, and bytes without frame check sequence.
     pub tx: Counter,
-    /// Packets received on it and dropped anywhere.
+    /// Packets received on the interface and dropped anywhere.
     pub drops: u64,
     /// Receive errors.
     pub rx_errors: u64,
     /// Transmit errors.
     pub tx_errors: u64,
-    /// Counters of the kind or of features (`ip4`, `rx-no-buffer`), only those not zero.
+    /// Counters of the driver or of features (`ip4`, `rx-no-buffer`) that are not zero.
     pub more: Vec<NamedValue>,
-    /// What passed lately: over the last 1, 10 and 60 seconds; none before the first two looks of the daemon.
+    /// Rates over the last 1, 10 and 60 seconds; none before two samples exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<InterfaceRate>,
-    /// What it is for, in an operator's words.
+    /// Description by an operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// What passed an interface in a span of time; bytes without frame check sequence.
+/// Rates of an interface in a span of time; bytes without frame check sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceRate {
-    /// Seconds of the span: 1, 10 or 60. Where the interface is younger, it is since then.
+    /// Seconds of the span: 1, 10 or 60; less time if the interface is younger.
     pub span_s: u32,
     /// Received packets a second.
     pub rx_pps: u64,
@@ -130,7 +130,7 @@ pub struct NamedValue {
     pub value: u64,
 }
 
-/// One line an interface: state, what passed in the last ten seconds, what was lost, what it is for.
+/// One line per interface: state, rates of the last ten seconds, losses, description.
 fn brief(reply: &InterfacesReply) -> String {
     let row = |i: &InterfaceRow| {
         let lately = i.rates.iter().find(|r| r.span_s == 10);
@@ -217,11 +217,11 @@ fn speed(bps: u64) -> String {
         1_000_000_000.. => (bps as f64 / 1e9, "G"),
         _ => (bps as f64 / 1e6, "M"),
     };
-    // A thousandth is more than any link's name has.
+    // No name of a link speed has more than three decimals.
     format!("{}{unit}", (n * 1000.0).round() / 1000.0)
 }
 
-/// Why there is no link, and what is odd about the MTU.
+/// The reason for a link that is down, and differences of the MTU.
 fn notes(i: &InterfaceRow) -> String {
     let link = match &i.link_reason {
         Some(why) if i.waiting => format!("{}: {why}\n", i.name),
@@ -231,7 +231,7 @@ fn notes(i: &InterfaceRow) -> String {
     link + &mtus(i)
 }
 
-/// The effective MTU beside the configured one and that of the kernel's interface, where they differ.
+/// The effective MTU beside the configured one and that of the kernel's interface, if they differ.
 fn mtus(i: &InterfaceRow) -> String {
     let differs = |mtu: &u32| *mtu != i.mtu;
     let mut parts = Vec::new();
@@ -253,7 +253,7 @@ fn mtus(i: &InterfaceRow) -> String {
     }
 }
 
-/// What an operator asks first: do packets pass?
+/// One word for whether packets pass.
 fn state(i: &InterfaceRow) -> String {
     match (i.state, i.link) {
         _ if i.waiting => "waiting".to_string(),

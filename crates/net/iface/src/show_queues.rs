@@ -50,22 +50,22 @@ pub struct ShowFeatures {
 /// Interfaces as drivers see them.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HardwareReply {
-    /// In order of index.
+    /// Interfaces in order of index.
     pub hardware: Vec<HardwareRow>,
 }
 
 /// One interface as its driver sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HardwareRow {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its index.
+    /// Index of the interface.
     pub index: u32,
     /// Driver.
     pub driver: String,
     /// State of the link.
     pub link: AdminState,
-    /// Why the link is down, when it is.
+    /// Reason why the link is down.
     #[serde(default)]
     pub link_reason: Option<String>,
     /// MAC address.
@@ -76,34 +76,34 @@ pub struct HardwareRow {
     pub rx_queues: u32,
     /// Transmit queues.
     pub tx_queues: u32,
-    /// How the receive queues are watched.
+    /// Mode of the receive queues.
     #[serde(default)]
     pub rx_mode: RxMode,
-    /// Whether it takes frames for any MAC address.
+    /// Whether the interface receives frames for any MAC address.
     #[serde(default)]
     pub promiscuous: bool,
-    /// What the transmit side does by itself: `checksum`, `tcp4`, `tcp6`, `udp`.
+    /// Offloads of the transmit node: `checksum`, `tcp4`, `tcp6`, `udp`.
     #[serde(default)]
     pub offloads: Vec<String>,
-    /// Counters by queue, of queues that have counted something.
+    /// Counters of queues that are not zero.
     #[serde(default)]
     pub queues: Vec<QueueRow>,
-    /// What the driver has to say, a line each (files, modes, counters).
+    /// Details from the driver, one line each (files, modes, counters).
     pub details: Vec<String>,
 }
 
-/// What passed one queue.
+/// Counters of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct QueueRow {
     /// `rx` or `tx`.
     pub direction: String,
-    /// Its number.
+    /// Index of the queue.
     pub queue: u32,
-    /// What passed.
+    /// Packets and bytes that passed the queue.
     pub passed: Counter,
 }
 
-/// Which worker watches which receive queue.
+/// Assignment of receive queues to workers.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RxPlacementReply {
     /// By worker, then interface, then queue.
@@ -119,27 +119,27 @@ pub struct RxPlacementRow {
     pub node: String,
     /// The interface.
     pub interface: String,
-    /// The queue's number.
+    /// Index of the queue.
     pub queue: u32,
-    /// How it is watched.
+    /// Mode of the queue.
     pub mode: RxMode,
 }
 
 /// Feature arcs.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FeaturesReply {
-    /// In order of name.
+    /// Arcs in order of name.
     pub arcs: Vec<ArcRow>,
 }
 
 /// One arc.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArcRow {
-    /// Its name (`ip4-unicast`).
+    /// Name of the arc (`ip4-unicast`).
     pub name: String,
-    /// Node it starts behind.
+    /// Node before the arc.
     pub start: String,
-    /// Node it ends at.
+    /// Node at the end of the arc.
     pub end: String,
     /// Features in the order packets pass them.
     pub features: Vec<FeatureRow>,
@@ -148,9 +148,9 @@ pub struct ArcRow {
 /// One feature of an arc.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureRow {
-    /// Its name.
+    /// Name of the feature.
     pub name: String,
-    /// Interfaces it is on for.
+    /// Interfaces that have the feature enabled.
     pub interfaces: Vec<String>,
 }
 

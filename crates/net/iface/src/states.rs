@@ -33,7 +33,7 @@ pub enum RxMode {
     Adaptive,
 }
 
-/// Something switched on or off.
+/// State of a setting that can be on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switch {

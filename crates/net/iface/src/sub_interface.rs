@@ -1,27 +1,27 @@
 //! Sub-interfaces: the frames of another interface that have the same VLAN tags (IEEE 802.1Q, 9).
 //!
-//! A sub-interface has no driver. It is received by whoever takes the tags off, and transmits by a node that puts them on
-//! and hands the frame to the parent's. MAC address, link, offloads and promiscuous mode are the parent's; the MTU too, unless
-//! its own is lower.
+//! A sub-interface has no driver. The node that removes the tags receives for it; its transmit node adds the tags and sends the
+//! frame to the parent's transmit node. MAC address, link, offloads and promiscuous mode are the parent's; the MTU too, unless
+//! the sub-interface has a lower one.
 
 use crate::IfIdx;
 use std::fmt;
 use volley_wire::ethertype;
 
-/// Numbers of VLANs: 0 and 4095 are none (IEEE 802.1Q, 9.6).
+/// VLAN identifiers: 0 and 4095 are reserved (IEEE 802.1Q, 9.6).
 pub const VLAN: std::ops::RangeInclusive<u16> = 1..=4094;
 
 /// The protocol of an outer tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TagKind {
-    /// 0x8100: a customer's tag.
+    /// 0x8100: a C-tag (customer).
     Dot1q,
-    /// 0x88a8: a service provider's tag.
+    /// 0x88a8: an S-tag (service provider).
     Dot1ad,
 }
 
 impl TagKind {
-    /// The type in front of the tag.
+    /// The EtherType of the tag.
     #[inline(always)]
     pub fn ethertype(self) -> u16 {
         match self {
@@ -31,30 +31,30 @@ impl TagKind {
     }
 }
 
-/// All tags of a frame: these and no more.
+/// All tags of a frame, exactly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Tags {
     /// The outer tag's protocol.
     pub kind: TagKind,
     /// The outer VLAN.
     pub vlan: u16,
-    /// The VLAN of the second tag (0x8100), where there is one.
+    /// The VLAN of the inner tag (0x8100), if there is one.
     pub inner: Option<u16>,
 }
 
 impl Tags {
-    /// Bytes that they take.
+    /// Length of the tags in bytes.
     #[inline(always)]
     pub fn len(self) -> u32 {
         if self.inner.is_some() { 8 } else { 4 }
     }
 
-    /// Never: a frame without tags is its parent's.
+    /// Always false: a frame without tags belongs to the parent.
     pub fn is_empty(self) -> bool {
         false
     }
 
-    /// As they stand in a frame behind the MAC addresses, all priority bits zero; [`Tags::len`] bytes count.
+    /// The tags as in a frame behind the MAC addresses, all priority bits zero; the first [`Tags::len`] bytes are valid.
     #[inline(always)]
     pub fn bytes(self) -> [u8; 8] {
         let outer = u32::from(self.kind.ethertype()) << 16 | u32::from(self.vlan);
@@ -75,12 +75,12 @@ impl fmt::Display for Tags {
     }
 }
 
-/// Whose sub-interface one is, and by which tags.
+/// Parent and tags of a sub-interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sub {
-    /// The interface whose frames it takes.
+    /// The parent interface.
     pub parent: IfIdx,
-    /// Which of them.
+    /// The tags of the frames.
     pub tags: Tags,
 }
 
@@ -89,7 +89,7 @@ const DOUBLE: u64 = 1 << 61;
 const THERE: u64 = 1 << 63;
 
 impl Sub {
-    /// As workers read it, in one word that is never 0.
+    /// The encoding for workers, one word that is never 0.
     pub fn word(self) -> u64 {
         let Tags { kind, vlan, inner } = self.tags;
         let ad = if kind == TagKind::Dot1ad { AD } else { 0 };
@@ -97,7 +97,7 @@ impl Sub {
         THERE | ad | inner | u64::from(vlan & 0xfff) << 16 | u64::from(self.parent.0 as u16)
     }
 
-    /// What a word says; none for 0.
+    /// Decodes a word; none for 0.
     #[inline(always)]
     pub fn from_word(word: u64) -> Option<Self> {
         let kind = if word & AD != 0 {

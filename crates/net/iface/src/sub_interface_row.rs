@@ -1,44 +1,44 @@
-//! What the router and its mirror in the kernel know of interfaces alike.
+//! State of interfaces that Volley and the Linux control plane share.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whose frames a sub-interface takes, and by which VLAN tags (IEEE 802.1Q).
+/// Parent and VLAN tags (IEEE 802.1Q) of a sub-interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubInterfaceRow {
-    /// The interface whose frames it takes.
+    /// Name of the parent interface.
     pub parent: String,
-    /// Its number, the last part of its name.
+    /// Number of the sub-interface, the last part of its name.
     pub id: u32,
-    /// What kind of tag the outer one is.
+    /// Type of the outer tag.
     #[serde(default)]
     pub tag: VlanTag,
     /// The VLAN of the outer tag, 1 to 4094.
     pub vlan: u16,
-    /// The VLAN of the second tag; none = there is no second one.
+    /// The VLAN of the inner tag; none = there is no inner tag.
     #[serde(default)]
     pub inner: Option<u16>,
 }
 
-/// What kind of tag the outer one is.
+/// Type of the outer tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VlanTag {
-    /// A customer's tag, type 0x8100.
+    /// C-tag (customer), type 0x8100.
     #[default]
     Dot1q,
-    /// A service provider's tag, type 0x88a8.
+    /// S-tag (service provider), type 0x88a8.
     Dot1ad,
 }
 
 impl SubInterfaceRow {
-    /// What it is called.
+    /// Name of the sub-interface.
     pub fn name(&self) -> String {
         format!("{}.{}", self.parent, self.id)
     }
 }
 
-/// Tables of an interface.
+/// IP tables of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceTables {
     /// IPv4 table.

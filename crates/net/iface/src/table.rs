@@ -1,4 +1,4 @@
-//! Interfaces as workers see them: atomics by index, written by the control thread, and counters for each worker.
+//! The interface table of the workers: atomics by index, written by the control thread, and counters for each worker.
 
 use crate::capture_hook::CaptureHook;
 use crate::listeners::{ListenError, Listened, Listeners};
@@ -15,8 +15,7 @@ pub const MAX_INTERFACES: usize = 1024;
 /// The maximum number of all interfaces: indexes from [`MAX_INTERFACES`] on are of sub-interfaces.
 pub const MAX_INTERFACE_INDEXES: usize = 1 << 14;
 
-/// The maximum number of queues of an interface in a direction with own counters; the queues above share the last
-/// one's counters.
+/// The maximum number of queues of an interface in a direction with own counters; further queues share those of the last one.
 pub const MAX_QUEUES: usize = 16;
 
 /// How long an interface in adaptive mode is polled after its last packet, in nanoseconds.
@@ -141,11 +140,11 @@ pub struct IfCounts {
     pub rx_errors: u64,
     /// Packets lost on transmit.
     pub tx_errors: u64,
-    /// Packets that the kernel or the device had no room for.
+    /// Packets that the kernel or the device had no free buffer for.
     pub missed: u64,
 }
 
-/// The table of interfaces, as workers see it.
+/// The interface table of the workers.
 pub struct IfTable {
     slots: Box<[Slot]>,
     cells: Box<[Box<[InterfaceCounters]>]>,
@@ -253,13 +252,13 @@ impl IfTable {
         self.slot(interface).sub.load(Relaxed)
     }
 
-    /// Set the parent and the tags of a sub-interface.
+    /// Sets the parent and the tags of a sub-interface.
     pub fn set_sub(&self, interface: IfIdx, sub: Option<Sub>) {
         let word = sub.map_or(0, Sub::word);
         self.slot(interface.0).sub.store(word, Relaxed);
     }
 
-    /// Set the offloads of the transmit node.
+    /// Sets the offloads of the transmit node.
     pub fn set_caps(&self, interface: IfIdx, caps: u32) {
         self.slot(interface.0).caps.store(caps, Relaxed);
     }
@@ -277,7 +276,7 @@ impl IfTable {
         }
     }
 
-    /// Set the receive mode.
+    /// Sets the receive mode.
     pub fn set_rx_mode(&self, interface: IfIdx, mode: RxMode) {
         let word = match mode {
             RxMode::Adaptive => ADAPTIVE,
@@ -287,7 +286,7 @@ impl IfTable {
         self.slot(interface.0).mode.store(word, Relaxed);
     }
 
-    /// Set or clear a property of an interface.
+    /// Sets or clears a property of an interface.
     pub fn set(&self, interface: IfIdx, flag: Flag, on: bool) {
         let flags = &self.slot(interface.0).flags;
         if on {
@@ -297,12 +296,12 @@ impl IfTable {
         };
     }
 
-    /// Set its MTU.
+    /// Sets the MTU.
     pub fn set_mtu(&self, interface: IfIdx, mtu: u32) {
         self.slot(interface.0).mtu.store(mtu, Relaxed);
     }
 
-    /// Set its MAC address.
+    /// Sets the MAC address.
     pub fn set_mac(&self, interface: IfIdx, mac: [u8; 6]) {
         let [a, b, c, d, e, f] = mac;
         self.slot(interface.0)
@@ -310,14 +309,14 @@ impl IfTable {
             .store(u64::from_be_bytes([0, 0, a, b, c, d, e, f]), Relaxed);
     }
 
-    /// Set the transmit node.
+    /// Sets the transmit node.
     pub fn set_tx_node(&self, interface: IfIdx, node: NodeId) {
         self.slot(interface.0)
             .tx_node
             .store(u32::from(node.0), Relaxed);
     }
 
-    /// Set the other interface of an L2 cross-connect or patch.
+    /// Sets the other interface of an L2 cross-connect or patch.
     pub fn set_peer(&self, interface: IfIdx, peer: IfIdx) {
         self.slot(interface.0).patch_peer.store(peer.0, Relaxed);
     }
@@ -328,7 +327,7 @@ impl IfTable {
         self.slot(interface).lcp_tap.load(Relaxed).checked_sub(1)
     }
 
-    /// Set or remove the LCP tap of an interface.
+    /// Sets or removes the LCP tap of an interface.
     pub fn set_lcp_tap(&self, interface: IfIdx, lcp_tap: Option<IfIdx>) {
         let word = lcp_tap.map_or(0, |t| t.0 + 1);
         self.slot(interface.0).lcp_tap.store(word, Relaxed);
@@ -347,8 +346,8 @@ impl IfTable {
         self.listeners.node(Listened::EtherType(ethertype))
     }
 
-    /// Makes `node` the listener of an EtherType, or removes it. An error when another node listens to it. Frames of IPv4, IPv6
-    /// and of tags do not go to listeners.
+    /// Makes `node` the listener of an EtherType, or removes it. An error if another node listens to it. Listeners do not
+    /// receive IPv4, IPv6 and tagged frames.
     pub fn listen_ethertype(
         &self,
         ethertype: u16,
@@ -365,7 +364,7 @@ impl IfTable {
         heard & self.listeners.bit(Listened::Udp(family, port)) != 0
     }
 
-    /// Makes an interface receive UDP datagrams to all hosts of the link on a port, where a node listens, or no longer.
+    /// Makes an interface receive UDP datagrams to all hosts of the link on a port with a listener, or stops this.
     pub fn hear_link(&self, interface: IfIdx, family: Family, port: u16, on: bool) {
         let bit = self.listeners.bit(Listened::Udp(family, port));
         self.set_link_listeners(interface.0, bit, on);
@@ -379,7 +378,7 @@ impl IfTable {
         self.set(IfIdx(interface), Flag::LinkUdp, now != 0);
     }
 
-    /// Makes `node` the listener of a UDP port, or removes it on all interfaces. An error when another node listens there.
+    /// Makes `node` the listener of a UDP port, or removes it on all interfaces. An error if another node listens there.
     pub fn listen_udp(
         &self,
         family: Family,
@@ -396,7 +395,7 @@ impl IfTable {
         Ok(())
     }
 
-    /// Count packets that were received or transmitted on `interface` by `worker`.
+    /// Counts packets that were received or transmitted on `interface` by `worker`.
     #[inline(always)]
     pub fn count(
         &self,
@@ -415,7 +414,7 @@ impl IfTable {
         bump(b, bytes);
     }
 
-    /// Allocate the counters of an interface's queues, on the control thread.
+    /// Allocates the counters of an interface's queues, on the control thread.
     pub(crate) fn allocate_queue_counters(&self, interface: IfIdx) {
         let room = || {
             (0..2 * MAX_QUEUES)
@@ -432,7 +431,7 @@ impl IfTable {
         cells.get(direction as usize * MAX_QUEUES + queue)
     }
 
-    /// Count packets of one queue. [`IfTable::count`] counts those of the interface.
+    /// Counts packets of one queue. [`IfTable::count`] counts those of the interface.
     #[inline(always)]
     pub fn count_queue(
         &self,
@@ -449,7 +448,7 @@ impl IfTable {
             bump(&cells.packets, packets);
             bump(&cells.bytes, bytes);
         } else {
-            // Several queues, thus several workers.
+            // This slot has the counters of several queues, so several workers write it.
             cells.packets.fetch_add(packets, Relaxed);
             cells.bytes.fetch_add(bytes, Relaxed);
         }
@@ -462,7 +461,7 @@ impl IfTable {
         cells.map(both).unwrap_or_default()
     }
 
-    /// Count packets lost at `interface` itself.
+    /// Counts packets lost at `interface` itself.
     #[inline(always)]
     pub fn count_errors(&self, worker: usize, interface: u32, direction: Direction, packets: u64) {
         let cells = &self.cells[worker][interface as usize % MAX_INTERFACE_INDEXES];
@@ -476,13 +475,13 @@ impl IfTable {
         );
     }
 
-    /// Count packets that the kernel or the device had no room for.
+    /// Counts packets that the kernel or the device had no free buffer for.
     pub fn count_missed(&self, worker: usize, interface: u32, packets: u64) {
         let cells = &self.cells[worker][interface as usize % MAX_INTERFACE_INDEXES];
         bump(&cells.missed, packets);
     }
 
-    /// Count a packet that was received on `interface` and dropped.
+    /// Counts a packet that was received on `interface` and dropped.
     #[inline(always)]
     pub fn count_drop(&self, worker: usize, interface: u32) {
         bump(
@@ -508,12 +507,12 @@ impl IfTable {
         })
     }
 
-    /// Set the capture hook. Returns false when there is one already.
+    /// Sets the capture hook. Returns false if there is one already.
     pub fn set_capture_hook(&self, tap: Arc<dyn CaptureHook>) -> bool {
         self.tap.set(tap).is_ok()
     }
 
-    /// The capture hook, when it captures packets of `direction`.
+    /// The capture hook, if it captures packets of `direction`.
     #[inline(always)]
     pub fn tap(&self, direction: Direction) -> Option<&dyn CaptureHook> {
         let tap = self.tap.get()?;
@@ -521,7 +520,7 @@ impl IfTable {
             .then_some(tap.as_ref())
     }
 
-    /// The capture hook, when it captures dropped packets.
+    /// The capture hook, if it captures dropped packets.
     pub fn drop_hook(&self) -> Option<&dyn CaptureHook> {
         let tap = self.tap.get()?;
         tap.is_active(crate::CapturePoint::Dropped)

@@ -15,7 +15,7 @@ pub struct TxQueuePool<Q> {
     slots: Box<[ArrayQueue<Box<Q>>]>,
 }
 
-/// A queue that a worker has acquired. It must be released.
+/// A queue that a worker has acquired and must release.
 #[must_use = "a queue that is kept is lost to the others"]
 pub struct TxQueueLease<Q> {
     /// The index of the queue on the interface.
@@ -48,8 +48,8 @@ impl<Q> TxQueuePool<Q> {
         self.slots.is_empty()
     }
 
-    /// Acquire the queue of the worker of this rank ([`volley_graph::WorkerSet::rank`]); none when another worker
-    /// keeps it, or when there is no queue.
+    /// Acquires the queue of the worker with this rank ([`volley_graph::WorkerSet::rank`]); none if another worker keeps it, or
+    /// if there is no queue.
     #[inline(always)]
     pub fn acquire(&self, rank: usize) -> Option<TxQueueLease<Q>> {
         let queue_index = rank % self.slots.len().max(1);
@@ -58,11 +58,11 @@ impl<Q> TxQueuePool<Q> {
         Some(TxQueueLease { queue_index, queue })
     }
 
-    /// Release a queue.
+    /// Releases a queue.
     #[inline(always)]
     pub fn release(&self, turn: TxQueueLease<Q>) {
         if let Some(place) = self.slots.get(turn.queue_index) {
-            // There is a free slot: the queue was taken from it.
+            // The slot is empty: the queue was taken from it.
             let _ = place.push(turn.queue);
         }
     }
@@ -111,7 +111,7 @@ mod tests {
                 let mut done = 0;
                 for _ in 0..rounds {
                     if let Some(mut turn) = turns.acquire(rank) {
-                        // Not atomic: two threads at the same time would lose increments.
+                        // The increment is not atomic: two threads at the same time would lose increments.
                         *turn.queue += 1;
                         done += 1;
                         turns.release(turn);

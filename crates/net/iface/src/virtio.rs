@@ -1,8 +1,8 @@
-//! `virtio_net_hdr`: how kernels and guests say what is left to be done with a packet (virtio 1.2, 5.1.6).
+//! `virtio_net_hdr`: the offload request of a packet from or to a kernel or guest (virtio 1.2, 5.1.6).
 //!
-//! - True on entry: nothing; every field may be hostile.
-//! - True on exit: an [`Offload`] whose places are those of the packet's own headers, to be checked once more where it is
-//!   set; or the reason for which the packet is to be dropped.
+//! - On entry: no assumption; every field may be hostile.
+//! - On exit: an [`Offload`] whose offsets are those of the packet's own headers, which are checked again when it is set; or
+//!   the reason to drop the packet.
 
 use crate::gso::{GsoProtocol, GsoType};
 use volley_graph::{BadOffload, Checksum, Gso, Offload};
@@ -12,21 +12,21 @@ use volley_graph::{BadOffload, Checksum, Gso, Offload};
 pub struct VirtioNetHdr {
     /// [`NEEDS_CSUM`], [`DATA_VALID`].
     pub flags: u8,
-    /// Kind of segments, with [`GSO_ECN`].
+    /// Type of super-segment, with [`GSO_ECN`].
     pub gso_type: u8,
-    /// Bytes of headers: a hint that is not believed.
+    /// Length of the headers: a hint that is ignored.
     pub hdr_len: u16,
     /// Payload bytes of each segment.
     pub gso_size: u16,
-    /// Where the checksum begins.
+    /// Start of the checksummed bytes.
     pub csum_start: u16,
-    /// Where it goes, from there.
+    /// Offset of the checksum field from `csum_start`.
     pub csum_offset: u16,
 }
 
-/// The checksum is to be finished.
+/// The checksum is partial and must be completed.
 pub const NEEDS_CSUM: u8 = 1;
-/// The checksum was looked at and is right.
+/// The checksum was verified.
 pub const DATA_VALID: u8 = 2;
 /// TCP over IPv4.
 pub const GSO_TCPV4: u8 = 1;
@@ -34,14 +34,14 @@ pub const GSO_TCPV4: u8 = 1;
 pub const GSO_TCPV6: u8 = 4;
 /// UDP, one datagram for each segment.
 pub const GSO_UDP_L4: u8 = 5;
-/// With congestion marks.
+/// The segments use ECN.
 pub const GSO_ECN: u8 = 0x80;
 
 impl VirtioNetHdr {
-    /// Bytes of it.
+    /// Length of the header in bytes.
     pub const LEN: usize = 10;
 
-    /// From the bytes in front of a packet.
+    /// Decodes the bytes before a packet.
     pub fn from_le_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         VirtioNetHdr {
@@ -54,7 +54,7 @@ impl VirtioNetHdr {
         }
     }
 
-    /// As the bytes in front of a packet.
+    /// Encodes the bytes before a packet.
     pub fn to_le_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
         let words = [
@@ -69,7 +69,7 @@ impl VirtioNetHdr {
         bytes
     }
 
-    /// What is left to be done with a packet that begins with `first` (its first segment, from the Ethernet header on).
+    /// The offload request of a packet that begins with `first` (its first segment, from the Ethernet header on).
     pub fn to_offload(&self, first: &[u8]) -> Result<Offload, BadOffload> {
         if self.flags & NEEDS_CSUM == 0 && self.gso_type == 0 {
             return Ok(Offload::NONE);
@@ -106,7 +106,7 @@ impl VirtioNetHdr {
         offload.check(first.len()).map(|()| offload)
     }
 
-    /// What a peer is told of a packet that it is to finish.
+    /// The header for a packet whose offloads the peer must complete.
     pub fn from_offload(offload: &Offload) -> Self {
         let mut hdr = VirtioNetHdr::default();
         if let Some(sum) = offload.checksum {
@@ -128,7 +128,7 @@ impl VirtioNetHdr {
     }
 }
 
-/// Bytes of all headers of a super-segment: its own headers say so, whatever the peer says.
+/// Length of all headers of a super-segment, from the headers themselves, whatever the peer states.
 fn headers(first: &[u8], protocol: GsoProtocol, checksum: Option<Checksum>) -> Option<usize> {
     let found = crate::offload::header_offsets(first, protocol, checksum)?;
     Some(found.l4 + found.l4_len)

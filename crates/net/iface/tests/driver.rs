@@ -1,4 +1,4 @@
-//! What drivers lean on: both or neither, refusals, link, names, queues, and what is shown of it.
+//! The contract for drivers: all-or-nothing changes, refusals, link, names, queues, and `show`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl Node for Tx {
     }
 }
 
-/// Notes what it is asked; refuses a MTU above 1500 and everything while `sulks`.
+/// Records the calls; refuses an MTU above 1500, and everything while `sulks`.
 #[derive(Default)]
 struct Asked {
     log: Vec<String>,
@@ -103,7 +103,7 @@ fn an_interface_comes_with_its_node_or_not_at_all() {
             .contains("exists already")
     );
     assert!(host.check_free("t0").is_err() && host.check_free("t1").is_ok());
-    // A node that has the name of another interface's node.
+    // Another node already has the name of the interface's node.
     host.engine.borrow_mut().add("t1-tx", |_| Tx).unwrap();
     assert!(attach("t1").is_err());
     assert!(host.interfaces.borrow().by_name("t1").is_none());
@@ -119,7 +119,7 @@ fn set_mtu(interface: &str, mtu: u32) -> Request {
     Request::set(&Mtu { interface, mtu }).unwrap()
 }
 
-/// One change of each setting that a driver is asked about.
+/// One change of each setting that is passed to a driver.
 fn changes_of(name: &str) -> [Request; 5] {
     let name = || name.to_owned();
     let (mac, state, mode) = (Mac([2, 0, 0, 0, 0, 9]), AdminState::Up, RxMode::Polling);

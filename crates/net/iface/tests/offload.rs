@@ -1,4 +1,4 @@
-//! Offloads in software, in the whole output path: against packets built segment by segment, and against scapy.
+//! Offloads in software in the whole output path: compared with packets built segment by segment, and with scapy.
 
 mod flow;
 
@@ -63,7 +63,7 @@ impl Source for Rx {
     }
 }
 
-/// One interface that everything leaves by.
+/// One egress interface.
 struct Bench {
     worker: Worker,
     engine: Rc<RefCell<Engine>>,
@@ -111,7 +111,7 @@ impl Bench {
         }
     }
 
-    /// What leaves when these come.
+    /// Sends packets through the output path and returns those that leave.
     fn pass(&mut self, packets: Vec<(Vec<u8>, Offload)>) -> Vec<(Vec<u8>, Offload)> {
         *self.waiting.lock().unwrap() = packets;
         while self.worker.step() > 0 {}
@@ -170,7 +170,7 @@ proptest! {
         if let Ok(offload) = hdr.to_offload(&bytes) {
             packets.push((bytes.clone(), offload));
         }
-        // And one that no header check has seen.
+        // A request without a check of the headers.
         let gso = Gso { kind: GsoProtocol::Tcp6.into(), size: gso_size, headers };
         let sum = Checksum { start: csum_start, offset: csum_offset };
         let raw = Offload { checksum: Some(sum), gso: Some(gso) };
@@ -281,7 +281,7 @@ fn bad_requests_and_missing_buffers_are_counted_drops() {
     assert_eq!(bench.count("no-buffers"), 1);
 }
 
-/// Cases as `tests/oracle/offload.py` reads them.
+/// Cases in the format of `tests/oracle/offload.py`.
 fn cases() -> Vec<String> {
     let lens = [1, 99, 100, 101, 536, 1447, 1448, 1449, 2048, 9000, 64_000];
     let kinds = [(false, false), (false, true), (true, false), (true, true)];

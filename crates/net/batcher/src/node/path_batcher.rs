@@ -1,4 +1,4 @@
-//! path-batcher: puts packets of one path together before the graph, so that vectors do not split.
+//! path-batcher: collects packets of one path before they enter the graph, so that vectors do not split.
 //!
 //! A feature of the arc of received packets, on the interfaces where the path batcher is enabled.
 
@@ -15,7 +15,7 @@ use volley_graph::{
 use volley_tables::qsbr::Snap;
 
 nexts! {
-    /// Where path-batcher sends packets: to the next node on the arc of their interface, `ethernet-input` mostly.
+    /// Where path-batcher sends packets: to the next node on the arc of their interface, mostly `ethernet-input`.
     pub enum Next { Ethernet => "ethernet-input", Drop => "error-drop" }
 }
 
@@ -31,9 +31,9 @@ counters! {
     }
 }
 
-/// Nothing is worth sleeping for when a batch is due within this time: waking takes as long.
+/// A worker does not sleep if a batch is due within this time: waking up takes as long.
 const NEAR_NS: u64 = 200_000;
-/// A sleeping worker is awake so long before a batch is due.
+/// A sleeping worker wakes up this long before a batch is due.
 const EARLY_NS: u64 = 150_000;
 
 /// State of path-batcher on one worker.
@@ -45,12 +45,12 @@ pub struct PathBatcher {
     codes: Column,
     features: Features,
     memos: LearnedEntries,
-    /// The table that the packets held were sorted by.
+    /// Version of the table that classified the held packets.
     version: u64,
     /// Packets until the next sample.
     until_sample: u32,
     dice: u32,
-    /// The round that asked last.
+    /// The last round in which [`Queues::ask`] was called.
     round: u64,
 }
 
@@ -76,7 +76,7 @@ impl PathBatcher {
         }
     }
 
-    /// Sort the packets of a vector: the queue of each in the `codes` column.
+    /// Classifies the packets of a vector: stores the queue of each in the `codes` column.
     #[inline(always)]
     fn sort<I: Isa>(&mut self, table: &Table, v: &mut Vector<'_, I, Next>) {
         v.prefetch_headers();
@@ -132,7 +132,7 @@ impl PathBatcher {
         book(counter, streak);
     }
 
-    /// Send everything on that was sorted by another table, in front of what comes now.
+    /// Releases everything that another table classified, before the new packets.
     #[cold]
     fn flush<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let (now, isa) = (self.clock.now_ns(), v.isa());
@@ -144,7 +144,7 @@ impl PathBatcher {
     }
 }
 
-/// The rank of a packet whose headers are known, and whose values decide.
+/// The rank of a packet with a cache entry, if the rank depends on field values.
 #[inline(never)]
 fn recall(
     table: &Table,
@@ -157,7 +157,7 @@ fn recall(
     table.matcher.find(features)
 }
 
-/// The rank of a packet that nothing is known of yet, or that is a sample.
+/// The rank of a packet without a cache entry, or of a sample.
 #[inline(never)]
 fn walk(
     table: &Table,
@@ -178,8 +178,8 @@ fn walk(
     rank
 }
 
-/// How many packets to leave out before the next sample: thrown, because traffic that repeats itself in step with a fixed
-/// stride would show one of its paths only.
+/// Number of packets to skip before the next sample. The number is random: with a fixed stride, periodic traffic could show
+/// only one of its paths.
 #[inline(always)]
 fn stride(dice: &mut u32, sample: u32) -> u32 {
     *dice ^= *dice << 13;
@@ -275,10 +275,10 @@ impl Stage for PathBatcher {
     }
 }
 
-/// Bytes of a packet that its trace keeps.
+/// Bytes of a packet that its trace stores.
 const NOTED: usize = 96;
 
-/// What a traced packet leaves behind: its first bytes, for the headers to be named.
+/// Trace of a packet: its first bytes, from which the headers are named.
 #[derive(Clone, Copy)]
 pub struct PathTrace {
     head: [u8; NOTED],

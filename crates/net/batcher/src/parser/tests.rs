@@ -89,7 +89,7 @@ fn headers_and_fields_have_the_names_of_the_table() {
     assert!(
         matches!(program.want("udp.options"), Err(WantError::NoField(known)) if known[0] == "sport")
     );
-    // A header that an operator describes is found by its own name, even where a built-in one has it as another name.
+    // An operator's header is found by its name, even if this is an alternative name of a built-in one.
     let own = PathHeader {
         name: "eth".into(),
         length: 4,
@@ -205,7 +205,7 @@ fn bits_of_bytes() {
 }
 
 proptest! {
-    /// Any bytes are walked to an end, and what is counted as seen lies inside.
+    /// Arbitrary bytes are parsed without a panic, and every header counted as seen lies inside.
     #[test]
     fn any_bytes(packet in prop::collection::vec(any::<u8>(), 0..200), kind in 0usize..8) {
         let mut packet = packet;

@@ -1,4 +1,4 @@
-//! interface-output: checks that the egress interface is up, shows packets to captures, runs the output features.
+//! interface-output: drops packets if the egress interface is down, passes packets to captures, runs the output features.
 
 use crate::{Direction, Flag, IfTable};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use volley_graph::{
     ArcId, Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
 };
 
-/// The feature arc of packets that leave.
+/// The feature arc of transmitted packets.
 pub const OUTPUT_ARC: &str = "interface-output";
 
 nexts! {

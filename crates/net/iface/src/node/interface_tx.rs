@@ -1,4 +1,4 @@
-//! interface-tx: hands packets to the transmit nodes of their interfaces; does in software what those cannot.
+//! interface-tx: sends packets to the transmit nodes of their interfaces; completes in software the offloads that these lack.
 
 use crate::IfTable;
 use crate::offload::{Fault, complete_checksum, segment};
@@ -29,7 +29,7 @@ counters! {
     }
 }
 
-/// Of [`Offload::needs`]: a checksum, and nothing else.
+/// Bit of [`Offload::needs`] for a checksum without segmentation.
 const SUM: u32 = 1;
 
 /// State of interface-tx.
@@ -47,7 +47,7 @@ impl InterfaceTx {
         }
     }
 
-    /// What the packets' interfaces cannot do of what is left to be done, all packets together.
+    /// Offloads that the packets require and their interfaces lack, for all packets together.
     #[inline(never)]
     fn unmet<I: Isa>(&self, v: &Vector<'_, I, Next>) -> u32 {
         let rows = v.column(Col::TX).iter().zip(v.column(Col::OFFLOAD));
@@ -55,7 +55,7 @@ impl InterfaceTx {
         rows.map(unmet).fold(0, |all, one| all | one)
     }
 
-    /// Finish checksums in place; the vector stays as it is.
+    /// Completes checksums in place; the vector is not changed otherwise.
     #[inline(never)]
     fn finish_all<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let one = |packet: &mut Packet<'_>| {
@@ -71,14 +71,14 @@ impl InterfaceTx {
                 return packet.fail(cx, Count::BadOffload);
             }
             cx.count(Count::Checksums, 1);
-            // Nothing to do always fits.
+            // An empty request is always accepted.
             let _ = packet.set_offload(&Offload::NONE);
             true
         };
         v.sift(one, Next::Drop);
     }
 
-    /// Packets with something left to be done, among others: each goes on as its interface can take it, in order.
+    /// Completes a mixed vector packet by packet, as each egress interface requires, in order.
     #[inline(never)]
     fn complete<I: Isa>(&self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
         v.replicate(|packet, out| {

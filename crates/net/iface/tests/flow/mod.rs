@@ -1,4 +1,4 @@
-//! A flow of TCP or UDP whose packets can be built whole, segment by segment, and as a kernel hands them over.
+//! A TCP or UDP flow whose packets can be built as one super-segment, segment by segment, and in the form that a kernel sends.
 
 use proptest::prelude::*;
 use volley_graph::Offload;
@@ -20,7 +20,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// One packet with the payload from `from` on, which is number `number`.
+    /// Packet `number`, with the payload from `from` on.
     fn packet(&self, from: usize, number: usize, payload: &[u8], flags: u8) -> Build {
         let mut p = Build::eth(MacAddr::local(2), MacAddr::local(1));
         for tag in 0..self.tags {
@@ -54,7 +54,7 @@ impl Flow {
         self.packet(0, 0, &[], 0).headers_len()
     }
 
-    /// Where the transport header begins, and where its checksum is from there.
+    /// Start of the transport header, and offset of the checksum from there.
     fn sum(&self) -> (usize, usize) {
         match self.udp {
             true => (self.headers() - 8, 6),
@@ -62,12 +62,12 @@ impl Flow {
         }
     }
 
-    /// The whole, complete.
+    /// The super-segment with a complete checksum.
     pub fn whole(&self) -> Vec<u8> {
         self.packet(0, 0, &self.payload, self.flags).build()
     }
 
-    /// The whole as a kernel hands it over: the checksum's place holds the sum of the pseudo header.
+    /// The super-segment in the form that a kernel sends: the checksum field has the sum of the pseudo header.
     pub fn partial(&self) -> Vec<u8> {
         let mut bytes = self.whole();
         let (start, offset) = self.sum();
@@ -98,7 +98,7 @@ impl Flow {
         self.payload.chunks(size).enumerate().map(one).collect()
     }
 
-    /// The header in front of it, as a kernel writes it.
+    /// The `virtio_net_hdr` of the packet, as a kernel writes it.
     fn hdr(&self, gso: bool) -> VirtioNetHdr {
         let (start, offset) = self.sum();
         let kind = match (self.udp, self.six) {
@@ -109,7 +109,7 @@ impl Flow {
         VirtioNetHdr {
             flags: NEEDS_CSUM,
             gso_type: if gso { kind } else { 0 },
-            // A hint that must not matter.
+            // This hint must be ignored.
             hdr_len: 9,
             gso_size: if gso { self.size } else { 0 },
             csum_start: start as u16,
@@ -117,13 +117,13 @@ impl Flow {
         }
     }
 
-    /// What is left to be done, with or without cutting.
+    /// The offload request, with or without segmentation.
     pub fn request(&self, gso: bool) -> Offload {
         self.hdr(gso).to_offload(&self.partial()).unwrap()
     }
 }
 
-/// Any flow.
+/// An arbitrary flow.
 pub fn flow() -> impl Strategy<Value = Flow> {
     let shape = (any::<bool>(), any::<bool>(), 0u8..=2, 0u8..=10);
     let numbers = (any::<u8>(), any::<u32>(), any::<u16>());
@@ -142,7 +142,7 @@ pub fn flow() -> impl Strategy<Value = Flow> {
     })
 }
 
-/// TCP over IPv4 whose numbers overflow.
+/// TCP over IPv4 with sequence and identification numbers that overflow.
 pub fn tcp(payload: usize, size: u16) -> Flow {
     Flow {
         six: false,

@@ -4,8 +4,8 @@ use crate::PathHeader;
 use crate::memo::Trail;
 use crate::parser::{Features, Program};
 
-/// Parses a packet for the headers and fields of these names, once until they are decided and once to its end: both give the
-/// same result.
+/// Parses a packet for the headers and fields of these names, once as far as needed and once to its end: both give the same
+/// result.
 pub fn walk(own: &[PathHeader], wanted: &[&str], packet: &[u8]) {
     let mut program = Program::new(own);
     for name in wanted {

@@ -97,7 +97,7 @@ pub(crate) struct Program {
     all: u64,
     bits: u32,
     slots: Vec<(usize, usize, String)>,
-    /// Headers are always walked to the end, because a rule or learning uses the path.
+    /// Headers are always walked to the end, because a rule or a learned path tests the whole path.
     pub(crate) whole: bool,
 }
 
@@ -345,8 +345,8 @@ enum NextHeader {
     Cut,
 }
 
-/// The next header. The next field may lie behind the header (a version nibble), so all bytes are read if the header has length
-/// 0.
+/// The next header. The next field may lie behind the header (a version nibble), so all bytes are read if the header is
+/// empty.
 fn follows(of: &Type, header: &[u8], all: &[u8], ask: &mut impl FnMut(usize, u8)) -> NextHeader {
     let Some(next) = of.next else {
         return NextHeader::Nothing;

@@ -81,7 +81,7 @@ pub(crate) enum ReleaseReason {
     Full,
     Timeout,
     Flush,
-    /// Its space is needed.
+    /// The space of the batch is needed.
     Evicted,
 }
 

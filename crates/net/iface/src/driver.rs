@@ -169,7 +169,7 @@ impl NewInterface {
     }
 }
 
-/// The daemon, as drivers see it: it creates interfaces. From [`crate::Registry::host`].
+/// The daemon for drivers: creates interfaces. From [`crate::Registry::host`].
 #[derive(Clone)]
 pub struct DriverHost {
     /// The graph.

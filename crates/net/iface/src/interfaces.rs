@@ -39,7 +39,7 @@ pub struct Interface {
     pub rx_mode: RxMode,
     /// Whether the interface receives frames for any MAC address.
     pub promiscuous: bool,
-    /// The source node that receives for the interface; empty if it is not to be shown.
+    /// Source node that receives for the interface, for `show interface rx-placement`; may be empty.
     pub rx_node: &'static str,
     /// The worker of each receive queue.
     pub rx_queues: Vec<usize>,
@@ -370,7 +370,8 @@ impl Interfaces {
         }
     }
 
-    /// Refuses that an interface passes its frames on with their tags, because its sub-interfaces would receive none.
+    /// An error if an interface has sub-interfaces, for features that consume its tagged frames: the sub-interfaces would
+    /// receive none.
     pub fn refuse_sub_interfaces(&self, index: IfIdx) -> Result<(), ModelError> {
         let Some(sub) = self.subs.get(&index).and_then(|subs| subs.first()) else {
             return Ok(());

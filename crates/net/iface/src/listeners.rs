@@ -1,9 +1,9 @@
 //! Listeners: nodes of features that receive the packets of a protocol, which is an EtherType, or a UDP port of the router. The
 //! nodes of Ethernet and of IP look them up here, so that they name no feature and features do not depend on their crates.
 //!
-//! A listener of an EtherType receives frames with the position behind the Ethernet header: those to the interface's MAC address
-//! and to groups. A listener of a UDP port receives packets with the position at the IP header; the UDP header fits the packet,
-//! its checksum is right, and its offset from the position is in the column `ip-upper-offset` of `volley-fib`.
+//! A listener of an EtherType receives frames to the interface's MAC address and to groups, with the position behind the
+//! Ethernet header. A listener of a UDP port receives packets with the position at the IP header; the UDP header fits the
+//! packet, its checksum is right, and its offset from the position is in the column `ip-upper-offset` of `volley-fib`.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -17,7 +17,7 @@ use volley_wire::ethertype;
 pub enum Fault {
     /// The request contradicts the packet.
     Bad,
-    /// No buffer was free.
+    /// No buffer is free.
     NoBuffers,
 }
 

@@ -357,7 +357,7 @@ fn route(message: RouteMessage, flags: u16) -> Option<Route> {
     if header.flags.contains(RouteFlags::Cloned)
         || header.protocol == RouteProtocol::Kernel && header.kind != RouteType::Local
     {
-        // A cached route (`RTM_F_CLONED`), or a connected route, which follows from an address.
+        // A cached route (`RTM_F_CLONED`), or a route that the kernel derived from an address.
         return None;
     }
     let is6 =

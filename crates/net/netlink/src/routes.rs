@@ -32,7 +32,7 @@ pub struct RouteHop {
 /// Destination of a route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hops {
-    /// These next hops.
+    /// A list of next hops.
     Legs(Vec<RouteHop>),
     /// A next-hop object, by identifier.
     Object(u32),

@@ -131,7 +131,7 @@ impl LcpSync {
         self.command(Command::Audit).await
     }
 
-    /// Removes, when Volley exits, the routes that the kernel would keep; gives up after [`kernel_write::PATIENCE`].
+    /// Removes, when Volley exits, the routes that the kernel would keep; gives up after `kernel_write::PATIENCE`.
     pub async fn end(&self) {
         let gone = self.command(Command::End);
         _ = tokio::time::timeout(kernel_write::PATIENCE, gone).await;

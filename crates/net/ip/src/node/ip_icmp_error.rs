@@ -23,7 +23,7 @@ nexts! {
 }
 
 counters! {
-    /// What the error nodes count: dropped packets whose sender was told, and why others' were not.
+    /// What the error nodes count: errors that were sent, and reasons why others were not.
     pub enum Count {
         /// senders told that the hops were used up
         Expired = "sent-time-exceeded" (Info),

@@ -25,7 +25,7 @@ nexts! {
 }
 
 counters! {
-    /// What the nodes count: packets that leave by the interface they came in by.
+    /// What the nodes count: packets that leave through the interface that received them.
     pub enum Count {
         /// senders told of a better first hop
         Sent = "sent-redirect" (Info),

@@ -96,7 +96,7 @@ impl InterfaceHandler {
         done.map(|()| Applied::one()).map_err(|e| self.explain(e))
     }
 
-    /// Refuses to rename an interface with sub-interfaces, because their names derive from it.
+    /// Refuses to rename a sub-interface or an interface that has some: the name of a sub-interface derives from its parent's.
     fn refuse_name(&self, index: IfIdx) -> Result<(), ModelError> {
         let all = self.interfaces.borrow();
         let is_sub = all.get(index).is_some_and(|i| i.sub.is_some());

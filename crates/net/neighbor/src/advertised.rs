@@ -1,4 +1,4 @@
-//! Received advertisements of routers (RFC 4861, 6.1.2).
+//! Received router advertisements (RFC 4861, 6.1.2).
 
 use crate::entry::Mac;
 use crate::message::{Sound, message};
@@ -9,7 +9,8 @@ use volley_router_discovery::nd::ALL_NODES;
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
 
-/// An advertisement that was received (RFC 4861, 6.1.2), in the order of the end of section 15 of `docs/forwarding-rules.md`.
+/// Checks a received router advertisement (RFC 4861, 6.1.2), in the order of the end of section 15 of
+/// `docs/forwarding-rules.md`.
 pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<ReceivedAdvert, Count> {
     let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
     let Sound { source, to, nd } = message(packet, &[kind])?;

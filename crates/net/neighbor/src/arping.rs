@@ -1,7 +1,8 @@
-//! `arping`: asks a link who has an address, by ARP (RFC 826) or neighbour discovery (RFC 4861, 7.2), for an operator.
+//! The query `arping`: sends ARP requests (RFC 826) or neighbour solicitations (RFC 4861, 7.2) for an address and reports the
+//! replies.
 //!
-//! True on exit: an answer changes nothing here beyond what it would have taught without a run. What a link can make a run
-//! keep is bounded, however many stations answer.
+//! Contract: an answer changes neighbour state only as it would without a run. The memory of a run is bounded, however many
+//! hosts answer.
 
 pub(crate) mod query;
 pub(crate) mod run;
@@ -20,10 +21,10 @@ use std::rc::Rc;
 use volley_model::{Family, ModelError};
 use volley_object::Progress;
 
-/// Runs at once.
+/// Most concurrent runs.
 const RUNS: usize = 8;
 
-/// A client's run. Dropping it ends the run.
+/// The run of one client. Dropping the value ends the run.
 pub struct ArpingRun {
     control: Rc<RefCell<Control>>,
     id: u16,
@@ -40,7 +41,7 @@ impl Drop for ArpingRun {
 }
 
 impl ArpingRun {
-    /// Begin a run.
+    /// Begins a run.
     pub(crate) fn begin(
         control: &Rc<RefCell<Control>>,
         query: &Arping,
@@ -93,7 +94,7 @@ impl volley_object::Run for ArpingRun {
 pub(crate) struct Arpings {
     runs: BTreeMap<u16, Run>,
     next: u16,
-    /// The run and number of the request that is being made.
+    /// The run and the request number, while a request is being built.
     pub(crate) asked_by: Option<(u16, u32)>,
 }
 
@@ -102,7 +103,7 @@ impl Arpings {
         self.runs.is_empty()
     }
 
-    /// A new run; its number.
+    /// Adds a run and returns its identifier.
     fn begin(&mut self, run: Run) -> u16 {
         while self.runs.contains_key(&self.next) {
             self.next = self.next.wrapping_add(1);
@@ -113,7 +114,7 @@ impl Arpings {
         id
     }
 
-    /// Requests that are due: the run, the number of the request, interface and address.
+    /// Due requests: run, request number, interface and address.
     fn due(&mut self, now: u64) -> Vec<(u16, u32, Key)> {
         let due = self.runs.iter_mut().filter_map(|(id, run)| {
             let due = run.next(now);
@@ -122,7 +123,7 @@ impl Arpings {
         due.collect()
     }
 
-    /// What workers noticed of requests and answers.
+    /// Handles the report of a worker about a sent request or an answer.
     pub(crate) fn hear(&mut self, heard: ProbeMessage) {
         match heard.event {
             ProbeEvent::Sent { id, number } => {
@@ -159,14 +160,14 @@ impl Control {
         self.expect_arpings();
     }
 
-    /// Notify workers whether a run waits for answers.
+    /// Tells workers through a flag whether any run waits for answers.
     fn expect_arpings(&self) {
         for lane in &self.lanes {
             lane.set_probed(!self.arpings.is_empty());
         }
     }
 
-    /// The interface of a run, and our address for its requests.
+    /// The interface of a run, and the source address of its requests.
     fn arping_source(&self, query: &Arping) -> Result<(u32, IpAddr), ModelError> {
         let iface = self.interface_index(&query.interface)?;
         let refuse = |why: String| {
@@ -206,7 +207,7 @@ impl Control {
         }
     }
 
-    /// One look at all runs.
+    /// Sends the due requests of all runs.
     pub(crate) fn turn_arpings(&mut self, now: u64) {
         for (id, number, key) in self.arpings.due(now) {
             self.arpings.asked_by = Some((id, number));
@@ -216,10 +217,10 @@ impl Control {
     }
 }
 
-/// Worker: report an answer, where a run of arping waits for one.
+/// Worker: reports an answer if a run of arping waits for answers.
 pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), mac: Mac) {
     if lane.is_probed() && addr != IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
-        // What finds no room is an answer that came in a flood.
+        // The queue is full only under a flood of answers; the answer is lost.
         let _ = lane.probe_messages.push(ProbeMessage {
             at: now,
             event: ProbeEvent::Answer { rx, addr, mac },
@@ -227,7 +228,7 @@ pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), 
     }
 }
 
-/// The same for a message of neighbour discovery: an advertisement is an answer.
+/// Worker: reports the answer in a received neighbour advertisement.
 pub(crate) fn answer6(lane: &ControlQueues, now: u64, (rx, found): (u32, &Found), mac: Mac) {
     if found.flags.is_some() {
         answer(lane, now, (rx, found.target.into()), mac);

@@ -1,5 +1,5 @@
-//! What others say of addresses that are tentative (RFC 4862, 5.4.3 and 5.4.4; RFC 5227, 2.1.1),
-//! and stations that have the MAC address of ours.
+//! Claims of tentative addresses by other hosts (RFC 4862, 5.4.3 and 5.4.4; RFC 5227, 2.1.1), and hosts that use the MAC
+//! address of the receiving interface.
 
 use crate::entry::Mac;
 use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use volley_graph::{Counters, Cx};
 use volley_iface::IfTable;
 
-/// Tell the control thread that a station says it has an address, unless it is we that said so. Counted as the first of
-/// `counts`, or as the second where there is no room.
+/// Reports to the control thread that a host claims an address, unless the frame was sent by the receiving interface. Counts
+/// the first of `counts`, or the second if the queue is full.
 pub(crate) fn tell<C: Counters>(
     (cx, counts): (&Cx<'_, C>, [C; 2]),
     (lane, table): (&ControlQueues, &IfTable),
@@ -29,7 +29,7 @@ pub(crate) fn tell<C: Counters>(
     cx.count(if told { told_count } else { full }, 1);
 }
 
-/// Where a station sends with the MAC address of the interface that heard it, count that, and tell the control thread.
+/// If a sender's MAC address is the one of the receiving interface, counts the frame and reports it to the control thread.
 pub(crate) fn own_mac<C: Counters>(
     (cx, count): (&Cx<'_, C>, C),
     (lane, table): (&ControlQueues, &IfTable),
@@ -42,7 +42,7 @@ pub(crate) fn own_mac<C: Counters>(
     };
     cx.count(count, 1);
     let what = NeighborMessageKind::OwnMac;
-    // Where there is no room it was told already.
+    // If the queue is full, earlier messages already report the host.
     let _ = lane.tell(NeighborMessage {
         rx,
         addr,

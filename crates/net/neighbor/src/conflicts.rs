@@ -1,26 +1,26 @@
-//! Which conflicts of addresses were noticed, and when the operator and the link were last told of one.
+//! Address conflicts: which ones were seen, and when the operator and the link were last notified.
 
 use crate::entry::SECOND;
 use crate::table::Key;
 use std::collections::BTreeMap;
 
-/// Between two defences of an address (RFC 5227, 2.4), and two messages about it.
+/// Least time between two defences of an address (RFC 5227, 2.4), and between two log messages about it.
 const DEFEND: u64 = 10 * SECOND;
-/// Addresses whose conflicts are remembered.
+/// Most addresses whose conflicts are remembered.
 const CONFLICTS: usize = 64;
-/// Between two messages about a station with an interface's MAC address.
+/// Least time between two log messages about a host with an interface's MAC address.
 const OWN_MAC: u64 = 60 * SECOND;
 
-/// Stations that sent with the MAC address of an interface.
+/// Frames that an interface received with its own MAC address as their source.
 #[derive(Clone, Copy, Debug, Default)]
 struct SameMac {
-    /// Their messages.
+    /// Number of such frames.
     heard: u64,
-    /// Until then the operator is not told again.
+    /// No further log message before this time.
     quiet_until: u64,
 }
 
-/// Stations that have an address of ours: an IP address or a MAC address.
+/// Hosts that use an IP address or a MAC address of this router.
 #[derive(Default)]
 pub(crate) struct Conflicts {
     told: BTreeMap<Key, u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Conflicts {
 }
 
 impl Conflicts {
-    /// Another station has an address of ours. True when the link and the operator are to be told.
+    /// Records that another host uses an address of this router. True if the operator and the link are to be notified.
     pub(crate) fn address(&mut self, key: Key, now: u64) -> bool {
         if self.told.get(&key).is_some_and(|at| now < at + DEFEND) {
             return false;
@@ -41,7 +41,7 @@ impl Conflicts {
         true
     }
 
-    /// A station sends with the MAC address of an interface. True when the operator is to be told.
+    /// Records that a host sends with the MAC address of an interface. True if the operator is to be notified.
     pub(crate) fn mac(&mut self, iface: u32, now: u64) -> bool {
         let it = self.same_macs.entry(iface).or_default();
         it.heard += 1;
@@ -52,12 +52,12 @@ impl Conflicts {
         true
     }
 
-    /// Messages that an interface received with its own MAC address as their source; none where there was none.
+    /// Number of messages that an interface received with its own MAC address as their source; none if there were none.
     pub(crate) fn same_macs(&self, iface: u32) -> Option<u64> {
         self.same_macs.get(&iface).map(|same| same.heard)
     }
 
-    /// An interface has gone.
+    /// Removes the state of a deleted interface.
     pub(crate) fn forget(&mut self, iface: u32) {
         self.same_macs.remove(&iface);
     }

@@ -1,4 +1,4 @@
-//! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
+//! The control thread's part: owns the neighbour table, reads messages from workers, sends requests and updates the FIB.
 
 use crate::arping::Arpings;
 use crate::conflicts::Conflicts;
@@ -29,22 +29,22 @@ use volley_tables::Publisher;
 use volley_wire::arp::ArpPacket;
 use volley_wire::{EtherType, IntoBytes, MacAddr};
 
-/// Between two looks while there is something to do.
+/// Interval of the process while work is pending.
 const BUSY: Duration = Duration::from_millis(1);
-/// Between two looks otherwise.
+/// Interval of the process otherwise.
 const QUIET: Duration = Duration::from_millis(10);
-/// How long after something was to do there may be more.
+/// The process stays busy for this long after the last work.
 const BUSY_FOR: u64 = SECOND;
-/// Answers of a worker that are read in one look.
+/// Most answers of one worker that one run of the process reads.
 const READ: usize = 1024;
-/// Questions of a worker that are read in one look: each may change the FIB twice.
+/// Most requests of one worker that one run of the process reads: each may change the FIB twice.
 const READ_ASKED: usize = 64;
-/// Advertisements of routers of a worker that are read in one look.
+/// Most router advertisements of one worker that one run of the process reads.
 const READ_ADVERTS: usize = 32;
-/// Kinds of interfaces at whose other end is nobody who could answer.
+/// Interface types without a link: no peer can answer ARP or ND there.
 const NO_LINK: [&str; 2] = ["packet-generator", "pcap"];
 
-/// A packet that waits, and where it came from.
+/// A packet that waits for resolution, and the worker that received it.
 pub(crate) struct WaitingPacket {
     key: Key,
     worker: usize,
@@ -52,26 +52,26 @@ pub(crate) struct WaitingPacket {
     packet: HeldPacket,
 }
 
-/// Counted on the control thread.
+/// Counters of the control thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NeighborCounters {
-    /// Other stations that said they have an address of ours.
+    /// Claims of other hosts on an address of this router.
     pub conflicts: u64,
-    /// Words about neighbours that are configured: they stay as they are.
+    /// Messages about configured neighbours; these keep their MAC addresses.
     pub configured: u64,
-    /// Words of senders that are not on the interface's networks.
+    /// Messages of senders that are not on the interface's networks.
     pub off_link: u64,
-    /// Addresses that are not used, for another station has them.
+    /// Duplicate addresses: the router does not use them.
     pub duplicates: u64,
-    /// Default routers that answered no more.
+    /// Default routers that stopped answering.
     pub silent_routers: u64,
-    /// MAC addresses that the FIB had no room for.
+    /// MAC addresses that did not fit into the FIB.
     pub no_room: u64,
-    /// Frames that found no room in a worker's queue.
+    /// Frames that did not fit into a worker's queue.
     pub unsent: u64,
 }
 
-/// What hears about things that an operator should know: the interface, and a sentence about it.
+/// Callback that receives events for the operator: the interface, and a sentence about it.
 type Listener = Box<dyn Fn(&str, &str)>;
 
 pub(crate) struct Control {
@@ -82,9 +82,9 @@ pub(crate) struct Control {
     pub(crate) table: Table<WaitingPacket>,
     pub(crate) tally: NeighborCounters,
     pub(crate) listener: Option<Listener>,
-    /// Router advertisements, autoconfiguration, listeners to groups.
+    /// Router advertisements, SLAAC and MLD membership.
     pub(crate) discovery: RouterDiscovery,
-    /// Messages about groups from workers.
+    /// Queues of MLD messages from workers.
     pub(crate) group_messages: Vec<Arc<MldQueue>>,
     pub(crate) probes: AddressProbes,
     pub(crate) proxies: ProxyRanges,
@@ -130,7 +130,7 @@ impl Control {
         self.clock.now_ns()
     }
 
-    /// Interfaces and addresses as they are now, where they have changed.
+    /// Re-reads interfaces and addresses that have changed.
     pub fn refresh(&mut self) {
         let touched = self.fib.borrow_mut().take_touched();
         if touched.is_empty() {
@@ -165,7 +165,7 @@ impl Control {
         self.carry_out();
     }
 
-    /// An interface as it is now, which workers are told.
+    /// Reads the state of an interface and publishes its flags to workers.
     fn read_link(&self, iface: u32) -> Option<Link> {
         let (fib, interfaces) = (self.fib.borrow(), self.interfaces.borrow());
         let info = fib.interface(iface)?;
@@ -192,12 +192,12 @@ impl Control {
         Some(link)
     }
 
-    /// Whether somebody who could answer is at an interface's other end.
+    /// Whether the interface has a link on which neighbours are resolved.
     pub(crate) fn learns(&self, iface: u32) -> bool {
         !NO_LINK.contains(&self.interfaces.borrow().driver_kind(IfIdx(iface)))
     }
 
-    /// Neighbours that an interface cannot have any more.
+    /// Deletes neighbours that are no longer on-link after a change of the interface.
     fn lost(&mut self, iface: u32, old: &Link, new: &Link) {
         if !new.up {
             self.table.forget_all(|(on, _)| on == iface);
@@ -211,7 +211,7 @@ impl Control {
         }
     }
 
-    /// One look at everything; when the next one is due.
+    /// One run of the process; returns the time until the next run.
     pub fn turn(&mut self) -> Duration {
         self.refresh();
         let (now, mut some) = (self.now(), false);
@@ -239,7 +239,7 @@ impl Control {
             for iface in std::mem::take(&mut advertised) {
                 self.discover(|it, moment| it.autoconf.settle(iface, moment));
             }
-            // What was heard has to be in the FIB before packets that wait are compared with it.
+            // Received messages must be in the FIB before waiting packets are compared with it.
             self.carry_out();
             for gleaned in std::iter::from_fn(|| lane.waiting_packets.pop()).take(HELD) {
                 some = true;
@@ -280,11 +280,11 @@ impl Control {
             return self.table.effects.push(Effect::Release(vec![parcel]));
         }
         if known.is_some_and(|n| !n.learned) {
-            // Configured a moment ago: whoever sends again finds the way.
+            // The neighbour was configured a moment ago: packets that arrive later use its adjacency.
             return self.table.effects.push(Effect::GiveUp(vec![parcel]));
         }
         if known.is_none() && self.table.mac(key).flatten().is_some() {
-            // Somebody took it out of the FIB behind our back.
+            // The entry was deleted from the FIB by another component.
             self.table.forget(key);
         }
         let origin = Origin {
@@ -295,7 +295,7 @@ impl Control {
         self.table.wait(key, origin, parcel, now);
     }
 
-    /// The network that an address is in: the smallest of those that the interface has.
+    /// The network of an address: the longest matching network of the interface.
     fn net_of(&self, (iface, addr): Key) -> Net {
         let link = self.links.get(&iface);
         let own = link.into_iter().flat_map(Link::own_addresses);
@@ -336,7 +336,7 @@ impl Control {
         let Some(link) = self.links.get(&heard.rx).filter(|l| l.up && l.learns) else {
             return;
         };
-        // Where there is no network it is routes that say who may be there.
+        // An interface without a network: routes determine which neighbours may be on the link.
         let routed = link.is_unnumbered
             && link.has(Family::of(heard.addr))
             && self.fib.borrow().may_be_on(key.0, key.1);
@@ -370,14 +370,14 @@ impl Control {
         self.table.hear(key, word, now);
     }
 
-    /// Another station has an address of ours (RFC 5227, 2.4): it is told once in a while whose it is, and so is the
-    /// operator.
+    /// Another host claims an address of this router (RFC 5227, 2.4): at a limited rate, announces the address on the link and
+    /// notifies the operator.
     fn conflict(&mut self, (iface, addr): Key, mac: Mac, now: u64) {
         self.tally.conflicts += 1;
         if !self.conflicts.address((iface, addr), now) {
             return;
         }
-        // Where nobody is learned, nobody listens either.
+        // On an interface without a link there is no peer to receive the announcement.
         if self.links.get(&iface).is_some_and(|link| link.learns) {
             self.announce(iface, addr);
         }
@@ -388,7 +388,7 @@ impl Control {
         self.tell(iface, &what);
     }
 
-    /// A station sends with the MAC address of our interface: switches send packets for the one to the other.
+    /// A host sends with the interface's MAC address: switches then deliver the frames of one to the other.
     fn same_mac(&mut self, iface: u32, mac: Mac, now: u64) {
         if !self.conflicts.mac(iface, now) {
             return;
@@ -401,7 +401,7 @@ impl Control {
         self.tell(iface, &what);
     }
 
-    /// Tell the operator something about an interface.
+    /// Reports an event on an interface to the operator.
     pub(crate) fn tell(&self, iface: u32, what: &str) {
         if let Some(listener) = &self.listener {
             let name = self.interfaces.borrow().name(iface);
@@ -409,7 +409,7 @@ impl Control {
         }
     }
 
-    /// Tell everybody who has an address of ours.
+    /// Announces an address of this router: gratuitous ARP or an unsolicited neighbour advertisement.
     fn announce(&mut self, iface: u32, addr: IpAddr) {
         let Some(mac) = self.links.get(&iface).map(|link| link.mac) else {
             return;
@@ -443,7 +443,7 @@ impl Control {
         });
     }
 
-    /// RFC 4861, 7.2.2: everybody who may be meant, or the neighbour alone.
+    /// Sends a neighbour solicitation (RFC 4861, 7.2.2): to the solicited-node group, or by unicast to a known MAC address.
     fn solicit(&mut self, iface: u32, target: Ipv6Addr, to_mac: Option<Mac>) {
         let Some(link) = self.links.get(&iface) else {
             return;
@@ -494,7 +494,7 @@ impl Control {
         self.send(Frame::new(tx, &frame));
     }
 
-    /// The queues of the worker that sends what is made here.
+    /// The queues of the worker that sends frames of the control thread.
     fn sender(&self) -> Option<&ControlQueues> {
         let worker = self.engine.borrow().worker_set().accepting().next()?;
         self.lanes.get(worker).map(|lane| &**lane)
@@ -515,7 +515,7 @@ impl Control {
         self.tally.unsent += u64::from(!sent);
     }
 
-    /// Do what the table wants to be done.
+    /// Carries out the effects that the table has queued.
     pub fn carry_out(&mut self) {
         while !self.table.effects.is_empty() {
             for effect in std::mem::take(&mut self.table.effects) {
@@ -548,7 +548,7 @@ impl Control {
         }
     }
 
-    /// What the log says of a neighbour that has a MAC address from now on.
+    /// Logs the new MAC address of a neighbour.
     fn log_learned(&self, (iface, addr): Key, mac: Mac) {
         let before = self.fib.borrow().neighbor(iface, addr);
         let interface = || self.interfaces.borrow().name(iface);
@@ -564,8 +564,8 @@ impl Control {
         }
     }
 
-    /// What becomes of a packet that waited for a neighbour: no lookup finds a link-local address, so such a packet goes straight
-    /// to the interface.
+    /// What happens to a packet that waited for a neighbour. No lookup finds a link-local address, so a packet to one is sent
+    /// straight to the interface.
     fn end_of(&self, (tx, addr): Key, end: End) -> End {
         if end != End::Resumed || !is_link_local(addr) {
             return end;
@@ -588,7 +588,7 @@ impl Control {
                 end: self.end_of(parcel.key, end),
                 packet: parcel.packet,
             };
-            // As many fit as a worker may have outside the graph.
+            // The capacity of the queue is the number of packets that a worker may have outside the graph.
             let full = self.lanes[parcel.worker]
                 .resolved_packets
                 .push(back)

@@ -1,5 +1,5 @@
-//! Duplicate address detection: before an address is used, its link is asked whether somebody has it (RFC 4862, 5.4; for
-//! IPv4 by ARP, RFC 5227, 2.1). Meanwhile, and when somebody has, the FIB does not use it.
+//! Duplicate address detection: before an interface uses an address, it probes the link for another host with the same address
+//! (RFC 4862, 5.4; for IPv4 by ARP, RFC 5227, 2.1). The FIB uses neither tentative nor duplicate addresses.
 
 pub(crate) mod state;
 
@@ -16,9 +16,9 @@ use volley_router_discovery::nd;
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
 
-/// The longest time before the first probe, by chance (MAX_RTR_SOLICITATION_DELAY, PROBE_WAIT).
+/// Longest random delay before the first probe (MAX_RTR_SOLICITATION_DELAY, PROBE_WAIT).
 const FIRST: u64 = SECOND;
-/// A solicitation from nobody (RFC 4862, 5.4.2).
+/// A neighbour solicitation from the unspecified address (RFC 4862, 5.4.2).
 pub(crate) fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
     let group = nd::solicited_node(target);
     let mut message = vec![Icmp6Type::NEIGHBOUR_SOLICITATION.0, 0, 0, 0, 0, 0, 0, 0];
@@ -28,19 +28,20 @@ pub(crate) fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
 }
 
 impl Control {
-    /// Say how many probes an interface sends for an address before it is used; none = it is used at once.
+    /// Sets how many probes an interface sends for an address before the interface uses it; with 0 the interface uses it at
+    /// once.
     pub fn probe_addresses(&mut self, iface: u32, probes: u32) {
         self.probes.configured.insert(iface, probes);
         self.renew_probes(iface);
     }
 
-    /// The same for all that have a say: an interface that configures itself sends one at least (RFC 4862, 5.4).
+    /// Recomputes the number of probes: the configured number, and at least one on an interface with SLAAC (RFC 4862, 5.4).
     pub(crate) fn renew_probes(&mut self, iface: u32) {
         let asked = self.probes.configured.get(&iface).copied().unwrap_or(0);
         let probes = asked.max(u32::from(self.discovery.autoconf.is_on(iface)));
         self.fib.borrow_mut().set_careful(iface, probes > 0);
         if probes > 0 {
-            // What is used already stays so.
+            // An address that is already in use stays in use.
             let fib = self.fib.borrow();
             let good = fib.addresses(iface).iter().map(|a| (*a, State::Good));
             let new = || Probing {
@@ -60,7 +61,7 @@ impl Control {
         self.mark_probing(iface);
     }
 
-    /// Workers tell what they hear about our own addresses while some are tentative.
+    /// Makes workers report messages about the interface's own addresses while some are tentative.
     fn mark_probing(&self, iface: u32) {
         let on = self.probes.is_tentative(iface);
         if self.fib.borrow().interface(iface).is_some() {
@@ -76,7 +77,7 @@ impl Control {
         self.tally.no_room += u64::from(done.is_err());
     }
 
-    /// An interface or its addresses have changed, before anybody else looks at them.
+    /// Updates the detection after a change of an interface or its addresses, before any other component reads them.
     pub fn follow_addresses(&mut self, iface: u32) {
         if !self.probes.interfaces.contains_key(&iface) {
             return;
@@ -96,7 +97,7 @@ impl Control {
         };
         it.states.retain(|a, _| all.contains(a));
         if !up {
-            // Who had none may have come meanwhile: all are looked at again.
+            // A host with the same address may join the link meanwhile: all addresses are tested again.
             it.states.clear();
         }
         let left = it.probes;
@@ -123,7 +124,7 @@ impl Control {
         self.mark_probing(iface);
     }
 
-    /// Probes that are due, and addresses that nobody has.
+    /// Sends due probes, and takes into use the addresses whose detection has ended without a conflict.
     pub fn turn_probes(&mut self, now: u64) {
         for (iface, address) in self.probes.due(now) {
             let chance = self.chance(iface);
@@ -151,7 +152,7 @@ impl Control {
         }
     }
 
-    /// A station said that it has an address, or asked whether somebody has it, as we did.
+    /// Another host claims an address, or sends a probe for it.
     pub fn claimed(&mut self, iface: u32, addr: IpAddr, mac: Mac) {
         let own = self.links.get(&iface).map(|link| link.mac);
         if own == Some(mac) || !self.probes.claim(iface, addr, mac) {
@@ -167,12 +168,12 @@ impl Control {
         self.discover(|it, moment| it.autoconf.disown(iface, addr, moment));
     }
 
-    /// How many probes an interface sends for an address.
+    /// Number of probes that an interface sends for an address.
     pub fn probes_of(&self, iface: u32) -> u32 {
         self.probes.interfaces.get(&iface).map_or(0, |it| it.probes)
     }
 
-    /// An interface's addresses and how far they are.
+    /// An interface's addresses and the states of their detection.
     pub fn address_rows(&self, iface: u32) -> Vec<AddressRow> {
         let (fib, probing) = (self.fib.borrow(), self.probes.interfaces.get(&iface));
         let state = |address: &IfAddress| match probing.and_then(|it| it.states.get(address)) {

@@ -1,4 +1,4 @@
-//! Router discovery on the control thread: calls its machines, and carries out their effects.
+//! Router discovery on the control thread: calls its state machines and carries out their effects.
 
 use crate::control::{Control, WaitingPacket};
 use crate::lane::{Frame, NeighborMessage, NeighborMessageKind};
@@ -30,7 +30,7 @@ impl Reachability for Table<WaitingPacket> {
 }
 
 impl Control {
-    /// Call machines, and carry out what they want.
+    /// Calls a state machine of router discovery now, and carries out its effects.
     pub(crate) fn discover<T>(
         &mut self,
         call: impl FnOnce(&mut RouterDiscovery, &mut Moment<'_>) -> T,
@@ -38,7 +38,7 @@ impl Control {
         self.discover_at(self.now(), call)
     }
 
-    /// The same at this time.
+    /// Calls a state machine at the time `now`, and carries out its effects.
     pub(crate) fn discover_at<T>(
         &mut self,
         now: u64,
@@ -92,7 +92,7 @@ impl Control {
         }
     }
 
-    /// An interface came, went, or has changed; `link` says whether its link is another one now.
+    /// Follows an interface that was added, deleted or changed; `link` is true if its link attributes changed.
     pub(crate) fn follow_discovery(&mut self, iface: u32, link: bool) {
         let lcp_tap = self.interfaces.borrow().table().has(iface, Flag::HasLcpTap);
         self.discover(|it, moment| {
@@ -104,7 +104,7 @@ impl Control {
         });
     }
 
-    /// What an interface takes from the routers of its link.
+    /// Sets what an interface accepts from the routers of its link (SLAAC).
     pub(crate) fn autoconfigure(&mut self, iface: u32, mode: AutoconfMode) {
         self.discover(|it, moment| it.autoconf.set_mode(iface, mode, moment));
         self.renew_probes(iface);
@@ -112,7 +112,7 @@ impl Control {
         self.refresh();
     }
 
-    /// A router said something on an interface: autoconfiguration is to settle next.
+    /// Handles a router advertisement; the caller calls `autoconf.settle` afterwards.
     pub(crate) fn hear_router(&mut self, iface: u32, said: &ReceivedAdvert, now: u64) {
         self.discover_at(now, |it, moment| {
             it.advertisers.compare(iface, said, moment);
@@ -120,7 +120,7 @@ impl Control {
         });
     }
 
-    /// What is due.
+    /// Does everything in router discovery that is due.
     pub(crate) fn turn_discovery(&mut self, now: u64) {
         let failed = std::mem::take(&mut self.table.failed);
         for (iface, addr) in &failed {
@@ -134,7 +134,7 @@ impl Control {
         });
     }
 
-    /// Volley is about to end: every interface that advertised itself says so once. True when one does.
+    /// Before the daemon ends, sends a final advertisement on every advertising interface. True if there is one.
     pub(crate) fn farewell(&mut self) -> bool {
         let some = self.discover(|it, moment| {
             it.advertisers.farewell(moment);
@@ -144,7 +144,7 @@ impl Control {
         some
     }
 
-    /// What others see of an interface's autoconfiguration.
+    /// An interface's autoconfiguration for `show`.
     pub(crate) fn autoconf_row(&self, iface: u32) -> Option<AutoconfRow> {
         let (fib, states) = (self.fib.borrow(), self.address_rows(iface));
         let state = |address| {
@@ -161,7 +161,7 @@ impl Control {
         Some(nd::link_local(link.mac))
     }
 
-    /// Any number, each time another, for a message of an interface.
+    /// A new random number for a message of an interface.
     pub(crate) fn chance(&mut self, iface: u32) -> u64 {
         let mac = self.links.get(&iface).map_or([0; 6], |link| link.mac);
         let now = self.now();

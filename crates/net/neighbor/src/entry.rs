@@ -1,33 +1,33 @@
-//! One neighbour's states (RFC 4861, 7.3 and appendix C), for ARP and ND alike. No clock, no packets, no tables.
+//! State machine of one neighbour (RFC 4861, 7.3 and appendix C), for ARP and ND alike. It has no clock, packets or tables.
 //!
-//! The fast lane does not tell which neighbours it sends to. So a neighbour that answered once is taken as being in use:
-//! [`Timers::recheck`] after it became stale it is asked again, at its own address, and forgotten when it does not answer.
-//! One that never answered anything (it was heard asking, and that may be anybody) is not asked, and goes with
+//! The fast path does not report which neighbours it sends to. An entry that has answered once therefore counts as in use:
+//! [`Timers::recheck`] after it became STALE it is probed by unicast, and deleted if the neighbour does not answer. An entry
+//! that was only learned from a request of its sender, and never confirmed by an answer, is not probed and is deleted after
 //! [`Timers::expire`].
 
 use volley_router_discovery::NeighborState as State;
 
 pub use volley_router_discovery::link::{Mac, SECOND};
 
-/// How long things take, in nanoseconds.
+/// Timers in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timers {
-    /// Between two questions.
+    /// Interval between solicitations.
     pub retransmit: u64,
-    /// Questions before a neighbour is given up.
+    /// Solicitations before the neighbour is unreachable.
     pub tries: u8,
-    /// How long an answer counts.
+    /// How long an answer keeps the entry REACHABLE.
     pub reachable: u64,
-    /// How long a stale neighbour that is used may confirm itself.
+    /// DELAY: how long a STALE entry in use waits for confirmation by upper layers before it is probed.
     pub delay: u64,
-    /// How long a neighbour stays stale before it is taken as being used.
+    /// How long an entry stays STALE before it counts as in use.
     pub recheck: u64,
-    /// How long a neighbour that never answered is kept.
+    /// How long an entry that was never confirmed is kept.
     pub expire: u64,
 }
 
 impl Default for Timers {
-    /// RFC 4861, section 10; four hours to forget, as is usual for ARP.
+    /// RFC 4861, section 10; the expiry of four hours is the common ARP timeout.
     fn default() -> Self {
         Timers {
             retransmit: SECOND,
@@ -40,32 +40,32 @@ impl Default for Timers {
     }
 }
 
-/// What a neighbour says of itself.
+/// A received message about a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// It asked us something, and its MAC address stood in the question.
+    /// A request of the neighbour to this router, with its MAC address.
     Question(Mac),
-    /// It answered or announced itself.
+    /// An answer or an announcement.
     Answer {
-        /// Its MAC address, where it says it.
+        /// The neighbour's MAC address, if the message has one.
         mac: Option<Mac>,
-        /// It answers a question of ours.
+        /// Solicited flag: the message answers a request of this router.
         solicited: bool,
-        /// It takes the place of a MAC address that is known.
+        /// Override flag: the MAC address replaces a known one.
         overrides: bool,
     },
 }
 
-/// What is to be done when a neighbour's time has come.
+/// What the caller does when an entry is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Nothing yet.
     Wait,
-    /// Ask everybody.
+    /// Send a multicast or broadcast request.
     AskAll,
-    /// Ask the neighbour.
+    /// Send a unicast request to this MAC address.
     Ask(Mac),
-    /// It is gone.
+    /// Delete the entry.
     Forget,
 }
 
@@ -81,7 +81,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Somebody who is sought: [`Entry::due()`] is now, and says what to ask.
+    /// A new INCOMPLETE entry: [`Entry::due()`] is now, and [`Entry::turn`] returns the first request.
     pub fn sought(now: u64) -> Self {
         Entry {
             state: State::Incomplete,
@@ -93,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// Somebody who asked us something.
+    /// A new entry for a neighbour that sent a request to this router.
     pub fn heard(mac: Mac, now: u64, timers: &Timers) -> Self {
         let mut entry = Self::sought(now);
         entry.enter(State::Stale, now, timers);
@@ -101,39 +101,39 @@ impl Entry {
         entry
     }
 
-    /// Its state.
+    /// State of the entry.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Whether it ever answered us with the MAC address it has.
+    /// Whether the neighbour ever answered with its current MAC address.
     pub fn answered(&self) -> bool {
         self.answered
     }
 
-    /// Its MAC address, once known.
+    /// MAC address of the neighbour, once known.
     pub fn mac(&self) -> Option<Mac> {
         self.mac
     }
 
-    /// Questions that were asked since it entered its state.
+    /// Requests sent since the entry entered its state.
     pub fn tries(&self) -> u8 {
         self.tries
     }
 
-    /// Its first question is due now, if there was none yet.
+    /// If no request was sent yet, makes the first one due now.
     pub fn hurry(&mut self, now: u64) {
         if self.state == State::Incomplete && self.tries == 0 {
             self.due = now;
         }
     }
 
-    /// When it entered its state, or was confirmed.
+    /// When the entry entered its state or was last confirmed.
     pub fn since(&self) -> u64 {
         self.since
     }
 
-    /// When [`Entry::turn`] wants to be called.
+    /// When [`Entry::turn`] must be called.
     pub fn due(&self) -> u64 {
         self.due
     }
@@ -150,7 +150,7 @@ impl Entry {
         self.due = now.saturating_add(span);
     }
 
-    /// It said something. True when its MAC address is new.
+    /// Handles a received message. True if the MAC address is new.
     pub fn hear(&mut self, word: Word, now: u64, timers: &Timers) -> bool {
         match word {
             Word::Question(mac) => self.question(mac, now, timers),
@@ -214,15 +214,15 @@ impl Entry {
         self.enter(state, now, timers);
     }
 
-    /// Somebody sends to it, or upper layers need it: a stale one is asked before long.
+    /// The neighbour is in use by a sender or by upper layers: a STALE entry changes to DELAY.
     pub fn used(&mut self, now: u64, timers: &Timers) {
         if self.state == State::Stale {
             self.enter(State::Delay, now, timers);
         }
     }
 
-    /// One question now, to the neighbour itself where its MAC address is known; one that is being asked, or has just
-    /// answered, is asked no more than it would be.
+    /// Makes one request due now, by unicast if the MAC address is known. An entry that is being probed or was just confirmed
+    /// sends no additional request.
     pub fn once(&mut self, now: u64, timers: &Timers) {
         match self.state {
             State::Incomplete => {}
@@ -232,7 +232,7 @@ impl Entry {
         (self.tries, self.due) = (timers.tries.saturating_sub(1), now);
     }
 
-    /// Its time has come. Call it when `now` is [`Entry::due()`] or later; it sets the next time.
+    /// The entry is due. Call this when `now` is [`Entry::due()`] or later; it sets the next time.
     pub fn turn(&mut self, now: u64, timers: &Timers) -> Act {
         if now < self.due {
             return Act::Wait;
@@ -260,7 +260,7 @@ impl Entry {
         self.mac.map_or(Act::AskAll, Act::Ask)
     }
 
-    /// The question could not be asked now: it is asked at `at` instead, and this time does not count.
+    /// The request was refused by the rate limit: it is due at `at` instead, and this try does not count.
     pub fn postpone(&mut self, at: u64) {
         self.tries = self.tries.saturating_sub(1);
         self.due = at;

@@ -1,4 +1,4 @@
-//! Requests and queries about neighbours: those that the FIB has, and what was learned of them.
+//! Requests and queries about neighbours: entries of the FIB and learned entries of the table.
 
 use crate::control::Control;
 use crate::entry::SECOND;
@@ -88,7 +88,7 @@ impl NeighborHandler {
 }
 
 impl Control {
-    /// The index of an interface.
+    /// Index of an interface.
     pub(crate) fn interface_index(&self, name: &str) -> Result<u32, ModelError> {
         let interfaces = self.interfaces.borrow();
         let index = interfaces.by_name(name).map(|i| i.index.0);
@@ -98,7 +98,7 @@ impl Control {
         })
     }
 
-    /// What happened so far.
+    /// Events since the start that have occurred.
     fn events(&self) -> Vec<NeighborEvent> {
         let (table, tally) = (self.table.counts, self.tally);
         let all = [
@@ -165,7 +165,7 @@ impl Control {
         happened.map(event).collect()
     }
 
-    /// Age and state of learned neighbours, and those that are only sought.
+    /// Adds age and state of learned neighbours, and the INCOMPLETE entries.
     fn amend(&self, family: Option<Family>, interface: Option<&str>, reply: &mut NeighborsReply) {
         let (now, interfaces) = (self.now(), self.interfaces.borrow());
         let mut known: HashMap<_, _> = self.table.iter().map(|s| (s.key, s)).collect();

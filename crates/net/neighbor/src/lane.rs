@@ -1,5 +1,5 @@
-//! What lies between one worker and the control thread: eight bounded queues without locks. A full queue loses what is new,
-//! and whoever wanted to say it counts that; nobody waits.
+//! Bounded lock-free queues between one worker and the control thread. If a queue is full, the sender drops the new message and
+//! counts it; no thread blocks.
 
 use crate::entry::Mac;
 use crate::table::Key;
@@ -12,108 +12,108 @@ use volley_model::Family;
 use volley_router_discovery::ReceivedAdvert;
 use volley_router_discovery::nd::{FRAME, LONG};
 
-/// Packets of one worker that may wait, all neighbours together.
+/// Most packets of one worker that wait for resolution, for all neighbours together.
 pub const HELD: usize = 512;
-/// What workers heard and the control thread has not looked at.
+/// Capacity for messages from a worker, requests excluded.
 const HEARD: usize = 1024;
-/// Questions that the control thread has not looked at: anybody can ask, so they are apart, and fewer.
+/// Capacity for requests: any host can send them, so they have a separate, smaller queue.
 const ASKED: usize = 256;
-/// Advertisements of routers that the control thread has not looked at.
+/// Capacity for router advertisements.
 const ADVERTS: usize = 32;
-/// Requests and answers of arping that the control thread has not read.
+/// Capacity for requests and answers of arping.
 const PROBES: usize = 256;
-/// Frames that the control thread made and the worker has not sent.
+/// Capacity for frames from the control thread to the worker.
 const FRAMES: usize = 1024;
-/// Long frames that the worker has not sent.
+/// Capacity for long frames to the worker.
 const LONGS: usize = 32;
 
 /// A packet whose next hop's MAC address is not known.
 pub struct HeldForResolution {
-    /// The next hop.
+    /// Interface and address of the next hop.
     pub key: Key,
-    /// Of this family is the packet.
+    /// IP version of the packet.
     pub family: Family,
-    /// Whether a route named the next hop: the packet's sender did not choose the address.
+    /// Whether a route names the next hop: then the packet's sender did not choose the address.
     pub is_next_hop: bool,
     /// The packet.
     pub packet: HeldPacket,
 }
 
-/// What a neighbour said.
+/// Type of a message from a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighborMessageKind {
-    /// It asked for an address of ours.
+    /// A request for an address of this router.
     Question,
-    /// It answered us.
+    /// An answer to a request of this router.
     Answer,
-    /// It told everybody who it is.
+    /// A gratuitous announcement.
     Announcement,
-    /// An advertisement of IPv6, whose flags say what it is worth; all zeros stand for a MAC address that it does not say.
+    /// A neighbour advertisement with its flags; an all-zero MAC address means that the message has none.
     Advertisement {
-        /// It answers a question.
+        /// Solicited flag: the message answers a request.
         solicited: bool,
-        /// It takes the place of a MAC address that is known.
+        /// Override flag: the MAC address replaces a known one.
         overrides: bool,
     },
-    /// It says it has an address of ours.
+    /// The sender claims an address of this router.
     Conflict,
-    /// It says it has an address that is tentative here, or asks whether somebody has it.
+    /// The sender claims a tentative address of this router, or probes for it.
     Claim,
-    /// It sends with the MAC address of the interface that it was heard on.
+    /// The sender uses the MAC address of the receiving interface.
     OwnMac,
-    /// It asked for routers; all zeros stand for a MAC address that it does not say.
+    /// A router solicitation; an all-zero MAC address means that the message has none.
     Routers,
 }
 
-/// Who said what.
+/// A received ARP or ND message, as a worker reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NeighborMessage {
-    /// The interface that it was heard on.
+    /// The receiving interface.
     pub rx: u32,
-    /// Whose address.
+    /// The address that the message is about.
     pub addr: IpAddr,
-    /// With which MAC address.
+    /// MAC address of the sender.
     pub mac: Mac,
-    /// What.
+    /// Type of the message.
     pub what: NeighborMessageKind,
 }
 
-/// What happened to a request of arping, and when.
+/// A sent request or a received answer of arping, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeMessage {
     /// Nanoseconds on the workers' clock.
     pub at: u64,
-    /// What happened.
+    /// The event.
     pub event: ProbeEvent,
 }
 
-/// What happened to a request of arping.
+/// An event of a run of arping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeEvent {
-    /// It left.
+    /// The worker sent the request.
     Sent {
         /// The run.
         id: u16,
         /// The request, from 0.
         number: u32,
     },
-    /// A station says that it has an address.
+    /// A host answered.
     Answer {
         /// The interface that received it.
         rx: u32,
         /// The address.
         addr: IpAddr,
-        /// The station.
+        /// MAC address of the host.
         mac: Mac,
     },
 }
 
-/// What becomes of a packet that waited.
+/// What happens to a packet that waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It is looked up again: the MAC address is known.
+    /// The packet is looked up again: the MAC address is known.
     Resumed,
-    /// It leaves by the interface of its neighbour, whose MAC address is known: no lookup finds a link-local address.
+    /// The packet is sent on its neighbour's interface to the known MAC address: no lookup finds a link-local address.
     OnLink {
         /// The interface.
         tx: u32,
@@ -122,36 +122,36 @@ pub enum End {
         /// The MAC address of the neighbour.
         to: Mac,
     },
-    /// No neighbour answered: it is dropped, and its sender is notified.
+    /// No neighbour answered: the packet is dropped, and its sender receives an ICMP error.
     Lost,
-    /// It yields to a newer one: it is dropped.
+    /// The packet is dropped in favour of a newer one.
     Evicted,
 }
 
-/// A packet on its way back into the graph.
+/// A packet that the control thread returns to the graph.
 pub struct ResolvedPacket {
-    /// Its family.
+    /// IP version of the packet.
     pub family: Family,
-    /// What becomes of it.
+    /// What happens to the packet.
     pub end: End,
     /// The packet.
     pub packet: HeldPacket,
 }
 
-/// A frame to be sent.
+/// A frame that a worker is to send.
 pub struct Frame<const ROOM: usize = FRAME> {
     /// The interface to send on.
     pub tx: u32,
-    /// How many bytes count.
+    /// Number of valid bytes.
     pub len: usize,
     /// The frame.
     pub bytes: [u8; ROOM],
-    /// The run of arping that wants to know when it leaves, and the number of the request.
+    /// The run of arping that needs the send time, and the number of the request.
     pub probe: Option<(u16, u32)>,
 }
 
 impl<const ROOM: usize> Frame<ROOM> {
-    /// A frame of these bytes, cut where there is no more room.
+    /// A frame of these bytes, truncated to the capacity.
     pub fn new(tx: u32, from: &[u8]) -> Self {
         let (mut bytes, len) = ([0; ROOM], from.len().min(ROOM));
         bytes[..len].copy_from_slice(&from[..len]);
@@ -169,33 +169,33 @@ impl<const ROOM: usize> Frame<ROOM> {
 pub struct ControlQueues {
     /// To the control thread: packets that wait.
     pub waiting_packets: ArrayQueue<HeldForResolution>,
-    /// To the control thread: what was heard, questions aside.
+    /// To the control thread: received messages, requests excluded.
     pub received_messages: ArrayQueue<NeighborMessage>,
-    /// To the control thread: who asked us.
+    /// To the control thread: received requests.
     pub received_requests: ArrayQueue<NeighborMessage>,
-    /// To the control thread: what routers advertise, and on which interface.
+    /// To the control thread: received router advertisements, with the interface.
     pub adverts: ArrayQueue<(u32, ReceivedAdvert)>,
-    /// To the control thread: what concerns runs of arping.
+    /// To the control thread: events of runs of arping.
     pub probe_messages: ArrayQueue<ProbeMessage>,
-    /// Whether there are such runs.
+    /// Whether a run of arping waits for answers.
     probed: AtomicBool,
-    /// To the worker: packets that waited.
+    /// To the worker: packets that have waited.
     pub resolved_packets: ArrayQueue<ResolvedPacket>,
-    /// To the worker: frames to be sent.
+    /// To the worker: frames to send.
     pub frames: ArrayQueue<Frame>,
-    /// The same for long ones.
+    /// To the worker: long frames to send.
     pub large_frames: ArrayQueue<Frame<LONG>>,
-    /// Buffers outside the graph. The worker alone writes it.
+    /// Number of buffers outside the graph. Only the worker writes it.
     away: AtomicUsize,
-    /// Packets outside the graph, written by it alone too.
+    /// Number of packets outside the graph. Only the worker writes it.
     packets: AtomicUsize,
-    /// What packets that wait may take of the buffers.
+    /// The part of the buffers that waiting packets may use.
     share: Arc<Share>,
     worker: usize,
 }
 
 impl ControlQueues {
-    /// The queues of worker `worker`, whose packets may take as many buffers as `share` says.
+    /// The queues of worker `worker`; `share` limits the buffers of its waiting packets.
     pub fn new(share: Arc<Share>, worker: usize) -> Self {
         ControlQueues {
             packets: AtomicUsize::new(0),
@@ -214,7 +214,7 @@ impl ControlQueues {
         }
     }
 
-    /// Worker: tell the control thread; false when there is no room.
+    /// Worker: sends a message to the control thread; false if the queue is full.
     pub fn tell(&self, heard: NeighborMessage) -> bool {
         let queue = match heard.what {
             NeighborMessageKind::Question
@@ -234,12 +234,12 @@ impl ControlQueues {
         self.probed.load(Relaxed)
     }
 
-    /// Control thread: whether a run waits.
+    /// Control thread: sets whether a run of arping waits for answers.
     pub fn set_probed(&self, probed: bool) {
         self.probed.store(probed, Relaxed);
     }
 
-    /// Worker: whether one more packet of so many buffers may wait. Where it may, both queues that it passes have room.
+    /// Worker: whether one more packet of `buffers` buffers may wait. If so, both queues that it passes have a free slot.
     pub fn has_room(&self, buffers: usize) -> bool {
         let may = self.packets.load(Relaxed) < HELD
             && self.away.load(Relaxed) + buffers <= self.share.each();
@@ -247,18 +247,19 @@ impl ControlQueues {
         may
     }
 
-    /// Buffers that packets to untrusted neighbours may take: the rest is for neighbours that are known or named by a route.
+    /// Buffers that packets to untrusted neighbours may use: the rest is for neighbours that are known or named by a route.
     pub fn for_untrusted(&self) -> usize {
         self.share.each().min(HELD) * 3 / 4
     }
 
-    /// Worker: a packet of so many buffers went away.
+    /// Worker: a packet of `buffers` buffers leaves the graph.
     pub fn leave(&self, buffers: usize) {
         let now = self.away.load(Relaxed) + buffers;
         self.set_away(now, self.packets.load(Relaxed) + 1);
     }
 
-    /// Worker: so many packets of so many buffers came back, some of which yielded to newer ones.
+    /// Worker: `packets` packets of `buffers` buffers return to the graph; `evicted` of them are dropped in favour of newer
+    /// ones.
     pub fn come_back(&self, packets: usize, buffers: usize, evicted: u64) {
         let now = self.away.load(Relaxed).saturating_sub(buffers);
         self.set_away(now, self.packets.load(Relaxed).saturating_sub(packets));
@@ -276,7 +277,7 @@ impl ControlQueues {
         self.away.load(Relaxed)
     }
 
-    /// Whether the worker has something to fetch.
+    /// Whether frames or packets are queued for the worker.
     pub fn is_waiting(&self) -> bool {
         !(self.resolved_packets.is_empty()
             && self.frames.is_empty()
@@ -286,7 +287,7 @@ impl ControlQueues {
 
 #[cfg(test)]
 impl Default for ControlQueues {
-    /// For a worker that has 1024 buffers to itself.
+    /// For a single worker with 1024 buffers.
     fn default() -> Self {
         use volley_graph::{Domain, Engine, Settings, buf::Pool};
         let pool = Pool::new(16_384).unwrap();

@@ -1,12 +1,12 @@
-//! Neighbours: who has which MAC address on the other end of a link (ARP: RFC 826, 1122, 5227; ND: RFC 4861, whose states
-//! are those of both).
+//! Neighbours: resolution of IP addresses to MAC addresses (ARP: RFC 826, 1122, 5227; ND: RFC 4861, whose states both use).
 //!
-//! - Workers judge ARP and ND packets, answer those that ask for our addresses, and take packets out of the graph whose next hop is
-//!   unknown. What teaches something goes over a bounded queue to the control thread.
-//! - The control thread owns the table ([`table`], [`entry`]: no clock and no packets of their own), asks, and tells the FIB,
-//!   which gives a neighbour its adjacency and host route. Packets that waited then look for their way again, in order.
+//! - Workers check ARP and ND packets, answer requests for the router's addresses, and take packets with an unresolved next hop
+//!   out of the graph. Messages with new information are sent over bounded queues to the control thread.
+//! - The control thread owns the table ([`table`], [`entry`]: without clock and packets), sends requests and updates the FIB,
+//!   which creates the adjacency and host route of a neighbour. Packets that waited are then looked up again, in order.
 //!
-//! What each node drops and why is `docs/forwarding-rules.md`, rule 6.6, sections 14 and 15; the whole is `docs/neighbors.md`.
+//! `docs/forwarding-rules.md`, rule 6.6 and sections 14 and 15, states what each node drops and why; the overview is
+//! `docs/neighbors.md`.
 #![forbid(unsafe_code)]
 
 mod advertised;
@@ -65,54 +65,54 @@ use volley_iface::{IfTable, LinkLocalSender, LinkSource, Registry};
 use volley_tables::{Publisher, Snap};
 use volley_wire::ethertype;
 
-/// The neighbours of a daemon. Dropping it ends the process that keeps them.
+/// The neighbour process of a daemon. Dropping the value ends the process.
 pub struct Neighbors {
     control: Rc<RefCell<Control>>,
     _turns: Watch,
 }
 
 impl Neighbors {
-    /// Take over at once what has changed of interfaces and their addresses; the process does so within milliseconds.
+    /// Applies changes of interfaces and their addresses at once; the process does so within milliseconds.
     pub fn refresh(&self) {
         self.control.borrow_mut().refresh();
     }
 
-    /// Tell `listener` what an operator should know: an interface, and a sentence about it.
+    /// Sets the callback for events that an operator should know: an interface, and a sentence about it.
     pub fn listen(&self, listener: impl Fn(&str, &str) + 'static) {
         self.control.borrow_mut().listener = Some(Box::new(listener));
     }
 
-    /// Tell the links that nobody is their router any more, for everything is about to end. True when there was something
-    /// to tell: [`Neighbors::is_sending`] says when workers have it.
+    /// Sends the final router advertisements (lifetime 0) before the daemon ends. True if there are any: wait until
+    /// [`Neighbors::is_sending`] is false.
     pub fn farewell(&self) -> bool {
         self.control.borrow_mut().farewell()
     }
 
-    /// Whether workers have not yet sent all that they were given.
+    /// Whether workers have frames that they have not sent yet.
     pub fn is_sending(&self) -> bool {
         let control = self.control.borrow();
         control.lanes.iter().any(|lane| lane.is_waiting())
     }
 
-    /// What the table counted, and what else was counted.
+    /// Counters of the table and of the control thread.
     pub fn counts(&self) -> (Counts, NeighborCounters) {
         let control = self.control.borrow();
         (control.table.counts, control.tally)
     }
 
-    /// What others that speak on links need.
+    /// The link-local sender, for other protocols.
     pub fn speaker(&self) -> Rc<dyn LinkLocalSender> {
         Rc::new(LinkLocalSenderImpl(self.control.clone()))
     }
 
-    /// Buffers of packets that wait, as workers count them.
+    /// Buffers of waiting packets, as workers count them.
     pub fn held(&self) -> usize {
         let control = self.control.borrow();
         control.lanes.iter().map(|lane| lane.away()).sum()
     }
 }
 
-/// What others have sent goes out as neighbours' own messages do.
+/// Sends frames of other protocols through the queues of the neighbour process.
 struct LinkLocalSenderImpl(Rc<RefCell<Control>>);
 
 impl LinkLocalSender for LinkLocalSenderImpl {
@@ -137,10 +137,10 @@ impl LinkLocalSender for LinkLocalSenderImpl {
     }
 }
 
-/// Sixteenths of the buffers that packets may take that wait for a neighbour.
+/// Sixteenths of the buffers that packets waiting for resolution may use.
 const SHARE: usize = 1;
 
-/// Bring in the nodes of neighbours and the process that keeps them.
+/// Registers the nodes of neighbours and the neighbour process.
 pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighbors, GraphError> {
     let table = registry.table();
     let proxies = Publisher::new(registry.engine.borrow().domain(), Proxies::default());

@@ -1,4 +1,4 @@
-//! What every message of neighbour discovery has to be: rules 15.1 to 15.5 of `docs/forwarding-rules.md`.
+//! Checks that every message of neighbour discovery must pass: rules 15.1 to 15.5 of `docs/forwarding-rules.md`.
 
 use std::net::Ipv6Addr;
 use volley_graph::PacketView;
@@ -13,12 +13,12 @@ fn address(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
     Some(octets.into())
 }
 
-/// Why a packet is no sound message.
+/// Why a message is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unsound {
-    /// Header or length do not fit the frame.
+    /// The header or its length does not fit the frame.
     Malformed,
-    /// It is no message of the wanted types.
+    /// The message type is none of the requested types.
     NotNd,
     /// The hop limit is not 255.
     BadHopLimit,
@@ -28,25 +28,25 @@ pub(crate) enum Unsound {
     BadMessage,
 }
 
-/// A message that is sound as far as all of them have to be.
+/// A message that has passed the checks common to all types.
 pub(crate) struct Sound<'a> {
     pub(crate) source: Ipv6Addr,
     pub(crate) to: Ipv6Addr,
     pub(crate) nd: NdMessage<'a>,
 }
 
-/// A solicitation or an advertisement of a neighbour that is sound by itself.
+/// A valid neighbour solicitation or advertisement.
 pub(crate) struct Found {
     pub source: Ipv6Addr,
     pub to: Ipv6Addr,
     pub target: Ipv6Addr,
     /// The flags of an advertisement; none in a solicitation.
     pub flags: Option<u8>,
-    /// The MAC address that it says the sender has.
+    /// The sender's MAC address in the option of the message.
     pub mac: Option<[u8; 6]>,
 }
 
-/// The packet alone, for messages of these types: rules 15.1 to 15.5.
+/// Checks the packet against rules 15.1 to 15.5, for messages of these types.
 pub(crate) fn message<'a>(bytes: &'a [u8], kinds: &[u8]) -> Result<Sound<'a>, Unsound> {
     let (Some(source), Some(to)) = (address(bytes, 8), address(bytes, 24)) else {
         return Err(Unsound::Malformed);
@@ -70,7 +70,7 @@ pub(crate) fn message<'a>(bytes: &'a [u8], kinds: &[u8]) -> Result<Sound<'a>, Un
     Ok(Sound { source, to, nd })
 }
 
-/// The source MAC address of the frame around a packet; zeros where nothing is in front of it.
+/// Source MAC address of the frame around a packet; zeros if there is no Ethernet header in front of it.
 pub(crate) fn frame_source(packet: &PacketView<'_>) -> [u8; 6] {
     let mut mac = [0; 6];
     if packet.moved() >= 14 {

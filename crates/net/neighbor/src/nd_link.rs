@@ -1,4 +1,4 @@
-//! The interface that received a message of neighbour discovery, as the addresses in the message are asked about.
+//! The interface that received an ND message, with the lookups that the checks need.
 
 use crate::message::Found;
 use crate::proxy::Proxies;
@@ -9,7 +9,7 @@ use volley_fib::dataplane::Dpo;
 use volley_iface::{Flag, IfTable};
 use volley_router_discovery::nd::{ALL_NODES, link_local, solicited_node};
 
-/// An interface, as the addresses in messages are asked about.
+/// The receiving interface, with the lookups for addresses in a message.
 pub(crate) struct Link<'g> {
     pub(crate) way: InterfaceRoutes<'g, V6>,
     pub(crate) own: [u8; 6],
@@ -21,13 +21,13 @@ impl Link<'_> {
         self.way.to(u128::from(address))
     }
 
-    /// Whether it is the interface's own.
+    /// Whether the address is one of the interface.
     pub(crate) fn is_own(&self, address: Ipv6Addr) -> bool {
         let mut own = self.way.view.own(self.way.rx).iter();
         address == link_local(self.own) || own.any(|(a, _)| *a == u128::from(address))
     }
 
-    /// Whether the interface listens to it.
+    /// Whether the interface listens to the address.
     pub(crate) fn takes(&self, to: Ipv6Addr) -> bool {
         let own = self.way.view.own(self.way.rx).iter();
         let mut groups = own.map(|(a, _)| solicited_node(Ipv6Addr::from(*a)));
@@ -37,7 +37,7 @@ impl Link<'_> {
             || groups.any(|group| group == to)
     }
 
-    /// Whether the router answers a solicitation as a proxy. One from the unspecified address asks whether an address is free.
+    /// Whether the router answers a solicitation as a proxy. It does not answer one from the unspecified address (a DAD probe).
     pub(crate) fn answers_for(&self, table: &IfTable, found: &Found) -> bool {
         table.has(self.way.rx, Flag::ProxyNeighbors)
             && found.flags.is_none()
@@ -47,7 +47,7 @@ impl Link<'_> {
 
     /// Whether a neighbour with the address is on the link.
     pub(crate) fn leads_back(&self, table: &IfTable, address: Ipv6Addr) -> bool {
-        // Where there is no network the control thread knows who may be there.
+        // An unnumbered interface has no network: the control thread decides which neighbours may be on the link.
         address.is_unicast_link_local()
             || table.has(self.way.rx, Flag::Unnumbered)
             || self.way.leads_back(self.to(address))

@@ -1,4 +1,4 @@
-//! Who carries out what the objects of neighbour discovery say.
+//! Owners of the object classes of neighbour discovery.
 
 use crate::control::Control;
 use crate::model::{Dad, Proxy};
@@ -11,7 +11,7 @@ use volley_router_discovery::{
     AdvertisedPrefix, Autoconf, AutoconfMode, PREFIXES, RouterAdvertisement,
 };
 
-/// Makes the control part the owner of its classes.
+/// Registers the control part as the owner of its classes.
 pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
     own_one(registry, control, |control, iface, _, now: Option<Dad>| {
         control.probe_addresses(iface, now.map_or(0, |it| it.probes));

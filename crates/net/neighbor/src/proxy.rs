@@ -1,5 +1,5 @@
-//! For whom an interface answers: ranges of addresses that its link takes for near and that are reached through another
-//! interface (RFC 1027; RFC 4861, 7.2.8).
+//! Proxy ARP and proxy ND: prefixes that hosts of a link take for on-link and that the router reaches through another interface
+//! (RFC 1027; RFC 4861, 7.2.8).
 
 use crate::control::Control;
 use crate::way::InterfaceRoutes;
@@ -11,18 +11,18 @@ use volley_model::Prefix;
 use volley_router_discovery::nd;
 use volley_tables::Publisher;
 
-/// What workers know of it: the ranges of each interface.
+/// Prefixes by interface, as workers read them.
 #[derive(Debug, Default)]
 pub struct Proxies(BTreeMap<u32, Vec<Prefix>>);
 
 impl Proxies {
-    /// These ranges.
+    /// A table of these prefixes.
     pub fn new(ranges: BTreeMap<u32, Vec<Prefix>>) -> Self {
         Proxies(ranges)
     }
 
-    /// Whether a question on an interface is answered for somebody with this address: it is of a range, and the way to it
-    /// leads out by another interface.
+    /// Whether a request for this address is answered: the address is in a prefix of the interface, and its path leads out by
+    /// another interface.
     pub(crate) fn answers<F: Family>(
         &self,
         way: &InterfaceRoutes<'_, F>,
@@ -33,7 +33,7 @@ impl Proxies {
         ranges.iter().any(|range| range.contains(addr)) && way.leads_elsewhere(way.to(target))
     }
 
-    /// The same for a solicitation: it has to be sent to whom it asks for.
+    /// Whether a solicitation is answered: its destination must be the target or its solicited-node group.
     pub(crate) fn answers6(
         &self,
         way: &InterfaceRoutes<'_, V6>,
@@ -45,14 +45,14 @@ impl Proxies {
     }
 }
 
-/// The ranges of all interfaces on the control thread.
+/// Prefixes of all interfaces, on the control thread.
 pub(crate) struct ProxyRanges {
     ranges: BTreeMap<u32, Vec<Prefix>>,
     published: Publisher<Proxies>,
 }
 
 impl ProxyRanges {
-    /// No ranges; changes are published for workers.
+    /// An empty table; each change is published to workers.
     pub(crate) fn new(published: Publisher<Proxies>) -> Self {
         ProxyRanges {
             ranges: BTreeMap::new(),
@@ -60,12 +60,12 @@ impl ProxyRanges {
         }
     }
 
-    /// For whom an interface answers.
+    /// The prefixes that an interface answers for.
     pub(crate) fn of(&self, iface: u32) -> &[Prefix] {
         self.ranges.get(&iface).map_or(&[], Vec::as_slice)
     }
 
-    /// For whom an interface answers from now on.
+    /// Sets the prefixes that an interface answers for.
     fn set(&mut self, iface: u32, ranges: &[Prefix]) {
         if ranges.is_empty() {
             self.ranges.remove(&iface);
@@ -75,7 +75,7 @@ impl ProxyRanges {
         self.publish();
     }
 
-    /// An interface has gone.
+    /// Removes the prefixes of a deleted interface.
     pub(crate) fn forget(&mut self, iface: u32) {
         if self.ranges.remove(&iface).is_some() {
             self.publish();
@@ -88,7 +88,7 @@ impl ProxyRanges {
 }
 
 impl Control {
-    /// Say for whom an interface answers.
+    /// Sets the prefixes that an interface answers for.
     pub fn answer_for(&mut self, iface: u32, ranges: &[Prefix]) {
         self.proxies.set(iface, ranges);
         let interfaces = self.interfaces.borrow();

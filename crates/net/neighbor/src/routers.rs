@@ -1,4 +1,4 @@
-//! Solicitations of routers (RFC 4861, 6.1.1), on interfaces that advertise themselves as one.
+//! Router solicitations (RFC 4861, 6.1.1), on interfaces that advertise.
 
 use crate::lane::{NeighborMessage, NeighborMessageKind};
 use crate::message::{Sound, message};
@@ -9,15 +9,15 @@ use volley_router_discovery::nd::ALL_ROUTERS;
 use volley_wire::MacAddr;
 use volley_wire::nd::NdOption;
 
-/// Type of the message.
+/// Message type of a router solicitation.
 const SOLICITATION: u8 = 133;
 
-/// Whether a packet says that it is one.
+/// Whether a packet has this message type.
 pub(crate) fn is_one(packet: &[u8]) -> bool {
     packet.get(6) == Some(&58) && packet.get(40) == Some(&SOLICITATION)
 }
 
-/// What it comes to. One that is done with has a verdict without a way: [`Count::Routers`].
+/// Checks a router solicitation. A valid one needs no further node and has the result [`Count::Routers`].
 pub(crate) fn judge(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Verdict {
     match check(link, table, packet) {
         Ok(heard) => (Err(Count::Routers), Some(heard)),
@@ -57,7 +57,7 @@ fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<NeighborMess
     if !nobody && !link.leads_back(table, source) {
         return Err(Count::SenderElsewhere);
     }
-    // Who is known by this address already is not asked about again.
+    // The control thread need not learn a sender that is already known with this MAC address.
     let known = mac.is_some_and(|mac| link.way.leads_to(link.to(source), mac));
     let learns = table.has(rx, Flag::ResolveNeighbors) && !known;
     Ok(NeighborMessage {

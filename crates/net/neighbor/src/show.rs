@@ -1,4 +1,4 @@
-//! `show ip neighbors` and `show ip6 nd`: the queries, their replies, and their text.
+//! `show ip neighbors` and `show ip6 nd`: the queries, their replies and their text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,12 +155,12 @@ fn address_state(state: AddressState) -> &'static str {
     }
 }
 
-/// A span of time, in seconds.
+/// A time span in seconds.
 fn span(ms: Option<u64>) -> String {
     ms.map_or("always".to_owned(), |ms| format!("{} s", ms / 1000))
 }
 
-/// Whether a default router is used, and what is known of it.
+/// Whether a default router is used, and its state.
 fn standing(it: &RouterRow) -> String {
     let used = if it.in_use { "in use" } else { "not in use" };
     match it.neighbor {

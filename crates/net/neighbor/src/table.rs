@@ -1,9 +1,9 @@
-//! All neighbours that were learned or are sought, with the packets that wait for them. Control thread only.
+//! The neighbour table: learned and INCOMPLETE entries, with the packets that wait for them. Control thread only.
 //!
-//! - True always: no interface has more than [`Limits::neighbors`] whose MAC addresses are known, nor more than
-//!   [`Limits::incomplete`] that are INCOMPLETE and untrusted (the module `incomplete`), nor more than [`Limits::neighbors`] others;
-//!   no more than [`Limits::held`] packets wait for one; a neighbour has packets waiting only while its MAC address is unknown.
-//! - The table changes nothing but itself: what is to be done stands in [`Table::effects`], in order.
+//! - Invariants: no interface has more than [`Limits::neighbors`] entries with known MAC addresses, nor more than
+//!   [`Limits::incomplete`] INCOMPLETE untrusted entries (module `incomplete`), nor more than [`Limits::neighbors`] others; at
+//!   most [`Limits::held`] packets wait for an entry; packets wait only for an entry whose MAC address is unknown.
+//! - The table changes only itself: it queues actions for the caller in [`Table::effects`], in order.
 
 mod incomplete;
 
@@ -15,21 +15,21 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 use volley_router_discovery::NeighborState as State;
 
-/// A neighbour: interface and address.
+/// Key of a neighbour: interface and address.
 pub type Key = (u32, IpAddr);
 
-/// What is bounded.
+/// Limits of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Neighbours of one interface whose MAC addresses are known.
+    /// Most entries with known MAC addresses on one interface.
     pub neighbors: usize,
     /// Most untrusted entries in state INCOMPLETE on one interface.
     pub incomplete: usize,
-    /// Packets that wait for one neighbour.
+    /// Most packets that wait for one neighbour.
     pub held: usize,
-    /// Questions a second on one interface.
+    /// Most requests per second on one interface.
     pub rate: u64,
-    /// Questions at once on one interface.
+    /// Largest burst of requests on one interface.
     pub burst: u64,
 }
 
@@ -45,13 +45,13 @@ impl Default for Limits {
     }
 }
 
-/// After a MAC address was published, packets that were sent to be held before may still come for so long.
+/// For this long after a MAC address was published, packets that were queued for resolution before may still arrive.
 const LATE: u64 = SECOND / 10;
-/// How long a question waits that may not be asked now.
+/// Delay of a request that the rate limit refuses.
 const LATER: u64 = SECOND / 20;
 
-/// Which part of [`Limits::burst`] a question may use up, in eighths: what scans ask for leaves something to the others
-/// (RFC 6583, 7).
+/// The part of [`Limits::burst`] that a request may use, in eighths: requests caused by scans leave tokens for the others (RFC
+/// 6583, 7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// One more solicitation of an untrusted address.
@@ -64,37 +64,37 @@ enum Class {
     Trusted = 8,
 }
 
-/// What is to be done.
+/// An action for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect<P> {
-    /// Ask for a neighbour: itself, or everybody.
+    /// Send a request: by unicast to the MAC address, or by multicast or broadcast.
     Ask(Key, Option<Mac>),
-    /// Its MAC address is known, or another one now.
+    /// The neighbour's MAC address is known or has changed.
     Publish(Key, Mac),
-    /// Its MAC address is known no more.
+    /// The neighbour's MAC address is no longer known.
     Withdraw(Key),
-    /// Packets look for their way again.
+    /// Look up these packets again.
     Release(Vec<P>),
-    /// Packets are dropped, for no neighbour answers.
+    /// Drop these packets: no neighbour answered.
     GiveUp(Vec<P>),
-    /// Packets are dropped, for newer ones need their place.
+    /// Drop these packets in favour of newer ones.
     Evict(Vec<P>),
 }
 
-/// What happened.
+/// Counters of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Neighbours that did not answer.
     pub failed: u64,
-    /// Neighbours that made room for others.
+    /// Entries that were deleted in favour of others.
     pub evicted: u64,
-    /// Neighbours that found no room.
+    /// Entries refused because the table is full.
     pub refused: u64,
-    /// Packets that yielded to newer ones of the same neighbour.
+    /// Packets dropped in favour of newer ones for the same neighbour.
     pub hold_full: u64,
-    /// Packets that yielded to others because too many wait.
+    /// Packets dropped in favour of others because too many wait.
     pub crowded: u64,
-    /// Questions that had to wait because too many are asked.
+    /// Requests delayed by the rate limit.
     pub postponed: u64,
 }
 
@@ -103,56 +103,56 @@ struct Slot<P> {
     entry: Entry,
     published: u64,
     held: VecDeque<P>,
-    /// When it was entered.
+    /// When the entry was created.
     born: u64,
     /// The group of an untrusted entry, while it is INCOMPLETE.
     group: Option<Group>,
-    /// Whether its MAC address was published.
+    /// Whether the MAC address was published.
     is_known: bool,
 }
 
-/// A neighbour that may make room: interface, who goes first, age.
+/// An entry that may be evicted: interface, rank, age.
 type Spare = (u32, u8, u64, IpAddr);
 
-/// Questions that may be asked on an interface.
+/// Token bucket of requests of an interface.
 #[derive(Debug)]
 struct Allowance {
     asked: u64,
     at: u64,
 }
 
-/// What others see of a neighbour.
+/// A neighbour entry as queries show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Which.
+    /// Interface and address.
     pub key: Key,
-    /// Its MAC address, once known.
+    /// MAC address, once known.
     pub mac: Option<Mac>,
-    /// Its state.
+    /// State of the entry.
     pub state: State,
-    /// When it entered it.
+    /// When the entry entered its state.
     pub since: u64,
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub held: usize,
 }
 
 /// The table; `P` is a packet.
 pub struct Table<P> {
-    /// How long things take.
+    /// Timers.
     pub timers: Timers,
-    /// What is bounded.
+    /// Limits.
     pub limits: Limits,
-    /// What happened.
+    /// Counters.
     pub counts: Counts,
-    /// What is to be done: whoever does it takes it out.
+    /// Actions for the caller, who empties the list.
     pub effects: Vec<Effect<P>>,
-    /// Who did not answer: whoever wants to know takes it out.
+    /// Neighbours that did not answer; the reader empties the list.
     pub failed: Vec<Key>,
     slots: HashMap<Key, Slot<P>>,
     due: BTreeSet<(u64, Key)>,
-    /// Those that may make room: interface, who goes first, age.
+    /// Entries that may be evicted: interface, rank, age.
     spare: BTreeSet<Spare>,
-    /// Those whose MAC addresses are known, by interface; and those that are sought and trusted for.
+    /// Numbers of entries by interface: with known MAC addresses, and trusted INCOMPLETE ones.
     known_on: HashMap<u32, usize>,
     trusted_on: HashMap<u32, usize>,
     incomplete: Incomplete,
@@ -180,7 +180,7 @@ impl<P> Default for Table<P> {
     }
 }
 
-/// Who may make room for another MAC address, in this order: those that asked us once, stale ones that answered us once.
+/// The eviction rank of an entry: first entries learned from one request, then STALE entries that answered once.
 fn spare_key((iface, addr): Key, entry: &Entry) -> Option<Spare> {
     let rank = match (entry.state(), entry.answered()) {
         (State::Stale, false) => 0,
@@ -191,17 +191,17 @@ fn spare_key((iface, addr): Key, entry: &Entry) -> Option<Spare> {
 }
 
 impl<P> Table<P> {
-    /// How many there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// All of them, in no order.
+    /// All entries, in no order.
     pub fn iter(&self) -> impl Iterator<Item = Shown> {
         self.slots.iter().map(|(key, slot)| Shown {
             key: *key,
@@ -212,22 +212,22 @@ impl<P> Table<P> {
         })
     }
 
-    /// The MAC address of one; none where it is not known, and nothing where the neighbour is not.
+    /// The MAC address of an entry: the inner option is none if it is not known, the outer one if there is no entry.
     pub fn mac(&self, key: Key) -> Option<Option<Mac>> {
         self.slots.get(&key).map(|slot| slot.entry.mac())
     }
 
-    /// The state of one; none where there is none.
+    /// The state of an entry; none if there is no entry.
     pub fn state(&self, key: Key) -> Option<State> {
         self.slots.get(&key).map(|slot| slot.entry.state())
     }
 
-    /// When somebody's time comes next.
+    /// When the next entry is due.
     pub fn next_due(&self) -> Option<u64> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The next hop of a packet has no known MAC address.
+    /// Queues a packet whose next hop has no known MAC address.
     pub fn wait(&mut self, key: Key, origin: Origin, packet: P, now: u64) {
         if !self.slots.contains_key(&key) {
             self.add_sought(key, Some(origin), now);
@@ -260,8 +260,8 @@ impl<P> Table<P> {
         self.turn_one(key, now);
     }
 
-    /// Drops so many packets of worker `worker` that wait for untrusted neighbours: the oldest of the network with the most.
-    /// The addresses are still sought.
+    /// Drops `packets` packets of worker `worker` that wait for untrusted neighbours: the oldest of the network with the most.
+    /// The addresses are still resolved.
     pub fn relieve(&mut self, worker: usize, mut packets: usize) {
         while packets > 0
             && let Some(key) = self.incomplete.waiting.oldest_of_largest(|g| g.1 == worker)
@@ -273,7 +273,7 @@ impl<P> Table<P> {
         }
     }
 
-    /// Packets wait no longer.
+    /// Takes the waiting packets of an entry.
     fn take_held(&mut self, key: Key) -> Vec<P> {
         let Some(slot) = self.slots.get_mut(&key) else {
             return Vec::new();
@@ -284,7 +284,7 @@ impl<P> Table<P> {
         std::mem::take(&mut slot.held).into()
     }
 
-    /// Somebody is sought for whom no packet waits.
+    /// Begins to resolve an address without a waiting packet.
     pub fn seek(&mut self, key: Key, now: u64) {
         if !self.slots.contains_key(&key) && !self.add_sought(key, None, now) {
             self.counts.refused += 1;
@@ -292,7 +292,7 @@ impl<P> Table<P> {
         self.turn_one(key, now);
     }
 
-    /// The same with one question, also to one that is stale.
+    /// Sends one request, also for a STALE entry.
     pub fn ask_once(&mut self, key: Key, now: u64) {
         let timers = self.timers;
         if !self.slots.contains_key(&key) && !self.add_sought(key, None, now) {
@@ -302,13 +302,13 @@ impl<P> Table<P> {
         self.turn_one(key, now);
     }
 
-    /// Somebody sends to a neighbour.
+    /// Records that a neighbour is in use.
     pub fn used(&mut self, key: Key, now: u64) {
         let timers = self.timers;
         self.change(key, |entry| entry.used(now, &timers));
     }
 
-    /// A neighbour said something. One that is not known is entered only when it asked us.
+    /// Handles a received message about a neighbour. For an unknown neighbour only a request to this router creates an entry.
     pub fn hear(&mut self, key: Key, word: Word, now: u64) {
         match (self.slots.contains_key(&key), word) {
             (true, _) => {
@@ -352,7 +352,7 @@ impl<P> Table<P> {
         }
     }
 
-    /// Everybody's time that has come.
+    /// Handles all entries that are due.
     pub fn turn(&mut self, now: u64) {
         while let Some(&(at, key)) = self.due.first()
             && at <= now
@@ -388,7 +388,7 @@ impl<P> Table<P> {
         self.change(key, |entry| entry.postpone(now + LATER));
     }
 
-    /// How urgent the question is that is due.
+    /// The class of the request that is due.
     fn class_of(&self, key: Key) -> Class {
         let slot = self.slots.get(&key);
         let untrusted = slot.and_then(|slot| Some((slot, slot.group?)));
@@ -401,7 +401,7 @@ impl<P> Table<P> {
         }
     }
 
-    /// Whether one more question may be asked on an interface: a bucket that fills with time.
+    /// Whether a request may be sent on an interface: takes from the token bucket.
     fn may_ask(&mut self, iface: u32, class: Class, now: u64) -> bool {
         let Limits { rate, burst, .. } = self.limits;
         let one = self
@@ -417,7 +417,7 @@ impl<P> Table<P> {
         may
     }
 
-    /// Change an entry and what is sorted by it.
+    /// Changes an entry and the indexes over it.
     fn change<T>(&mut self, key: Key, body: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let slot = self.slots.get_mut(&key)?;
         let before = slot.entry;
@@ -435,7 +435,7 @@ impl<P> Table<P> {
         Some(out)
     }
 
-    /// Enter an address that is sought, for the router itself or for a packet. False where there are too many.
+    /// Creates an INCOMPLETE entry, for the router itself or for a packet. False if there are too many.
     fn add_sought(&mut self, key: Key, origin: Option<Origin>, now: u64) -> bool {
         let iface = key.0;
         let trusted = origin.is_none_or(|o| o.trusted) || self.memory.has(&key);
@@ -457,7 +457,7 @@ impl<P> Table<P> {
         true
     }
 
-    /// An address that was sought is known from now on; another makes room where there is none. False where none does.
+    /// Counts an INCOMPLETE entry as known; evicts another entry if the table is full. False if no entry can be evicted.
     fn enter_known(&mut self, key: Key) -> bool {
         if !self.make_room(key) {
             return false;
@@ -474,7 +474,7 @@ impl<P> Table<P> {
         }
     }
 
-    /// An address is no longer sought.
+    /// Removes an entry from the INCOMPLETE ones.
     fn leave_sought(&mut self, key: Key) {
         let Some(slot) = self.slots.get_mut(&key) else {
             return;
@@ -489,8 +489,8 @@ impl<P> Table<P> {
         }
     }
 
-    /// Whether the MAC address of one more neighbour may be known: where there are too many on its interface the one that is
-    /// missed least is forgotten.
+    /// Whether one more MAC address may be known on the interface: if the interface is full, evicts the entry of the lowest
+    /// rank.
     fn make_room(&mut self, (iface, newcomer): Key) -> bool {
         if self.known_on.get(&iface).copied().unwrap_or(0) < self.limits.neighbors {
             return true;
@@ -504,7 +504,7 @@ impl<P> Table<P> {
         true
     }
 
-    /// A neighbour is forgotten for another.
+    /// Evicts an entry in favour of another.
     fn evict(&mut self, key: Key) {
         self.counts.evicted += 1;
         let held = self.take_held(key);
@@ -528,7 +528,7 @@ impl<P> Table<P> {
         self.slots.insert(key, slot);
     }
 
-    /// A neighbour is gone, its packets too.
+    /// Deletes an entry and gives up its packets.
     pub fn forget(&mut self, key: Key) {
         let Some(slot) = self.slots.get(&key) else {
             return;
@@ -556,14 +556,14 @@ impl<P> Table<P> {
         }
     }
 
-    /// All neighbours are gone for which `gone` says so; returns how many.
+    /// Deletes all entries for which `gone` is true; returns their number.
     pub fn forget_all(&mut self, mut gone: impl FnMut(Key) -> bool) -> usize {
         let keys: Vec<Key> = self.slots.keys().copied().filter(|k| gone(*k)).collect();
         keys.iter().for_each(|key| self.forget(*key));
         keys.len()
     }
 
-    /// An interface is gone: nothing of it is remembered.
+    /// Removes all state of a deleted interface.
     pub fn forget_interface(&mut self, iface: u32) {
         self.forget_all(|(on, _)| on == iface);
         self.known_on.remove(&iface);

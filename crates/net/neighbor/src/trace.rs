@@ -1,9 +1,9 @@
-//! What traced packets of ARP leave behind.
+//! Trace records of ARP packets.
 
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 
-/// An ARP packet, or the packet that was received in place of one.
+/// An ARP packet, or the received packet that was no ARP packet.
 #[derive(Clone, Copy)]
 pub struct ArpTrace(PacketTrace);
 

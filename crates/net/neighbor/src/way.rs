@@ -1,22 +1,22 @@
-//! What the forwarding table says of an interface's neighbours, for the nodes that judge what they send.
+//! FIB lookups for the nodes that check the senders and targets of neighbour messages.
 
 use volley_fib::Family;
 use volley_fib::dataplane::{Dpo, DpoKind, View};
 
-/// The table of one interface.
+/// The FIB table of one interface.
 pub(crate) struct InterfaceRoutes<'g, F: Family> {
     pub(crate) view: View<'g, F>,
     pub(crate) rx: u32,
 }
 
 impl<F: Family> InterfaceRoutes<'_, F> {
-    /// What it says of an address.
+    /// Looks up an address.
     pub(crate) fn to(&self, address: F::Addr) -> Dpo {
         let table = self.view.table_of(self.rx);
         self.view.forward(table, address, 0)
     }
 
-    /// Whether that leads out by the interface.
+    /// Whether the result leads out by the interface.
     pub(crate) fn leads_back(&self, dpo: Dpo) -> bool {
         match dpo.kind() {
             DpoKind::Glean => dpo.index() == self.rx,
@@ -27,14 +27,14 @@ impl<F: Family> InterfaceRoutes<'_, F> {
         }
     }
 
-    /// Whether it is the interface's own address, or one that it uses of another interface.
+    /// Whether the address is the interface's own, or one that the unnumbered interface uses of another interface.
     pub(crate) fn is_own(&self, dpo: Dpo, address: F::Addr) -> bool {
         let local = dpo.kind() == DpoKind::Local;
         let own = || self.view.own(self.rx).iter().any(|(a, _)| *a == address);
         local && (dpo.index() == self.rx || own())
     }
 
-    /// Whether it leads out by another interface.
+    /// Whether the result leads out by another interface.
     pub(crate) fn leads_elsewhere(&self, dpo: Dpo) -> bool {
         let out = matches!(
             dpo.kind(),
@@ -43,7 +43,7 @@ impl<F: Family> InterfaceRoutes<'_, F> {
         out && !self.leads_back(dpo)
     }
 
-    /// Whether it leads to this MAC address already.
+    /// Whether the result is an adjacency with this MAC address.
     pub(crate) fn leads_to(&self, dpo: Dpo, mac: [u8; 6]) -> bool {
         dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)
     }

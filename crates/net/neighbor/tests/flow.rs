@@ -1,4 +1,5 @@
-//! The nodes, the process and the FIB together, with a clock that tests own: from the packet without a way to the host route.
+//! The nodes, the process and the FIB together, with a clock that tests control: from the packet without a path to the host
+//! route.
 
 use crossbeam_queue::ArrayQueue;
 use std::cell::RefCell;
@@ -23,7 +24,7 @@ const SECOND: u64 = 1_000_000_000;
 
 nexts! { enum Next { Glean => "ip4-glean", Arp => "arp-input" } }
 
-/// A packet to be fed: whether it is ARP, and its bytes.
+/// A packet to inject: whether it is ARP, and its bytes.
 type Fed = (bool, Vec<u8>);
 
 struct Feed(Arc<ArrayQueue<Fed>>, u32);
@@ -48,7 +49,7 @@ impl Source for Feed {
     }
 }
 
-/// What arrived at a node: its name and the packet's bytes.
+/// Packets that arrived at a node: its name and the bytes.
 type Seen = Arc<Mutex<Vec<(&'static str, Vec<u8>)>>>;
 
 struct Sink(&'static str, Seen);
@@ -119,7 +120,7 @@ fn lab() -> Lab {
             engine.add(name, move |_| Sink(name, sink.clone())).unwrap();
         }
         for name in ["ip4-icmp-error", "ip6-icmp-error", "linux-cp-punt"] {
-            // What is dropped is counted; nobody looks at it.
+            // Drops are counted; their packets are not recorded.
             let unseen = Seen::default();
             let make = move |_| Sink(name, unseen.clone());
             engine.add(name, make).unwrap();
@@ -153,7 +154,7 @@ fn packet(to: [u8; 4], payload: &str) -> Fed {
 }
 
 impl Lab {
-    /// Worker, process, worker again; what arrived meanwhile.
+    /// Runs the worker, the process and the worker again; returns the packets that arrived meanwhile.
     fn run(&mut self) -> Vec<(&'static str, Vec<u8>)> {
         while self.worker.step() > 0 || !self.feed.is_empty() {}
         self.registry.processes.run_manual();
@@ -181,7 +182,7 @@ impl Lab {
         self.fib.borrow().neighbor(self.rx, IpAddr::from(address))
     }
 
-    /// Where the FIB sends an address.
+    /// What the FIB forwards an address to.
     fn way(&self, address: [u8; 4]) -> DpoKind {
         let reader = self.registry.engine.borrow().domain().register();
         let plane = self.fib.borrow().dataplane4();
@@ -190,7 +191,7 @@ impl Lab {
     }
 }
 
-/// The questions among what arrived: to which MAC address, about whom.
+/// The requests among the arrived packets: destination MAC address and target.
 fn asked(seen: &[(&'static str, Vec<u8>)]) -> Vec<([u8; 6], Ipv4Addr)> {
     let arp = |(to, bytes): &(&'static str, Vec<u8>)| {
         assert_eq!((*to, bytes.len()), ("eth0-tx", 42));
@@ -231,7 +232,7 @@ fn first_packets_wait_in_order_and_the_host_route_comes_with_the_answer() {
     assert_eq!(lab.known(host), Some(Neighbor::learned(HOST.0)));
     assert_eq!((lab.neighbors.held(), lab.pool.report().in_use()), (0, 0));
     assert_eq!(lab.counter("arp-input", "answers"), 1);
-    // It is confirmed after a while, at its own address; when it is silent then, it is gone.
+    // The entry is probed by unicast after a while, and deleted if the host is silent.
     let mut questions = Vec::new();
     for _ in 0..75 {
         lab.clock.advance(SECOND);
@@ -246,7 +247,7 @@ fn a_host_that_asks_and_sends_at_once_is_answered_at_once() {
     let mut lab = lab();
     let host = [10, 0, 9, 9];
     lab.run();
-    // Both are there before the control thread looks: its question, and what is already on the way to it.
+    // The request and a packet to the same host arrive before the control thread runs.
     lab.reply(host, REQUEST, [10, 0, 0, 1]);
     lab.send(packet(host, "soon"));
     let seen = lab.run();
@@ -375,7 +376,7 @@ impl Lab {
         interfaces.update("eth0", change).unwrap();
     }
 
-    /// Five seconds in tenths; how many probes for 10.0.0.7 were sent.
+    /// Runs for five seconds in tenths; returns how many probes for 10.0.0.7 were sent.
     fn probes(&mut self) -> usize {
         let mut probes = 0;
         for _ in 0..50 {
@@ -405,7 +406,7 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
         .unwrap();
     assert_eq!(lab.way(new), DpoKind::Glean, "nobody's yet");
     assert_eq!((lab.probes(), lab.way(new)), (2, DpoKind::Local));
-    // Down and up again: all are tried once more.
+    // After the interface was down, all addresses are tested again.
     lab.state(AdminState::Down);
     lab.run();
     lab.state(AdminState::Up);
@@ -415,7 +416,7 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
         (lab.probes(), lab.way(own), lab.way(new)),
         (2, DpoKind::Local, DpoKind::Local)
     );
-    // Switched off while it is down: all are used as soon as it is up.
+    // DAD is disabled while the interface is down: all addresses are used as soon as it is up.
     lab.state(AdminState::Down);
     lab.run();
     lab.probe(0);
@@ -424,7 +425,7 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
         (lab.way(own), lab.way(new)),
         (DpoKind::Local, DpoKind::Local)
     );
-    // Somebody has it: it is left to them.
+    // Another host has the address: the router does not use it.
     lab.probe(1);
     lab.state(AdminState::Down);
     lab.run();

@@ -1,4 +1,4 @@
-//! The query `arping`, its reply, and the text of it.
+//! The query `arping`, its reply and its text output.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use volley_model::{Mac, one_host};
 use volley_object::{FieldError, Query, whole_run};
 
-/// Milliseconds between two requests, and that answers to the last one are waited for.
+/// Range of the interval between requests and of the timeout for answers, in milliseconds.
 const MILLISECONDS: RangeInclusive<u32> = 10..=10_000;
 
 /// Ask the link of an interface who has an address, by ARP for IPv4 and neighbour discovery for IPv6 (5 requests, a second apart;
@@ -85,7 +85,7 @@ pub struct ArpingReply {
     pub answers: Vec<ArpingAnswer>,
 }
 
-/// The addresses of the requests, and the interface.
+/// First line of the output: interface and addresses.
 fn head(reply: &ArpingReply) -> String {
     let ArpingReply {
         interface, source, ..
@@ -93,14 +93,14 @@ fn head(reply: &ArpingReply) -> String {
     format!("{} from {source} on {interface}\n", reply.address)
 }
 
-/// One answer.
+/// Output line of one answer.
 fn line(_: usize, answer: &ArpingAnswer) -> String {
     let ArpingAnswer { number, mac, .. } = answer;
     let (ms, us) = (answer.rtt_us / 1000, answer.rtt_us % 1000);
     format!("{number}: from {mac}, {ms}.{us:03} ms\n")
 }
 
-/// What came of all requests, and the stations that share the address.
+/// Last lines of the output: sent and answered requests, and the hosts that share the address.
 fn summary(reply: &ArpingReply) -> String {
     let lost = reply.sent - reply.received.min(reply.sent);
     let counts = format!(
@@ -119,7 +119,7 @@ fn summary(reply: &ArpingReply) -> String {
     )
 }
 
-/// Why a run without any answer failed.
+/// Error text of a run without any answer.
 fn failure(reply: &ArpingReply) -> Option<String> {
     let ArpingReply {
         address, interface, ..

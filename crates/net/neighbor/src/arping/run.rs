@@ -1,21 +1,21 @@
-//! One run of arping: when its requests are due, and what came of them.
+//! One run of arping: when its requests are due, and its results.
 
 use super::query::{Arping, ArpingAnswer};
 use crate::entry::{Mac, SECOND};
 use std::net::IpAddr;
 
-/// Answers that are kept of each request.
+/// Most answers kept for each request.
 const ANSWERS: usize = 16;
-/// MAC addresses that are kept.
+/// Most MAC addresses kept.
 const MACS: usize = 64;
-/// Answers that wait for a client.
+/// Most answers that the client has not read.
 const UNREAD: usize = 256;
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
-/// How long a request may be unsent before its answers are waited for no more.
+/// A request that is not sent within this time is no longer waited for.
 const UNSENT: u64 = SECOND;
 
-/// One run.
+/// State of one run.
 pub(crate) struct Run {
     pub iface: u32,
     pub address: IpAddr,
@@ -23,7 +23,7 @@ pub(crate) struct Run {
     pub interval: u64,
     pub timeout: u64,
     pub asked: u32,
-    /// When the last request was due, and when it left.
+    /// When the last request was due, and when the worker sent it.
     pub last: (u64, Option<u64>),
     /// Answers to the last request.
     pub of_last: usize,
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// Whether a request is due; it is counted then.
+    /// Whether a request is due now; if so, the request is counted.
     pub fn next(&mut self, now: u64) -> bool {
         let more = self.count == 0 || self.asked < self.count;
         let wait = if self.asked == 0 { 0 } else { self.interval };

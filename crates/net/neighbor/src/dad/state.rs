@@ -1,23 +1,23 @@
-//! How far the detection of duplicates is with the addresses of an interface.
+//! State of duplicate address detection for the addresses of an interface.
 
 use crate::entry::{Mac, SECOND};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use volley_model::IfAddress;
 
-/// Between two probes of IPv6, and behind the last one (RETRANS_TIMER).
+/// Interval between IPv6 probes, and the time after the last one (RETRANS_TIMER).
 const BETWEEN: u64 = SECOND;
-/// The same for IPv4, more by chance (PROBE_MIN to PROBE_MAX).
+/// Random addition to the interval for IPv4 (PROBE_MIN to PROBE_MAX).
 const MORE4: u64 = SECOND;
-/// Behind the last probe of IPv4 (ANNOUNCE_WAIT).
+/// Time after the last IPv4 probe (ANNOUNCE_WAIT).
 const WAIT4: u64 = 2 * SECOND;
 
-/// How far an address is.
+/// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// So many probes are still to be sent; the next thing happens then.
+    /// `left` probes remain to be sent; the next step is due at `at`.
     Tentative { left: u32, at: u64 },
-    /// Another station has it.
+    /// Another host, with this MAC address, uses the address.
     Duplicate(Mac),
     /// No other host has answered.
     Good,
@@ -33,12 +33,12 @@ pub(crate) struct Probing {
 /// Addresses of all interfaces that duplicate address detection tests.
 #[derive(Debug, Default)]
 pub(crate) struct AddressProbes {
-    /// Probes that are configured, by interface.
+    /// Configured numbers of probes, by interface.
     pub configured: BTreeMap<u32, u32>,
     pub interfaces: BTreeMap<u32, Probing>,
 }
 
-/// What is to be done about an address.
+/// What the caller is to do with an address.
 pub(crate) enum Act {
     Probe,
     Use,
@@ -52,7 +52,7 @@ impl AddressProbes {
             .is_some_and(Probing::is_tentative)
     }
 
-    /// Tentative addresses about which something is to be done now.
+    /// Tentative addresses whose next step is due.
     pub fn due(&self, now: u64) -> Vec<(u32, IfAddress)> {
         let mut due = Vec::new();
         for (iface, it) in &self.interfaces {
@@ -65,7 +65,7 @@ impl AddressProbes {
         due
     }
 
-    /// The next step of a tentative address; `chance` is any number.
+    /// The next step of a tentative address; `chance` is a random number.
     pub fn step(&mut self, iface: u32, address: IfAddress, now: u64, chance: u64) -> Option<Act> {
         let state = self.interfaces.get_mut(&iface)?.states.get_mut(&address)?;
         let State::Tentative { left, at } = state else {
@@ -85,7 +85,7 @@ impl AddressProbes {
         Some(Act::Probe)
     }
 
-    /// A station with this MAC address has an address. True when the address was tentative: it is a duplicate from now on.
+    /// A host with this MAC address claims an address. True if the address was tentative; it becomes a duplicate.
     pub fn claim(&mut self, iface: u32, addr: IpAddr, mac: Mac) -> bool {
         let Some(it) = self.interfaces.get_mut(&iface) else {
             return false;

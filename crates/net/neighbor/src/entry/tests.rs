@@ -88,7 +88,7 @@ fn a_question_that_could_not_be_asked_does_not_count() {
     }
 }
 
-/// RFC 4861, appendix C: state, word, state then, MAC address then.
+/// Cases of RFC 4861, appendix C: state, message, resulting state, resulting MAC address.
 #[test]
 fn words_change_states_as_the_rfc_says() {
     use State::{Delay, Incomplete, Probe, Reachable, Stale};
@@ -151,8 +151,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever happens: a MAC address is known in every state but one, time never goes back, and an entry that hears
-    /// nothing more comes to an end after a bounded number of questions.
+    /// For every sequence of events: all states but INCOMPLETE have a MAC address, the next due time never decreases, and an
+    /// entry without further messages is deleted after a bounded number of requests.
     #[test]
     fn every_entry_comes_to_an_end(events in proptest::collection::vec(event(), 0..40)) {
         let (timers, mut now, mut entry) = (timers(), 0, Entry::sought(0));

@@ -1,7 +1,7 @@
-//! arp-input: judges received ARP packets, has requests for our addresses answered, and tells the control thread what they
-//! teach (RFC 826; RFC 5227, 2.4). The order of the checks is section 14 of `docs/forwarding-rules.md`.
+//! arp-input: checks received ARP packets, passes requests for the router's addresses to arp-reply, and reports new information
+//! to the control thread (RFC 826; RFC 5227, 2.4). The order of the checks is section 14 of `docs/forwarding-rules.md`.
 //!
-//! On entry the position is behind the Ethernet header; on exit too.
+//! On entry and on exit the position is after the Ethernet header.
 
 use crate::arping;
 use crate::claim;
@@ -72,7 +72,7 @@ pub struct ArpInput {
 }
 
 impl ArpInput {
-    /// On the worker that `lane` belongs to.
+    /// State for the worker that owns `lane`.
     pub fn new(
         fib: DataPlane<V4>,
         (table, proxies): (Arc<IfTable>, Snap<Proxies>),
@@ -87,14 +87,14 @@ impl ArpInput {
     }
 }
 
-/// What an ARP packet comes to.
+/// Result of the checks of an ARP packet.
 struct Verdict {
-    /// Why it goes no further; none for a request that is answered and a reply that is taken.
+    /// Drop reason; none for a request that is answered and for an accepted reply.
     refused: Option<Count>,
-    /// What the control thread is to know.
+    /// Message for the control thread.
     tell: Option<NeighborMessage>,
     answered: bool,
-    /// For somebody else.
+    /// Whether the request is answered as a proxy.
     proxied: bool,
 }
 
@@ -109,7 +109,7 @@ impl From<Count> for Verdict {
     }
 }
 
-/// The packet alone: rules 14.1 to 14.3.
+/// Checks the packet against rules 14.1 to 14.3.
 fn parse(bytes: &[u8]) -> Result<&ArpPacket, Count> {
     if bytes.len() < LENGTH {
         return Err(Count::TooShort);
@@ -121,7 +121,7 @@ fn parse(bytes: &[u8]) -> Result<&ArpPacket, Count> {
     }
 }
 
-/// The sender alone: rules 14.5 and 14.6.
+/// Checks the sender against rules 14.5 and 14.6.
 fn sender(arp: &ArpPacket) -> Result<(), Count> {
     if !arp.sender_mac.is_unicast() {
         return Err(Count::BadSenderMac);
@@ -133,14 +133,14 @@ fn sender(arp: &ArpPacket) -> Result<(), Count> {
     }
 }
 
-/// Whether it is answered for somebody who is reached elsewhere.
+/// Whether the request is answered as a proxy: its target is reached through another interface.
 fn asks_for_other(way: &InterfaceRoutes<'_, V4>, proxies: &Proxies, arp: &ArpPacket) -> bool {
     let (number, target) = (u32::from_be_bytes(arp.target_ip), arp.target_ip().into());
     let asks = arp.operation.get() == REQUEST && arp.sender_ip != arp.target_ip;
     asks && proxies.answers(way, number, target)
 }
 
-/// Rules 14.4 and from 14.7 on, for a packet that is sound by itself.
+/// Checks rules 14.4 and 14.7 onward, for a well-formed packet.
 fn judge(
     way: &InterfaceRoutes<'_, V4>,
     (table, proxies): (&IfTable, &Proxies),
@@ -173,7 +173,7 @@ fn judge(
             ..Count::AddressConflict.into()
         };
     }
-    // Where there is no network the control thread knows who may be there.
+    // An unnumbered interface has no network: the control thread decides which neighbours may be on the link.
     if !probe && !way.leads_back(back) && !table.has(rx, Flag::Unnumbered) {
         return Count::SenderElsewhere.into();
     }
@@ -182,7 +182,7 @@ fn judge(
     let proxied =
         !probe && table.has(rx, Flag::ProxyNeighbors) && asks_for_other(way, proxies, arp);
     if !way.is_own(way.to(target), target) && !proxied {
-        // Who is known already is worth to be heard, when it is new (RFC 826).
+        // RFC 826: an existing entry is updated even if the packet is not for this router.
         let announced = arp.sender_ip == arp.target_ip || back.kind() == DpoKind::Adj;
         let new = learns && announced && !way.leads_to(back, arp.sender_mac.0);
         return Verdict {
@@ -212,7 +212,7 @@ fn judge(
 }
 
 impl ArpInput {
-    /// One packet. Never inlined: it would be compiled for each instruction set.
+    /// Handles one packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let way = InterfaceRoutes {
@@ -265,7 +265,7 @@ impl ArpInput {
                 packet.truncate(LENGTH);
                 HoldAction::Send(Next::Reply)
             }
-            // It may be the kernel that asked: it hears the answer as well.
+            // The kernel may have sent the request, so the LCP tap receives the answer too.
             None if self.table.has(packet.rx(), Flag::HasLcpTap) => HoldAction::Send(Next::Punt),
             None => HoldAction::Done,
         }

@@ -1,7 +1,7 @@
-//! arp-reply: turns requests for our addresses into the replies to them, in place (RFC 826).
+//! arp-reply: turns requests for the router's addresses into replies, in place (RFC 826).
 //!
-//! On entry the position is at the ARP packet, 14 bytes behind the Ethernet header it came with; on exit at the Ethernet
-//! header, with `TX` filled.
+//! On entry the position is at the ARP packet, 14 bytes after its Ethernet header; on exit at the Ethernet header, with `TX`
+//! filled.
 
 use crate::trace::ArpTrace;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct ArpReply {
 }
 
 impl ArpReply {
-    /// For vectors of up to `size` packets.
+    /// State for vectors of up to `size` packets.
     pub fn new(table: Arc<IfTable>, size: usize) -> Self {
         ArpReply {
             table,
@@ -40,7 +40,7 @@ impl ArpReply {
     }
 }
 
-/// The reply of `mac` in place of a request.
+/// Rewrites a request into the reply of `mac`.
 fn reply(frame: &mut [u8; 64], mac: [u8; 6]) {
     let (ethernet, arp) = frame.split_at_mut(ETHERNET);
     let mut asked = [0; 10];

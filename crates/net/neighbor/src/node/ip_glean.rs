@@ -1,6 +1,6 @@
-//! ip4-glean, ip6-glean: packets whose next hop has no known MAC address. They leave the graph and wait, while the control
-//! thread asks for it (RFC 1122, 2.3.2.2); those for whom nobody answered come back here and are dropped by way of the node
-//! that tells their senders (RFC 1812, 5.2.7.1; RFC 4861, 7.2.2). Rule 6.6 of `docs/forwarding-rules.md`.
+//! ip4-glean, ip6-glean: packets whose next hop has no known MAC address. They leave the graph and wait while the control
+//! thread resolves the address (RFC 1122, 2.3.2.2). If the resolution fails, they return here and are dropped through the node
+//! that sends ICMP errors (RFC 1812, 5.2.7.1; RFC 4861, 7.2.2). Rule 6.6 of `docs/forwarding-rules.md`.
 //!
 //! On entry the position is at the IP header and the `dpo` column names an attached network or an incomplete adjacency.
 
@@ -18,7 +18,7 @@ use volley_graph::{
 use volley_iface::{Flag, IfTable};
 
 nexts! {
-    /// Where glean nodes send packets: there is one edge, to be dropped and told of.
+    /// Edges of the glean nodes: the only one leads to the node that drops packets and sends ICMP errors.
     pub struct Next<F: Gleans> { TELL => F::TELL }
 }
 
@@ -34,11 +34,11 @@ counters! {
     }
 }
 
-/// An IP version, as glean nodes see it.
+/// What glean nodes need of an IP version.
 pub trait Gleans: Family {
     /// Name of the node.
     const NAME: &'static str;
-    /// Name of the node that drops packets and tells their senders.
+    /// Name of the node that drops packets and sends ICMP errors.
     const TELL: &'static str;
     /// The destination of a packet.
     fn destination(header: &[u8]) -> Option<IpAddr>;
@@ -70,7 +70,7 @@ pub struct Glean<F: Family> {
 }
 
 impl<F: Family> Glean<F> {
-    /// On the worker that `lane` belongs to.
+    /// State for the worker that owns `lane`.
     pub fn new(fib: DataPlane<F>, table: Arc<IfTable>, lane: Arc<ControlQueues>) -> Self {
         Glean { fib, table, lane }
     }
@@ -94,14 +94,14 @@ fn next_hop<F: Gleans>(view: &View<'_, F>, packet: &Packet<'_>) -> Option<(Key, 
     }
 }
 
-/// Why a packet may not wait, or for whom it does.
+/// Returns the next hop that a packet waits for, or why the packet may not wait.
 fn may_wait<F: Gleans>(
     view: &View<'_, F>,
     table: &IfTable,
     lane: &ControlQueues,
     packet: &Packet<'_>,
 ) -> Result<(Key, bool), Count> {
-    // What has waited already, and nobody answered, names none.
+    // A packet whose resolution has failed returns without a next hop.
     let (key, is_next_hop) = next_hop(view, packet).ok_or(Count::Unresolved)?;
     let speaks = match key.1 {
         IpAddr::V4(_) => Flag::Ip4,
@@ -146,7 +146,7 @@ impl<F: Gleans> Node for Glean<F> {
             },
             |(key, is_next_hop), packet| {
                 let family = F::AF;
-                // There is room: as many fit as may be away.
+                // The queue has a free slot: its capacity is the number of packets that may be outside the graph.
                 let _ = lane.waiting_packets.push(HeldForResolution {
                     key,
                     family,

@@ -1,4 +1,4 @@
-//! The nodes of neighbours. `ip_glean` is one body for both families.
+//! Nodes of the neighbour protocols. `ip_glean` is one body for both IP versions.
 
 pub mod arp_input;
 pub mod arp_reply;

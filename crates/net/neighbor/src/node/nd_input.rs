@@ -1,8 +1,9 @@
-//! nd-input: judges received neighbour discovery (RFC 4861, 7.1), has solicitations for our addresses answered, and tells the
-//! control thread what they teach. The order of the checks is section 15 of `docs/forwarding-rules.md`.
+//! nd-input: checks received neighbour discovery messages (RFC 4861, 7.1), passes solicitations for the router's addresses to
+//! nd-reply, and reports new information to the control thread. The order of the checks is section 15 of
+//! `docs/forwarding-rules.md`.
 //!
-//! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
-//! that the interface may be in ends here as well.
+//! On entry and on exit the position is at the IPv6 header. Packets that are no neighbour discovery, to a group that the
+//! interface may be a member of, end here too.
 
 use crate::advertised;
 use crate::arping;
@@ -92,7 +93,7 @@ impl From<Unsound> for Count {
     }
 }
 
-/// Tells nd-reply that the answer is for somebody else.
+/// Tells nd-reply that the answer is a proxy's.
 pub(crate) const PROXIED: ColumnInfo =
     ColumnInfo::new("nd-proxied", ColumnKind::Value, 5, Life::Hop);
 
@@ -112,7 +113,7 @@ pub struct NdInput {
 }
 
 impl NdInput {
-    /// On the worker that `lane` belongs to.
+    /// State for the worker that owns `lane`.
     pub fn new(
         fib: DataPlane<V6>,
         (table, proxies): (Arc<IfTable>, Snap<Proxies>),
@@ -127,7 +128,7 @@ impl NdInput {
     }
 }
 
-/// The packet alone: rules 15.1 to 15.6.
+/// Checks the packet against rules 15.1 to 15.6.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
     let Sound { source, to, nd } = message(bytes, &[135, 136])?;
     let (target, flags) = match nd.body {
@@ -155,7 +156,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
     sound.then_some(found).ok_or(Count::BadMessage)
 }
 
-/// The sender alone: rules 15.8 and 15.9.
+/// Checks the sender against rules 15.8 and 15.9.
 fn sender(found: &Found) -> Result<(), Count> {
     if found.mac.is_some_and(|mac| !MacAddr(mac).is_unicast()) {
         return Err(Count::BadSenderMac);
@@ -169,11 +170,11 @@ fn sender(found: &Found) -> Result<(), Count> {
     Ok(())
 }
 
-/// What a message comes to: the reason of its drop, or whether it is answered; and what the control thread is to know.
+/// Result of the checks: the drop reason or the type of answer, and the message for the control thread.
 pub(crate) type Verdict = (Result<Answer, Count>, Option<NeighborMessage>);
 
-/// Rules from 15.7 on; `from` is the MAC address that the frame came from. A message that is done with has a verdict
-/// without a way: [`Count::Answers`].
+/// Checks rules 15.7 onward; `from` is the source MAC address of the frame. A message that needs no further node has the result
+/// [`Count::Answers`].
 fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verdict {
     let rx = link.way.rx;
     if !table.has(rx, Flag::Ip6) {
@@ -242,7 +243,7 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
 }
 
 impl NdInput {
-    /// A router's advertisement, on an interface that configures itself or advertises itself as one.
+    /// Handles a router advertisement, on an interface with SLAAC or one that advertises.
     fn advertised(
         &self,
         cx: &Cx<'_, Count>,
@@ -273,7 +274,7 @@ impl NdInput {
         }
     }
 
-    /// One packet. Never inlined: it would be compiled for each instruction set.
+    /// Handles one packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let rx = packet.rx();
@@ -331,7 +332,8 @@ impl NdInput {
                 packet.set(PROXIED.col, proxied);
                 HoldAction::Send(Next::Reply)
             }
-            // It may be the kernel that asked: it hears the answer as well. So it does what no neighbour says.
+            // The kernel may have sent the request, so the LCP tap receives the answer too, and messages that are no neighbour
+            // discovery.
             Err(Count::Answers | Count::Routers | Count::NotNd)
                 if self.table.has(rx, Flag::HasLcpTap) =>
             {

@@ -1,7 +1,7 @@
-//! nd-reply: the advertisement that answers a solicitation for an address of ours (RFC 4861, 7.2.4), a frame of its own in
-//! place of the packet that asked.
+//! nd-reply: answers a solicitation for an address of the router with an advertisement (RFC 4861, 7.2.4), in a new frame that
+//! replaces the packet.
 //!
-//! On entry the position is at the IPv6 header of a solicitation that nd-input let pass; on exit at the Ethernet header, with
+//! On entry the position is at the IPv6 header of a solicitation that nd-input accepted; on exit at the Ethernet header, with
 //! `TX` filled.
 
 use crate::message::frame_source;
@@ -38,16 +38,16 @@ pub struct NdReply {
 }
 
 impl NdReply {
-    /// With the interfaces' MAC addresses.
+    /// State with the MAC addresses of the interfaces.
     pub fn new(table: Arc<IfTable>) -> Self {
         NdReply { table }
     }
 
-    /// The answer to a solicitation.
+    /// Builds the answer to a solicitation.
     fn answer(&self, packet: &PacketView<'_>) -> Option<[u8; FRAME]> {
         let found = parse(packet.bytes()).ok()?;
         let [_, _, own @ ..] = self.table.mac(packet.rx()).to_be_bytes();
-        // Who has no address yet is answered where everybody hears it.
+        // A solicitation from the unspecified address is answered to all nodes.
         let nobody = found.source.is_unspecified();
         let (to, to_mac) = if nobody {
             (ALL_NODES, group_mac(ALL_NODES))
@@ -55,7 +55,7 @@ impl NdReply {
             let mac = found.mac.unwrap_or_else(|| frame_source(packet));
             (found.source, mac)
         };
-        // For somebody else the interface speaks as itself, and lets others go first (RFC 4861, 7.2.8).
+        // A proxy answers with the interface's address and without the override flag (RFC 4861, 7.2.8).
         let (say, from) = match packet.get(PROXIED.col) {
             Some(1) => (NdMessageOut::Proxy, link_local(own)),
             _ => (NdMessageOut::Advertise { solicited: !nobody }, found.target),
@@ -115,7 +115,7 @@ mod tests {
     const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
     const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-    /// What answers a question from `source` for 2001:db8::1.
+    /// The answer to a solicitation from `source` for 2001:db8::1.
     fn answer(source: &str, keep: usize) -> (String, Vec<u8>) {
         let (from, target): (Ipv6Addr, Ipv6Addr) =
             (source.parse().unwrap(), "2001:db8::1".parse().unwrap());
@@ -133,7 +133,7 @@ mod tests {
         .write(&mut frame);
         let mut bytes = frame[..14 + 40 + keep].to_vec();
         bytes[19] = keep as u8;
-        // The checksum of what is left.
+        // The checksum over the remaining bytes.
         bytes[56..58].fill(0);
         let pseudo =
             volley_wire::checksum::Sum::pseudo6(from, to, volley_wire::IpProto(58), keep as u32);

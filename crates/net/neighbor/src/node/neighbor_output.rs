@@ -1,5 +1,5 @@
-//! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
-//! waited for an answer.
+//! neighbor-output: source of frames and packets from the control thread: requests, announcements, and packets that waited for
+//! resolution.
 
 use crate::entry::Mac;
 use crate::lane::{ControlQueues, End, Frame, ProbeEvent, ProbeMessage};
@@ -50,11 +50,11 @@ pub struct NeighborOutput {
     codes: Column,
     tx: Column,
     reasons: Column,
-    /// Ethernet headers of packets that go straight to an interface, by row; as many as a vector has packets.
+    /// Ethernet headers of packets that are sent straight to an interface, by row; as many as a vector has packets.
     headers: Vec<(usize, [u8; 14])>,
 }
 
-/// The Ethernet header of a packet of a family.
+/// The Ethernet header of a packet of an IP version.
 fn header(family: Family, from: Mac, to: Mac) -> [u8; 14] {
     let kind = match family {
         Family::V4 => ethertype::IP4,
@@ -68,7 +68,7 @@ fn header(family: Family, from: Mac, to: Mac) -> [u8; 14] {
 }
 
 impl NeighborOutput {
-    /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
+    /// State for vectors of up to `size` packets, on the worker that owns `lane`.
     pub fn new(lane: Arc<ControlQueues>, size: usize) -> Self {
         NeighborOutput {
             lane,
@@ -79,7 +79,7 @@ impl NeighborOutput {
         }
     }
 
-    /// Packets that waited.
+    /// Returns packets that waited to the graph.
     fn resume<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (lane, codes, size) = (&self.lane, &mut self.codes, out.vector_size());
         let (mut n, mut lost, mut evicted, mut buffers) = (0, 0, 0, 0);
@@ -117,7 +117,7 @@ impl NeighborOutput {
         cx.count(Count::Lost, lost);
         if lost + evicted > 0 {
             fresh.prepare(|row, packet| {
-                // A packet without a next hop waits no second time.
+                // A packet without a next hop does not wait again.
                 packet.set(DPO.col, 0);
                 packet.set(Col::ERR, reasons[row]);
             });
@@ -142,7 +142,7 @@ impl NeighborOutput {
     }
 }
 
-/// Frames that the control thread made.
+/// Sends frames that the control thread made.
 fn send<I: Isa, const ROOM: usize>(
     (frames, told): (&ArrayQueue<Frame<ROOM>>, &ArrayQueue<ProbeMessage>),
     tx: &mut Column,
@@ -160,7 +160,7 @@ fn send<I: Isa, const ROOM: usize>(
         tx.words_mut(size)[row] = frame.tx;
         if let Some((id, number)) = frame.probe {
             let event = ProbeEvent::Sent { id, number };
-            // A run that misses this takes the time at which the request was due.
+            // If this message is lost, the run uses the time at which the request was due.
             let _ = told.push(ProbeMessage {
                 at: cx.now_ns(),
                 event,
@@ -198,7 +198,7 @@ impl Source for NeighborOutput {
         0
     }
 
-    /// Packets of this worker that wait for a neighbour come back to it.
+    /// Waiting packets of this worker return to it.
     fn can_exit(&self) -> bool {
         self.lane.away() == 0 && !self.lane.is_waiting()
     }

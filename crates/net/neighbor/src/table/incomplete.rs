@@ -6,26 +6,26 @@ use super::Key;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 
-/// A network of an interface: the interface, the first address, and how many bits of it count.
+/// A network of an interface: the interface, the first address and the prefix length.
 pub type Net = (u32, IpAddr, u8);
 
-/// A network with no more of them than this is treated like trusted addresses.
+/// A network with at most this many entries is treated like trusted addresses.
 const FEW: usize = 16;
-/// Addresses that are remembered because they answered once.
+/// Most addresses that are remembered because they answered once.
 const REMEMBERED: usize = 4096;
 
-/// What is known of a packet that waits for a neighbour.
+/// Origin of a packet that waits for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The network that its next hop is in.
+    /// The network of its next hop.
     pub net: Net,
-    /// The worker that has it.
+    /// The worker that received the packet.
     pub worker: usize,
     /// Whether a route or this router named the next hop, not the packet.
     pub trusted: bool,
 }
 
-/// Interface, worker, network.
+/// Interface, worker, first address and prefix length.
 pub(super) type Group = (u32, usize, IpAddr, u8);
 
 impl Origin {
@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// Addresses by group, the oldest first.
+/// Addresses by group, in order of age.
 #[derive(Debug, Default)]
 pub(super) struct Groups(BTreeMap<Group, BTreeSet<(u64, IpAddr)>>);
 
@@ -54,7 +54,7 @@ impl Groups {
         }
     }
 
-    /// The oldest address of the largest group among those that `counts`.
+    /// The oldest address of the largest group among the groups that `counts` accepts.
     pub fn oldest_of_largest(&self, counts: impl Fn(&Group) -> bool) -> Option<Key> {
         let groups = self.0.iter().filter(|(group, _)| counts(group));
         let (group, all) = groups.max_by_key(|(_, all)| all.len())?;
@@ -72,7 +72,7 @@ impl Groups {
 #[derive(Debug, Default)]
 pub(super) struct Incomplete {
     pub all: Groups,
-    /// Those that packets wait for.
+    /// The entries with waiting packets.
     pub waiting: Groups,
     on: HashMap<u32, usize>,
     by_net: HashMap<Net, usize>,
@@ -116,7 +116,7 @@ fn take_one<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: K) {
     }
 }
 
-/// Addresses that answered once and are forgotten: the newest of them.
+/// The newest deleted addresses that answered once.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     all: HashSet<Key>,

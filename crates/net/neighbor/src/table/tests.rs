@@ -8,7 +8,7 @@ fn key(n: u32) -> Key {
     (1, IpAddr::from((0x0a00_0000 + n).to_be_bytes()))
 }
 
-/// A packet for an untrusted address.
+/// Queues a packet for an untrusted address.
 fn wait(table: &mut Table<u32>, key: Key, packet: u32, now: u64) {
     let origin = Origin {
         net: (key.0, IpAddr::from([10, 0, 0, 0]), 8),
@@ -140,11 +140,11 @@ fn a_scan_leaves_places_and_questions_to_the_others() {
         worker: 0,
         trusted,
     };
-    // It was there, answered, and is silent since.
+    // The neighbour answered once and is silent since.
     table.wait(at(1, 60_000), origin(1, false), 0, 0);
     table.hear(at(1, 60_000), answer(A), 0);
     table.forget(at(1, 60_000));
-    // A scan of 5,000 addresses in a second, four times.
+    // A scan of 5,000 addresses in one second, four times.
     let mut asked = BTreeSet::new();
     for n in 0..20_000 {
         let now = SECOND + u64::from(n) * SECOND / 5000;
@@ -216,8 +216,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Every packet is waiting or was given back, once; limits hold; what is sorted agrees with what is there; and what
-    /// was published is what the table says.
+    /// Every packet is waiting or was returned exactly once; limits hold; the indexes agree with the entries; and the published
+    /// addresses are those of the table.
     #[test]
     fn nothing_is_lost(events in proptest::collection::vec(event(), 0..80)) {
         let mut table = Table::<u32>::default();

@@ -9,7 +9,8 @@ use volley_wire::{IntoBytes, MacAddr};
 const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// Interface 1 is 10.0.0.1/24, learns, and knows 10.0.0.5 at HOST; 2 has 10.0.2.1/24 and does not learn; 3 has no address.
+/// Interface 1 has 10.0.0.1/24, learns neighbours, and knows 10.0.0.5 at HOST; 2 has 10.0.2.1/24 and does not learn; 3 has no
+/// address.
 struct Lab {
     domain: Arc<Domain>,
     fib: Fib,
@@ -71,7 +72,7 @@ impl Lab {
         reason.clone().unwrap_or_else(|| to.clone())
     }
 
-    /// What the control thread is told of one packet.
+    /// How many packets arp-input forwards, and what it reports to the control thread, for one packet.
     fn told(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
         let pop = || {
             self.lane
@@ -251,7 +252,8 @@ fn others_are_answered_for_where_they_are_reached_elsewhere() {
     );
     lab.table.set(IfIdx(1), Flag::ProxyNeighbors, true);
     assert_eq!(lab.outcome(1, &ask(host, far)), "arp-reply");
-    // It is near, nobody knows a way, it is of no range, it is a probe, and an announcement.
+    // In this order: the target is on the same link, has no route, is in no proxied prefix; the packet is a probe; an
+    // announcement.
     for (sender, target) in [
         (host, near),
         (host, [10, 0, 3, 1]),
@@ -278,7 +280,7 @@ fn where_addresses_are_anothers_whoever_asks_for_them_is_answered() {
         lab.table.set(IfIdx(3), flag, true);
     }
     assert_eq!(lab.outcome(3, &asked), "arp-reply");
-    // The address is the lender's as well, and nobody else's.
+    // The lending interface has this address, and no other host has.
     let near = ask([10, 0, 2, 9], [10, 0, 2, 1]);
     assert_eq!(lab.outcome(2, &near), "arp-reply");
     for other in [[10, 0, 0, 1], [10, 0, 2, 7]] {
@@ -300,7 +302,8 @@ fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
             .collect();
         same.into_iter().map(|h| (h.rx, h.mac)).collect::<Vec<_>>()
     };
-    // The frame of a twin (same address), of a router with another address, for us and for others.
+    // A frame of a host with the same MAC and IP address, of a router with another IP address, for this router and for another
+    // host.
     for (sender, target) in [([10, 0, 0, 1], 1), ([10, 0, 0, 9], 1), ([10, 0, 0, 9], 7)] {
         let frame = arp(1, ME, sender, [10, 0, 0, target]);
         assert_eq!(what(&frame), [(1, ME)], "{sender:?}");

@@ -12,8 +12,8 @@ use volley_tables::Publisher;
 const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// Interface 1 is 2001:db8:1::1/64, learns, and knows 2001:db8:1::5 at HOST; 2 has 2001:db8:2::1/64 and does not learn; 3
-/// has no address.
+/// Interface 1 has 2001:db8:1::1/64, learns neighbours, and knows 2001:db8:1::5 at HOST; 2 has 2001:db8:2::1/64 and does not
+/// learn; 3 has no address.
 struct Lab {
     domain: Arc<Domain>,
     fib: Fib,
@@ -57,7 +57,7 @@ fn address(text: &str) -> Ipv6Addr {
     text.parse().unwrap()
 }
 
-/// A message, with its checksum.
+/// A message with a valid checksum.
 fn message(say: NdMessageOut, mac: [u8; 6], from: &str, to: &str, target: &str) -> Vec<u8> {
     let (from, target) = (address(from), address(target));
     let to = match to {
@@ -105,7 +105,7 @@ impl Lab {
         reason.clone().unwrap_or_else(|| to.clone())
     }
 
-    /// What the control thread is told of one packet, and how many packets go on.
+    /// How many packets nd-input forwards, and what it reports to the control thread, for one packet.
     fn told(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
         let pop = || {
             self.lane
@@ -168,7 +168,7 @@ fn messages_are_judged_in_the_order_of_the_rules() {
     for from in ["2001:db9::1", "2001:db8:2::9"] {
         assert_eq!(lab.outcome(1, &ask(from, US)), "sender-elsewhere");
     }
-    // The same group, another address.
+    // Another address with the same solicited-node group.
     assert_eq!(lab.outcome(1, &ask(near, "2001:db8:1:7::1")), "not-for-us");
     assert_eq!(
         lab.outcome(1, &ask("fe80::9", "fe80::ff:fe00:1")),
@@ -247,7 +247,8 @@ fn others_are_answered_for_where_they_are_reached_elsewhere() {
     lab.proxies.publish(Proxies::new([(1, ranges)].into()));
     lab.table.set(IfIdx(1), Flag::ProxyNeighbors, true);
     assert_eq!(lab.outcome(1, &ask(host, far)), "nd-reply");
-    // It is near, of no range, or asked by nobody: whether an address is free is not ours to say.
+    // The target is on the same link, or in no proxied prefix, or the source is unspecified: a proxy does not answer DAD
+    // probes.
     for (source, target) in [(host, near), (host, "2001:db9::1"), ("::", far)] {
         assert_ne!(lab.outcome(1, &ask(source, target)), "nd-reply", "{target}");
     }
@@ -269,7 +270,7 @@ fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
     let good = advertisement(HOST, "fe80::9", "ff02::1", 0);
     assert_eq!(lab.outcome(1, &good), "not-nd");
     assert!(lab.lane.adverts.is_empty());
-    // No address is needed.
+    // The interface needs no address.
     for iface in [1, 3] {
         lab.table.set(IfIdx(iface), Flag::Slaac, true);
         let packet = [In::new(&good).rx(iface).advance(14)];
@@ -298,13 +299,13 @@ fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
     bad[21] = 255;
     bad[60] ^= 1;
     assert_eq!(lab.outcome(1, &bad), "bad-checksum");
-    // To us alone.
+    // Unicast to this router.
     let packet = [In::new(&advertisement(HOST, "fe80::9", us, 0))
         .rx(1)
         .advance(14)];
     let out = run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
     assert!(out.is_empty() && lab.lane.adverts.pop().is_some());
-    // What there is no room for is lost.
+    // Messages that do not fit into the queue are lost.
     for _ in 0..100 {
         let packet = [In::new(&good).rx(1).advance(14)];
         run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
@@ -323,8 +324,8 @@ fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
         same.map(|h| (h.rx, h.mac)).collect::<Vec<_>>()
     };
     let other = "2001:db8:1::9";
-    // A twin's announcement, a question by another router, and one that asks whether an address is free: that frame alone
-    // says whose it is.
+    // The announcement of a host with the same MAC address, a request by another router, and a DAD probe: the source MAC
+    // address of the probe's frame alone identifies the sender.
     for frame in [
         message(TELLS, ME, US, "ff02::1", US),
         message(NdMessageOut::Solicit, ME, other, "group", US),

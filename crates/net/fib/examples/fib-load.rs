@@ -1,4 +1,4 @@
-//! Figures of the FIB: load a table file, replay an update file, move all routes of a neighbour.
+//! Measures the FIB: loads a table file, replays an update file, moves all routes of a neighbour.
 //!
 //! `cargo run --release -p volley-fib --example fib-load -- TABLE [UPDATES]` (IPv4 or IPv6, plain or compressed).
 

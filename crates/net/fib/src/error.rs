@@ -1,4 +1,4 @@
-//! What the FIB refuses, and why. A refused change has changed nothing.
+//! Errors of the FIB. A refused change has changed nothing.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub enum FibError {
         /// The operator's number.
         table: u32,
     },
-    /// The table is there already.
+    /// The table exists already.
     #[error("{af} table {table} exists already")]
     TableExists {
         /// Family.
@@ -26,28 +26,28 @@ pub enum FibError {
         /// The operator's number.
         table: u32,
     },
-    /// Something needs the table.
+    /// An object uses the table.
     #[error("{af} table {table} is in use by {by}: remove that first")]
     TableInUse {
         /// Family.
         af: Af,
         /// The operator's number.
         table: u32,
-        /// Who.
+        /// The user of the table.
         by: String,
     },
     /// No interface with this index.
     #[error("there is no interface with index {iface}")]
     NoInterface {
-        /// Its index.
+        /// Interface index.
         iface: u32,
     },
-    /// Something needs the interface.
+    /// An object uses the interface.
     #[error("interface {name} is in use by {by}: remove that first")]
     InterfaceInUse {
-        /// Its name.
+        /// Interface name.
         name: String,
-        /// Who.
+        /// The user of the interface.
         by: String,
     },
     /// The source has no such route.
@@ -68,20 +68,20 @@ pub enum FibError {
         /// The path.
         path: String,
     },
-    /// The prefix is not one of this family.
+    /// The prefix does not belong to this family.
     #[error("{prefix} is no {af} prefix: the length is at most {} and host bits are zero", .af.bits())]
     Prefix {
-        /// As given.
+        /// Prefix as given.
         prefix: String,
         /// Family.
         af: Af,
     },
-    /// A path cannot be.
+    /// A path is invalid.
     #[error("path {path} is not valid: {why}")]
     Path {
         /// The path.
         path: String,
-        /// Why not, and what would be right.
+        /// Why the path is invalid, and what would be valid.
         why: &'static str,
     },
     /// The interface has the address already, or another one in the same table has.
@@ -92,15 +92,15 @@ pub enum FibError {
         /// Interface.
         name: String,
     },
-    /// The address cannot be an interface's.
+    /// The address is not valid for an interface.
     #[error("address {addr} is not valid on an interface: {why}")]
     Address {
         /// Address.
         addr: IpAddr,
-        /// Why not.
+        /// Why the address is invalid.
         why: &'static str,
     },
-    /// The interface made the address itself.
+    /// The interface created the address by SLAAC.
     #[error(
         "{name} made the address {addr} itself: `ip6 nd address autoconfig {name} disable` ends that"
     )]
@@ -110,14 +110,14 @@ pub enum FibError {
         /// Interface.
         name: String,
     },
-    /// An interface cannot use another's addresses.
+    /// An interface cannot be unnumbered with these addresses.
     #[error("{name} cannot use the addresses of {lender}: {why}")]
     Unnumbered {
         /// Interface.
         name: String,
-        /// Whose addresses they are.
+        /// Interface that lends its addresses.
         lender: String,
-        /// Why not, and what would help.
+        /// Why not, and how to correct it.
         why: &'static str,
     },
     /// The interface has no such address.
@@ -145,19 +145,19 @@ pub enum FibError {
     /// The longest-prefix match refused a prefix.
     #[error("{prefix}: {source}")]
     Lpm {
-        /// Prefix, or what was loaded.
+        /// Prefix, or name of the loaded table.
         prefix: String,
-        /// Its reason.
+        /// Error of the longest-prefix match.
         source: LpmError,
     },
-    /// A file could not be read or says something wrong; nothing of it was loaded.
+    /// A file could not be read or has invalid content; nothing of it was loaded.
     #[error("{path}{}{place}: {why}", if .place.is_empty() { "" } else { ", " })]
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Line or record, empty when the whole file is meant.
+        /// Line or record; empty if the error concerns the whole file.
         place: String,
-        /// What is wrong.
+        /// Description of the error.
         why: String,
     },
 }

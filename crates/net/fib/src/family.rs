@@ -16,17 +16,17 @@ pub struct V6;
 
 pub use volley_model::Family as Af;
 
-/// An address family: its addresses (host order numbers) and its longest-prefix match.
+/// Address family: addresses (numbers in host order) and longest-prefix match.
 pub trait Family: Copy + Debug + Ord + Hash + Send + Sync + 'static {
     /// An address as a number.
     type Addr: Copy + Debug + Eq + Ord + Hash + Send + Sync + 'static;
-    /// An address without alignment needs, for dense storage.
+    /// An address without alignment, for dense storage.
     type Packed: Copy + Eq + Send + Sync + 'static;
     /// Writer's side of the longest-prefix match.
     type Lpm: Send;
-    /// Reader handle of it.
+    /// Reader handle of the longest-prefix match.
     type LpmSnap: Clone + Send + Sync + 'static;
-    /// What a worker looks up in.
+    /// The longest-prefix match that a worker reads.
     type LpmView: 'static;
     /// The family as a value.
     const AF: Af;
@@ -37,24 +37,24 @@ pub trait Family: Copy + Debug + Ord + Hash + Send + Sync + 'static {
     fn number(ip: IpAddr) -> Option<Self::Addr>;
     /// Address of a number.
     fn ip(addr: Self::Addr) -> IpAddr;
-    /// Packs.
+    /// Packs an address.
     fn pack(addr: Self::Addr) -> Self::Packed;
-    /// Unpacks.
+    /// Unpacks an address.
     fn unpack(packed: Self::Packed) -> Self::Addr;
     /// The first address of the prefix of `len` bits around `addr`.
     fn first(addr: Self::Addr, len: u8) -> Self::Addr;
-    /// The last address of it.
+    /// The last address of the prefix of `len` bits around `addr`.
     fn last(addr: Self::Addr, len: u8) -> Self::Addr;
-    /// A number from a wide one (low bits).
+    /// Converts from 128 bits (uses the low bits).
     fn from_wide(n: u128) -> Self::Addr;
-    /// A wide number.
+    /// Converts to 128 bits.
     fn wide(addr: Self::Addr) -> u128;
 
-    /// A new, empty match.
+    /// Creates an empty longest-prefix match.
     fn lpm(domain: &Arc<Domain>) -> Self::Lpm;
     /// Adds or changes a prefix.
     fn insert(lpm: &mut Self::Lpm, addr: Self::Addr, len: u8, leaf: u32) -> Result<(), LpmError>;
-    /// Takes a prefix out.
+    /// Removes a prefix.
     fn remove(lpm: &mut Self::Lpm, addr: Self::Addr, len: u8);
     /// Adds many prefixes at once.
     fn load(
@@ -65,11 +65,11 @@ pub trait Family: Copy + Debug + Ord + Hash + Send + Sync + 'static {
     fn lookup(lpm: &Self::Lpm, addr: Self::Addr) -> u32;
     /// Bytes that workers read.
     fn bytes(lpm: &Self::Lpm) -> usize;
-    /// Reader handle.
+    /// Creates a reader handle.
     fn snap(lpm: &Self::Lpm) -> Self::LpmSnap;
-    /// The match during one frame.
+    /// The longest-prefix match for one frame.
     fn read<'g>(snap: &Self::LpmSnap, guard: Guard<'g>) -> &'g Self::LpmView;
-    /// Leaf of an address, in the data plane.
+    /// Leaf of an address, on the data path.
     fn leaf(view: &Self::LpmView, addr: Self::Addr) -> u32;
 }
 
@@ -253,7 +253,7 @@ impl<F: Family> Prefix<F> {
     pub fn last(self) -> F::Addr {
         F::last(self.addr, self.len)
     }
-    /// Bits.
+    /// Prefix length.
     #[expect(
         clippy::len_without_is_empty,
         reason = "a prefix length is no collection length"
@@ -261,7 +261,7 @@ impl<F: Family> Prefix<F> {
     pub fn len(self) -> u8 {
         self.len
     }
-    /// True when the address lies in it.
+    /// Whether the prefix contains an address.
     pub fn contains(self, addr: F::Addr) -> bool {
         F::first(addr, self.len) == self.addr
     }

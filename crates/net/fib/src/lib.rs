@@ -1,13 +1,14 @@
-//! Forwarding information base: from routes as their owners say them to what a worker does with a destination.
+//! Forwarding information base: from configured and learned routes to the forwarding decision for a destination.
 //!
 //! - [`Fib`] is the source of truth (control thread): tables, routes of several sources, recursive next hops, neighbours,
 //!   interface addresses.
-//! - [`dataplane`] is what nodes read: leaf of the longest-prefix match -> load balance -> adjacency, all in 32-bit words.
-//! - [`load`] reads whole tables from text and MRT files, and makes synthetic ones.
+//! - [`dataplane`] is the part that nodes read: leaf of the longest-prefix match -> load balance -> adjacency, all in 32-bit
+//!   words.
+//! - [`load`] reads whole tables from text and MRT files, and generates synthetic ones.
 //!
-//! Invariants, with their tests: the data plane answers as a linear walk over all routes would (`tests/reference.rs`); one change
-//! of a neighbour or covering route is one store per path list, however many prefixes use it (`tests/fib.rs`); a bad file or
-//! request changes nothing (`load`, `control`).
+//! Invariants, with their tests: the data plane gives the results of a linear search over all routes (`tests/reference.rs`);
+//! one change of a neighbour or covering route is one store per path list, however many prefixes use it (`tests/fib.rs`); a bad
+//! file or request changes nothing (`load`, `control`).
 #![forbid(unsafe_code)]
 
 pub mod columns;

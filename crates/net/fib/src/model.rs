@@ -145,7 +145,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Of IPv4 networks shorter than /31 the first and the last address are no host's (RFC 1122, 3.2.1.3).
+    /// In IPv4 networks shorter than /31 no host has the first or the last address (RFC 1122, 3.2.1.3).
     fn check(&self) -> Result<(), FieldError> {
         let refuse = |why: String| refuse("address", why);
         let (address, addr) = (self.address, self.address.addr());
@@ -228,7 +228,7 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ])
 }
 
-/// Makes the FIB the owner of its classes and queries.
+/// Registers the FIB as the owner of its classes and queries.
 pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), DefinitionError> {
     let shared = fib.clone();
     owners.answer(move |asked: ShowFib| shared.borrow().routes_shown(&asked))?;

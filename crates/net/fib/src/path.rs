@@ -1,4 +1,4 @@
-//! Paths of routes as configuration has them, and sources of routes.
+//! Paths of routes in the configuration, and sources of routes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use volley_object::{Choice, choice_name, quote};
 
 /// Weight of one path of a route.
 pub(crate) const WEIGHT: RangeInclusive<u32> = 1..=255;
-/// Paths of one route.
+/// Most paths of one route.
 pub(crate) const PATHS: usize = 64;
 
 /// Who put a route there. When several sources have one prefix, the smallest [`RouteSource::preference`] forwards.
@@ -42,7 +42,7 @@ pub enum RouteSource {
     File,
     /// A routing protocol.
     Dynamic,
-    /// The Linux kernel, through the mirror.
+    /// The Linux kernel, through the Linux control plane.
     LcpRt,
     /// Routers of IPv6 that advertise themselves, and the networks of their links (autoconfiguration).
     Autoconf,
@@ -58,8 +58,8 @@ impl RouteSource {
         choice_name(&self)
     }
 
-    /// Whether its routes are the router's own decision: an operator's, a file's, a routing protocol's. Other tables are told
-    /// these; the rest follows from addresses and neighbours, or comes from there.
+    /// Whether the router itself selected the route: static, file or dynamic. Other tables receive these routes; all others
+    /// follow from addresses and neighbours, or come from such a table.
     pub fn is_own(self) -> bool {
         matches!(
             self,
@@ -67,7 +67,7 @@ impl RouteSource {
         )
     }
 
-    /// Rank, smaller wins.
+    /// Rank of the source; the smallest has precedence.
     pub fn preference(self) -> u8 {
         self as u8
     }
@@ -107,7 +107,7 @@ impl Path {
         }
     }
 
-    /// Via a next hop, over an interface when given, else resolved recursively in the route's table.
+    /// A path via a next hop: over the interface if one is given, else resolved recursively in the route's table.
     pub fn via(addr: IpAddr, interface: Option<&str>) -> Path {
         Path::to(PathTarget::Via {
             addr,
@@ -164,7 +164,7 @@ fn host_address(addr: IpAddr) -> Result<(), ModelError> {
 }
 
 impl Path {
-    /// Checks weight, names and, when known, the family.
+    /// Checks weight, names and, if known, the family.
     pub fn validate(&self, family: Option<Family>) -> Result<(), ModelError> {
         if !WEIGHT.contains(&self.weight) {
             let why = format!("it must be {} to {}", WEIGHT.start(), WEIGHT.end());
@@ -210,12 +210,12 @@ impl Path {
 
 type Out<'a, 'b> = &'a mut Formatter<'b>;
 
-/// ` word value` when there is a value.
+/// Writes ` word value` if there is a value.
 fn opt(f: Out<'_, '_>, word: &str, value: Option<impl Display>) -> fmt::Result {
     value.map_or(Ok(()), |v| write!(f, " {word} {v}"))
 }
 
-/// A name where a keyword could stand as well: in quotes unless no keyword looks like it.
+/// A name where a keyword is also possible: in quotes unless no keyword resembles it.
 fn apart(name: &str) -> String {
     let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
     let digit = name.ends_with(|c: char| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! A path of a route as text, and as a table of fields: `via 192.0.2.1 pg0 weight 2`.
+//! Text and field-table form of a path of a route: `via 192.0.2.1 pg0 weight 2`.
 
 use crate::path::{Path, PathTarget, WEIGHT};
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ static TABLE: TextTable = TextTable {
     begins: &["via", "drop", "unreachable", "prohibit", "local"],
 };
 
-/// What becomes of packets, by its word.
+/// Actions without next hop, by keyword.
 const ACTIONS: [(&str, &str, PathTarget); 4] = [
     ("drop", "Drop the packets.", PathTarget::Drop),
     (
@@ -117,7 +117,7 @@ fn fields() -> &'static [TableField] {
     })
 }
 
-/// The values of the fields; defaults are left out.
+/// Values of the fields, without defaults.
 fn values_of(path: &Path) -> Vec<Option<Value>> {
     let number = |number: u32| Value::Number(number.into());
     let (mut via, mut interface, mut next_hop_table) = (None, None, None);
@@ -198,7 +198,7 @@ fn action_of(word: &str) -> Option<PathTarget> {
     found.map(|(_, _, target)| target.clone())
 }
 
-/// A word of a path, its column from 1, and whether it is in quotes: then it is a name.
+/// A word of a path, its column from 1, and whether it is quoted (then it is a name).
 struct Part {
     text: String,
     column: usize,
@@ -251,7 +251,7 @@ fn wrong(part: &Part, why: impl Into<String>) -> TextError {
     }
 }
 
-/// The number behind a word.
+/// The number after a word.
 fn number<T: FromStr>(parts: &mut Parts, word: &Part) -> Result<T, TextError> {
     let behind = parts.next();
     let part = behind.as_ref().unwrap_or(word);
@@ -259,7 +259,7 @@ fn number<T: FromStr>(parts: &mut Parts, word: &Part) -> Result<T, TextError> {
     read.ok_or_else(|| wrong(part, format!("expected a number behind '{}'", word.text)))
 }
 
-/// The target that this word begins.
+/// The target that begins with this word.
 fn target(first: &Part, parts: &mut Parts) -> Result<PathTarget, TextError> {
     let word = first.text.as_str();
     if first.quoted {

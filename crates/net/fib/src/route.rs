@@ -1,4 +1,4 @@
-//! Routes: the class.
+//! Class of routes.
 
 use crate::path::{PATHS, Path, PathTarget, RouteSource};
 use std::collections::HashSet;
@@ -101,7 +101,7 @@ impl Route {
         Ok(())
     }
 
-    /// Paths in order, the later one of two to the same target; a path that names the table of its route says nothing by it.
+    /// Paths in order; of two with the same target the later one is kept; the name of the route's own table is removed.
     fn normal(&self) -> Option<Route> {
         let is_own = |path: &Path| match &path.target {
             PathTarget::Via { table, .. } => *table == Some(self.table),

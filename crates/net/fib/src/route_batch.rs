@@ -1,10 +1,10 @@
-//! Many routes of one source at once: a program that has a routing table hands it over in few requests.
+//! Batches of routes of one source: for programs with a routing table that supply it in few requests.
 
 use crate::path::{Path, RouteSource};
 use volley_model::{Family, Prefix};
 
-/// Routes of one source in one table, many at once. The routes name their paths by number, so that paths which many routes
-/// have are there once.
+/// Batch of routes of one source in one table. The routes name their path sets by number, so a set that many routes use is sent
+/// once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteBatch {
     /// IP version of all prefixes.
@@ -15,7 +15,7 @@ pub struct RouteBatch {
     pub source: RouteSource,
     /// Sets of paths: set 0 is the first.
     pub sets: Vec<Vec<Path>>,
-    /// Prefixes, each with the number of the set of paths that its route has from now on.
+    /// Prefixes, each with the number of its route's new path set.
     pub put: Vec<(Prefix, u32)>,
     /// Prefixes whose route is removed.
     pub gone: Vec<Prefix>,
@@ -24,9 +24,9 @@ pub struct RouteBatch {
 /// All routes of one source in a table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct RouteSet {
-    /// Sets of paths that the routes name.
+    /// Path sets that the routes name.
     pub sets: Vec<Vec<Path>>,
-    /// Prefixes in no order, each with its set.
+    /// Prefixes in no order, each with the number of its path set.
     pub routes: Vec<(Prefix, u32)>,
 }
 

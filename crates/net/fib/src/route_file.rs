@@ -1,4 +1,4 @@
-//! Files of routes: the class.
+//! Class of route files.
 
 use crate::family::Af;
 use crate::path::Path;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use volley_object::{Choice, FieldError, Instance, Object, at_most, refuse};
 
-/// Next hops that the routes of a file are spread over.
+/// Range of the number of next hops that the routes of a file are spread over.
 const NEXT_HOPS: std::ops::RangeInclusive<u32> = 1..=65_536;
 
 /// Format of a route file.
@@ -102,7 +102,7 @@ pub struct RouteFile {
 }
 
 impl RouteFile {
-    /// A file whose next hops are meant as they are.
+    /// A file whose next hops are used as they are.
     pub fn new(path: impl Into<PathBuf>) -> RouteFile {
         RouteFile {
             table: 0,
@@ -118,7 +118,7 @@ impl RouteFile {
         }
     }
 
-    /// Whether an object is a file of routes.
+    /// Whether an object is a route file.
     pub fn is(object: &Instance) -> bool {
         object.class().name() == Self::CLASS
     }

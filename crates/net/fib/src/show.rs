@@ -1,4 +1,4 @@
-//! `show ip fib`, `show ip6 fib` and `show tables`: the queries, their replies, their text, and figures on the page of metrics.
+//! `show ip fib`, `show ip6 fib` and `show tables`: the queries, their replies, their text, and metrics.
 
 use crate::path::{PathTarget, RouteSource};
 use schemars::JsonSchema;
@@ -65,12 +65,12 @@ impl ShowFib {
     }
 }
 
-/// Which routes are shown.
+/// Selection of the routes to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FibSelect {
-    /// All.
+    /// All routes.
     All,
-    /// None: counts by length only.
+    /// No routes: counts by length only.
     Summary,
     /// The route of exactly this prefix.
     Exact(Prefix),
@@ -228,7 +228,7 @@ fn text(reply: &FibReply, show: fn(&FibRoute) -> String) -> String {
     out
 }
 
-/// What packets to a prefix do that the table does not have.
+/// Text about a prefix that the table does not have: how its packets are forwarded.
 fn absent(a: &AbsentPrefix) -> String {
     let prefix = a.prefix;
     let except = match a.inside {
@@ -255,7 +255,7 @@ fn head(t: &FibTable) -> String {
     out
 }
 
-/// A route in a line; paths that do not fit follow in lines of their own.
+/// Line of a route; paths that do not fit follow on separate lines.
 fn brief_route(r: &FibRoute) -> String {
     let path = |p: &FibPath| {
         let weight = match (r.paths.len(), p.weight) {

@@ -1,17 +1,17 @@
-//! Requests of earlier versions, in commits that they wrote.
+//! Conversion of requests that earlier versions wrote into commits.
 
 use crate::path::{Path, PathTarget};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-/// The request of today for one that earlier versions had.
+/// The current form of a request of an earlier version.
 pub(crate) fn request(name: &str, content: &Json) -> Option<Json> {
     (name == "route-load")
         .then(|| route_file(content))
         .flatten()
 }
 
-/// The same for requests about routes, and for a set of paths that many routes have.
+/// The current form of a request about routes, and of a path set that many routes share.
 pub(crate) fn route(name: &str, content: &Json) -> Option<Json> {
     let today = match name {
         "route-add" => "add",
@@ -30,7 +30,7 @@ pub(crate) fn route(name: &str, content: &Json) -> Option<Json> {
     Some(json!({ today: route }))
 }
 
-/// Paths as texts. What is no list of paths of earlier versions stays, so that an error is about it.
+/// Paths as texts. A value that is not an old path list stays unchanged, so that errors report it.
 fn paths(given: &Json) -> Json {
     let Some(all) = given.as_array() else {
         return given.clone();

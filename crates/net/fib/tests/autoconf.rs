@@ -1,4 +1,4 @@
-//! What interfaces have from the routers of their links: it goes behind whatever somebody configures, and with the interface.
+//! Autoconfigured state of interfaces: configured state takes precedence, and the state is removed with the interface.
 
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::{Af, Fib, IfInfo, Path, Prefix, Source, V6, Via};
@@ -39,7 +39,7 @@ fn prefix(text: &str) -> Prefix<V6> {
     Prefix::around(addr.into(), it.len())
 }
 
-/// Sources of a prefix, best first, and where the best one leads.
+/// Sources of a prefix, best first, and the targets of the best one.
 fn shown(fib: &Fib, text: &str) -> (Vec<Source>, Vec<Via>) {
     let Some(route) = fib.show::<V6>(0, prefix(text)) else {
         return (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ fn an_address_has_no_network_and_gives_way_to_one_that_is_configured() {
     let refused = fib.configured_address("left", own, false).unwrap_err();
     assert!(matches!(refused, ModelError::Unsupported { .. }));
     assert!(refused.to_string().contains("autoconfig left disable"));
-    // The same address by hand, with another length, and then on another interface.
+    // The same address is configured: with another length, then on another interface.
     for interface in ["left", "right"] {
         fib.add_automatic(LEFT, own).unwrap();
         let by_hand = address("2001:db8:1::5/60");
@@ -154,7 +154,7 @@ fn everything_goes_with_the_interface_its_state_and_its_table() {
     gone(&fib);
     fib.set_unnumbered(LEFT, None).unwrap();
     give(&mut fib);
-    // Nobody needs the interface for what it found out itself.
+    // Autoconfigured routes do not count as users of the interface.
     assert_eq!(fib.user_of(LEFT), None);
     fib.remove_interface(LEFT).unwrap();
     assert_eq!(shown(&fib, "::/0").0, [Source::Default]);

@@ -1,4 +1,4 @@
-//! A worker forwards while the control thread changes everything around it: each packet goes by the old or the new state.
+//! A worker forwards while the control thread changes the FIB: each packet is forwarded by the old or the new state.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,7 +7,7 @@ use volley_fib::dataplane::{ADJ_COMPLETE, DataPlane, DpoKind};
 use volley_fib::{Fib, IfInfo, Neighbor, Path, Prefix, Source, V4, V6, Via};
 use volley_tables::Domain;
 
-/// Sender and neighbour MAC of one state belong together; a mixture would show.
+/// The source MAC address and the neighbour's MAC address of one state match; a mixture would be detected.
 fn mac(tag: u8) -> [u8; 6] {
     [6, tag, tag, tag, tag, tag]
 }
@@ -32,7 +32,7 @@ fn change(fib: &mut Fib, round: u32) {
     let tag = (round % 200) as u8 + 1;
     fib.set_neighbor(0, [10, 0, 0, 1].into(), Neighbor::new(mac(tag)))
         .unwrap();
-    // One path, two, three: single load balances and groups of changing sizes.
+    // One, two or three paths: single load balances and groups of changing sizes.
     let paths: Vec<Path> = (0..=round % 3).map(|n| hop(n as u8 + 1)).collect();
     let covering = Prefix::<V4>::around(0x3200_0000, 8);
     fib.set_route(0, covering, Source::Static, &paths).unwrap();
@@ -45,7 +45,7 @@ fn change(fib: &mut Fib, round: u32) {
         &other[..1 + round as usize % 2],
     )
     .unwrap();
-    // New path lists make the arrays grow, and their going makes leaves and slots come back.
+    // New path lists make the arrays grow, and their removal frees leaves and slots.
     let fresh = Via::NextHop {
         addr: (0x0b00_0000 + round).to_be_bytes().into(),
         iface: 0,

@@ -1,4 +1,4 @@
-//! The FIB's promises one by one: contents of a fresh table, sources, recursion, buckets, convergence, tables.
+//! Properties of the FIB one by one: contents of a new table, sources, recursion, buckets, convergence, tables.
 
 use std::net::IpAddr;
 
@@ -85,7 +85,7 @@ impl Bench {
         view.forward(table, V4::number(ip(dst)).unwrap(), hash)
     }
 
-    /// MAC address a destination is sent to.
+    /// MAC address that packets to a destination are sent to.
     fn mac(&self, dst: &str, hash: u32) -> [u8; 6] {
         let dpo = self.dpo(0, dst, hash);
         assert_eq!(dpo.kind(), DpoKind::Adj, "{dst}: {dpo:?}");
@@ -374,7 +374,7 @@ fn a_small_load_into_a_large_table_gives_what_one_load_of_all_gives() {
     let hops = [vec![hop("10.0.0.9", 0)], vec![hop("10.1.0.9", 1)]];
     let large = (0..8192u32).map(|n| (100 << 24 | n << 11, 21 + (n % 4) as u8, n % 2));
     let large: Vec<(u32, u8, u32)> = large.collect();
-    // Shorter, longer and equal ones among them, and some that are there already.
+    // Shorter, longer and equal prefixes, some of them already in the table.
     let lens = [12, 20, 22, 24, 26, 32];
     let small = (0..120u32).map(|n| ((100 << 24) | (n * 70_001), lens[n as usize % 6], 1 - n % 2));
     let small: Vec<(u32, u8, u32)> = small.chain(large[..30].iter().copied()).collect();
@@ -550,7 +550,7 @@ fn of_two_interfaces_on_one_network_the_first_by_name_has_it_whoever_came_first(
     assert!(glean(&bench).contains("pg1"));
     bench.fib.add_address(0, shared(1)).unwrap();
     assert!(glean(&bench).contains("pg0"));
-    // A new name is another place in the order.
+    // A new name changes the position in the order.
     let mut info = bench.fib.interface(0).unwrap().clone();
     info.name = "wan".into();
     bench.fib.set_interface(info).unwrap();

@@ -1,4 +1,4 @@
-//! The real tables of the shared data, when they are there: counts of their README, and every next hop right.
+//! Real tables of the shared data, if present: the counts of their README, and the next hop of every route.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ fn fib<F: Side>() -> Fib {
     fib
 }
 
-/// Loads rows and looks the first address of each up that no longer prefix covers.
+/// Loads rows and looks up, for each, the first address that no longer prefix covers.
 fn load<F: Side>(rows: &[(F::Addr, u8, u32)]) -> Fib {
     let mut fib = fib::<F>();
     let fresh = fib.stats().prefixes;

@@ -1,5 +1,5 @@
-//! The whole FIB against a naive reference: random changes, then every destination must be forwarded as a linear walk over
-//! plain lists of routes, neighbours and addresses says. The reference knows nothing of path lists, leaves or slots.
+//! The whole FIB against a naive reference: after random changes every destination must be forwarded as a linear search over
+//! plain lists of routes, neighbours and addresses requires. The reference has no path lists, leaves or slots.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use volley_fib::{Af, Family, Fib, IfInfo, Neighbor, Path, Prefix, Side, Source, 
 use volley_model::IfAddress;
 use volley_tables::{Domain, Reader};
 
-/// Addresses of the little world: base + 0..64, in networks of 16.
+/// Addresses of the test: base + 0..64, in networks of 16.
 fn base<F: Family>() -> u128 {
     match F::AF {
         Af::V4 => 0x0a00_0000,
@@ -87,7 +87,7 @@ fn path<F: Family>((kind, n, weight, preference): (u8, u8, u8, u8)) -> Path {
     }
 }
 
-/// What happens to a packet, in the reference's words.
+/// Forwarding result in terms of the reference.
 #[derive(Clone, Debug, PartialEq)]
 enum Out {
     Drop(DropWhy),
@@ -108,7 +108,7 @@ struct World<F: Family> {
     ifs: Vec<IfInfo>,
 }
 
-/// A list of the reference: source and paths in kept order.
+/// A route of the reference: source and paths in order.
 type List = (Source, Vec<Path>);
 
 impl<F: Family> World<F> {
@@ -227,7 +227,7 @@ impl<F: Family> World<F> {
         if let [(_, out)] = &usable[..] {
             return out.clone();
         }
-        // Buckets by hand: ascending weight, doubling until the rounding is fine.
+        // Buckets computed by the reference: ascending weight, doubling until the rounding error is small enough.
         usable.sort_by_key(|u| u.0.weight);
         let sum: f64 = usable.iter().map(|u| f64::from(u.0.weight)).sum();
         let mut size = usable.len().next_power_of_two();
@@ -286,7 +286,7 @@ impl<F: Family> World<F> {
         }
     }
 
-    /// Whether an address is on the network of an interface that is down.
+    /// Whether an address is in the network of an interface that is down.
     fn is_down(&self, addr: IpAddr) -> bool {
         let addr = F::number(addr).unwrap();
         let down = self
@@ -331,7 +331,7 @@ fn best<'a, F: Family>(
     Some((found.1, kept))
 }
 
-/// What the data plane does, in the reference's words.
+/// Result of the data plane in terms of the reference.
 fn seen<F: Family>(plane: &DataPlane<F>, reader: &Reader, dst: F::Addr, hash: u32) -> Out {
     let view = plane.read(reader.guard());
     let dpo = view.forward(0, dst, hash);
@@ -381,7 +381,7 @@ fn info(index: u32) -> IfInfo {
     }
 }
 
-/// A host that the operator says is on an interface is its own next hop.
+/// A host that is configured on an interface is its own next hop.
 fn own_hops<F: Family>(prefix: Prefix<F>, source: Source, mut paths: Vec<Path>) -> Vec<Path> {
     for path in &mut paths {
         if let (Via::Attached { iface }, Source::Static) = (path.via, source)

@@ -1,4 +1,4 @@
-//! What is off unless somebody asks for it: directed broadcast, routes whose flows move as little as they can.
+//! Features that are disabled by default: directed broadcasts and resilient groups.
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -55,7 +55,7 @@ impl Bench {
         view.forward(0, dst, hash)
     }
 
-    /// The interface of each of many flows.
+    /// The transmit interface of each of many flows.
     fn flows(&self) -> Vec<u32> {
         let view = self.plane.read(self.reader.guard());
         let tx = |flow: u32| {
@@ -73,7 +73,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// The same as one of many that come at once.
+    /// Sets the route as part of a batch.
     fn load(&mut self, interfaces: &[u32]) {
         let paths: Vec<Path> = interfaces.iter().map(|i| hop(*i)).collect();
         let rows = [(0x1400_0000, 8, 0)];
@@ -81,7 +81,7 @@ impl Bench {
         done.unwrap();
     }
 
-    /// Carries a request out through the owner of its class.
+    /// Carries out a request through the owner of its class.
     fn set(&mut self, object: impl Object) {
         let fib = Rc::new(RefCell::new(std::mem::replace(
             &mut self.fib,
@@ -129,7 +129,7 @@ fn a_network_s_broadcast_address_leads_to_all_hosts_where_that_is_asked_for() {
     let header = [[0xff; 6], [2, 0, 0, 0, 0, 0]].concat();
     assert_eq!((adj.tx_if, &adj.bytes()[..12]), (0, &header[..]));
     assert_eq!((b.at(net), b.at(others)), (drop, drop));
-    // What comes later, and what goes and returns.
+    // Paths that are added later, and paths that are removed and return.
     b.fib
         .add_address(0, "10.9.0.1/16".parse().unwrap())
         .unwrap();
@@ -146,7 +146,7 @@ fn a_network_s_broadcast_address_leads_to_all_hosts_where_that_is_asked_for() {
     assert_eq!(b.at(all), Dpo::NO_ROUTE);
 }
 
-/// Flows that went by others than `gone` before, and go elsewhere now.
+/// Flows that used a path other than `gone` before and use another path now.
 fn moved(before: &[u32], after: &[u32], gone: u32) -> usize {
     let both = before.iter().zip(after);
     both.filter(|(b, a)| **b != gone && b != a).count()

@@ -1,4 +1,4 @@
-//! Interfaces that use another's addresses: what workers are told of them, and who may be their neighbour.
+//! Unnumbered interfaces: the addresses published to workers, and their possible neighbours.
 
 use std::net::IpAddr;
 use volley_fib::dataplane::{Dpo, DpoKind, DropWhy};
@@ -52,7 +52,7 @@ fn borrowed_addresses_are_those_of_hosts_and_follow_the_lender() {
         .unwrap();
     assert_eq!(own(RIGHT), [(0x0a63_0001, 32), (0x0a63_0002, 32)]);
     assert!(fib.take_touched().contains(&RIGHT), "who follows is told");
-    // One address is one route, and it is the lender's.
+    // An address has one route, which belongs to the interface that lends it.
     let here = plane.read(reader.guard()).forward(0, 0x0a63_0001, 0);
     assert_eq!(here, Dpo::new(DpoKind::Local, LOOP));
     fib.remove_interface(LOOP).unwrap();
@@ -97,9 +97,9 @@ fn a_neighbour_has_a_host_route_where_no_other_route_leads() {
     fib.set_neighbor(LEFT, host, Neighbor::learned([6; 6]))
         .unwrap();
     assert!(to(HOST).is_adj());
-    // It is somewhere now: not anywhere else.
+    // The host is on one interface: it cannot be on another.
     assert!(fib.may_be_on(LEFT, host) && !fib.may_be_on(RIGHT, host));
-    // Another route decides who gets its packets.
+    // Another route determines the interface for its packets.
     let (all, via) = (
         Prefix::<V4>::around(0, 0),
         Via::NextHop {
@@ -114,7 +114,7 @@ fn a_neighbour_has_a_host_route_where_no_other_route_leads() {
     assert!(!fib.may_be_on(LEFT, host));
     fib.remove_route(0, all, Source::Static).unwrap();
     assert!(to(HOST).is_adj());
-    // Without borrowed addresses a neighbour has to be on a network.
+    // On an interface that is no longer unnumbered a neighbour must be in a network.
     fib.set_unnumbered(LEFT, None).unwrap();
     assert_eq!(to(HOST), Dpo::drop(DropWhy::NoRoute));
     fib.set_unnumbered(LEFT, Some(LOOP)).unwrap();
@@ -145,7 +145,7 @@ fn a_host_route_by_an_interface_asks_for_the_host_itself() {
         DpoKind::Adj,
         "its neighbour entry still leads there"
     );
-    // A whole network by an interface: each host is sought when it is needed.
+    // A network attached to the interface: each host is resolved when it is needed.
     let net = Prefix::<V4>::around(0x0a02_0000, 16);
     fib.set_route(0, net, Source::Static, &[attached]).unwrap();
     assert_eq!(to(0x0a02_0007), DpoKind::Glean);

@@ -1,4 +1,4 @@
-//! Many routes of one source at once, as another routing table hands them over, and the whole of what a source has.
+//! Batches of routes of one source, as another routing table supplies them, and all routes of a source.
 
 use crate::path;
 use crate::route_batch::{RouteBatch, RouteSet};
@@ -9,11 +9,11 @@ use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
 use crate::source::{Fib, Path, Side, Source, Via};
 
-/// Routes of a batch up to which one after the other is quicker than all together.
+/// Up to this many routes, one after the other is faster than a batch.
 const FEW: usize = 16;
 
 impl Fib {
-    /// Carries a batch out: all of it, or nothing and an error. Returns how many routes changed.
+    /// Carries out a batch: all of it, or nothing and an error. Returns how many routes changed.
     pub fn route_batch(&mut self, batch: &RouteBatch) -> Result<u64, ModelError> {
         match batch.family {
             Af::V4 => self.batch_in::<V4>(batch),
@@ -46,7 +46,7 @@ impl Fib {
             false => self.put_each::<F>(index, batch.source, &sets, &rows),
         };
         let put = self.said(put)?;
-        // What is removed needs no room: from here on nothing can fail.
+        // A removal allocates nothing: nothing can fail from here on.
         let removed = gone
             .into_iter()
             .filter(|prefix| self.remove_in(index, *prefix, batch.source));
@@ -76,7 +76,7 @@ impl Fib {
         Ok(changed)
     }
 
-    /// All routes that a source has in a table, whether they forward or not.
+    /// All routes of a source in a table, active or not.
     pub fn route_set(&self, af: Af, table: u32, source: Source) -> Result<RouteSet, ModelError> {
         match af {
             Af::V4 => self.set_of::<V4>(table, source),
@@ -110,7 +110,7 @@ impl Fib {
         paths.iter().map(say).collect()
     }
 
-    /// Prefixes that a source has, each with the list it gave.
+    /// Prefixes of a source, each with its path list.
     fn lists_of<F: Side>(&self, index: u32, source: Source) -> Vec<(Prefix<F>, u32)> {
         let Some(table) = self.table::<F>(index) else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl Fib {
         table.routes.iter().filter_map(own).collect()
     }
 
-    /// Takes away the routes of a source that lead over an interface, in all tables. Returns how many there were.
+    /// Removes the routes of a source over an interface, in all tables. Returns their number.
     pub fn forget_via(&mut self, iface: u32, source: Source) -> u64 {
         self.forget_in::<V4>(iface, source) + self.forget_in::<V6>(iface, source)
     }
@@ -152,7 +152,7 @@ impl Fib {
     }
 }
 
-/// Whether a row is a host on an interface: such hosts are each their own next hop, and have no paths in common.
+/// Whether a row is a host on an interface: each such host is its own next hop, so these routes share no paths.
 fn has_hosts<F: Side>(sets: &[Vec<Path>], rows: &[(F::Addr, u8, u32)]) -> bool {
     let attached = |path: &Path| matches!(path.via, Via::Attached { .. });
     let of_hosts: Vec<bool> = sets.iter().map(|set| set.iter().any(attached)).collect();
@@ -207,7 +207,7 @@ mod tests {
         ModelPath::via(format!("192.0.2.{host}").parse().unwrap(), Some(name))
     }
 
-    /// What the FIB should have: a plain map.
+    /// The expected content of the FIB, as a plain map.
     fn has(fib: &Fib) -> BTreeMap<model::Prefix, Vec<ModelPath>> {
         let set = fib.route_set(Af::V4, 0, RouteSource::LcpRt).unwrap();
         let of = |(prefix, at): &(model::Prefix, u32)| (*prefix, set.sets[*at as usize].clone());

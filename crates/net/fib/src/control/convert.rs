@@ -1,4 +1,4 @@
-//! Between the model's names and the FIB's indexes, paths and errors.
+//! Conversion between names of the model and indexes, paths and errors of the FIB.
 
 use crate::path;
 use std::fmt::Display;
@@ -20,7 +20,7 @@ impl Fib {
         })
     }
 
-    /// Why an address that nobody configured is not removed; none where it is no such address.
+    /// Error for the removal of an address that was not configured; none for a configured address.
     pub fn why_kept(&self, interface: &str, addr: IfAddress) -> Option<ModelError> {
         let iface = self.interface_index(interface)?;
         let name = interface.to_owned();
@@ -28,7 +28,7 @@ impl Fib {
         kept.then(|| self.model_error(FibError::Automatic { addr, name }))
     }
 
-    /// Numbers of the tables of a family.
+    /// Numbers of the tables of an address family.
     pub(super) fn numbers(&self, af: Af) -> Vec<u32> {
         match af {
             Af::V4 => self.v4.iter().map(|t| t.0).collect(),
@@ -36,7 +36,7 @@ impl Fib {
         }
     }
 
-    /// Paths of a route of a family in a table (its number).
+    /// Paths of a route in a table (by its number).
     pub(super) fn paths(
         &self,
         af: Af,
@@ -91,7 +91,7 @@ impl Fib {
         })
     }
 
-    /// A path in the model's words.
+    /// A path as a target of the model.
     pub(super) fn target(&self, af: Af, own_table: u32, via: Via) -> PathTarget {
         let number = |index| self.table_number(af, index).unwrap_or(0);
         match via {
@@ -119,7 +119,7 @@ impl Fib {
         }
     }
 
-    /// The FIB's refusal as the model says it.
+    /// Converts an error of the FIB into one of the model.
     pub(super) fn said<T>(&self, done: Result<T, FibError>) -> Result<T, ModelError> {
         done.map_err(|e| self.model_error(e))
     }

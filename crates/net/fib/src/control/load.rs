@@ -1,4 +1,4 @@
-//! Loading route files: their next hops become paths, then both families go in, or neither.
+//! Loading of route files: their next hops become paths, then the routes of both families are installed, or none.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
@@ -12,14 +12,14 @@ use crate::load::{Hops, ReadOptions, Routes, read_routes};
 use crate::route_file::{Fold, RouteFile};
 use crate::source::{Fib, Path, Side, Source, Via};
 
-/// Routes of one family, ready for the FIB: paths, and rows that index them.
+/// Routes of one family, ready for the FIB: paths, and rows with indexes of paths.
 struct Ready<F: Side> {
     paths: Vec<Vec<Path>>,
     rows: Vec<(F::Addr, u8, u32)>,
 }
 
 impl Fib {
-    /// Loads the routes of a file over those that its table has from other files.
+    /// Loads the routes of a file in addition to those of other files in its table.
     pub(crate) fn load_file(&mut self, load: &RouteFile) -> Done {
         let start = Instant::now();
         let options = ReadOptions {
@@ -38,7 +38,7 @@ impl Fib {
         Ok(Applied::changed(all as u64).note(note))
     }
 
-    /// Takes away every route of source `file` that a table of either family has.
+    /// Removes all routes of source `file` from a table, in both families.
     pub(crate) fn unload_files(&mut self, table: u32) -> Done {
         let gone4 = self.unload_in::<V4>(table);
         let gone6 = self.unload_in::<V6>(table);
@@ -58,7 +58,7 @@ impl Fib {
         Ok(gone)
     }
 
-    /// The smaller family goes in first, since it may have to be taken out again.
+    /// The smaller family is loaded first, since it may have to be rolled back.
     fn both(
         &mut self,
         load: &RouteFile,
@@ -115,7 +115,7 @@ impl Fib {
         self.said(done)
     }
 
-    /// Gives every rank that occurs its paths.
+    /// Builds the paths of every rank that occurs.
     fn ready<F: Side>(
         &self,
         load: &RouteFile,
@@ -145,7 +145,7 @@ impl Fib {
         Ok(Ready { paths, rows })
     }
 
-    /// How many different paths there may be, and how ranks fold into them.
+    /// Number of different paths, and how ranks are folded into them.
     fn choices(&self, load: &RouteFile, hops: &Hops) -> Result<(u64, Fold), ModelError> {
         match (load.next_hops, load.paths.len() as u64) {
             (Some(_), _) => Ok((u64::from(load.count).max(1), load.fold)),
@@ -178,7 +178,7 @@ impl Fib {
         Ok(vec![Via::Recursive { addr, table: index }.into()])
     }
 
-    /// The path over the next hop of a rank, which counts from the first one.
+    /// The path over the next hop of a rank; rank 0 is the first next hop.
     fn next_hop(
         &self,
         af: Af,
@@ -204,7 +204,7 @@ impl Fib {
     }
 }
 
-/// The address `n` further on.
+/// The address `n` after `addr`.
 fn further(addr: IpAddr, n: u64) -> Option<IpAddr> {
     Some(match addr {
         IpAddr::V4(a) => {

@@ -1,6 +1,6 @@
-//! Requests and queries that are the FIB's: routes, tables, neighbours, addresses, table bindings.
+//! Requests and queries of the FIB: routes, tables, neighbours, addresses, table bindings.
 //!
-//! A request is carried out whole or refused and nothing has changed, many routes and file loads included.
+//! A request is carried out completely, or it is refused and changes nothing; this includes many routes and file loads.
 
 mod batch;
 mod convert;
@@ -21,7 +21,7 @@ use crate::source::{Fib, Neighbor, Path, Side, Source};
 type Done = Result<Applied, ModelError>;
 
 impl Fib {
-    /// Switches directed broadcasts of an interface.
+    /// Enables or disables directed broadcasts of an interface.
     pub(crate) fn directed_broadcast_of(&mut self, interface: &str, on: bool) -> Done {
         let iface = self.named(interface)?;
         let done = self.set_directed_broadcast(iface, on);
@@ -29,7 +29,7 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
-    /// Gives an interface an address, or takes it away.
+    /// Adds a configured address to an interface, or removes it.
     pub fn configured_address(&mut self, interface: &str, address: IfAddress, there: bool) -> Done {
         let iface = self.named(interface)?;
         if !there {
@@ -42,7 +42,7 @@ impl Fib {
         Ok(with_notes(Applied::one(), self.overlaps(iface, address)))
     }
 
-    /// Gives an interface an address that is no configuration, or takes it away.
+    /// Adds an address that was not configured to an interface, or removes it.
     pub fn automatic_address(
         &mut self,
         interface: &str,
@@ -67,7 +67,7 @@ impl Fib {
         self.said(done).map(|()| Applied::one())
     }
 
-    /// Routes with several paths get so many buckets from now on, or none of their own.
+    /// Sets the number of buckets of resilient groups; none for the smallest groups that the weights allow.
     pub(crate) fn set_resilient(&mut self, buckets: Option<usize>) -> bool {
         self.res.set_resilient(buckets)
     }
@@ -77,7 +77,7 @@ fn with_notes(applied: Applied, notes: Vec<String>) -> Applied {
     notes.into_iter().fold(applied, Applied::note)
 }
 
-/// One step of a request that may have to be taken back: the paths a prefix had before.
+/// One step of a request that may have to be rolled back: the paths that a prefix had before.
 type Undo<F> = (family::Prefix<F>, Option<Vec<Path>>);
 
 impl Fib {
@@ -95,7 +95,7 @@ impl Fib {
         })
     }
 
-    /// Has an interface use the addresses of another, or no longer.
+    /// Makes an interface unnumbered: it uses the addresses of another. None ends that.
     pub(crate) fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
         let iface = self.named(name)?;
         let lender = uses.map(|uses| self.named(uses)).transpose()?;
@@ -104,7 +104,7 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
-    /// Gives an interface a static neighbour; without a MAC address, removes it.
+    /// Sets a static neighbour of an interface; without a MAC address, removes it.
     pub(crate) fn neighbor_of(
         &mut self,
         interface: &str,
@@ -120,7 +120,7 @@ impl Fib {
             .map(|changed| Applied::changed(changed.into()))
     }
 
-    /// Carries out what becomes of routes of one source in a table: all of it, or nothing and an error.
+    /// Sets or removes routes of one source in a table: all of them, or none and an error.
     pub(crate) fn routes(&mut self, bulk: &Bulk) -> Done {
         let batch = batch_of(bulk)
             .ok_or_else(|| ModelError::invalid(bulk, "its prefixes are not of one IP version"))?;
@@ -138,7 +138,7 @@ impl Fib {
         Ok(with_notes(Applied::changed(changed), notes))
     }
 
-    /// Where the only route of a batch leads already: it was warned of that.
+    /// The previous targets of the only route of a batch: warnings about them were already given.
     fn had<F: Side>(&self, batch: &RouteBatch) -> Vec<PathTarget> {
         let paths = || {
             let [(prefix, _)] = &batch.put[..] else {
@@ -152,7 +152,7 @@ impl Fib {
         paths.map(target).collect()
     }
 
-    /// Puts back what was there; the room for it was there a moment ago.
+    /// Restores the previous routes; the memory for them was in use a moment ago.
     fn take_back<F: Side>(&mut self, index: u32, source: Source, undo: Vec<Undo<F>>) {
         for (prefix, before) in undo.into_iter().rev() {
             match before {
@@ -168,7 +168,7 @@ impl Fib {
     }
 }
 
-/// Objects of the class of routes as routes; none where they are not of one IP version.
+/// Converts objects of the route class into a batch; none if their IP versions differ.
 fn batch_of(bulk: &Bulk) -> Option<RouteBatch> {
     let first = bulk.puts().iter().map(|(item, _)| item);
     let first = first.chain(bulk.removed()).next()?;

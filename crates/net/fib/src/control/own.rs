@@ -1,5 +1,5 @@
-//! What the router forwards by routes of its own (static, loaded, of a protocol), with the ways that they take now: for
-//! another routing table, such as the kernel's, that knows neither recursion nor preferences.
+//! Active routes of the router's own sources (static, file, dynamic), with their current neighbours and interfaces: for another
+//! routing table, such as the kernel's, that has neither recursion nor preferences.
 
 use crate::path;
 use crate::path::PathTarget;
@@ -12,18 +12,17 @@ use crate::error::FibError;
 use crate::family::{Af, V4, V6};
 use crate::source::{Fib, Side, Via};
 
-/// The largest share of a way: what the kernel's next hops can say.
+/// Largest weight of a path: the limit of the kernel's next hops.
 const MOST: u64 = 255;
 
 impl Fib {
-    /// A number that changes whenever [`Fib::own_routes`] may.
+    /// A number that changes whenever [`Fib::own_routes`] may change.
     pub fn own_version(&self) -> u64 {
         self.res.own
     }
 
-    /// Prefixes of a table that forward by a route of the router's own. Each has the neighbours and interfaces that
-    /// it leads to now, with their shares; one that leads nowhere for the moment is left out, and so is one that is for
-    /// the router itself or looks in another table.
+    /// Prefixes of a table whose active route has an own source. Each has the neighbours and interfaces that it leads to now,
+    /// with their weights. A route without a usable path, a local route, and one that looks in another table are left out.
     pub fn own_routes(&self, af: Af, table: u32) -> Result<RouteSet, ModelError> {
         let routes = match af {
             Af::V4 => self.own_in::<V4>(table),
@@ -51,7 +50,7 @@ impl Fib {
         Ok(set)
     }
 
-    /// Where a list leads now, each way once.
+    /// The current paths of a list, without duplicates.
     fn ways(&self, list: u32) -> Vec<path::Path> {
         let Some(entry) = self.res.list(list) else {
             return Vec::new();
@@ -78,7 +77,7 @@ impl Fib {
         }
     }
 
-    /// The ways of several groups: a group's share goes to its members evenly.
+    /// Paths of several groups: the weight of a group is divided evenly among its members.
     fn shared(&self, groups: &[(u64, Vec<Dpo>)]) -> Vec<path::Path> {
         let parts = groups.iter().map(|(_, g)| g.len() as u64);
         let whole = parts.fold(1, |all, n| all / gcd(all, n.max(1)) * n.max(1));
@@ -188,7 +187,7 @@ mod tests {
         fib.set_route(0, prefix(third), source, paths).unwrap();
     }
 
-    /// What is to be told, in words, by the third byte of the prefix.
+    /// The reported routes as text, by the third byte of the prefix.
     fn told(fib: &Fib) -> BTreeMap<u8, Vec<String>> {
         let set = fib.own_routes(Af::V4, 0).unwrap();
         let words = |at: u32| {
@@ -256,7 +255,7 @@ mod tests {
     #[test]
     fn recursion_and_preference_are_gone_from_what_is_told_and_shares_stay() {
         let mut fib = fib();
-        // 192.0.2.0/24 by two ways, one of them three times as wide: that is four buckets.
+        // 192.0.2.0/24 has two paths, one of three times the weight: four buckets.
         let cover = Prefix::<V4>::around(0xc000_0200, 24);
         let ways = [hop(1, 0, 1), hop(2, 1, 3)];
         fib.set_route(0, cover, RouteSource::LcpRt, &ways).unwrap();

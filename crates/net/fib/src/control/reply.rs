@@ -1,4 +1,4 @@
-//! Answers to `show ip fib`, `show ip neighbors` and `show ip tables`.
+//! Replies to `show ip fib`, `show ip neighbors` and `show ip tables`.
 
 use crate::path::RouteSource;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::show::{
 use crate::source::{Bucket, Fib, Neighbor, PathState, Shown, Side, Via};
 
 impl Fib {
-    /// Routes.
+    /// Reply to `show ip fib`.
     pub fn routes_shown(&self, asked: &ShowFib) -> Result<FibReply, ModelError> {
         let (table, select, limit) = (asked.table, asked.select(), asked.limit);
         match asked.family() {
@@ -68,7 +68,7 @@ impl Fib {
         Ok(reply)
     }
 
-    /// The route that covers a prefix which the table does not have, and how many longer prefixes are inside that one.
+    /// The route that covers a prefix without a route, and the number of longer prefixes inside the prefix.
     fn around<F: Side>(
         &self,
         index: u32,
@@ -78,7 +78,7 @@ impl Fib {
         let (Some(address), Some(routes)) = (F::number(asked.addr()), routes) else {
             return (Vec::new(), None);
         };
-        // The default route that every table begins with drops what no route has: it is no answer.
+        // The default drop that every table begins with does not count as a route.
         let is_route = |prefix: &Prefix<F>| {
             let shown = self.show(index, *prefix);
             shown.is_some_and(|route| route.sources.first() != Some(&RouteSource::Default))
@@ -136,7 +136,7 @@ impl Fib {
             weight: p.path.weight.into(),
             preference: p.path.preference,
             onlink: p.path.onlink,
-            // A path that is to drop does what it should.
+            // A path with target drop counts as resolved.
             resolved: p.share.is_ok() || matches!(p.path.via, Via::Drop(_)),
         };
         let bucket = |b: &Bucket| FibBucket {
@@ -154,7 +154,7 @@ impl Fib {
         })
     }
 
-    /// Neighbours of a family and an interface, or of all, with the names of their interfaces.
+    /// Neighbours, filtered by family and interface, with the names of their interfaces.
     pub fn neighbors_of(
         &self,
         family: Option<Af>,
@@ -169,7 +169,7 @@ impl Fib {
         Ok(all.map(named).collect())
     }
 
-    /// Tables.
+    /// Reply to `show ip tables`.
     pub fn tables(&self, asked: &ShowTables) -> TablesReply {
         let family = asked.family;
         let mut tables = Vec::new();

@@ -113,7 +113,7 @@ fn refusals_are_sentences_that_name_the_thing() {
     );
 }
 
-/// A file in the temporary directory, gone with its owner.
+/// A file in the temporary directory that is deleted on drop.
 struct File(PathBuf);
 
 impl File {
@@ -250,7 +250,7 @@ fn a_prefix_that_is_not_there_is_answered_with_the_route_that_covers_it() {
         ask(&mut fib, "30.0.0.0/8", None).unwrap_err(),
         "there is no route to 30.0.0.0/8 in any table: packets to it are dropped"
     );
-    // A shorter prefix than any route: what is inside does not forward all of it.
+    // The prefix is shorter than any route: the longer prefixes inside do not cover all of it.
     assert!(
         ask(&mut fib, "16.0.0.0/4", Some(0))
             .unwrap_err()

@@ -1,5 +1,4 @@
-//! What an operator should know of a change that is made all the same: networks on two interfaces, gateways that are not on
-//! their link.
+//! Warnings about a change that is carried out nevertheless: networks on two interfaces, gateways that are not on-link.
 
 use crate::path;
 use std::net::IpAddr;
@@ -10,7 +9,7 @@ use volley_model::IfAddress;
 use crate::family::{V4, V6};
 use crate::source::{Fib, PathState, Side, Source, Via};
 
-/// The bits of an address that its network has, all others 0.
+/// Network part of an address; the host bits are 0.
 fn network(addr: IpAddr, len: u8) -> u128 {
     let (bits, width) = match addr {
         IpAddr::V4(a) => (u128::from(a.to_bits()) << 96, len),
@@ -30,7 +29,7 @@ fn near(addr: IpAddr) -> bool {
 }
 
 impl Fib {
-    /// Networks of other interfaces of the table that a new address's network shares addresses with.
+    /// Networks of other interfaces in the table that overlap the network of a new address.
     pub(super) fn overlaps(&self, iface: u32, address: IfAddress) -> Vec<String> {
         let af = address.family();
         if near(address.addr()) {
@@ -59,7 +58,7 @@ impl Fib {
         notes
     }
 
-    /// Gateways of a static route that are not on the link of their interface: no host may answer for them there.
+    /// Gateways of a static route that are not on the link of their interface, where they may not answer.
     pub(super) fn gateways_elsewhere(&self, source: Source, paths: &[path::Path]) -> Vec<String> {
         if source != Source::Static {
             return Vec::new();
@@ -103,7 +102,7 @@ impl Fib {
             }
     }
 
-    /// Whether a route says that an address is on an interface itself.
+    /// Whether a route makes an address on-link on an interface.
     fn is_attached<F: Side>(&self, iface: u32, addr: IpAddr) -> bool {
         let table = F::side(self).1.table_of(iface);
         let found = F::number(addr).and_then(|addr| self.show_match::<F>(table, addr));

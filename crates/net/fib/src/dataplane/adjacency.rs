@@ -1,8 +1,9 @@
-//! Adjacency slots: the rewrite of a neighbour and where it leaves, one cache line each.
+//! Adjacency slots: rewrite and transmit interface of a neighbour, one cache line each.
 //!
-//! A published slot never changes. A neighbour that gets a new MAC gets a new slot, the load balances move to it by one
-//! store each, and the old slot is reused after the grace period: no reader ever sees half a rewrite.
-//! Words 0..5 are the rewrite bytes in memory order (behind those of an Ethernet header the next hop's address, from byte 24 on), word 5 the last eight of them once more, word 6 the facts.
+//! A published slot never changes. A neighbour with a new MAC address gets a new slot, the load balances move to it by one
+//! store each, and the old slot is reused after the grace period: no reader ever sees half a rewrite. Words 0..5 are the
+//! rewrite bytes in memory order (after an Ethernet header, from byte 24 on, the next hop's address), word 5 is the last eight
+//! of them again, word 6 the facts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +16,7 @@ use super::limbo::Slots;
 
 /// Longest rewrite that fits a slot.
 pub const MAX_REWRITE: usize = 40;
-/// Where the next hop's address stands behind a short rewrite.
+/// Offset of the next hop's address after a short rewrite.
 const NEXT_HOP: usize = 24;
 /// Flag: the neighbour's MAC is known, the rewrite is valid.
 pub const ADJ_COMPLETE: u8 = 1;
@@ -27,11 +28,11 @@ pub const ADJ_ETHERNET: u8 = 2;
 pub struct AdjData {
     /// Bytes in front of the IP header; at most [`MAX_REWRITE`]. For an incomplete adjacency the next hop's address (16 bytes, IPv4 mapped).
     pub rewrite: Vec<u8>,
-    /// The next hop's address (IPv4 mapped), for those who tell others of it; kept beside rewrites of 24 bytes at the most.
+    /// The next hop's address (IPv4 mapped), for ICMP redirects and the like; stored only if the rewrite has at most 24 bytes.
     pub next_hop: [u8; 16],
     /// Interface to send on.
     pub tx_if: u32,
-    /// Largest IP packet that may leave there.
+    /// Largest IP packet that may be sent on the interface.
     pub mtu: u16,
     /// `ADJ_*` bits.
     pub flags: u8,
@@ -51,7 +52,7 @@ impl Cell for Slot {
     }
 }
 
-/// Writer's side. Slot 0 stays empty (incomplete, interface 0): what a stray index reads.
+/// Writer's side. Slot 0 stays empty (incomplete, interface 0); an invalid index reads it.
 pub(crate) struct Adjacencies {
     slots: Grow<Slot>,
     ids: Slots,
@@ -92,7 +93,7 @@ impl Adjacencies {
         id
     }
 
-    /// Gives a slot back that no load balance names any more.
+    /// Frees a slot that no load balance names any more.
     pub fn free(&mut self, id: u32) {
         self.ids.give_back(id);
     }
@@ -119,7 +120,7 @@ impl Adjacencies {
 pub struct AdjSnap(GrowSnap<Slot>);
 
 impl AdjSnap {
-    /// The adjacencies during one frame.
+    /// The adjacencies for one frame.
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> AdjTable<'g> {
         AdjTable {
@@ -143,11 +144,11 @@ pub struct AdjWords {
     pub tail: u64,
     /// Interface to send on.
     pub tx_if: u32,
-    /// What else there is to know.
+    /// MTU, length and flags.
     pub facts: AdjFacts,
 }
 
-/// What a packet is to be judged by before the rewrite: MTU, length and flags, from the lowest bits on.
+/// Facts to check before the rewrite: MTU, length and flags, from the lowest bits on.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdjFacts(u32);
 
@@ -181,9 +182,9 @@ impl AdjFacts {
 /// A whole adjacency, by value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct AdjView {
-    /// Rewrite bytes; `rewrite_len` of them count.
+    /// Rewrite bytes; the first `rewrite_len` are valid.
     pub rewrite: [u8; MAX_REWRITE],
-    /// Rewrite bytes that count.
+    /// Number of valid rewrite bytes.
     pub rewrite_len: u8,
     /// Interface to send on.
     pub tx_if: u32,
@@ -201,7 +202,7 @@ impl Slot {
 }
 
 impl AdjWords {
-    /// What a slot says; all zero where there is none.
+    /// Contents of a slot; all zero if there is none.
     #[inline(always)]
     fn of(slot: Option<&Slot>) -> Self {
         let (head, tail, info) = match slot {
@@ -218,22 +219,22 @@ impl AdjWords {
 }
 
 impl AdjTable<'_> {
-    /// Head, tail and facts: all that a 14-byte rewrite needs, from one cache line. A stray index reads as all zero.
+    /// Head, tail and facts: all that a 14-byte rewrite needs, from one cache line. An invalid index reads as all zero.
     #[inline(always)]
     pub fn words(&self, i: u32) -> AdjWords {
         AdjWords::of(self.slots.get(i as usize))
     }
 
-    /// Starts loading an adjacency: the node behind the lookup will need it.
+    /// Prefetches an adjacency for the node after the lookup.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         self.slots.prefetch(i);
     }
 
-    /// Where packets leave and what else there is to know, of the adjacencies of a column, in strips.
+    /// Transmit interfaces and facts for a column of adjacencies, in strips.
     #[inline(always)]
     pub fn facts_of(&self, dpo: &[[u32; 16]], tx: &mut [[u32; 16]], facts: &mut [[AdjFacts; 16]]) {
-        // By value, or every store makes the compiler load the array's place again.
+        // A local copy: otherwise the compiler reloads the array's address after every store.
         let slots = self.slots;
         for ((dpo, tx), facts) in dpo.iter().zip(tx).zip(facts) {
             for k in 0..16 {
@@ -245,7 +246,7 @@ impl AdjTable<'_> {
         }
     }
 
-    /// Everything, for rewrites longer than 14 bytes, traces and shows.
+    /// The whole adjacency, for rewrites longer than 14 bytes, traces and queries.
     #[inline]
     pub fn view(&self, i: u32) -> AdjView {
         let w = self.words(i);
@@ -266,14 +267,14 @@ impl AdjTable<'_> {
 }
 
 impl AdjView {
-    /// The next hop's address (IPv4 mapped); none where the rewrite is too long for it.
+    /// The next hop's address (IPv4 mapped); none if the rewrite is too long for it.
     pub fn next_hop(&self) -> Option<[u8; 16]> {
         let short = usize::from(self.rewrite_len) <= NEXT_HOP;
         let octets = self.rewrite[NEXT_HOP..].try_into().ok()?;
         short.then_some(octets)
     }
 
-    /// The rewrite bytes that count.
+    /// The valid rewrite bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.rewrite[..usize::from(self.rewrite_len).min(MAX_REWRITE)]
     }

@@ -1,8 +1,8 @@
 //! Load balances: leaf of the longest-prefix match -> [`Dpo`], and bucket groups for several next hops.
 //!
-//! Every prefix of one path list carries the same leaf, so one atomic store moves all of them. A group is a range of
-//! `2^n` buckets; a changed group is written into a fresh range, switched to by one store, and the old range is reused
-//! only after every worker has passed a quiescent point. Leaf 0 is "no route" and never changes.
+//! All prefixes of one path list share a leaf, so one atomic store moves all of them. A group is a range of `2^n` buckets; a
+//! changed group is written into a new range and activated by one store, and the old range is reused only after every worker
+//! has passed a quiescent point. Leaf 0 is "no route" and never changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl LoadBalances {
         }
     }
 
-    /// A new leaf, dropping until [`Self::set`].
+    /// Allocates a leaf, which drops until [`Self::set`].
     pub fn alloc(&mut self) -> u32 {
         let id = self.ids.take();
         let i = id as usize;
@@ -75,7 +75,7 @@ impl LoadBalances {
         id
     }
 
-    /// Gives a leaf back that no table and no load balance names any more.
+    /// Frees a leaf that no table and no load balance names any more.
     pub fn free(&mut self, id: u32) {
         self.drop_range(id);
         self.ids.give_back(id);
@@ -124,7 +124,7 @@ impl LoadBalances {
         self.writes += 1;
     }
 
-    /// What a leaf points at.
+    /// The object of a leaf.
     pub fn dpo(&self, id: u32) -> Dpo {
         self.lbs
             .get(id as usize)
@@ -163,7 +163,7 @@ impl LoadBalances {
         Range { offset, log2 }
     }
 
-    /// Takes back what every worker has let go of.
+    /// Frees the leaves and ranges whose grace period has passed.
     pub fn reclaim(&mut self) {
         while let Some(&(ticket, range)) = self.limbo.front() {
             if !self.domain.passed(ticket) {
@@ -180,7 +180,7 @@ impl LoadBalances {
         self.writes
     }
 
-    /// Leaves and ranges that wait for the workers.
+    /// Leaves and ranges in their grace period.
     pub fn waiting(&self) -> usize {
         self.limbo.len() + self.ids.waiting()
     }
@@ -209,7 +209,7 @@ pub struct LbSnap {
 }
 
 impl LbSnap {
-    /// The load balances during one frame.
+    /// The load balances for one frame.
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> LbView<'g> {
         LbView {
@@ -219,7 +219,7 @@ impl LbSnap {
         }
     }
 
-    /// The objects of leaves alone during one frame.
+    /// The objects of leaves alone, for one frame.
     #[inline(always)]
     pub fn leaves<'g>(&'g self, guard: Guard<'g>) -> LeafView<'g> {
         LeafView(self.lbs.read(guard))
@@ -254,7 +254,7 @@ impl LeafView<'_> {
         let n = leaf.len().min(dpo.len());
         let (eights, rest) = leaf[..n].as_chunks::<8>();
         let (to, to_rest) = dpo[..n].as_chunks_mut::<8>();
-        // By value, or every store to `dpo` makes the compiler load the array's place again.
+        // A local copy: otherwise the compiler reloads the array's address after every store to `dpo`.
         let leaves = self.0;
         for (leaf, dpo) in eights.iter().zip(to) {
             for k in 0..8 {

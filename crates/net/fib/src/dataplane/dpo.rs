@@ -1,13 +1,13 @@
-//! What a lookup decides: one 32-bit word, kind in the top four bits, index in the low 28.
+//! Result of a lookup: one 32-bit word, type in the top four bits, index in the low 28.
 //!
-//! The word is what load balances, bucket groups and packet columns carry. Every bit pattern decodes to something:
-//! unknown kinds and unknown reasons read as a drop, so a reader never has to handle an error.
+//! Load balances, bucket groups and packet columns contain this word. Every bit pattern is valid: unknown types and unknown
+//! reasons read as a drop, so a reader never has to handle an error.
 
 /// Data-plane object: where a packet goes after the lookup.
 #[derive(Copy, Clone, Eq, PartialEq, Hash)]
 pub struct Dpo(pub u32);
 
-/// The kinds of [`Dpo`]; the doc comment says what the index means.
+/// Type of a [`Dpo`]; each variant documents the meaning of the index.
 #[repr(u32)]
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash)]
 pub enum DpoKind {
@@ -29,17 +29,17 @@ pub enum DpoKind {
     Incomplete = 7,
     /// Look the destination up again in another table; index is the table.
     LookupIn = 8,
-    /// All hosts of a connected network; index is the slot of the adjacency to all of its link.
+    /// All hosts of a connected network; index is the slot of the interface's broadcast adjacency.
     Broadcast = 9,
 }
 
-/// Why a route drops. The numbers are the index of a `Drop` object.
+/// Why a route drops; the discriminant is the index of a `Drop` object.
 #[repr(u32)]
 #[derive(Copy, Clone, Debug, Eq, PartialEq, Hash, PartialOrd, Ord)]
 pub enum DropWhy {
     /// No route matches, or only the default route's drop does.
     NoRoute = 0,
-    /// A route that says drop.
+    /// A route with target drop.
     Blackhole = 1,
     /// The unspecified address (0.0.0.0).
     Unspecified = 2,
@@ -94,7 +94,7 @@ impl DropWhy {
         }
     }
 
-    /// Decodes an index; unknown numbers read as `NoRoute`.
+    /// Decodes an index; unknown indexes read as `NoRoute`.
     #[inline(always)]
     pub fn from_index(i: u32) -> Self {
         Self::ALL
@@ -112,7 +112,7 @@ impl Dpo {
     /// No route: the all-zero word.
     pub const NO_ROUTE: Dpo = Dpo(0);
 
-    /// Packs a kind and an index.
+    /// Packs a type and an index.
     #[inline(always)]
     pub const fn new(kind: DpoKind, index: u32) -> Self {
         Dpo((kind as u32) << 28 | index & Self::INDEX_MASK)
@@ -124,7 +124,7 @@ impl Dpo {
         Self::new(DpoKind::Drop, why as u32)
     }
 
-    /// The kind; unknown bits read as `Drop`.
+    /// The type; unknown bits read as `Drop`.
     #[inline(always)]
     pub const fn kind(self) -> DpoKind {
         match self.0 >> 28 {
@@ -153,7 +153,7 @@ impl Dpo {
         self.0 >> 28 == DpoKind::Adj as u32
     }
 
-    /// The reason of a drop; `NoRoute` for other kinds.
+    /// The reason of a drop; `NoRoute` for other types.
     #[inline(always)]
     pub fn why(self) -> DropWhy {
         match self.kind() {

@@ -1,9 +1,9 @@
 //! Arrays of atomics that one writer grows while workers read them.
 //!
-//! Contract: the writer changes cells in place; to grow it copies the cells into a larger array and publishes that. A
-//! reader that still holds the smaller array sees the old values until it takes a new guard, never garbage, because
-//! whatever an old value names is freed only after the grace period. An index beyond the reader's array (written after
-//! its frame began) is looked up once more in the newest array, so a growing table never makes a reader miss a cell.
+//! Contract: the writer changes cells in place; to grow it copies the cells into a larger array and publishes that. A reader of
+//! the smaller array sees the old values until it takes a new guard, never garbage, because an object that an old value names
+//! is freed only after the grace period. An index beyond the reader's array (written after its frame began) is looked up once
+//! more in the newest array, so a growing table never makes a reader miss a cell.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -43,7 +43,7 @@ impl<T: Cell> Grow<T> {
         Self(Publisher::new(domain, first))
     }
 
-    /// The cell of index `i`; grows the array (doubling) when it is too short.
+    /// The cell of index `i`; grows the array (doubling) if it is too short.
     pub fn cell(&mut self, i: usize) -> &T {
         self.reserve(i + 1);
         &self.0.current()[i]
@@ -54,7 +54,7 @@ impl<T: Cell> Grow<T> {
         self.0.current().get(i)
     }
 
-    /// Makes room for at least `cells` cells.
+    /// Grows the array to at least `cells` cells.
     pub fn reserve(&mut self, cells: usize) {
         let old = self.0.current();
         if cells <= old.len() {
@@ -119,7 +119,7 @@ impl<'g, T: Cell> GrowView<'g, T> {
         }
     }
 
-    /// Starts loading the cell of index `i`.
+    /// Prefetches the cell of index `i`.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         volley_simd::prefetch(self.cells.as_ptr().wrapping_add(i as usize));

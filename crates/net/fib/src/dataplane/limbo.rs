@@ -1,14 +1,14 @@
-//! Indexes on their way back to the free list.
+//! Deferred-free list of indexes.
 //!
-//! A freed index may still sit in a packet column of a worker, so it is handed out again only after every worker has
-//! passed a quiescent point.
+//! A packet column of a worker may still contain a freed index, so it is allocated again only after every worker has passed a
+//! quiescent point.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use volley_tables::Domain;
 
-/// Hands out small indexes, and takes freed ones back after the grace period.
+/// Allocates small indexes, and reuses freed ones after the grace period.
 pub(crate) struct Slots {
     domain: Arc<Domain>,
     next: u32,
@@ -37,12 +37,12 @@ impl Slots {
         })
     }
 
-    /// Puts an index that no published word names any more into limbo.
+    /// Puts an index that no published word names any more on the deferred-free list.
     pub fn give_back(&mut self, index: u32) {
         self.limbo.push_back((self.domain.epoch(), index));
     }
 
-    /// Moves what every worker has let go of to the free list.
+    /// Moves indexes whose grace period has passed to the free list.
     pub fn reclaim(&mut self) {
         while let Some(&(ticket, index)) = self.limbo.front() {
             if !self.domain.passed(ticket) {
@@ -53,7 +53,7 @@ impl Slots {
         }
     }
 
-    /// Indexes that wait for the workers.
+    /// Indexes in their grace period.
     pub fn waiting(&self) -> usize {
         self.limbo.len()
     }

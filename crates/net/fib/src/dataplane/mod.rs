@@ -1,7 +1,8 @@
-//! What workers read: see [`DataPlane`].
+//! State that workers read: see [`DataPlane`].
 //!
-//! True while a worker holds a guard: every leaf, group and slot it has read stays valid; each prefix, each load balance
-//! and each group changes by one atomic store, so a packet is forwarded by the old or by the new state, never by a mixture.
+//! Invariants while a worker holds a guard: every leaf, group and slot that it has read stays valid; each prefix, each load
+//! balance and each group changes by one atomic store, so a packet is forwarded by the old or by the new state, never by a
+//! mixture.
 
 mod adjacency;
 mod balance;

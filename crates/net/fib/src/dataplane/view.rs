@@ -1,8 +1,8 @@
-//! The handle that nodes hold, and what they see through it during one frame.
+//! Handle of nodes to the forwarding state, and its view for one frame.
 //!
-//! A node keeps a [`DataPlane`] (cheap to clone, `Send + Sync`) and takes a [`View`] once per frame under its guard.
-//! Everything in the view is infallible: strange interfaces look in table 0 (the default), tables that do not exist are empty,
-//! stray leaves read as "no route".
+//! A node keeps a [`DataPlane`] (cheap to clone, `Send + Sync`) and takes a [`View`] once per frame under its guard. No method
+//! of the view fails: unknown interfaces use table 0 (the default), tables that do not exist are empty, invalid leaves read as
+//! "no route".
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,13 +14,13 @@ use super::dpo::{Dpo, DpoKind};
 use super::grow::GrowSnap;
 use crate::family::{Family, V4, V6};
 
-/// Tables that one packet may be sent through before it is taken for a loop.
+/// Most tables for one packet; more count as a loop.
 pub const MAX_TABLES: usize = 4;
 
-/// The tables of one family, by table index.
+/// Tables of one family, by table index.
 pub(crate) struct TableSet<F: Family> {
     pub tables: Vec<Option<F::LpmSnap>>,
-    /// What an index without a table reads.
+    /// Empty table, for an index without a table.
     pub none: F::LpmSnap,
 }
 
@@ -34,7 +34,7 @@ impl<F: Family> TableSet<F> {
     }
 }
 
-/// The router's own addresses with their prefix lengths, by interface, in the order in which they were given.
+/// The router's own addresses with their prefix lengths, by interface, in the order of their configuration.
 pub(crate) type Own<F> = Vec<Box<[(<F as Family>::Addr, u8)]>>;
 
 /// Reader handle of the forwarding state of one family.
@@ -46,9 +46,9 @@ pub struct DataPlane<F: Family> {
     pub(crate) adjs: AdjSnap,
 }
 
-/// What IPv4 nodes hold.
+/// Handle of IPv4 nodes.
 pub type Fib4Snap = DataPlane<V4>;
-/// What IPv6 nodes hold.
+/// Handle of IPv6 nodes.
 pub type Fib6Snap = DataPlane<V6>;
 
 impl<F: Family> Clone for DataPlane<F> {
@@ -64,15 +64,15 @@ impl<F: Family> Clone for DataPlane<F> {
 }
 
 impl<F: Family> DataPlane<F> {
-    /// The forwarding state during one frame.
+    /// The forwarding state for one frame.
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> View<'g, F> {
         View { plane: self, guard }
     }
 }
 
-/// The forwarding state as one worker reads it during one frame. What is asked for is read when it is asked for: ask once,
-/// in front of the loop.
+/// The forwarding state as one worker reads it during one frame. Each method reads the published state again: call it once,
+/// before the loop.
 pub struct View<'g, F: Family> {
     plane: &'g DataPlane<F>,
     guard: Guard<'g>,
@@ -86,7 +86,7 @@ impl<F: Family> Clone for View<'_, F> {
 impl<F: Family> Copy for View<'_, F> {}
 
 impl<'g, F: Family> View<'g, F> {
-    /// Index of the table that an interface looks in (0 unless it is bound to another).
+    /// Index of the table of an interface (0 unless the interface is bound to another).
     #[inline(always)]
     pub fn table_of(&self, rx_if: u32) -> u32 {
         let bindings = self.plane.bindings.read(self.guard);
@@ -95,13 +95,13 @@ impl<'g, F: Family> View<'g, F> {
             .map_or(0, |c| c.load(Ordering::Acquire))
     }
 
-    /// The longest-prefix match of a table; an empty one when the table does not exist.
+    /// The longest-prefix match of a table; an empty one if the table does not exist.
     #[inline(always)]
     pub fn lpm(&self, table: u32) -> &'g F::LpmView {
         F::read(self.plane.tables.read(self.guard).table(table), self.guard)
     }
 
-    /// An interface's own addresses with their prefix lengths, in the order in which they were given.
+    /// An interface's own addresses with their prefix lengths, in the order of their configuration.
     pub fn own(&self, iface: u32) -> &'g [(F::Addr, u8)] {
         let all = self.plane.own.read(self.guard);
         all.get(iface as usize).map_or(&[], |own| own)
@@ -143,7 +143,7 @@ impl<'g, F: Family> View<'g, F> {
         self.adjs().view(adj)
     }
 
-    /// What a table says of a destination, for slow paths: other tables that it names are asked too, [`MAX_TABLES`] at the most.
+    /// Result for a destination, for slow paths: follows `LookupIn` through at most [`MAX_TABLES`] tables.
     pub fn follow(&self, table: u32, dst: F::Addr) -> Dpo {
         let mut dpo = self.resolve(F::leaf(self.lpm(table), dst));
         for _ in 0..MAX_TABLES {
@@ -155,7 +155,7 @@ impl<'g, F: Family> View<'g, F> {
         dpo
     }
 
-    /// One destination the whole way, for slow paths and tests: lookup, load balance, bucket by `hash`.
+    /// Complete result for a destination, for slow paths and tests: lookup, load balance, bucket by `hash`.
     #[inline]
     pub fn forward(&self, table: u32, dst: F::Addr, hash: u32) -> Dpo {
         let leaf = F::leaf(self.lpm(table), dst);

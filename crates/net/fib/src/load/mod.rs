@@ -1,7 +1,7 @@
-//! Whole tables from files: text or MRT dump, plain or compressed, and made-up ones with the real distribution.
+//! Whole tables from files: text or MRT dump, plain or compressed, and synthetic ones with realistic prefix lengths.
 //!
-//! Contract: a file is read and checked to its end before the FIB sees any of it; a bad file is an error with file, place and
-//! reason, and has changed nothing. Nothing here panics on any content, and memory is bounded by the content's length.
+//! Contract: a file is read and checked to its end before the FIB sees any of it; a bad file is an error with file, position
+//! and reason, and has changed nothing. No content causes a panic, and memory is bounded by the content's length.
 
 mod mrt;
 mod parse;
@@ -29,7 +29,7 @@ pub struct Routes {
     pub v4: Vec<(u32, u8, u32)>,
     /// IPv6: address, length, rank.
     pub v6: Vec<(u128, u8, u32)>,
-    /// What the ranks stand for.
+    /// Next hops that the ranks refer to.
     pub hops: Hops,
     only: Option<Af>,
     limit: Option<u64>,
@@ -38,7 +38,7 @@ pub struct Routes {
 /// Next hops of a file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Hops {
-    /// Addresses by rank, in the order of their first appearance; empty when the file has numbers.
+    /// Addresses by rank, in the order of their first appearance; empty if the file has numbers.
     pub addresses: Vec<IpAddr>,
     ranks: HashMap<IpAddr, u32>,
     numbers: Option<u32>,
@@ -51,7 +51,7 @@ impl Hops {
             .map_or(self.addresses.len() as u64, |n| u64::from(n) + 1)
     }
 
-    /// True when the file gives numbers, not addresses.
+    /// Whether the file has numbers instead of addresses.
     pub fn are_numbers(&self) -> bool {
         self.numbers.is_some()
     }
@@ -79,7 +79,7 @@ impl Hops {
 }
 
 impl Routes {
-    /// Routes made elsewhere (a synthetic table) whose ranks are numbers.
+    /// Routes of a synthetic table, whose ranks are numbers.
     pub fn made(v4: Vec<(u32, u8, u32)>, v6: Vec<(u128, u8, u32)>) -> Self {
         let ranks = v4.iter().map(|r| r.2).chain(v6.iter().map(|r| r.2));
         let hops = Hops {
@@ -100,7 +100,7 @@ impl Routes {
         self.v4.len() + self.v6.len()
     }
 
-    /// True when there is none.
+    /// Whether there are no routes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -109,7 +109,7 @@ impl Routes {
         self.limit.is_none_or(|limit| (self.len() as u64) < limit)
     }
 
-    /// True when the family of the prefix is wanted.
+    /// Whether the family of the prefix is selected.
     fn takes(&self, prefix: AnyPrefix) -> bool {
         let af = match prefix {
             AnyPrefix::V4(..) => Af::V4,
@@ -126,7 +126,7 @@ impl Routes {
     }
 }
 
-/// What to read of a file.
+/// Options for reading a file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format.
@@ -143,7 +143,7 @@ pub fn read_routes(path: &Path, options: ReadOptions) -> Result<Routes, FibError
     read_from(path, input, options)
 }
 
-/// The same over bytes from elsewhere; `path` is what errors call them.
+/// Reads routes from bytes; `path` is the name in errors.
 pub fn read_from(
     path: &Path,
     mut input: impl BufRead,

@@ -1,8 +1,8 @@
 //! MRT table dumps (RFC 6396, TABLE_DUMP_V2; section 4.3, and RFC 8050 for ADD-PATH).
 //!
-//! Taken from each RIB record: the prefix, and the next hop of its first entry. Every length in the file is checked: a record
-//! that is cut, claims more than it has, or has bytes left over is an error with the record's number, never a shorter table.
-//! (The MRT crates around stop a record quietly at its first bad entry, which is why this reader is our own.)
+//! The reader takes from each RIB record the prefix and the next hop of its first entry. Every length in the file is checked: a
+//! truncated record, a length beyond its end, or left-over bytes are an error with the record's number, never a shorter table.
+//! (Existing MRT crates silently stop a record at its first bad entry; hence this reader.)
 
 use std::io::{BufRead, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ const TABLE_DUMP_V2: u16 = 13;
 /// Longest record: 65,535 entries of a few hundred bytes.
 const MAX_RECORD: u32 = 64 << 20;
 
-/// True when the bytes begin like an MRT record of a known type.
+/// Whether the bytes begin like an MRT record of a known type.
 pub(super) fn looks_like(head: &[u8]) -> bool {
     let Some(head) = head.first_chunk::<12>() else {
         return false;
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, mut input: impl BufRead, out: &mut Routes) -> Re
     Ok(())
 }
 
-/// The next record's type and subtype; its body goes to `record`. `None` at a clean end.
+/// Reads the next record into `record`; returns type and subtype. `None` at a clean end.
 fn next(input: &mut impl BufRead, record: &mut Vec<u8>) -> Result<Option<(u16, u16)>, String> {
     let mut head = Vec::with_capacity(12);
     let got = input
@@ -110,7 +110,7 @@ fn take(
             }
             Ok(())
         }
-        // Multicast, generic and geo-location records hold nothing for these tables.
+        // Multicast, generic and geo-location records have no unicast routes.
         3 | 5 | 6 | 7 | 9 | 11 | 12 => Ok(()),
         _ => Err("the TABLE_DUMP_V2 subtype is unknown"),
     }
@@ -176,8 +176,8 @@ fn prefix(body: &mut Bytes, v6: bool) -> Result<AnyPrefix, &'static str> {
     })
 }
 
-/// The next hop among BGP path attributes (RFC 4271 section 4.3): NEXT_HOP, or MP_REACH_NLRI in its short form (RFC 6396
-/// section 4.3.4) or, as some collectors write it, whole.
+/// The next hop in BGP path attributes (RFC 4271, section 4.3): NEXT_HOP, or MP_REACH_NLRI in its short form (RFC 6396, section
+/// 4.3.4) or in the full form that some collectors write.
 fn next_hop(mut attrs: Bytes) -> Result<Option<IpAddr>, &'static str> {
     let (mut plain, mut multi) = (None, None);
     while !attrs.0.is_empty() {
@@ -216,7 +216,7 @@ fn mp_next_hop(mut value: Bytes) -> Result<IpAddr, &'static str> {
     }
 }
 
-/// What is left of a record.
+/// The unread part of a record.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

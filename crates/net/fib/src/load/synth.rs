@@ -1,17 +1,17 @@
-//! Made-up tables with the prefix lengths of a real one, for machines without a real table.
+//! Synthetic tables with the prefix lengths of a real one, for machines without a real table.
 //!
 //! Lengths follow the full tables of RIPE RIS peer AS3333, 11 May 2026 (counts below). Addresses are random, but as in real
-//! tables a good part of the longer prefixes lie inside shorter ones, and next-hop ranks are skewed (top one 19 %, top ten
-//! 64 %) and often the same for neighbours. The same count and seed give the same table on every machine.
+//! tables many of the longer prefixes are inside shorter ones, and next-hop ranks are skewed (top one 19 %, top ten 64 %) and
+//! often the same for adjacent prefixes. The same count and seed give the same table on every machine.
 
 use hashbrown::HashSet;
 
 use crate::family::{Family, Prefix, V4, V6};
 
-/// Distinct next hops of a made-up table.
+/// Distinct next hops of a synthetic table.
 pub const NEXT_HOPS: u32 = 3362;
 
-/// IPv4 lengths and how many prefixes have them.
+/// IPv4 prefix lengths and their numbers of prefixes.
 pub const V4_LENGTHS: &[(u8, u32)] = &[
     (8, 16),
     (9, 14),
@@ -32,7 +32,7 @@ pub const V4_LENGTHS: &[(u8, u32)] = &[
     (24, 657365),
 ];
 
-/// IPv6 lengths and how many prefixes have them.
+/// IPv6 prefix lengths and their numbers of prefixes.
 pub const V6_LENGTHS: &[(u8, u32)] = &[
     (16, 1),
     (19, 1),
@@ -67,7 +67,7 @@ pub const V6_LENGTHS: &[(u8, u32)] = &[
     (48, 111866),
 ];
 
-/// A made-up IPv4 table of `count` prefixes, sorted, each once: address, length, rank of the next hop.
+/// A synthetic IPv4 table of `count` prefixes, sorted, without duplicates: address, length, rank of the next hop.
 pub fn synthetic4(count: usize, seed: u64) -> Vec<(u32, u8, u32)> {
     let draw = |r: &mut Random| loop {
         let addr = r.next() as u32;
@@ -79,9 +79,9 @@ pub fn synthetic4(count: usize, seed: u64) -> Vec<(u32, u8, u32)> {
     generate::<V4>(count, seed, V4_LENGTHS, draw)
 }
 
-/// A made-up IPv6 table of `count` prefixes, sorted, each once: address, length, rank of the next hop.
+/// A synthetic IPv6 table of `count` prefixes, sorted, without duplicates: address, length, rank of the next hop.
 pub fn synthetic6(count: usize, seed: u64) -> Vec<(u128, u8, u32)> {
-    // Blocks that registries give out of, with about their share.
+    // Blocks from which registries allocate, with their approximate shares.
     let blocks = [
         0x2001u128, 0x2400, 0x2400, 0x2600, 0x2600, 0x2800, 0x2a00, 0x2a00, 0x2c00,
     ];
@@ -110,7 +110,7 @@ fn generate<F: Family>(
         let shorter = out.len() as u64;
         let mut tries = 0;
         let target = out.len() + n;
-        // A crowded length gives up after some tries: the table is then a little smaller than asked for.
+        // The number of tries for a length is limited: the table may be a little smaller than requested.
         while out.len() < target && tries < 20 * n + 1000 {
             tries += 1;
             let inside = shorter > 0 && random.below(100) < 55;
@@ -135,7 +135,8 @@ fn mix<F: Family>(parent: F::Addr, len: u8, addr: F::Addr) -> F::Addr {
     F::from_wide(F::wide(parent) | F::wide(addr) & host)
 }
 
-/// How many prefixes of each length: in proportion, at most half of what the length has room for, the rest to longer lengths.
+/// Number of prefixes of each length: in proportion, at most half of all prefixes of the length, the rest moved to longer
+/// lengths.
 fn plan<F: Family>(count: usize, lengths: &[(u8, u32)]) -> Vec<(u8, usize)> {
     let all: u64 = lengths.iter().map(|l| u64::from(l.1)).sum();
     let (mut given, mut so_far) = (0usize, 0u64);
@@ -155,7 +156,7 @@ fn plan<F: Family>(count: usize, lengths: &[(u8, u32)]) -> Vec<(u8, usize)> {
         .collect()
 }
 
-/// SplitMix64: small, quick, the same everywhere.
+/// SplitMix64: small, fast, and the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -170,7 +171,7 @@ impl Random {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
-    /// A next hop: mostly the parent's, else skewed.
+    /// A next-hop rank: usually the parent's, else from the skewed distribution.
     fn rank(&mut self, parent: Option<u32>) -> u32 {
         match parent {
             Some(rank) if self.below(1000) < 658 => rank,
@@ -178,7 +179,7 @@ impl Random {
                 0..186 => 0,
                 186..636 => 1 + (self.below(9).min(self.below(9))) as u32,
                 _ => {
-                    // Evenly over the logarithm between 10 and the last.
+                    // Log-uniform between 10 and the last rank.
                     let octaves = f64::from(NEXT_HOPS / 10).log2();
                     let at = self.below(1 << 20) as f64 / f64::from(1 << 20) * octaves;
                     (10.0 * at.exp2()) as u32

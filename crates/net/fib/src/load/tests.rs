@@ -1,4 +1,4 @@
-//! Files by bytes: right ones, cut ones, lying ones.
+//! File contents as bytes: valid, truncated and inconsistent ones.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -135,7 +135,7 @@ fn mp_short() -> Vec<u8> {
     a
 }
 
-/// The whole RFC 4760 form with a global and a link-local next hop, behind an extended length.
+/// The full RFC 4760 form with a global and a link-local next hop, after an extended length.
 fn mp_long() -> Vec<u8> {
     let mut a = vec![0x90, 14, 0, 37, 0, 2, 1, 32];
     a.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
@@ -153,7 +153,7 @@ fn dump() -> Vec<u8> {
             &[24, 1, 2, 3],
             &[entry(0, None, &hop4), entry(1, None, &other)],
         ),
-        // The last octet has bits behind the prefix, which RFC 4271 leaves open.
+        // The last octet has bits beyond the prefix, whose values RFC 4271 leaves open.
         rib(2, &[9, 10, 0xff], &[entry(1, None, &other)]),
         rib(2, &[0], &[entry(0, None, &HOP4)]),
         rib(3, &[4, 224], &[]),

@@ -1,4 +1,4 @@
-//! Text tables (`PREFIX NEXTHOP` a line) and update files (`A PREFIX` / `W PREFIX` a line).
+//! Text tables (one `PREFIX NEXTHOP` per line) and update files (one `A PREFIX` or `W PREFIX` per line).
 
 use std::io::BufRead;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::parse::{self, AnyPrefix, Lines, file_error};
 use crate::error::FibError;
 use crate::source::Side;
 
-/// Reads a text table. The next hop is an address or a number, the same kind throughout.
+/// Reads a text table. All next hops are addresses, or all are numbers.
 pub(super) fn read(path: &Path, input: impl BufRead, out: &mut Routes) -> Result<(), FibError> {
     let mut lines = Lines::new(path, input);
     while out.wants_more() {
@@ -47,15 +47,15 @@ fn row(line: &[u8], out: &mut Routes) -> Result<(), &'static str> {
 /// One line of an update file.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Update<F: Side> {
-    /// What happens.
+    /// Type of the update.
     pub kind: UpdateKind,
-    /// To which prefix: first address (host bits zero).
+    /// First address of the prefix (host bits zero).
     pub addr: F::Addr,
-    /// And length.
+    /// Length of the prefix.
     pub len: u8,
 }
 
-/// What an update does.
+/// Type of an update.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum UpdateKind {
     /// The prefix is announced (again).

@@ -1,8 +1,8 @@
-//! Adjacencies on the control side: who needs which neighbour, and which slot it has.
+//! Adjacencies on the control side: users and slot of each neighbour.
 //!
-//! An adjacency exists as long as a path list leads over it; whether it is complete depends on the neighbour table alone.
-//! Facts that change (MAC of the neighbour, MAC or MTU of the interface) give it a new slot; the old one stays readable until
-//! [`Adjs::bury`] after the load balances have moved.
+//! An adjacency exists as long as a path list uses it; whether it is complete depends on the neighbour table alone. A change of
+//! its facts (MAC address of the neighbour, MAC address or MTU of the interface) allocates a new slot; the old one stays
+//! readable until [`Adjs::bury`], after the load balances have moved.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::dataplane::{
 };
 use crate::family::Af;
 
-/// What an adjacency is: a neighbour on an interface, for packets of a family.
+/// Key of an adjacency: a neighbour on an interface, for packets of one family.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct AdjKey {
     pub iface: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Adj {
     pub key: AdjKey,
     pub slot: u32,
     pub complete: bool,
-    /// Path lists that lead over it.
+    /// Path lists that use the adjacency.
     pub lists: HashSet<u32>,
 }
 
@@ -45,7 +45,7 @@ impl Adj {
 }
 
 impl AdjKey {
-    /// That of everybody on an interface's link.
+    /// Key of the broadcast adjacency of an interface.
     pub fn broadcast(iface: u32) -> Self {
         AdjKey {
             iface,
@@ -54,7 +54,7 @@ impl AdjKey {
         }
     }
 
-    /// The MAC address behind it, as far as it is known.
+    /// MAC address of the neighbour, if known.
     fn mac(&self, macs: &Macs) -> Option<[u8; 6]> {
         if *self == Self::broadcast(self.iface) {
             return Some([0xff; 6]);
@@ -63,7 +63,7 @@ impl AdjKey {
     }
 }
 
-/// A neighbour's MAC address by interface and address.
+/// MAC addresses of neighbours by interface and address.
 pub(crate) type Macs = HashMap<(u32, IpAddr), [u8; 6]>;
 
 pub(crate) struct Adjs {
@@ -83,7 +83,7 @@ impl Adjs {
         }
     }
 
-    /// The adjacency of a key for a path list; made when it is new.
+    /// The adjacency of a key, with the path list as its user; created if it is new.
     pub fn hold(&mut self, key: AdjKey, list: u32, info: &IfInfo, macs: &Macs) -> Dpo {
         if !self.by_key.contains_key(&key) {
             let mac = key.mac(macs);
@@ -103,12 +103,12 @@ impl Adjs {
         })
     }
 
-    /// Whether somebody leads over it.
+    /// Whether a path list uses the adjacency.
     pub fn has(&self, key: &AdjKey) -> bool {
         self.by_key.contains_key(key)
     }
 
-    /// A path list leads elsewhere now.
+    /// Removes a path list from the users of an adjacency.
     pub fn let_go(&mut self, key: AdjKey, list: u32) {
         let Some(adj) = self.by_key.get_mut(&key) else {
             return;
@@ -121,7 +121,7 @@ impl Adjs {
         }
     }
 
-    /// Writes an adjacency afresh after its facts changed; returns the path lists that must move to the new slot.
+    /// Writes an adjacency into a new slot after its facts changed; returns the path lists that must move to the new slot.
     pub fn renew(&mut self, key: AdjKey, info: &IfInfo, macs: &Macs) -> Vec<u32> {
         let Some(adj) = self.by_key.get_mut(&key) else {
             return Vec::new();
@@ -143,7 +143,7 @@ impl Adjs {
             .collect()
     }
 
-    /// Frees the slots that no load balance names any more; call when all have moved.
+    /// Frees the slots that no load balance names any more; call this after all load balances have moved.
     pub fn bury(&mut self) {
         for slot in self.dead.drain(..) {
             self.by_slot.remove(&slot);
@@ -176,7 +176,7 @@ impl Adjs {
     }
 }
 
-/// Ethernet header to a known neighbour; its address where the rewrite will be, while it is unknown.
+/// Ethernet header for a known neighbour; for an unknown one its address in place of the rewrite.
 fn rewrite(key: &AdjKey, info: &IfInfo, mac: Option<&[u8; 6]>) -> AdjData {
     let mut bytes = Vec::with_capacity(MAX_REWRITE);
     let next_hop = match key.addr {

@@ -1,9 +1,10 @@
-//! What an interface has from the routers of its link (RFC 4862; RFC 4861, 6.3): addresses, networks on the link, ways to
-//! everywhere.
+//! State that an interface gets from routers of its link (RFC 4862; RFC 4861, 6.3): addresses, on-link prefixes, default
+//! routes.
 //!
-//! Nobody configured it, so whatever somebody configures goes before it: its routes are of a source of their own
-//! ([`Source::Autoconf`]), and an address that is wanted by hand is given up. It goes with the interface, when that goes down,
-//! and when it gets another table. An address says nothing of a network here (RFC 5942, 4): that is advertised by itself.
+//! Configured state takes precedence: these routes have a separate source ([`Source::Autoconf`]), and an autoconfigured address
+//! yields to the same configured one. The state is removed with the interface, when the interface goes down, and when it is
+//! bound to another table. An autoconfigured address contributes no network (RFC 5942, 4): routers advertise on-link prefixes
+//! separately.
 
 use std::net::Ipv6Addr;
 
@@ -21,7 +22,7 @@ fn number(network: &Network) -> Option<Prefix<V6>> {
 }
 
 impl Fib {
-    /// Adds an address that an interface made itself. It has no network.
+    /// Adds an autoconfigured address. It contributes no network.
     pub fn add_automatic(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
         if self.is_automatic(iface, addr) {
             return Ok(());
@@ -35,16 +36,16 @@ impl Fib {
         done
     }
 
-    /// Removes one; false when there was none.
+    /// Removes an autoconfigured address; false if there was none.
     pub fn del_automatic(&mut self, iface: u32, addr: IfAddress) -> bool {
         let there = self.is_automatic(iface, addr);
-        // Taking routes out needs no room.
+        // A removal of routes allocates nothing.
         let gone = there && self.del_address(iface, addr).is_ok();
         self.unmark(iface, addr);
         gone
     }
 
-    /// Removes an address that somebody configured.
+    /// Removes a configured address.
     pub(crate) fn del_configured(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
         if self.is_automatic(iface, addr) {
             return Err(FibError::Automatic {
@@ -61,24 +62,24 @@ impl Fib {
         }
     }
 
-    /// Whether an interface made an address itself.
+    /// Whether an address of an interface was autoconfigured.
     pub fn is_automatic(&self, iface: u32, addr: IfAddress) -> bool {
         self.automatic_addresses(iface).contains(&addr)
     }
 
-    /// Addresses that an interface made itself.
+    /// Autoconfigured addresses of an interface.
     pub fn automatic_addresses(&self, iface: u32) -> &[IfAddress] {
         self.automatic
             .get(&iface)
             .map_or(&[], |it| &it.addresses[..])
     }
 
-    /// Networks that are on an interface's link because a router says so.
+    /// On-link prefixes of an interface that routers advertise.
     pub fn on_link(&self, iface: u32) -> &[Network] {
         self.automatic.get(&iface).map_or(&[], |it| &it.on_link[..])
     }
 
-    /// An address as what it contributes to routing: one that was made here has no network.
+    /// The address with the prefix length of its network contribution: a host length if it was autoconfigured.
     pub(crate) fn contributed(&self, iface: u32, addr: IfAddress) -> IfAddress {
         let host = || IfAddress::new(addr.addr(), addr.family().bits());
         match self.is_automatic(iface, addr) {
@@ -87,7 +88,7 @@ impl Fib {
         }
     }
 
-    /// Puts an address behind all others of its interface: what is sent comes from it only when there is no other.
+    /// Moves an address to the end of its interface's list: it becomes a source address only if there is no other.
     pub fn stand_last(&mut self, iface: u32, addr: IfAddress) {
         let all = self.addresses.entry(iface).or_default();
         let Some(at) = all.iter().position(|a| *a == addr) else {
@@ -101,7 +102,7 @@ impl Fib {
         }
     }
 
-    /// Says which networks are on an interface's link, and no others. The error is the first one that found no room.
+    /// Replaces the on-link prefixes of an interface. The error is the first prefix that did not fit.
     pub fn set_on_link(&mut self, iface: u32, networks: &[Network]) -> Result<(), FibError> {
         self.info(iface)?;
         let it = self.automatic.entry(iface).or_default();
@@ -120,7 +121,7 @@ impl Fib {
         done
     }
 
-    /// Says by which routers of an interface's link everything is reached, each with its preference (the smallest is used).
+    /// Replaces the default routers of an interface's link, each with its preference (the smallest is used).
     pub fn set_default_routers(
         &mut self,
         iface: u32,
@@ -136,8 +137,8 @@ impl Fib {
         self.settle(index, Prefix::around(0, 0))
     }
 
-    /// Lets a prefix have the routes that all interfaces of a table together have for it. A network that is on several links
-    /// is on the one whose name sorts first: which was heard first must not matter.
+    /// Updates the routes of a prefix from the on-link prefixes of all interfaces of a table. If several interfaces have the
+    /// prefix, the first by name wins: the order of arrival must not matter.
     fn settle(&mut self, index: u32, prefix: Prefix<V6>) -> Result<(), FibError> {
         let here = |iface: &u32| self.v6.table_of(*iface) == index;
         let all = self.automatic.iter().filter(|(iface, _)| here(iface));
@@ -169,12 +170,12 @@ impl Fib {
             .map(drop)
     }
 
-    /// An interface has nothing from routers any more.
+    /// Removes all state that an interface got from routers.
     pub fn forget_automatic(&mut self, iface: u32) {
         if !self.automatic.contains_key(&iface) {
             return;
         }
-        // Taking routes out needs no room.
+        // A removal of routes allocates nothing.
         let _ = self.set_on_link(iface, &[]);
         let _ = self.set_default_routers(iface, &[]);
         for addr in self.automatic_addresses(iface).to_vec() {
@@ -183,7 +184,7 @@ impl Fib {
         self.automatic.remove(&iface);
     }
 
-    /// Somebody wants an address for an interface: nobody keeps it who made it himself.
+    /// Removes an autoconfigured address that is now being configured.
     pub(crate) fn give_way(&mut self, iface: u32, addr: IfAddress) {
         let table = |iface| self.interface_table(iface, Af::V6);
         let rival = |on: u32| on == iface || table(on) == table(iface);

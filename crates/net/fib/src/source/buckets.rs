@@ -1,12 +1,11 @@
-//! Weights to buckets: the smallest power of two that shows the weights well enough.
+//! Distribution of weights to buckets: the smallest power of two that represents the weights well enough.
 //!
-//! Paths come in their kept order; they are taken in order of ascending weight (equal weights keep their order), each gets
-//! its share of the buckets rounded to the nearest, and the size doubles until the sum of the rounding errors is at
-//! most a tenth of the buckets.
+//! Paths are taken in order of ascending weight (equal weights keep their order), each gets its share of the buckets rounded to
+//! the nearest, and the size doubles until the sum of the rounding errors is at most a tenth of the buckets.
 
 use crate::dataplane::MAX_BUCKETS;
 
-/// Index of the path for each bucket. Empty only when `weights` is.
+/// Index of the path for each bucket. Empty only if `weights` is.
 pub(crate) fn layout(weights: &[u8]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by_key(|&i| weights[i]);
@@ -25,12 +24,12 @@ pub(crate) fn layout(weights: &[u8]) -> Vec<usize> {
     }
 }
 
-/// No path: a bucket that is to be given one.
+/// No path: marks a bucket that is not assigned yet.
 pub(crate) const NOBODY: u16 = u16::MAX;
 
-/// A table of `size` buckets (more, when there are more paths) that differs from `before` in as few buckets as the shares allow.
-/// Paths go by their number, with a weight each; a bucket stays with its path as long as that is there and has no more than
-/// its share, and the others are dealt out in turn to those that have less.
+/// A table of `size` buckets (more if there are more paths) that differs from `before` in as few buckets as the shares allow.
+/// Each path is its number and its weight. A bucket keeps its path while the path exists and has no more than its share; the
+/// other buckets are assigned round-robin to paths below their share.
 pub(crate) fn refill(before: &[u16], paths: &[(u16, u8)], size: usize) -> Vec<u16> {
     let size = size.max(paths.len().next_power_of_two()).min(MAX_BUCKETS);
     if paths.is_empty() {
@@ -43,7 +42,7 @@ pub(crate) fn refill(before: &[u16], paths: &[(u16, u8)], size: usize) -> Vec<u1
     let (counts, _) = share(&order, weight, sum, size as u64);
     let mut left = vec![0; paths.len()];
     order.iter().zip(counts).for_each(|(&i, n)| left[i] = n);
-    // A smaller table is the larger one said several times: flows find their bucket by the low bits of their hash.
+    // A larger table repeats the smaller one: flows choose their bucket by the low bits of their hash.
     let was = |bucket: usize| before.get(bucket % before.len().max(1)).copied();
     let mut table: Vec<u16> = (0..size)
         .map(|bucket| {
@@ -145,7 +144,7 @@ mod tests {
         let again = refill(&three, &all, 256);
         assert_eq!(moved(&three, &again), 64);
         assert_eq!([0, 1, 2, 3].map(|path| count(&again, path)), [64; 4]);
-        // The plain way moves more than half of what stays.
+        // Without `refill` more than half of the remaining flows move.
         let plain = |paths: &[u8]| layout(paths);
         let (four, three) = (plain(&[1; 4]), plain(&[1; 3]));
         let moves = |b: usize| four[b % four.len()] != [0, 1, 3][three[b % three.len()]];
@@ -168,7 +167,8 @@ mod tests {
 
     #[test]
     fn three_equal_paths_need_sixteen_buckets() {
-        // Nearest shares of 4 are off by 1 bucket in sum (bar 0.4), of 8 by 4/3 (bar 0.8), of 16 by 1 (bar 1.6).
+        // The nearest shares of 4 buckets have a total error of 1 bucket (limit 0.4), of 8 buckets 4/3 (limit 0.8), of 16
+        // buckets 1 (limit 1.6).
         let got = layout(&[1, 1, 1]);
         assert_eq!(got.len(), 16);
         let count = |p| got.iter().filter(|&&x| x == p).count();
@@ -190,7 +190,7 @@ mod tests {
             let third = refill(&second, &all, 1 << log2);
             let share = |table: &[u16], path| table.iter().filter(|who| **who == path).count();
             prop_assert!(second.iter().all(|who| *who != gone && *who != NOBODY));
-            // Rounding may take a bucket from one path for another; never more than one from each.
+            // Rounding may move a bucket between two paths, but at most one from each.
             let lost: usize = fewer
                 .iter()
                 .map(|(path, _)| share(&first, *path).saturating_sub(share(&second, *path)))

@@ -1,4 +1,4 @@
-//! Connected networks whose interfaces are down: next hops there are not reached because of that.
+//! Connected networks of interfaces that are down: next hops in them are unreachable for that reason.
 
 use hashbrown::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -25,10 +25,10 @@ impl DownNet {
     }
 }
 
-/// The connected networks of all interfaces that are down. An interface has a network once for each of its addresses there.
+/// The connected networks of all interfaces that are down. An interface counts a network once for each of its addresses in it.
 #[derive(Default)]
 pub(crate) struct DownNets {
-    /// Networks of each interface, with the number of its addresses there.
+    /// Networks of each interface, with the number of its addresses in the network.
     of_iface: HashMap<u32, HashMap<DownNet, u32>>,
     /// Number of interfaces that have the network.
     nets: HashMap<DownNet, u32>,
@@ -36,14 +36,14 @@ pub(crate) struct DownNets {
     masks: HashMap<(Af, u128), u32>,
 }
 
-/// Counts one more of a key; whether it is the first.
+/// Increments the count of a key; true if it was zero.
 fn add<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: K) -> bool {
     let count = map.entry(key).or_default();
     *count += 1;
     *count == 1
 }
 
-/// Counts one less of a key; whether it was the last.
+/// Decrements the count of a key; true if it is now zero.
 fn del<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K) -> bool {
     let Some(count) = map.get_mut(key) else {
         return false;
@@ -57,7 +57,7 @@ fn del<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K) -> bool {
 }
 
 impl DownNets {
-    /// Counts an address that the interface has in the network.
+    /// Adds an address of the interface in the network.
     pub fn add(&mut self, iface: u32, net: DownNet) {
         let of_iface = self.of_iface.entry(iface).or_default();
         if add(of_iface, net) && add(&mut self.nets, net) {
@@ -65,7 +65,7 @@ impl DownNets {
         }
     }
 
-    /// Counts one address of the interface in the network less.
+    /// Removes an address of the interface in the network.
     pub fn del(&mut self, iface: u32, net: DownNet) {
         let Some(of_iface) = self.of_iface.get_mut(&iface) else {
             return;
@@ -79,7 +79,7 @@ impl DownNets {
         }
     }
 
-    /// Forgets the networks of an interface, and returns them.
+    /// Removes and returns the networks of an interface.
     pub fn clear(&mut self, iface: u32) -> Vec<DownNet> {
         let nets = self.of_iface.remove(&iface).unwrap_or_default();
         for net in nets.keys() {

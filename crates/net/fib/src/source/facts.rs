@@ -1,17 +1,17 @@
-//! What the FIB knows of an interface and of a neighbour.
+//! Interfaces and neighbours as the FIB knows them.
 
 use std::net::Ipv6Addr;
 
 use volley_model::{IfAddress, Prefix as Network};
 
-/// An interface as the FIB needs it.
+/// Interface attributes that the FIB needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IfInfo {
-    /// Its index; small, since tables are indexed by it.
+    /// Interface index; small, since tables are indexed by it.
     pub index: u32,
-    /// Its name, for shows and errors.
+    /// Interface name, for queries and errors.
     pub name: String,
-    /// Its MAC address, the source of what leaves.
+    /// MAC address of the interface, the source address of sent frames.
     pub mac: [u8; 6],
     /// Largest IP packet in bytes.
     pub mtu: u16,
@@ -19,14 +19,14 @@ pub struct IfInfo {
     pub up: bool,
 }
 
-/// What is known of a neighbour.
+/// Entry of a neighbour.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Neighbor {
-    /// Its MAC address.
+    /// MAC address of the neighbour.
     pub mac: [u8; 6],
     /// Whether it may have a host route (false = "no fib entry").
     pub host_route: bool,
-    /// Whether the address was learned from packets, and not configured.
+    /// Whether the address was learned from packets instead of configured.
     pub learned: bool,
 }
 
@@ -49,11 +49,11 @@ impl Neighbor {
     }
 }
 
-/// What an interface has from the routers of its link.
+/// State that an interface gets from routers of its link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Automatic {
     pub addresses: Vec<IfAddress>,
     pub on_link: Vec<Network>,
-    /// Default routers, and their preferences: the smallest is used.
+    /// Default routers and their preferences; the smallest is used.
     pub routers: Vec<(Ipv6Addr, u8)>,
 }

@@ -1,8 +1,8 @@
 //! The FIB of one daemon: tables of both families over shared path lists, adjacencies and neighbours.
 //!
-//! Contract: the control thread owns it and is the only writer; no method waits for a worker. Every method either does all
-//! it says or returns an error and has changed nothing. When it returns, each worker sees the change with the frame it starts
-//! next; to know that all do, take `Domain::epoch` and poll `Domain::passed`.
+//! Contract: the control thread owns it and is the only writer; no method waits for a worker. Every method completes, or
+//! returns an error and has changed nothing. After it returns, each worker sees the change from its next frame on; to know that
+//! all do, take `Domain::epoch` and poll `Domain::passed`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -28,27 +28,27 @@ pub struct Fib {
     pub(crate) v4: Tables<V4>,
     pub(crate) v6: Tables<V6>,
     pub(crate) addresses: BTreeMap<u32, Vec<IfAddress>>,
-    /// Interfaces with an address, by address.
+    /// Interfaces that have an address, by address.
     pub(crate) holders: HashMap<IpAddr, Vec<u32>>,
-    /// Interfaces whose addresses are published later: a transaction is under way.
+    /// During a transaction: interfaces whose addresses are published at its end.
     pub(crate) own_later: Option<BTreeSet<u32>>,
     pub(crate) neighbors: BTreeMap<(u32, IpAddr), Neighbor>,
     pub(crate) attachments: u64,
-    /// Interfaces whose networks may be broadcast to from elsewhere.
+    /// Interfaces with directed broadcasts to their networks.
     pub(crate) directed_broadcast: BTreeSet<u32>,
-    /// Interfaces that use another's addresses, and whose.
+    /// Unnumbered interfaces, each with the interface whose addresses it uses.
     pub(crate) borrowed: BTreeMap<u32, u32>,
-    /// What interfaces have from routers of their links.
+    /// State that interfaces get from routers of their links.
     pub(crate) automatic: BTreeMap<u32, Automatic>,
-    /// Interfaces that have changed since somebody asked.
+    /// Interfaces that have changed since the last [`Fib::take_touched`].
     pub(crate) touched: BTreeSet<u32>,
-    /// Addresses that are not used yet, or not at all.
+    /// Addresses that are not in use: tentative or duplicate.
     pub(crate) unused: BTreeSet<(u32, IfAddress)>,
-    /// Interfaces whose new addresses are not used before somebody says so.
+    /// Interfaces whose new addresses are unused until [`Fib::set_usable`].
     pub(crate) careful: BTreeSet<u32>,
 }
 
-/// Sizes.
+/// Sizes of the FIB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FibStats {
     /// Prefixes in all tables of both families.
@@ -65,7 +65,7 @@ pub struct FibStats {
     pub control_bytes: usize,
     /// Stores to load balances and groups since start.
     pub writes: u64,
-    /// Freed indexes that wait for the workers.
+    /// Freed indexes in their grace period.
     pub waiting: usize,
 }
 
@@ -93,17 +93,17 @@ impl Fib {
         fib
     }
 
-    /// What IPv4 nodes hold.
+    /// Reader handle for IPv4 nodes.
     pub fn dataplane4(&self) -> Fib4Snap {
         self.v4.dataplane(&self.res)
     }
 
-    /// What IPv6 nodes hold.
+    /// Reader handle for IPv6 nodes.
     pub fn dataplane6(&self) -> Fib6Snap {
         self.v6.dataplane(&self.res)
     }
 
-    /// Index of a table (what paths and the data plane name) by its number.
+    /// Index of a table (used by paths and the data plane) by its number.
     pub fn table_index(&self, af: Af, number: u32) -> Result<u32, FibError> {
         match af {
             Af::V4 => self.v4.index(number),
@@ -119,7 +119,7 @@ impl Fib {
         }
     }
 
-    /// Adds a table with the routes every table has.
+    /// Adds a table with the built-in routes.
     pub fn add_table(&mut self, af: Af, number: u32) -> Result<(), FibError> {
         match af {
             Af::V4 => {
@@ -134,7 +134,7 @@ impl Fib {
         Ok(())
     }
 
-    /// Removes a table that nothing uses: no route of its own, no interface bound to it, no path that looks in it.
+    /// Removes a table without users: no configured route in it, no bound interface, no path that looks in it.
     pub fn del_table(&mut self, af: Af, number: u32) -> Result<(), FibError> {
         match af {
             Af::V4 => self.del::<V4>(number),
@@ -188,7 +188,7 @@ impl Fib {
             .then(|| "routes of other tables that look in it".into())
     }
 
-    /// The routes every table begins with.
+    /// Adds the built-in routes of a table.
     fn special<F: Side>(&mut self, index: u32) {
         let drops: &[(&str, u8, Source, DropWhy)] = match F::AF {
             Af::V4 => &[
@@ -213,7 +213,7 @@ impl Fib {
         }
     }
 
-    /// Makes a source's route have exactly these paths; true when that changed anything.
+    /// Sets the paths of a source's route; true if anything changed.
     pub fn set_route<F: Side>(
         &mut self,
         table: u32,
@@ -225,7 +225,7 @@ impl Fib {
         self.set_in(index, prefix, source, paths)
     }
 
-    /// [`Self::set_route`] with the table's index.
+    /// [`Self::set_route`] by table index.
     pub(crate) fn set_in<F: Side>(
         &mut self,
         index: u32,
@@ -239,7 +239,7 @@ impl Fib {
         self.put(index, prefix, source, list)
     }
 
-    /// The list of these paths with one more reference; `before` is the one whose place it takes. The paths have been checked.
+    /// The list of these paths with one more reference; it replaces the list `before`. The paths have been checked.
     pub(crate) fn hold<F: Side>(
         &mut self,
         source: Source,
@@ -256,7 +256,7 @@ impl Fib {
         }))
     }
 
-    /// Installs a held list; its reference goes to the route (or back, on an error).
+    /// Installs a referenced list: the reference passes to the route, or is released on an error.
     pub(crate) fn put<F: Side>(
         &mut self,
         index: u32,
@@ -292,7 +292,7 @@ impl Fib {
         Ok(change.before != Some(list))
     }
 
-    /// Takes paths away from a source's route (with the last one the route goes).
+    /// Removes paths from a source's route; with its last path the route is removed.
     pub fn remove_paths<F: Side>(
         &mut self,
         table: u32,
@@ -320,7 +320,7 @@ impl Fib {
         self.set_in(index, prefix, source, &all).map(drop)
     }
 
-    /// Takes a source's route away.
+    /// Removes a source's route.
     pub fn remove_route<F: Side>(
         &mut self,
         table: u32,
@@ -334,7 +334,7 @@ impl Fib {
             .ok_or_else(|| no_route(table, prefix, source))
     }
 
-    /// [`Self::remove_route`] with the table's index; false when there was none.
+    /// [`Self::remove_route`] by table index; false if there was none.
     pub(crate) fn remove_in<F: Side>(
         &mut self,
         index: u32,
@@ -376,7 +376,7 @@ impl Fib {
         sources.into_iter().find(|s| s.0 == source).map(|s| s.1)
     }
 
-    /// The forwarding of a prefix changed: next hops and neighbours inside it look again.
+    /// Called after the forwarding of a prefix changed: re-resolves next hops and neighbours inside it.
     pub(crate) fn moved<F: Side>(&mut self, index: u32, prefix: Prefix<F>) {
         let (res, tables) = F::side_mut(self);
         let (first, last) = (F::wide(prefix.addr()), F::wide(prefix.last()));
@@ -388,8 +388,8 @@ impl Fib {
         }
     }
 
-    /// Loads many routes of one source at once, all or none. A row is a prefix and an index into `hops`; of a prefix named
-    /// twice the later row counts. Returns the number of prefixes that are new to the table.
+    /// Loads many routes of one source at once, all or none. A row is a prefix and an index into `hops`; the last row of a
+    /// prefix is used. Returns the number of prefixes that are new to the table.
     pub fn load<F: Side>(
         &mut self,
         table: u32,
@@ -417,7 +417,7 @@ impl Fib {
         done
     }
 
-    /// For each of so many sets of paths, the list that the first row which is to have it has now.
+    /// For each new path set, the list that the first row with this set has now.
     fn lists_before<F: Side>(
         &self,
         index: u32,
@@ -466,7 +466,7 @@ impl Fib {
             res.hold_again(list as u32, n);
         }
         res.own += u64::from(source.is_own());
-        // These prefixes are in the match already, so setting them needs no room there and cannot fail.
+        // The match already contains these prefixes, so setting them allocates nothing and cannot fail.
         for (prefix, list) in known {
             self.res.hold_again(list, 1);
             self.put(index, prefix, source, list)?;
@@ -526,14 +526,14 @@ impl Fib {
         F::side(self).1.get(index)
     }
 
-    /// Takes back what every worker has let go of; call it now and then from the control thread.
+    /// Frees indexes whose grace period has passed; call this periodically on the control thread.
     pub fn reclaim(&mut self) {
         self.res.reclaim();
         self.v4.reclaim();
         self.v6.reclaim();
     }
 
-    /// Sizes.
+    /// Current sizes.
     pub fn stats(&self) -> FibStats {
         let mut s = FibStats {
             lists: self.res.len(),
@@ -557,7 +557,7 @@ impl Fib {
     }
 }
 
-/// Sources that belong to the table itself and do not keep it from being deleted.
+/// Whether a source belongs to the table itself and does not prevent its deletion.
 fn built_in(source: Source) -> bool {
     matches!(source, Source::Special | Source::Default)
 }

@@ -1,10 +1,10 @@
-//! What interfaces contribute: connected networks and own addresses, while they are up.
+//! Contributions of interfaces that are up: connected networks and own addresses.
 //!
-//! The FIB knows of an interface only what it is told through [`Fib::set_interface`]: no interface crate is needed here.
-//! An address `a/n` on an interface that is up gives the network (attached), the own address (local), and for IPv4 shorter than
-//! /31 the network and broadcast addresses (drop; the broadcast address may be to all hosts instead). When several addresses ask for one prefix, local wins over attached over
-//! drop, then the interface whose name sorts first: which was made first must not matter. A link-local IPv6 address gives
-//! only itself: its network is not routed.
+//! The FIB knows only the interfaces passed to [`Fib::set_interface`]; it does not depend on an interface crate. An address
+//! `a/n` on an interface that is up contributes the network (attached), the own address (local), and for IPv4 shorter than /31
+//! the network and broadcast addresses (drop; or, for directed broadcasts, all hosts). If several addresses contribute the same
+//! prefix, local takes precedence over attached over drop, then the first interface by name: the order of creation must not
+//! matter. A link-local IPv6 address contributes only itself: its network is not routed.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ use crate::family::{Af, Prefix, V4, V6, wide};
 use crate::source::Source;
 
 impl Fib {
-    /// Adds an interface or tells what changed about it (state, MAC, MTU, name). The error is the first route that found no
-    /// room; everything else is done.
+    /// Adds an interface or updates its attributes (state, MAC address, MTU, name). The error is the first route that did not
+    /// fit; all others are installed.
     pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
         let index = info.index;
         self.touch(index);
@@ -54,25 +54,24 @@ impl Fib {
         done
     }
 
-    /// An interface or its addresses have changed.
+    /// Records that an interface or its addresses have changed.
     pub(crate) fn touch(&mut self, iface: u32) {
         self.attachments += 1;
         self.touched.insert(iface);
         self.touched.extend(self.borrowers(iface));
     }
 
-    /// A number that grows whenever interfaces or their addresses change: who follows them need not look more often.
+    /// A number that increases whenever interfaces or their addresses change.
     pub fn attachments(&self) -> u64 {
         self.attachments
     }
 
-    /// Interfaces that have changed, came or went since this was last asked, or whose addresses have: there is one who
-    /// follows them.
+    /// Interfaces that were added, deleted or changed, or whose addresses changed, since the last call. There is one caller.
     pub fn take_touched(&mut self) -> BTreeSet<u32> {
         std::mem::take(&mut self.touched)
     }
 
-    /// What the FIB knows of an interface.
+    /// The attributes of an interface.
     pub fn interface(&self, iface: u32) -> Option<&IfInfo> {
         self.res.ifs.get(&iface)
     }
@@ -98,7 +97,7 @@ impl Fib {
             .ok_or(FibError::NoInterface { iface })
     }
 
-    /// Forgets an interface with its addresses, neighbours and table bindings; refused while a route names it.
+    /// Deletes an interface with its addresses, neighbours and table bindings; refused while a route names it.
     pub fn remove_interface(&mut self, iface: u32) -> Result<(), FibError> {
         let name = self.info(iface)?.name.clone();
         if let Some(by) = self.user_of(iface) {
@@ -125,7 +124,7 @@ impl Fib {
         Ok(())
     }
 
-    /// Who needs the interface: a route that names it and is not its own doing, in words.
+    /// Description of a route that names the interface and was not created by it.
     pub fn user_of(&self, iface: u32) -> Option<String> {
         let names = |p: &Path| p.via.iface() == Some(iface);
         let own = |s| matches!(s, Source::Interface | Source::Adjacency | Source::Autoconf);
@@ -140,7 +139,7 @@ impl Fib {
         ))
     }
 
-    /// Binds an interface to a table of a family. It must have no address of that family.
+    /// Binds an interface to a table of a family. The interface must have no address of that family.
     pub fn bind_interface(&mut self, iface: u32, af: Af, table: u32) -> Result<(), FibError> {
         let index = self.table_index(af, table)?;
         let name = self.info(iface)?.name.clone();
@@ -173,7 +172,7 @@ impl Fib {
         self.move_neighbors::<F>(iface, before, index);
     }
 
-    /// Number of the table of a family that an interface looks in.
+    /// Number of the table that an interface uses for a family.
     pub fn interface_table(&self, iface: u32, af: Af) -> u32 {
         let index = match af {
             Af::V4 => self.v4.table_of(iface),
@@ -207,7 +206,7 @@ impl Fib {
         Ok(())
     }
 
-    /// Says which networks an interface that is down would have: next hops there are named as what they are.
+    /// Updates the networks that an interface would have if it were up: next hops in them resolve to "interface down".
     fn tell_down(&mut self, iface: u32) {
         let up = self.info(iface).is_ok_and(|info| info.up);
         let addresses = self.addresses(iface).iter().filter(|_| !up);
@@ -216,7 +215,7 @@ impl Fib {
         self.res.set_down(iface, &networks);
     }
 
-    /// Says which network an interface that is down has by one address more, or one less.
+    /// Adds or removes one address of an interface that is down in its networks.
     fn tell_down_one(&mut self, iface: u32, addr: IfAddress, more: bool) {
         let up = self.info(iface).is_ok_and(|info| info.up);
         if !up && let Some(net) = self.down_net_of(iface, addr) {
@@ -255,19 +254,19 @@ impl Fib {
         }
     }
 
-    /// Many addresses are about to change: they are published once, by [`Fib::tell_own_now`].
+    /// Begins a transaction: changed addresses are published once, by [`Fib::tell_own_now`].
     pub fn tell_own_later(&mut self) {
         self.own_later.get_or_insert_default();
     }
 
-    /// Publish the addresses that have changed since [`Fib::tell_own_later`].
+    /// Publishes the addresses that have changed since [`Fib::tell_own_later`].
     pub fn tell_own_now(&mut self) {
         for iface in self.own_later.take().unwrap_or_default() {
             self.tell_own(iface);
         }
     }
 
-    /// Tells workers an interface's addresses: what they send themselves comes from these.
+    /// Publishes an interface's addresses to workers, as source addresses of the packets that they originate.
     pub(crate) fn tell_own(&mut self, iface: u32) {
         if let Some(later) = &mut self.own_later {
             later.insert(iface);
@@ -281,14 +280,14 @@ impl Fib {
         }
     }
 
-    /// Addresses of an interface that are used, its own or those that it borrows.
+    /// Addresses that an interface uses: its own, or those of another interface if it is unnumbered.
     pub fn used_addresses(&self, iface: u32) -> impl Iterator<Item = IfAddress> {
         let all = self.addresses(iface).iter().copied();
         let own = all.filter(move |addr| !self.unused.contains(&(iface, *addr)));
         own.chain(self.borrowed_addresses(iface))
     }
 
-    /// Say whether an interface's new addresses are used only once [`Fib::set_usable`] says so.
+    /// Sets whether new addresses of an interface are unused until [`Fib::set_usable`].
     pub fn set_careful(&mut self, iface: u32, careful: bool) {
         if careful {
             self.careful.insert(iface);
@@ -297,7 +296,7 @@ impl Fib {
         }
     }
 
-    /// Say whether an address that an interface has is used: whether there are a network and an own address for it.
+    /// Sets whether an address is used, that is, has a connected and a local route.
     pub fn set_usable(
         &mut self,
         iface: u32,
@@ -381,7 +380,7 @@ impl Fib {
         }
     }
 
-    /// Puts in (or takes out) what an address contributes.
+    /// Adds or removes the routes that an address contributes.
     fn connect(&mut self, iface: u32, addr: IfAddress, present: bool) -> Result<(), FibError> {
         if present && self.unused.contains(&(iface, addr)) {
             return Ok(());
@@ -417,7 +416,7 @@ impl Fib {
         done
     }
 
-    /// Where packets to the broadcast address of an interface's networks lead.
+    /// Target of the broadcast addresses of an interface's networks.
     fn broadcast(&self, iface: u32) -> Via {
         match self.directed_broadcast.contains(&iface) {
             true => Via::Broadcast { iface },
@@ -425,8 +424,8 @@ impl Fib {
         }
     }
 
-    /// Says whether packets from elsewhere to the broadcast address of an interface's networks are sent to all hosts there
-    /// (RFC 1812, 5.3.5.2). True when that is new.
+    /// Sets whether packets from other networks to the broadcast addresses of an interface's networks are sent to all hosts
+    /// (RFC 1812, 5.3.5.2). True if that is a change.
     pub fn set_directed_broadcast(&mut self, iface: u32, on: bool) -> Result<bool, FibError> {
         let up = self.info(iface)?.up;
         let before = self.broadcast(iface);
@@ -453,7 +452,7 @@ impl Fib {
         Ok(true)
     }
 
-    /// Decides again about all that an address contributes.
+    /// Selects again for all prefixes that an address contributes.
     fn decide_all<F: Side>(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
         let index = F::side(self).1.table_of(iface);
         let mut done = Ok(());
@@ -463,7 +462,7 @@ impl Fib {
         done
     }
 
-    /// Lets the best of those who ask for a prefix have it.
+    /// Selects the best contribution for a prefix and installs it.
     fn decide<F: Side>(&mut self, index: u32, prefix: Prefix<F>) -> Result<(), FibError> {
         let Some(table) = self.table::<F>(index) else {
             return Ok(());

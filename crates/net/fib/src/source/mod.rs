@@ -1,4 +1,4 @@
-//! The source of truth: who says what of each prefix, and how it is resolved down to adjacencies. Control thread only.
+//! The source of truth: routes by prefix and source, and their resolution down to adjacencies. Control thread only.
 
 mod adjacency;
 mod autoconf;
@@ -17,7 +17,7 @@ mod table;
 mod tables;
 mod unnumbered;
 
-/// Who a route comes from; of several sources for one prefix the smallest wins.
+/// Source of a route; of several sources for one prefix the smallest forwards.
 pub use crate::path::RouteSource as Source;
 pub use facts::{IfInfo, Neighbor};
 pub use fib::{Fib, FibStats};

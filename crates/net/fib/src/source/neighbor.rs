@@ -1,7 +1,7 @@
-//! Neighbours, configured or learned: they complete adjacencies, and on connected networks they have a host route of their own.
+//! Neighbours, configured or learned: they complete adjacencies and have host routes in connected networks.
 //!
-//! The host route (source adjacency) stands only while the longest shorter prefix over the address is attached to the neighbour's
-//! interface, or nothing leads to it and the interface has no networks of its own; it comes and goes with that.
+//! The host route (source adjacency) exists only while the longest shorter prefix over the address is attached to the
+//! neighbour's interface, or while no route covers the address and the interface has no networks.
 
 use std::net::IpAddr;
 
@@ -15,8 +15,7 @@ use crate::family::{Af, Prefix, V4, V6};
 use crate::source::Source;
 
 impl Fib {
-    /// Adds a neighbour or changes it; true when that changed anything. What is learned never takes the place of what is
-    /// configured.
+    /// Adds or changes a neighbour; true if anything changed. A learned neighbour never replaces a configured one.
     pub fn set_neighbor(
         &mut self,
         iface: u32,
@@ -67,7 +66,7 @@ impl Fib {
         self.sync_neighbor::<F>(index, addr)
     }
 
-    /// Removes a neighbour; what leads over it is incomplete from now on.
+    /// Removes a neighbour; adjacencies to it become incomplete.
     pub fn remove_neighbor(&mut self, iface: u32, addr: IpAddr) -> Result<(), FibError> {
         let name = self.info(iface)?.name.clone();
         if self.neighbors.remove(&(iface, addr)).is_none() {
@@ -91,12 +90,12 @@ impl Fib {
         self.sync_neighbor::<F>(index, addr)
     }
 
-    /// What is known of one neighbour.
+    /// The entry of one neighbour.
     pub fn neighbor(&self, iface: u32, addr: IpAddr) -> Option<Neighbor> {
         self.neighbors.get(&(iface, addr)).copied()
     }
 
-    /// Forgets a learned neighbour; true when there was one.
+    /// Removes a learned neighbour; true if there was one.
     pub fn forget_neighbor(&mut self, iface: u32, addr: IpAddr) -> bool {
         let learned = self.neighbor(iface, addr).is_some_and(|n| n.learned);
         learned && self.remove_neighbor(iface, addr).is_ok()
@@ -117,7 +116,7 @@ impl Fib {
             .collect()
     }
 
-    /// An interface changed its table: its neighbours go along.
+    /// Moves the neighbours of an interface to its new table.
     pub(crate) fn move_neighbors<F: Side>(&mut self, iface: u32, from: u32, to: u32) {
         let here = |a: &IpAddr| Af::of(*a) == F::AF;
         for ip in self.neighbors_on(iface).into_iter().filter(here) {
@@ -135,7 +134,7 @@ impl Fib {
         }
     }
 
-    /// The forwarding of a prefix changed: neighbours inside it may gain or lose their host route.
+    /// Called after the forwarding of a prefix changed: adds or removes host routes of neighbours inside it.
     pub(crate) fn neighbors_in<F: Side>(&mut self, index: u32, prefix: Prefix<F>) {
         let Some(table) = self.table::<F>(index) else {
             return;
@@ -151,7 +150,7 @@ impl Fib {
         }
     }
 
-    /// Whether an interface has networks of its own has changed: its neighbours may gain or lose their host route.
+    /// Called after an interface got its first or lost its last network: adds or removes host routes of its neighbours.
     pub(crate) fn look_again_on(&mut self, iface: u32) {
         for ip in self.neighbors_on(iface) {
             match ip {
@@ -161,12 +160,12 @@ impl Fib {
         }
     }
 
-    /// A host route that finds no room in the match is left out: its packets then take the connected route.
+    /// A host route that does not fit into the match is left out: its packets use the connected route.
     fn sync_in_passing<F: Side>(&mut self, index: u32, addr: F::Addr) {
         let _room = self.sync_neighbor::<F>(index, addr);
     }
 
-    /// Makes the host route of an address be there exactly when a neighbour on the attached interface has the address.
+    /// Installs the host route of an address if, and only if, a neighbour on the attached interface has the address.
     fn sync_neighbor<F: Side>(&mut self, index: u32, addr: F::Addr) -> Result<(), FibError> {
         let host = Prefix::<F>::host(addr);
         match self.attached_neighbor::<F>(index, addr) {
@@ -185,7 +184,7 @@ impl Fib {
         }
     }
 
-    /// The interface that the address is attached to, when a neighbour there has it.
+    /// The interface that the address is attached to, if a neighbour there has the address.
     fn attached_neighbor<F: Side>(&self, index: u32, addr: F::Addr) -> Option<u32> {
         let table = self.table::<F>(index)?;
         let (_, list) = table.routes.cover(addr, F::BITS)?;

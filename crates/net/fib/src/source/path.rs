@@ -1,4 +1,4 @@
-//! Paths of routes as the engine keeps them (interfaces and tables by index), and their order.
+//! Paths of routes inside the FIB (interfaces and tables by index), and their order.
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use crate::dataplane::DropWhy;
 use crate::family::{Af, Family, Prefix};
 use crate::source::Source;
 
-/// Where one path leads.
+/// Target of a path.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Via {
     /// A neighbour on an interface.
@@ -27,11 +27,11 @@ pub enum Via {
         /// The interface.
         iface: u32,
     },
-    /// An address somewhere else; its route says how to get there.
+    /// An indirect next hop, resolved through its route.
     Recursive {
         /// The next hop.
         addr: IpAddr,
-        /// Index of the table its route is looked up in.
+        /// Index of the table in which the next hop is resolved.
         table: u32,
     },
     /// Dropped, with the reason.
@@ -52,16 +52,16 @@ pub enum Via {
     },
 }
 
-/// One of the paths of a route.
+/// A path of a route.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Where it leads.
+    /// Target of the path.
     pub via: Via,
-    /// Its share among paths of the same preference; 1 or more.
+    /// Weight among paths of the same preference; 1 or more.
     pub weight: u8,
     /// Only usable paths of the smallest preference carry traffic.
     pub preference: u8,
-    /// An operator, or the kernel, says that the next hop is on the link of its interface.
+    /// The operator or the kernel declares that the next hop is on the link of its interface.
     pub onlink: bool,
 }
 
@@ -95,7 +95,7 @@ impl Via {
         }
     }
 
-    /// The interface a path names itself.
+    /// The interface that a path names explicitly.
     pub fn iface(&self) -> Option<u32> {
         match self {
             Via::NextHop { iface, .. } | Via::Attached { iface } | Via::Broadcast { iface } => {
@@ -108,29 +108,29 @@ impl Via {
 }
 
 impl Path {
-    /// The order paths are kept in: preference, type, next-hop protocol, next-hop address, interface.
+    /// Order of paths in a list: preference, type, next-hop protocol, next-hop address, interface.
     pub fn order(&self, other: &Path) -> Ordering {
         let key = |p: &Path| (p.preference, p.via.sort_key(), p.weight, p.onlink);
         key(self).cmp(&key(other))
     }
 
-    /// True when both lead the same way, whatever weight and preference say.
+    /// Whether both have the same target, irrespective of weight and preference.
     pub fn same_way(&self, other: &Path) -> bool {
         self.via == other.via
     }
 }
 
-/// What path lists are shared by: equal keys are one list.
+/// Key of a shared path list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ListKey {
     pub af: Af,
     pub source: Source,
-    /// Sorted by [`Path::order`], no two the same way.
+    /// Sorted by [`Path::order`], without duplicate targets.
     pub paths: Box<[Path]>,
 }
 
 impl ListKey {
-    /// Sorts the paths; of two the same way the later one counts.
+    /// Sorts the paths; of two with the same target the later one is kept.
     pub fn new(af: Af, source: Source, paths: &[Path]) -> Self {
         let mut kept: Vec<Path> = Vec::with_capacity(paths.len());
         for path in paths {
@@ -148,8 +148,8 @@ impl ListKey {
     }
 }
 
-/// The paths of a configured route: a host that is on an interface is its own next hop. Otherwise the route would hide the
-/// host route of the neighbour entry.
+/// The paths of a configured route: a host that is on an interface is its own next hop. Otherwise the route would hide the host
+/// route of the neighbour entry.
 pub(crate) fn host_paths<F: Family>(
     prefix: Prefix<F>,
     source: Source,

@@ -1,9 +1,10 @@
-//! Path lists and their resolution: from paths down to adjacencies, loops found, dependents moved.
+//! Path lists and their resolution to adjacencies, with loop detection and update of dependents.
 //!
-//! Every prefix with the same source and paths shares one list; the list's number is the leaf in the longest-prefix match. A
-//! recursive path hangs on a [`Tracker`]: one per next-hop address and table, which knows the list that covers the address
-//! now. When something changes, exactly the lists that can depend on it (the upward closure) are evaluated again, each
-//! once, dependencies first. A path is looped when the list it leads to depends on its own list; looped paths carry nothing.
+//! All prefixes with the same source and paths share one list; the list's number is the leaf in the longest-prefix match. A
+//! recursive path depends on a [`Tracker`]: one per next-hop address and table, which knows the list that covers the address
+//! now. After a change, exactly the lists that can depend on it (the upward closure) are evaluated again, each once,
+//! dependencies first. A path is looped if the list that it leads to depends on the path's own list; looped paths carry no
+//! traffic.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,20 +23,20 @@ use crate::dataplane::{Dpo, DpoKind, DropWhy, LoadBalances};
 use crate::family::{Af, wide};
 use crate::source::Source;
 
-/// A path list. Its index is its leaf.
+/// A path list; its index is its leaf.
 pub(crate) struct List {
     pub key: Arc<ListKey>,
-    /// Routes (installed or shadowed by a better source) that have it.
+    /// Routes (active, or hidden by a better source) with this list.
     refs: u32,
     /// Tracker of each recursive path, in path order.
     trackers: Vec<u32>,
-    /// Adjacencies it leads over.
+    /// Adjacencies that the list uses.
     adjs: Vec<AdjKey>,
-    /// Trackers whose next hop it covers.
+    /// Trackers whose next hop the list covers.
     covered: HashSet<u32>,
-    /// Path of each bucket, by number, where there are several paths.
+    /// Path number of each bucket, if there are several paths.
     owners: Vec<u16>,
-    /// What each path contributed at the last evaluation.
+    /// Result of each path at the last evaluation.
     pub shares: Vec<Result<Dpo, DropWhy>>,
 }
 
@@ -44,7 +45,7 @@ struct Tracker {
     af: Af,
     table: u32,
     addr: u128,
-    /// The list that forwards the address now; 0 = none.
+    /// The list that forwards the address now; 0 if none does.
     cover: u32,
     lists: HashSet<u32>,
 }
@@ -61,11 +62,12 @@ pub(crate) struct Resolver {
     free_trackers: Vec<u32>,
     /// Tracker of each address, by family and table.
     watched: [Vec<BTreeMap<u128, u32>>; 2],
-    /// Buckets of a group that moves as few flows as it can; none = groups as small as their weights allow.
+    /// Number of buckets of a resilient group, which moves as few flows as possible; none for groups as small as their weights
+    /// allow.
     resilient: Option<usize>,
-    /// Networks of interfaces that are down: next hops there are not reached because of that.
+    /// Networks of interfaces that are down: next hops in them are unreachable for that reason.
     down: DownNets,
-    /// Counts what may have changed of the routes that are the router's own ([`Source::is_own`]).
+    /// Counter of possible changes of routes with an own source ([`Source::is_own`]).
     pub own: u64,
 }
 
@@ -111,9 +113,8 @@ impl Resolver {
         self.by_key.len()
     }
 
-    /// The list of a key with one more reference; made and resolved when it is new. `cover` tells the list that
-    /// forwards an address in a table now. What a new list has in common with `before` stays where it is, where that is
-    /// asked for.
+    /// The list of a key with one more reference; a new list is created and resolved. `cover` returns the list that forwards an
+    /// address in a table now. With resilient groups, a new list keeps the buckets of paths that it shares with `before`.
     pub fn hold(
         &mut self,
         key: ListKey,
@@ -148,7 +149,7 @@ impl Resolver {
         id
     }
 
-    /// The buckets of a list, by the numbers that its paths have in another one.
+    /// The buckets of the list `before`, with the path numbers of `key`.
     fn heirs(&self, before: u32, key: &ListKey) -> Vec<u16> {
         let Some(list) = self.list(before).filter(|_| self.resilient.is_some()) else {
             return Vec::new();
@@ -158,7 +159,7 @@ impl Resolver {
             .map(|path| heir(path).map_or(buckets::NOBODY, |i| i as u16))
             .collect();
         match list.owners[..] {
-            // All of it goes one way.
+            // All buckets have the same path.
             [] => heirs,
             _ => {
                 let heir = |who: &u16| heirs.get(usize::from(*who)).copied();
@@ -170,13 +171,13 @@ impl Resolver {
         }
     }
 
-    /// Whether groups of paths move as few flows as they can.
+    /// Whether groups are resilient.
     pub fn is_resilient(&self) -> bool {
         self.resilient.is_some()
     }
 
-    /// Says how groups of paths are laid out: in tables of so many buckets that move as few flows as they can, or in ones as
-    /// small as the weights allow. True when that is new.
+    /// Sets the layout of groups: resilient ones with `buckets` buckets, or as small as the weights allow. True if that is a
+    /// change.
     pub fn set_resilient(&mut self, buckets: Option<usize>) -> bool {
         if self.resilient == buckets {
             return false;
@@ -187,14 +188,14 @@ impl Resolver {
         true
     }
 
-    /// `n` more references to a list that is held already.
+    /// Adds `n` references to a list that is already referenced.
     pub fn hold_again(&mut self, id: u32, n: u32) {
         if let Some(list) = self.list_mut(id) {
             list.refs += n;
         }
     }
 
-    /// `n` references fewer; the last one ends the list.
+    /// Removes `n` references; with the last one the list is deleted.
     pub fn release(&mut self, id: u32, n: u32) {
         let Some(list) = self.list_mut(id) else {
             return;
@@ -288,7 +289,7 @@ impl Resolver {
         }
     }
 
-    /// Whether a list leads over a neighbour on an interface.
+    /// Whether a list has a path over a neighbour on an interface.
     pub fn has_next_hop(&self, iface: u32, addr: IpAddr) -> bool {
         let af = Af::of(addr);
         let any = |af| self.adjs.has(&AdjKey { iface, addr, af });
@@ -296,14 +297,15 @@ impl Resolver {
         any(af) || any(Af::V4)
     }
 
-    /// True when a list resolves next hops in the table.
+    /// Whether a list resolves next hops in the table.
     pub fn watches(&self, af: Af, table: u32) -> bool {
         self.watched[af as usize]
             .get(table as usize)
             .is_some_and(|w| !w.is_empty())
     }
 
-    /// The routes from `first` to `last` of a table changed: next hops there look for their covering list again.
+    /// Called after the routes from `first` to `last` of a table changed: finds the covering lists of next hops in this range
+    /// again.
     pub fn recover(
         &mut self,
         af: Af,
@@ -347,7 +349,7 @@ impl Resolver {
         }
     }
 
-    /// An interface went up or down.
+    /// Called after an interface went up or down.
     pub fn iface_turned(&mut self, iface: u32) {
         let lists: Vec<u32> = self
             .by_iface
@@ -359,7 +361,7 @@ impl Resolver {
         self.resolve(&lists);
     }
 
-    /// Says which networks an interface would have if it were up, one for each of its addresses.
+    /// Sets the networks that an interface would have if it were up, one for each of its addresses.
     pub fn set_down(&mut self, iface: u32, networks: &[DownNet]) {
         let before = self.down.clear(iface);
         for net in networks {
@@ -372,7 +374,7 @@ impl Resolver {
         }
     }
 
-    /// Counts one address more or less that an interface, which is down, has in a network.
+    /// Adds or removes one address of an interface that is down in a network.
     pub fn change_down(&mut self, iface: u32, net: DownNet, more: bool) {
         if more {
             self.down.add(iface, net);
@@ -382,7 +384,7 @@ impl Resolver {
         self.resolve_in(&[net]);
     }
 
-    /// Resolves again what has next hops in these networks.
+    /// Resolves the lists with next hops in these networks again.
     fn resolve_in(&mut self, networks: &[DownNet]) {
         let mut dirty = Vec::new();
         for net in networks {
@@ -398,13 +400,13 @@ impl Resolver {
         }
     }
 
-    /// MAC or MTU of an interface changed.
+    /// Called after the MAC address or MTU of an interface changed.
     pub fn iface_renewed(&mut self, iface: u32) {
         let keys = self.adjs.of_iface(iface);
         self.renew(&keys);
     }
 
-    /// A neighbour was learned, changed or lost.
+    /// Called after a neighbour was added, changed or removed.
     pub fn neighbor_changed(&mut self, iface: u32, addr: IpAddr) {
         let keys = [Af::V4, Af::V6].map(|af| AdjKey { iface, addr, af });
         self.renew(&keys);
@@ -420,7 +422,7 @@ impl Resolver {
         self.resolve(&dirty);
     }
 
-    /// Evaluates these lists and all that depend on them.
+    /// Evaluates these lists and all that depend on them, each once.
     fn resolve(&mut self, dirty: &[u32]) {
         let closure = self.closure(dirty);
         let alone = closure.len() == 1 && self.covers_of(closure[0]).is_empty();
@@ -459,7 +461,8 @@ impl Resolver {
             .collect()
     }
 
-    /// Writes the load balance of a list from what its paths lead to now. `looped` are the lists it is in a loop with.
+    /// Writes the load balance of a list from the current targets of its paths. `looped` are the lists that form a loop with
+    /// it.
     fn evaluate(&mut self, id: u32, looped: &[u32]) {
         let Some(list) = self.list(id) else { return };
         let key = list.key.clone();
@@ -514,7 +517,7 @@ impl Resolver {
         let dpo = self.lbs.dpo(cover);
         match dpo.kind() {
             DpoKind::Drop | DpoKind::Broadcast => Err(DropWhy::Unresolved),
-            // The packet goes to the next hop's neighbour, not to its own destination's.
+            // The packet is sent to the next hop, not to its own destination.
             DpoKind::Glean => self.adjacency(
                 id,
                 AdjKey {
@@ -571,7 +574,8 @@ impl Resolver {
         Ok(self.adjs.hold(key, id, info, &self.macs))
     }
 
-    /// The usable paths of the smallest preference share the traffic by weight; none usable drops for the first one's reason.
+    /// Usable paths of the smallest preference share the traffic by weight; if there is none, packets are dropped for the
+    /// reason of the first path.
     fn write(&mut self, id: u32, paths: &[Path], shares: &[Result<Dpo, DropWhy>]) {
         let usable = || {
             paths
@@ -615,7 +619,7 @@ impl Resolver {
         }
     }
 
-    /// What a load balance leads to, bucket by bucket.
+    /// Targets of a load balance, bucket by bucket.
     pub fn buckets(&self, id: u32) -> Vec<Dpo> {
         let dpo = self.lbs.dpo(id);
         match dpo.kind() {
@@ -624,7 +628,7 @@ impl Resolver {
         }
     }
 
-    /// Takes back what every worker has let go of.
+    /// Frees indexes whose grace period has passed.
     pub fn reclaim(&mut self) {
         self.lbs.reclaim();
         self.adjs.reclaim();

@@ -1,4 +1,4 @@
-//! All prefixes of a table with the path list that forwards them, densely: 8 bytes a route for IPv4, 20 for IPv6.
+//! All prefixes of a table with their active path list, stored densely: 8 bytes per IPv4 route, 20 per IPv6 route.
 
 use std::hash::BuildHasher;
 
@@ -6,10 +6,10 @@ use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
 use crate::family::{Family, Prefix};
 
-/// Path-list numbers stay below this.
+/// Limit of path list numbers.
 pub(crate) const MAX_LISTS: u32 = 1 << 24;
 
-/// Address, and list number (24 bits) under the length (8 bits).
+/// Address, list number (24 bits) and prefix length (8 bits).
 #[derive(Copy, Clone)]
 struct Row<F: Family> {
     addr: F::Packed,
@@ -38,7 +38,8 @@ impl<F: Family> Row<F> {
     }
 }
 
-/// The hash map itself; foldhash (hashbrown's default) is quick and seeded per process, so a peer that chooses prefixes cannot aim.
+/// Hash maps by length; foldhash (hashbrown's default) is fast and seeded per process, so a peer that chooses prefixes cannot
+/// provoke collisions.
 pub(crate) struct Routes<F: Family> {
     rows: HashTable<Row<F>>,
     hasher: DefaultHashBuilder,
@@ -104,12 +105,12 @@ impl<F: Family> Routes<F> {
         self.rows.len()
     }
 
-    /// Prefixes of each length that has any.
+    /// Number of prefixes of each length in use.
     pub fn lengths(&self) -> impl Iterator<Item = (u8, u32)> {
         (0u8..=128).zip(self.by_len).filter(|(_, n)| *n > 0)
     }
 
-    /// The most specific prefix shorter than `below` bits that has the address.
+    /// The longest prefix shorter than `below` bits that contains the address.
     pub fn cover(&self, addr: F::Addr, below: u8) -> Option<(Prefix<F>, u32)> {
         (0..below)
             .rev()
@@ -120,12 +121,12 @@ impl<F: Family> Routes<F> {
             })
     }
 
-    /// All in no order.
+    /// All routes in no order.
     pub fn iter(&self) -> impl Iterator<Item = (Prefix<F>, u32)> {
         self.rows.iter().map(|row| (row.prefix(), row.list()))
     }
 
-    /// All in order of address, then length.
+    /// All routes in order of address, then length.
     pub fn sorted(&self) -> Vec<(Prefix<F>, u32)> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable();

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-/// Tarjan's algorithm over the subgraph of `nodes`; `edges(n)` are the nodes `n` depends on, those outside are ignored.
-/// A component comes out after every component it depends on.
+/// Tarjan's algorithm over the subgraph of `nodes`; `edges(n)` are the nodes that `n` depends on, edges to other nodes are
+/// ignored. Each component follows every component that it depends on.
 pub(crate) fn components(nodes: &[u32], edges: impl Fn(u32) -> Vec<u32>) -> Vec<Vec<u32>> {
     let mut walk = Walk {
         state: nodes.iter().map(|&n| (n, State::default())).collect(),

@@ -1,4 +1,4 @@
-//! Routes in words: who says it, where its paths lead, and the way down to the adjacency.
+//! Description of routes: sources, targets of the paths, and resolution down to the adjacency.
 
 use volley_model::Mac;
 
@@ -10,44 +10,44 @@ use crate::dataplane::{Dpo, DpoKind, DropWhy};
 use crate::family::{Af, Prefix};
 use crate::source::Source;
 
-/// How many routes deep a recursion is spelled out.
+/// Depth to which a recursion is described.
 const DEEPEST: usize = 8;
 
-/// One path and where it leads now.
+/// A path and its current target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathState {
     /// The path.
     pub path: Path,
-    /// What it contributes, or why it does not.
+    /// The current target of the path, or why the path is unusable.
     pub share: Result<Dpo, DropWhy>,
 }
 
 /// One bucket of a load balance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// What it holds.
+    /// Target of the bucket.
     pub dpo: Dpo,
-    /// The way there in words.
+    /// Text of the resolution.
     pub text: String,
 }
 
-/// One route as the FIB has it now.
+/// A route with its current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown<F: Side> {
-    /// Its prefix.
+    /// Prefix of the route.
     pub prefix: Prefix<F>,
-    /// Sources that have it, the one that forwards first.
+    /// Sources of the prefix, the active one first.
     pub sources: Vec<Source>,
-    /// Paths of the source that forwards.
+    /// Paths of the active source.
     pub paths: Vec<PathState>,
-    /// Its leaf.
+    /// Leaf of the route.
     pub load_balance: u32,
-    /// Its buckets.
+    /// Buckets of the load balance.
     pub buckets: Vec<Bucket>,
 }
 
 impl Fib {
-    /// The route of exactly this prefix in the table with this index.
+    /// The route of this exact prefix in the table with this index.
     pub fn show<F: Side>(&self, index: u32, prefix: Prefix<F>) -> Option<Shown<F>> {
         let (res, tables) = F::side(self);
         let sources = tables.get(index)?.sources(prefix, |l| res.source_of(l));
@@ -117,14 +117,14 @@ impl Fib {
                 text: self.way::<F>(path.copied(), dpo, depth),
             }
         };
-        // A single recursive path shows the buckets of the route it goes through.
+        // A single recursive path shows the buckets of the route that resolves it.
         dpos.into_iter()
             .enumerate()
             .map(|(i, d)| way((if weights.len() > 1 { i } else { 0 }, d)))
             .collect()
     }
 
-    /// The way of a bucket: through which routes, to what.
+    /// Text of a bucket: the routes on the way, and the target.
     fn way<F: Side>(&self, path: Option<&Path>, dpo: Dpo, depth: usize) -> String {
         let Some(Via::Recursive { addr, table }) = path.map(|p| p.via) else {
             return self.dpo_text(F::AF, dpo);
@@ -140,7 +140,7 @@ impl Fib {
             .map(|b| b.text)
             .collect();
         below.dedup();
-        // An attached cover means the next hop itself is the neighbour.
+        // If the covering route is attached, the next hop itself is the neighbour.
         let end = match below.as_slice() {
             _ if dpo.kind() != DpoKind::Multi => match below
                 .iter()
@@ -154,7 +154,7 @@ impl Fib {
         format!("{addr} by {prefix} -> {end}")
     }
 
-    /// A data-plane object in words.
+    /// Text of a data-plane object.
     pub fn dpo_text(&self, af: Af, dpo: Dpo) -> String {
         match dpo.kind() {
             DpoKind::Drop => format!("drop ({})", dpo.why().name()),
@@ -184,7 +184,7 @@ impl Fib {
         }
     }
 
-    /// A path in words, as the command line has it.
+    /// Text of a path in the syntax of the command line.
     pub fn path_text(&self, af: Af, path: &Path) -> String {
         match path.via {
             Via::NextHop { addr, iface } => format!("via {addr} {}", self.iface_name(iface)),

@@ -1,6 +1,6 @@
-//! One table (VRF) of one family: prefixes, who says what, and the longest-prefix match that workers read.
+//! One table (VRF) of one family: prefixes, their sources, and the longest-prefix match that workers read.
 //!
-//! The longest-prefix match always holds the list of the best source of every prefix. Only prefixes with two or more sources
+//! The longest-prefix match always contains the list of the best source of every prefix. Only prefixes with two or more sources
 //! have a row in `extra`; the source of all others is the source of their list.
 
 use std::collections::BTreeSet;
@@ -14,8 +14,8 @@ use super::routes::Routes;
 use crate::family::{Family, Prefix};
 use crate::source::Source;
 
-/// A load is put in route by route where the table has more than so many times its routes: to paint a whole match anew takes
-/// the longer, the larger it is, and a routing daemon's batches are some hundreds of a million. Where both cost the same was
+/// A load is inserted route by route if the table has more than `WHOLE` times as many routes: rebuilding the whole match takes
+/// time in proportion to its size, and the batches of a routing daemon are some hundreds of a million. The break-even point was
 /// not measured.
 const WHOLE: usize = 32;
 
@@ -24,22 +24,22 @@ pub(crate) struct Table<F: Family> {
     pub number: u32,
     pub lpm: F::Lpm,
     pub routes: Routes<F>,
-    /// All lists, best source first, of prefixes that have more than one.
+    /// Prefixes with more than one list: all their lists, best source first.
     extra: HashMap<Prefix<F>, Vec<(Source, u32)>>,
-    /// What interface addresses ask for, by prefix; the best of them is the prefix's interface route.
+    /// Contributions of interface addresses by prefix; the best one is the prefix's interface route.
     pub connected: HashMap<Prefix<F>, Vec<Path>>,
     /// Neighbours on interfaces of this table.
     pub neighbors: BTreeSet<(F::Addr, u32)>,
 }
 
-/// What a change did.
+/// Result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The list the source had there before, to be released.
+    /// The previous list of the source, to be released.
     pub before: Option<u32>,
-    /// The list that forwards has changed.
+    /// The active list has changed.
     pub forwards: bool,
-    /// It was, or now is, a route of the router's own.
+    /// The old or the new active route has an own source.
     pub own: bool,
 }
 
@@ -71,7 +71,7 @@ impl<F: Family> Table<F> {
         one.into_iter().collect()
     }
 
-    /// Sets what a source says of a prefix.
+    /// Sets the list of a source for a prefix.
     pub fn set(
         &mut self,
         prefix: Prefix<F>,
@@ -104,7 +104,7 @@ impl<F: Family> Table<F> {
         })
     }
 
-    /// Takes back what a source says of a prefix; `None` when it said nothing.
+    /// Removes the list of a source for a prefix; `None` if there was none.
     pub fn unset(
         &mut self,
         prefix: Prefix<F>,
@@ -118,7 +118,7 @@ impl<F: Family> Table<F> {
         let own = source.is_own() || all.first().is_some_and(|s| s.0.is_own());
         match all.first() {
             Some(&(_, best)) if forwards => {
-                // Changing the leaf of a prefix that is there cannot fail for want of room.
+                // Changing the leaf of an existing prefix allocates nothing and cannot fail.
                 let done = F::insert(&mut self.lpm, prefix.addr(), prefix.len(), best);
                 debug_assert!(done.is_ok());
                 self.routes.set(prefix, best);
@@ -145,8 +145,8 @@ impl<F: Family> Table<F> {
         }
     }
 
-    /// Puts many routes of one source in at once: all or, on an error, none. The prefixes must be new to the table
-    /// and different from each other: see [`Self::claim`].
+    /// Inserts many routes of one source: all, or none on an error. The prefixes must be new to the table and distinct: see
+    /// [`Self::claim`].
     pub fn load(&mut self, rows: &[(Prefix<F>, u32)]) -> Result<(), LpmError> {
         let done = if rows.len() < self.routes.len() / WHOLE {
             self.load_each(rows)
@@ -173,8 +173,8 @@ impl<F: Family> Table<F> {
         Ok(())
     }
 
-    /// Takes the prefixes that are new into the map (not yet into the match) and returns them; the others come back as
-    /// the second list, to be set one by one.
+    /// Inserts the new prefixes into the map (not yet into the match) and returns them; the second list has the existing ones,
+    /// for the caller to set one by one.
     pub fn claim(
         &mut self,
         rows: impl Iterator<Item = (Prefix<F>, u32)>,

@@ -1,4 +1,4 @@
-//! All tables of one family, and which interface looks in which.
+//! All tables of one family, and the bindings of interfaces to tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct Tables<F: Family> {
     by_number: BTreeMap<u32, u32>,
     none: F::Lpm,
     published: Publisher<TableSet<F>>,
-    /// Own addresses of interfaces, as workers see them.
+    /// Own addresses of interfaces, as workers read them.
     own: Publisher<Own<F>>,
     bindings: Grow<AtomicU32>,
     /// Interfaces bound to another table than 0.
@@ -29,7 +29,7 @@ pub(crate) struct Tables<F: Family> {
 }
 
 impl<F: Family> Tables<F> {
-    /// With table 0, still without its special routes.
+    /// Table 0, still without its built-in routes.
     pub fn new(domain: &Arc<Domain>) -> Self {
         let none = F::lpm(domain);
         let first = TableSet {
@@ -73,7 +73,7 @@ impl<F: Family> Tables<F> {
         Ok(self.create(number))
     }
 
-    /// Takes a table away that nothing needs.
+    /// Removes an unused table.
     pub fn remove(&mut self, index: u32) {
         if let Some(table) = self.tables.get_mut(index as usize).and_then(Option::take) {
             self.by_number.remove(&table.number);
@@ -127,7 +127,7 @@ impl<F: Family> Tables<F> {
         }
     }
 
-    /// Tells workers which addresses of this family an interface has.
+    /// Publishes the addresses of this family that an interface has.
     pub fn set_own(&mut self, iface: u32, addresses: &[IfAddress]) {
         let number = |a: &IfAddress| Some((F::number(a.addr())?, a.len()));
         let new: Box<[_]> = addresses.iter().filter_map(number).collect();
@@ -143,12 +143,12 @@ impl<F: Family> Tables<F> {
         self.own.publish(all);
     }
 
-    /// Index of the table an interface looks in.
+    /// Index of the table of an interface.
     pub fn table_of(&self, iface: u32) -> u32 {
         self.bound.get(&iface).copied().unwrap_or(0)
     }
 
-    /// The list that forwards an address now; 0 = none.
+    /// The list that forwards an address now; 0 if none does.
     pub fn cover(&self, index: u32, addr: F::Addr) -> u32 {
         self.get(index).map_or(0, |t| F::lookup(&t.lpm, addr))
     }
@@ -168,7 +168,7 @@ impl<F: Family> Tables<F> {
     }
 }
 
-/// A family as one side of the FIB (what the FIB's methods are generic over).
+/// Access to one family's part of the FIB, for the FIB's generic methods.
 pub trait Side: Family {
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]

@@ -1,8 +1,8 @@
-//! Interfaces without addresses of their own, which use another's (RFC 1812, 2.2.7): point-to-point links, or links whose hosts
-//! have one address each and no network.
+//! Unnumbered interfaces: they use the addresses of another interface (RFC 1812, 2.2.7). They are point-to-point links, or
+//! links whose hosts have one address each and no network.
 //!
-//! What is borrowed is the addresses alone, as those of hosts: the lender's networks are the lender's. So neighbours on such an
-//! interface are found by the routes that lead there, or because no other route leads to them.
+//! Only the addresses are used, as host addresses: the networks stay with the interface that lends them. Neighbours on an
+//! unnumbered interface are determined by routes over the interface, or accepted if no other route covers them.
 
 use std::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::error::FibError;
 use crate::family::{Af, V4, V6};
 
 impl Fib {
-    /// Has an interface use another's addresses, or no longer any. True when that is new.
+    /// Makes an interface unnumbered, or ends that with `None`. True if that is a change.
     pub fn set_unnumbered(&mut self, iface: u32, lender: Option<u32>) -> Result<bool, FibError> {
         self.info(iface)?;
         if self.lender(iface) == lender {
@@ -38,12 +38,12 @@ impl Fib {
         Ok(true)
     }
 
-    /// Whose addresses an interface uses, when they are not its own.
+    /// The interface whose addresses an unnumbered interface uses.
     pub fn lender(&self, iface: u32) -> Option<u32> {
         self.borrowed.get(&iface).copied()
     }
 
-    /// Those who use an interface's addresses.
+    /// Unnumbered interfaces that use an interface's addresses.
     pub(crate) fn borrowers(&self, lender: u32) -> Vec<u32> {
         let all = self.borrowed.iter();
         all.filter(|(_, l)| **l == lender)
@@ -74,7 +74,7 @@ impl Fib {
         })
     }
 
-    /// Nobody who borrows or lends may go to another table: the addresses would be in the wrong one.
+    /// Refuses to bind either interface of an unnumbered relation to another table: the addresses would be in the wrong one.
     pub(crate) fn check_binding(&self, iface: u32) -> Result<(), FibError> {
         let other = self.lender(iface);
         let Some(other) = other.or_else(|| self.borrowers(iface).first().copied()) else {
@@ -85,7 +85,7 @@ impl Fib {
         Err(FibError::InterfaceInUse { name, by })
     }
 
-    /// An interface has gone: who used its addresses has none, and it uses nobody's.
+    /// Called when an interface is deleted: ends its unnumbered relations in both directions.
     pub(crate) fn forget_lender(&mut self, iface: u32) {
         self.borrowed.remove(&iface);
         for borrower in self.borrowers(iface) {
@@ -96,7 +96,7 @@ impl Fib {
         }
     }
 
-    /// What an interface borrows: addresses without their networks, and none that is good on the lender's link only.
+    /// The addresses that an unnumbered interface uses: without their networks, and without link-local ones.
     pub(crate) fn borrowed_addresses(&self, iface: u32) -> impl Iterator<Item = IfAddress> {
         let lender = self.lender(iface);
         let all = lender.map_or(&[][..], |lender| self.addresses(lender));
@@ -111,8 +111,8 @@ impl Fib {
             .filter(move |a| !near(a.addr()))
     }
 
-    /// Whether a station that nobody has a network for may be on an interface: the way to it leads there, it is a next hop
-    /// there, or there is no way to it at all.
+    /// Whether a host outside all networks may be on an interface: its route leads there, it is a next hop there, or it has no
+    /// route.
     pub fn may_be_on(&self, iface: u32, addr: IpAddr) -> bool {
         self.res.has_next_hop(iface, addr)
             || match addr {
@@ -129,7 +129,7 @@ impl Fib {
         paths.iter().any(here) || paths.iter().all(|p| p.via == Via::Drop(DropWhy::NoRoute))
     }
 
-    /// A neighbour's interface where no route leads to the neighbour: one that has no network of its own.
+    /// The interface of a neighbour that no route covers: an interface without networks.
     pub(crate) fn stray<F: Side>(&self, index: u32, addr: F::Addr) -> Option<u32> {
         let mut all = self
             .table::<F>(index)?

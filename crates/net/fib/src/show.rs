@@ -113,9 +113,9 @@ pub struct FibTable {
     pub bytes: u64,
     /// Prefixes by length, lengths that have none left out.
     pub lengths: Vec<LengthCount>,
-    /// The routes asked for, in order of address and length.
+    /// Requested routes, in order of address and length.
     pub routes: Vec<FibRoute>,
-    /// The prefix asked for, where the table does not have it: `routes` has the route that covers it.
+    /// Requested prefix that the table does not have: `routes` has the route that covers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<AbsentPrefix>,
 }
@@ -123,7 +123,7 @@ pub struct FibTable {
 /// A prefix that a table does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AbsentPrefix {
-    /// The prefix asked for.
+    /// Requested prefix.
     pub prefix: Prefix,
     /// Longer prefixes inside it that the table has: packets to those follow their own routes.
     pub inside: u64,

@@ -1,9 +1,9 @@
-//! What the fuzz targets in `fuzz/` need of this crate.
+//! Functions for the fuzz targets in `fuzz/`.
 
 use crate::mld::packet::{self, Heard};
 use std::net::Ipv6Addr;
 
-/// Reads a message for a listener (RFC 3810): the group that it is about, and in how many milliseconds it wants an answer.
+/// Parses an MLD query (RFC 3810): its group and its maximum response delay in milliseconds.
 pub fn mld_message(message: &[u8]) -> Option<(Option<Ipv6Addr>, u32)> {
     packet::read(message).map(|heard| match heard {
         Heard::Query {
@@ -13,7 +13,7 @@ pub fn mld_message(message: &[u8]) -> Option<(Option<Ipv6Addr>, u32)> {
     })
 }
 
-/// The frame by which an old listener reports a group.
+/// The frame of an MLDv1 report for a group.
 pub fn mld_report(group: Ipv6Addr) -> Vec<u8> {
     packet::old_report([2, 0, 0, 0, 0, 1], group, true)
 }

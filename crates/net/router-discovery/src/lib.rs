@@ -1,8 +1,8 @@
 //! Router and prefix discovery (RFC 4861, 6), SLAAC (RFC 4862), and the listener's side of MLD (RFC 3810).
 //!
-//! Each protocol is a machine that owns its state: [`Advertisers`], [`Autoconfiguration`], [`Listeners`]. A machine has no clock, no
-//! queues and no packets in flight. It gets a [`Moment`] (the time, the links, the FIB, random numbers) and leaves [`Effect`]s
-//! in it, which `volley-neighbor` carries out: frames to send, flags for workers, sentences for the operator.
+//! Each protocol is a state machine: [`Advertisers`], [`Autoconfiguration`], [`Listeners`]. A state machine has no clock, no
+//! queues and no packets in flight. It gets a [`Moment`] (the time, the links, the FIB, random numbers) and adds [`Effect`]s to
+//! it, which `volley-neighbor` carries out: frames to send, flags for workers, messages for the operator.
 #![forbid(unsafe_code)]
 
 mod advert;
@@ -36,18 +36,18 @@ use std::sync::Arc;
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
 
-/// The machines of one router.
+/// The state machines of one router.
 #[derive(Default)]
 pub struct RouterDiscovery {
     /// Router advertisements that interfaces send.
     pub advertisers: Advertisers,
-    /// What interfaces take from the routers of their links.
+    /// SLAAC and default routers of interfaces.
     pub autoconf: Autoconfiguration,
-    /// The multicast groups that interfaces listen to.
+    /// Multicast groups that interfaces listen to.
     pub listeners: Listeners,
 }
 
-/// Add the node `mld-input`, and return its queues to the control thread, one for each worker.
+/// Adds the node `mld-input`, and returns its queues to the control thread, one for each worker.
 pub fn register(registry: &mut Registry) -> Result<Vec<Arc<MldQueue>>, GraphError> {
     let mut engine = registry.engine.borrow_mut();
     let workers = engine.settings().workers;

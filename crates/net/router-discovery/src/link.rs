@@ -1,4 +1,4 @@
-//! What the control thread knows of an interface and its link.
+//! Interface and link attributes on the control thread.
 
 use crate::nd;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,39 +10,39 @@ pub type Mac = [u8; 6];
 /// Nanoseconds of a second.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// Whether an address is good on its link only, on every link.
+/// Whether an address is link-local.
 pub fn is_link_local(addr: IpAddr) -> bool {
     matches!(addr, IpAddr::V6(a) if a.is_unicast_link_local())
 }
 
-/// What is known of an interface.
+/// Attributes of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Its MAC address.
+    /// MAC address of the interface.
     pub mac: Mac,
-    /// Its MTU.
+    /// MTU of the interface.
     pub mtu: u16,
-    /// Whether it is up.
+    /// Whether the interface is up.
     pub up: bool,
-    /// Whether the link can have neighbours that are learned.
+    /// Whether neighbours can be learned on the link.
     pub learns: bool,
-    /// Its addresses that are used.
+    /// Addresses in use.
     pub addresses: Vec<IfAddress>,
-    /// Of these, those that it made itself: they say nothing of a network.
+    /// Autoconfigured addresses among these: they have no network.
     pub automatic: Vec<IfAddress>,
-    /// Networks that routers say are on the link.
+    /// On-link prefixes that routers advertise.
     pub networks: Vec<Prefix>,
-    /// They are another interface's: there is no network.
+    /// The addresses belong to another interface: there is no network.
     pub is_unnumbered: bool,
 }
 
 impl Link {
-    /// Whether it has an address of a family.
+    /// Whether the interface has an address of a family.
     pub fn has(&self, family: Family) -> bool {
         self.addresses.iter().any(|a| a.family() == family)
     }
 
-    /// Whether an address is on its link.
+    /// Whether an address is on-link.
     pub fn on_link(&self, addr: IpAddr) -> bool {
         let own = |a: &&IfAddress| !self.automatic.contains(a);
         let mut own = self.addresses.iter().filter(own);
@@ -51,13 +51,13 @@ impl Link {
         near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
     }
 
-    /// Addresses that are configured, or those of the interface whose addresses are used.
+    /// Configured addresses, or those of the interface that lends its addresses.
     pub fn own_addresses(&self) -> impl Iterator<Item = IfAddress> {
         let own = |a: &IfAddress| !self.automatic.contains(a);
         self.addresses.iter().copied().filter(own)
     }
 
-    /// Our address for a solicitation; the link-local one where no other fits.
+    /// Source address of a solicitation; the link-local one if no other fits.
     pub fn source6(&self, target: Ipv6Addr) -> Ipv6Addr {
         let local = nd::link_local(self.mac);
         if target.is_unicast_link_local() {
@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// Our address for a question about `target`.
+    /// Source address of an ARP request for `target`.
     pub fn source(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
         match IfAddress::nearest(&self.addresses, target.into())? {
             IpAddr::V4(a) => Some(a),

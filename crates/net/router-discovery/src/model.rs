@@ -6,15 +6,15 @@ use volley_object::{Choice, Class, DefinitionError, FieldError, Object, at_most,
 
 /// Most configured prefixes of an interface's router advertisements.
 pub const PREFIXES: usize = 16;
-/// Most DNS servers, and most domains, of an interface's router advertisements.
+/// Most DNS servers, and most search domains, of an interface's router advertisements.
 const NAMES: usize = 8;
-/// Most bytes of all these domains.
+/// Most bytes of all search domains.
 const DOMAIN_BYTES: usize = 256;
 /// Longest lifetime of a default router in seconds (RFC 4861, 6.2.1).
 const LIFETIME: u32 = 9000;
 /// Lifetime of a prefix in seconds (RFC 4861, 6.2.1, AdvValidLifetime).
 const VALID: u32 = 2_592_000;
-/// The same for new connections (AdvPreferredLifetime).
+/// Preferred lifetime of a prefix in seconds (AdvPreferredLifetime).
 const PREFERRED: u32 = 604_800;
 
 /// What an interface takes from router advertisements.
@@ -153,7 +153,7 @@ impl RouterAdvertisement {
     }
 }
 
-/// A name whose labels fit a message of the domain name system (RFC 1035, 2.3.4).
+/// Checks that a name has valid labels (RFC 1035, 2.3.4).
 fn domain(name: &str) -> Result<(), FieldError> {
     let letter = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
     let label = |l: &str| (1..=63).contains(&l.len()) && l.bytes().all(letter);

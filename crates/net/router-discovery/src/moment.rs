@@ -1,4 +1,4 @@
-//! What a machine gets, and what it leaves.
+//! Input and output of the state machines.
 
 use crate::link::{Link, Mac};
 use std::collections::BTreeMap;
@@ -6,26 +6,26 @@ use std::net::Ipv6Addr;
 use volley_fib::Fib;
 use volley_iface::Flag;
 
-/// Something to be done outside the machines.
+/// An action for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Send this frame by the interface.
+    /// Send this frame on the interface.
     Send(u32, Vec<u8>),
-    /// Send this frame, which has the length of one message with one option at most, by the interface.
+    /// Send this frame, which is at most as long as one message with one option, on the interface.
     SendShort(u32, Vec<u8>),
     /// Set a flag of the interface for workers.
     Mark(u32, Flag, bool),
-    /// Tell the operator this about the interface.
+    /// Report this to the operator about the interface.
     Tell(u32, String),
     /// A router of the link has advertised its MAC address.
     Learn(u32, Ipv6Addr, Mac),
-    /// Count a route or an address that the FIB had no room for.
+    /// Count a route or an address that did not fit into the FIB.
     NoRoom,
-    /// Count a default router that answers no more.
+    /// Count a default router that stopped answering.
     SilentRouter,
 }
 
-/// One call of a machine.
+/// Context of one call of a state machine.
 pub struct Moment<'a> {
     /// The time, in nanoseconds.
     pub now: u64,
@@ -35,12 +35,12 @@ pub struct Moment<'a> {
     pub fib: &'a mut Fib,
     /// Random numbers.
     pub random: &'a mut Random,
-    /// What is to be done.
+    /// Actions for the caller.
     pub effects: Vec<Effect>,
 }
 
 impl Moment<'_> {
-    /// Any number, each time another, for a message of an interface.
+    /// A new random number for a message of an interface.
     pub(crate) fn chance(&mut self, iface: u32) -> u64 {
         let mac = self.links.get(&iface).map_or([0; 6], |link| link.mac);
         self.random.draw(mac, self.now)
@@ -55,14 +55,14 @@ impl Moment<'_> {
     }
 }
 
-/// Random numbers for times: when messages are sent must not be the same on all routers.
+/// Random numbers for times, so that routers do not send in synchrony.
 #[derive(Debug, Default)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// Any number, each time another, on an interface with this MAC address.
+    /// A new random number for an interface with this MAC address.
     pub fn draw(&mut self, mac: Mac, now: u64) -> u64 {
         let mac = mac.iter().fold(0, |n, b| n << 8 | u64::from(*b));
         let mut x = self.state ^ now ^ mac.rotate_left(20) | 1;

@@ -1,4 +1,4 @@
-//! Solicitations and advertisements as frames (RFC 4861, 4.3 and 4.4), and the addresses that neighbour discovery uses.
+//! Neighbour solicitations and advertisements as frames (RFC 4861, 4.3 and 4.4), and the addresses of neighbour discovery.
 
 use crate::link::Mac;
 use std::net::Ipv6Addr;
@@ -7,20 +7,20 @@ use volley_wire::checksum::Sum;
 use volley_wire::icmp6::Icmp6Type;
 use volley_wire::nd::{NA_OVERRIDE, NA_ROUTER, NA_SOLICITED};
 
-/// Every router of a link (RFC 4291, 2.7.1).
+/// All-routers group of a link (RFC 4291, 2.7.1).
 pub const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
-/// Every node of a link (RFC 4291, 2.7.1).
+/// All-nodes group of a link (RFC 4291, 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// Hop limit of all of neighbour discovery: what a router has passed on has less.
+/// Hop limit of neighbour discovery: a forwarded packet has a lower one.
 pub const HOPS: u8 = 255;
-/// Bytes of a frame with a solicitation or an advertisement that has one option: Ethernet, IPv6, the message.
+/// Bytes of a frame with a solicitation or an advertisement with one option: Ethernet, IPv6, the message.
 pub const FRAME: usize = 86;
-/// Bytes of the longest frame: Ethernet, and what every link of IPv6 carries.
+/// Bytes of the longest frame: Ethernet and the minimum IPv6 link MTU.
 pub const LONG: usize = 14 + 1280;
-/// Where the IPv6 header ends in a frame, and the ICMPv6 header.
+/// End of the IPv6 header in a frame.
 const IP: usize = 14 + 40;
 
-/// The group of everybody whose address ends like this one (RFC 4291, 2.7.1).
+/// Solicited-node group of an address (RFC 4291, 2.7.1).
 pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = address.octets();
     Ipv6Addr::new(
@@ -35,18 +35,18 @@ pub fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     )
 }
 
-/// The MAC address of a group (RFC 2464, 7).
+/// MAC address of a group (RFC 2464, 7).
 pub fn group_mac(group: Ipv6Addr) -> Mac {
     let [.., a, b, c, d] = group.octets();
     [0x33, 0x33, a, b, c, d]
 }
 
-/// The link-local address that an interface has by its MAC address (RFC 4291, appendix A).
+/// Link-local address formed from a MAC address (RFC 4291, appendix A).
 pub fn link_local(mac: Mac) -> Ipv6Addr {
     volley_wire::MacAddr(mac).link_local()
 }
 
-/// A message of neighbour discovery or of who listens to what, as a frame; its checksum is filled in.
+/// An ND or MLD message as a frame; fills in its checksum.
 pub fn frame(own: Mac, to_mac: Mac, from: Ipv6Addr, to: Ipv6Addr, mut message: Vec<u8>) -> Vec<u8> {
     let length = message.len() as u16;
     let pseudo = Sum::pseudo6(from, to, IpProto(58), u32::from(length));
@@ -69,39 +69,39 @@ pub fn frame(own: Mac, to_mac: Mac, from: Ipv6Addr, to: Ipv6Addr, mut message: V
     .concat()
 }
 
-/// What is said.
+/// Type of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NdMessageOut {
-    /// Who has the target?
+    /// A solicitation.
     Solicit,
-    /// The target is here; whether somebody asked.
+    /// An advertisement for an address of this router.
     Advertise {
-        /// It answers a question.
+        /// Solicited flag.
         solicited: bool,
     },
-    /// The target is reached over here: an answer.
+    /// A proxy's answer to a solicitation.
     Proxy,
 }
 
-/// A message of the router's own.
+/// A message that the router originates.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
-    /// What it says.
+    /// Type of the message.
     pub say: NdMessageOut,
-    /// About whom.
+    /// Target address.
     pub target: Ipv6Addr,
-    /// From which address.
+    /// Source address.
     pub from: Ipv6Addr,
-    /// To which address.
+    /// Destination address.
     pub to: Ipv6Addr,
     /// The MAC address of the interface.
     pub own: Mac,
-    /// To which MAC address.
+    /// Destination MAC address.
     pub to_mac: Mac,
 }
 
 impl Message {
-    /// The whole frame.
+    /// Writes the whole frame.
     pub fn write(&self, out: &mut [u8; FRAME]) {
         let (kind, flags, option) = match self.say {
             NdMessageOut::Solicit => (Icmp6Type::NEIGHBOUR_SOLICITATION, 0, 1),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum NeighborState {
     /// Configured.
     Static,
-    /// It was asked for, and has not answered yet.
+    /// The address is being resolved: no answer yet.
     Incomplete,
     /// It answered a short while ago.
     Reachable,

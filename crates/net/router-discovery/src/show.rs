@@ -1,4 +1,4 @@
-//! What is shown of the machines.
+//! Rows of `show ip6 nd` for router discovery.
 
 use crate::neighbor_state::NeighborState;
 use schemars::JsonSchema;
@@ -38,7 +38,7 @@ pub struct AdvertRow {
     pub sent: u64,
     /// Solicitations heard.
     pub solicited: u64,
-    /// Advertisements of other routers that differ from what is said here (RFC 4861, 6.2.7).
+    /// Advertisements of other routers that differ from this router's (RFC 4861, 6.2.7).
     pub inconsistent: u64,
     /// Milliseconds until the next one; none while it sends none.
     pub next_ms: Option<u64>,
@@ -86,7 +86,7 @@ pub enum AutoconfState {
 pub struct RouterRow {
     /// Its link-local address.
     pub address: Ipv6Addr,
-    /// Milliseconds for which it is a way to everywhere.
+    /// Milliseconds for which it is a default router.
     pub lifetime_ms: u64,
     /// 0 = high, 1 = medium, 2 = low (RFC 4191).
     pub preference: u8,
@@ -96,13 +96,13 @@ pub struct RouterRow {
     pub silent: bool,
     /// Its state as a neighbour; none = it is none.
     pub neighbor: Option<NeighborState>,
-    /// Hop limit that it tells hosts; 0 = not said. Not used.
+    /// Hop limit that it advertises; 0 = unspecified. Not used.
     pub hop_limit: u8,
     /// MTU that it tells hosts. Not used.
     pub mtu: Option<u32>,
-    /// Milliseconds that neighbours count as reachable, as it tells hosts; 0 = not said. Not used.
+    /// Reachable time in milliseconds that it advertises; 0 = unspecified. Not used.
     pub reachable_ms: u32,
-    /// Milliseconds between solicitations, as it tells hosts; 0 = not said. Not used.
+    /// Retransmission time in milliseconds that it advertises; 0 = unspecified. Not used.
     pub retransmit_ms: u32,
 }
 

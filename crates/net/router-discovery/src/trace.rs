@@ -1,9 +1,9 @@
-//! What traced packets of neighbour discovery and MLD leave behind.
+//! Trace records of neighbour discovery and MLD packets.
 
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;
 
-/// A message of neighbour discovery, or the packet that was received in place of one.
+/// An ND or MLD message, or the received packet that was neither.
 #[derive(Clone, Copy)]
 pub struct NdTrace(PacketTrace);
 

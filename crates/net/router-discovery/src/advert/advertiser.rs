@@ -1,4 +1,4 @@
-//! An interface that advertises itself as a router.
+//! State of an interface that sends router advertisements.
 
 use super::packet::Advertisement;
 use super::schedule::Schedule;
@@ -8,23 +8,23 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_model::{Family, IfAddress};
 
-/// An interface that advertises, or is about to end.
+/// An interface that sends router advertisements, or its final ones.
 pub(crate) struct Advertiser {
     pub settings: RouterAdvertisement,
     /// Configured prefixes.
     pub named: Vec<AdvertisedPrefix>,
-    /// None while the interface is down, has no IPv6 address, or has no neighbours by its kind.
+    /// None while the interface is down, has no IPv6 address, or has a type without neighbours.
     pub schedule: Option<Schedule>,
     pub sent: u64,
     pub solicited: u64,
-    /// Advertisements of other routers that differ from what is said here.
+    /// Received advertisements of other routers that differ from this router's.
     pub inconsistent: u64,
-    /// Differences that are in the log already.
+    /// Differences that were already logged.
     pub told: BTreeSet<(Ipv6Addr, &'static str)>,
 }
 
 impl Advertiser {
-    /// An advertisement, whether as always or as one of the last.
+    /// Builds an advertisement; with `ending` a final one.
     pub fn frame(&self, link: &Link, ending: bool) -> Vec<u8> {
         let prefixes = prefixes(&self.named, link.own_addresses());
         let advertisement = Advertisement {
@@ -38,7 +38,7 @@ impl Advertiser {
     }
 }
 
-/// What is advertised of an interface with these addresses.
+/// Prefixes advertised on an interface with these addresses.
 pub(crate) fn prefixes(
     named: &[AdvertisedPrefix],
     own: impl Iterator<Item = IfAddress>,

@@ -1,10 +1,11 @@
-//! What another router of the link advertises, beside what is advertised here (RFC 4861, 6.2.7).
+//! Comparison of another router's advertisements with this router's (RFC 4861, 6.2.7).
 
 use crate::autoconf::received::ReceivedAdvert;
 use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use std::net::IpAddr;
 
-/// In what the two differ. What one of them does not say is no difference; nor is the time for which each is a router.
+/// Names of the values that differ. A value that one of the two leaves unspecified is no difference, nor is the router
+/// lifetime.
 pub fn differences(
     said: &ReceivedAdvert,
     (ours, mtu): (&RouterAdvertisement, u16),

@@ -1,4 +1,4 @@
-//! Router advertisements (RFC 4861, 6.2): what each interface says, and when.
+//! Sent router advertisements (RFC 4861, 6.2): contents and schedule of each interface.
 
 mod advertiser;
 mod compare;
@@ -17,10 +17,10 @@ use volley_iface::Flag;
 use volley_model::{Family, ModelError, Prefix};
 use volley_object::Object;
 
-/// Differences that are remembered.
+/// Most differences that are remembered.
 const TOLD: usize = 32;
 
-/// The interfaces that advertise themselves as routers.
+/// Interfaces that send router advertisements.
 #[derive(Default)]
 pub struct Advertisers {
     all: BTreeMap<u32, Advertiser>,
@@ -29,7 +29,7 @@ pub struct Advertisers {
 }
 
 impl Advertisers {
-    /// What an interface advertises from now on; none = it advertises nothing any more.
+    /// Sets the advertisements of an interface; none ends them.
     pub fn advertise(
         &mut self,
         iface: u32,
@@ -66,8 +66,7 @@ impl Advertisers {
         self.follow(iface, moment);
     }
 
-    /// A configured prefix of an interface's advertisements; none = there is no such one. An interface has `limit` of them
-    /// at most.
+    /// Sets a configured prefix of an interface's advertisements; none removes it. An interface has at most `limit` of them.
     pub fn advertise_prefix(
         &mut self,
         iface: u32,
@@ -91,7 +90,7 @@ impl Advertisers {
         Ok(())
     }
 
-    /// An interface came, went, or has changed.
+    /// Follows an interface that was added, deleted or changed.
     pub fn follow(&mut self, iface: u32, moment: &mut Moment<'_>) {
         let link = moment.links.get(&iface);
         let can = link.is_some_and(|link| link.up && link.learns && link.has(Family::V6));
@@ -105,7 +104,7 @@ impl Advertisers {
                 None if can => it.schedule = Some(Schedule::new(&it.settings, now, chance)),
                 Some(schedule) if !can && schedule.is_ending() => _ = self.all.remove(&iface),
                 Some(_) if !can => it.schedule = None,
-                // Its prefixes may be others now.
+                // The prefixes may have changed.
                 Some(schedule) if !schedule.is_ending() => {
                     schedule.again(&it.settings, now, chance)
                 }
@@ -127,7 +126,7 @@ impl Advertisers {
         }
     }
 
-    /// A host asked for routers.
+    /// Handles a received router solicitation.
     pub fn solicited(&mut self, iface: u32, moment: &mut Moment<'_>) {
         let (now, chance) = (moment.now, moment.chance(iface));
         let Some(it) = self.all.get_mut(&iface) else {
@@ -139,7 +138,7 @@ impl Advertisers {
         }
     }
 
-    /// Another router advertises itself on an interface that does so as well: what it says should be the same (6.2.7).
+    /// Compares a received advertisement with this router's on an advertising interface: they should agree (6.2.7).
     pub fn compare(&mut self, iface: u32, said: &ReceivedAdvert, moment: &mut Moment<'_>) {
         let (Some(it), Some(link)) = (self.all.get_mut(&iface), moment.links.get(&iface)) else {
             return;
@@ -162,7 +161,7 @@ impl Advertisers {
         }
     }
 
-    /// Send what is due.
+    /// Sends the advertisements that are due.
     pub fn turn(&mut self, moment: &mut Moment<'_>) {
         let now = moment.now;
         let due = |it: &Advertiser| it.schedule.as_ref().is_some_and(|s| s.next() <= now);
@@ -187,7 +186,7 @@ impl Advertisers {
         }
     }
 
-    /// Volley is about to end: every interface that advertised itself says so once, at once (6.2.5).
+    /// Before the daemon ends, sends one final advertisement on every advertising interface, at once (6.2.5).
     pub fn farewell(&self, moment: &mut Moment<'_>) {
         let begun = |it: &Advertiser| it.schedule.as_ref().is_some_and(Schedule::has_begun);
         for (iface, it) in self.all.iter().filter(|(_, it)| begun(it)) {
@@ -198,7 +197,7 @@ impl Advertisers {
         }
     }
 
-    /// What others see of an interface's advertisements.
+    /// An interface's advertisements for `show`.
     pub fn row(&self, iface: u32, link: Option<&Link>, now: u64) -> Option<AdvertRow> {
         let (it, link) = (self.all.get(&iface)?, link?);
         let schedule = it.schedule.as_ref();

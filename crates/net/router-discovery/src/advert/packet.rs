@@ -1,4 +1,4 @@
-//! A router advertisement as a frame (RFC 4861, 4.2 and 4.6; RFC 8106, 5.1 and 5.2).
+//! Encoding of a router advertisement as a frame (RFC 4861, 4.2 and 4.6; RFC 8106, 5.1 and 5.2).
 
 use crate::link::Mac;
 use crate::model::{AdvertisedPrefix, RouterAdvertisement};
@@ -19,22 +19,22 @@ const AUTONOMOUS: u8 = 0x40;
 const MANAGED: u8 = 0x80;
 const OTHER: u8 = 0x40;
 
-/// What an advertisement is made of.
+/// Contents of an advertisement.
 #[derive(Clone, Copy, Debug)]
 pub struct Advertisement<'a> {
     /// The interface's MAC address.
     pub own: Mac,
-    /// Its MTU.
+    /// The interface's MTU.
     pub mtu: u16,
-    /// As it was set.
+    /// Configured settings.
     pub settings: &'a RouterAdvertisement,
     /// All prefixes to advertise.
     pub prefixes: &'a [AdvertisedPrefix],
-    /// It is a router no longer: its lifetime is 0.
+    /// A final advertisement: its router lifetime is 0.
     pub ending: bool,
 }
 
-/// An option: its type, its length in units of 8 bytes, filled up with zeros.
+/// Appends an option: type, length in units of 8 bytes, and body padded with zeros.
 fn option(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
     let units = (body.len() + 2).div_ceil(8);
     let end = out.len() + 8 * units;
@@ -47,7 +47,7 @@ fn prefix(out: &mut Vec<u8>, it: &AdvertisedPrefix) {
     let IpAddr::V6(address) = it.prefix.addr() else {
         return;
     };
-    // Interface identifiers have 64 bits on Ethernet (RFC 2464, 4): of another prefix hosts make no address.
+    // Interface identifiers have 64 bits on Ethernet (RFC 2464, 4): hosts make no addresses from prefixes of other lengths.
     let autonomous = it.autoconfig && it.prefix.len() == 64;
     let mut flags = if it.on_link { ON_LINK } else { 0 };
     flags |= if autonomous { AUTONOMOUS } else { 0 };
@@ -59,7 +59,7 @@ fn prefix(out: &mut Vec<u8>, it: &AdvertisedPrefix) {
     option(out, PREFIX, &body);
 }
 
-/// A name as the domain name system writes it (RFC 1035, 3.1).
+/// Appends a domain name in DNS encoding (RFC 1035, 3.1).
 fn domain(out: &mut Vec<u8>, name: &str) {
     for label in name.split('.') {
         out.push(label.len() as u8);
@@ -69,7 +69,7 @@ fn domain(out: &mut Vec<u8>, name: &str) {
 }
 
 impl Advertisement<'_> {
-    /// The message behind the IPv6 header, its checksum 0. Prefixes that would make it longer than [`LONG`] are left out.
+    /// The ICMPv6 message with checksum 0. Prefixes that would make it longer than [`LONG`] are left out.
     fn message(&self) -> Vec<u8> {
         let it = self.settings;
         let lifetime = if self.ending { 0 } else { it.router_lifetime() };
@@ -122,7 +122,7 @@ impl Advertisement<'_> {
         }
     }
 
-    /// The whole frame, to everybody on the link.
+    /// The whole frame, to the all-nodes group.
     pub fn frame(&self) -> Vec<u8> {
         let (from, message) = (nd::link_local(self.own), self.message());
         nd::frame(self.own, nd::group_mac(ALL_NODES), from, ALL_NODES, message)

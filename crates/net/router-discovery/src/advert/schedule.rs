@@ -1,25 +1,25 @@
-//! When an interface advertises itself (RFC 4861, 6.2.4 to 6.2.6). No clock and no chance of its own: both are told.
+//! Schedule of an interface's router advertisements (RFC 4861, 6.2.4 to 6.2.6). The caller supplies time and random numbers.
 
 use crate::link::SECOND;
 use crate::model::RouterAdvertisement;
 
-/// Advertisements that come soon after an interface began (MAX_INITIAL_RTR_ADVERTISEMENTS).
+/// Number of initial advertisements (MAX_INITIAL_RTR_ADVERTISEMENTS).
 const INITIAL: u8 = 3;
-/// The longest time between those (MAX_INITIAL_RTR_ADVERT_INTERVAL).
+/// Longest interval between initial advertisements (MAX_INITIAL_RTR_ADVERT_INTERVAL).
 const INITIAL_INTERVAL: u64 = 16 * SECOND;
-/// Advertisements with lifetime 0 of an interface that ends (MAX_FINAL_RTR_ADVERTISEMENTS).
+/// Number of final advertisements, with lifetime 0 (MAX_FINAL_RTR_ADVERTISEMENTS).
 const FINAL: u8 = 3;
-/// The shortest time between two advertisements to everybody (MIN_DELAY_BETWEEN_RAS).
+/// Shortest interval between two multicast advertisements (MIN_DELAY_BETWEEN_RAS).
 const BETWEEN: u64 = 3 * SECOND;
-/// The longest time that a solicitation waits for its answer (MAX_RA_DELAY_TIME).
+/// Longest delay of the answer to a solicitation (MAX_RA_DELAY_TIME).
 const DELAY: u64 = SECOND / 2;
 
-/// A number from `from` to `to`; `chance` is any number.
+/// A number from `from` to `to`; `chance` is a random number.
 fn between(from: u64, to: u64, chance: u64) -> u64 {
     from + chance % (to - from + 1)
 }
 
-/// When one interface advertises.
+/// Schedule of one interface.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     min: u64,
@@ -27,12 +27,12 @@ pub struct Schedule {
     next: u64,
     last: Option<u64>,
     initial: u8,
-    /// Advertisements that still say that it has ended; none while it has not.
+    /// Final advertisements that remain to be sent; none while the interface advertises.
     ending: Option<u8>,
 }
 
 impl Schedule {
-    /// It begins now.
+    /// Starts the schedule now.
     pub fn new(it: &RouterAdvertisement, now: u64, chance: u64) -> Self {
         Schedule {
             min: u64::from(it.shortest_interval()) * SECOND,
@@ -44,7 +44,7 @@ impl Schedule {
         }
     }
 
-    /// It says other things now: everybody is told as if it began, as soon as may be.
+    /// Restarts the schedule as soon as possible, after the contents have changed.
     pub fn again(&mut self, it: &RouterAdvertisement, now: u64, chance: u64) {
         let last = self.last;
         *self = Schedule::new(it, now, chance);
@@ -52,29 +52,29 @@ impl Schedule {
         self.next = self.earliest(self.next);
     }
 
-    /// It ends: everybody is told.
+    /// Ends the advertisements: final ones are sent.
     pub fn end(&mut self, now: u64) {
-        // Who never heard that it began need not hear that it ends.
+        // No final advertisement is needed if none was sent.
         self.ending = Some(if self.last.is_some() { FINAL } else { 0 });
         self.next = self.earliest(now);
     }
 
-    /// Whether anybody heard of it.
+    /// Whether an advertisement was sent.
     pub fn has_begun(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Whether everybody was told that it ended.
+    /// Whether all final advertisements were sent.
     pub fn has_ended(&self) -> bool {
         self.ending == Some(0)
     }
 
-    /// Whether it ends.
+    /// Whether final advertisements are being sent.
     pub fn is_ending(&self) -> bool {
         self.ending.is_some()
     }
 
-    /// When the next one is due.
+    /// When the next advertisement is due.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -83,7 +83,7 @@ impl Schedule {
         self.last.map_or(at, |last| at.max(last + BETWEEN))
     }
 
-    /// Somebody asked: what is due earlier answers as well (6.2.6).
+    /// Handles a solicitation: an advertisement that is due earlier answers it too (6.2.6).
     pub fn solicited(&mut self, now: u64, chance: u64) {
         if self.ending.is_none() {
             let at = now + between(0, DELAY, chance);
@@ -95,7 +95,7 @@ impl Schedule {
         }
     }
 
-    /// Whether one is due now: then it is taken as sent.
+    /// Whether an advertisement is due now; if so, it counts as sent.
     pub fn turn(&mut self, now: u64, chance: u64) -> bool {
         if now < self.next || self.has_ended() {
             return false;
@@ -132,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Times in milliseconds at which it advertises until `until`, with chance from a plain sequence.
+    /// Times in milliseconds of the advertisements until `until`, with random numbers from a fixed sequence.
     fn run(schedule: &mut Schedule, from: u64, until: u64) -> Vec<u64> {
         let mut chance = 12345u64;
         let mut times = Vec::new();

@@ -1,22 +1,22 @@
-//! An interface that configures itself.
+//! State of an interface with SLAAC.
 
 use super::state::State;
 use std::collections::BTreeSet;
 use volley_model::IfAddress;
 
-/// An interface that configures itself.
+/// An interface with SLAAC.
 pub(crate) struct Client {
     pub default_route: bool,
-    /// None while the interface is down, uses another interface's addresses, or has no neighbours by its kind.
+    /// None while the interface is down, is unnumbered, or has a type without neighbours.
     pub state: Option<State>,
-    /// Addresses that the FIB got.
+    /// Addresses that were added to the FIB.
     pub given: BTreeSet<IfAddress>,
-    /// Addresses of which the operator was told that the FIB refused them.
+    /// Addresses whose refusal by the FIB was reported to the operator.
     pub told: BTreeSet<IfAddress>,
 }
 
 impl Client {
-    /// The state, where it may hear something.
+    /// The state, unless autoconfiguration is disabled on the interface.
     pub fn open(&mut self) -> Option<&mut State> {
         self.state.as_mut().filter(|state| !state.disabled)
     }

@@ -1,6 +1,6 @@
-//! Stateless address autoconfiguration (RFC 4862), and what else a host does about routers (RFC 4861, 6.3): an interface asks
-//! for routers, makes itself addresses of what they advertise, and tells the FIB which networks are on its link and by whom
-//! everything is reached. What there is to know is in [`state`]; here it is made so.
+//! Stateless address autoconfiguration (RFC 4862) and router discovery by hosts (RFC 4861, 6.3): an interface sends router
+//! solicitations, forms addresses from advertised prefixes, and gives the FIB on-link prefixes and default routers. [`state`]
+//! keeps what was received; this module applies it to the FIB.
 
 mod client;
 mod packet;
@@ -24,14 +24,14 @@ use volley_model::IfAddress;
 pub use packet::is_one as is_advertisement;
 pub use routers::Reachability;
 
-/// The interfaces that configure themselves.
+/// Interfaces with SLAAC.
 #[derive(Default)]
 pub struct Autoconfiguration {
     clients: BTreeMap<u32, Client>,
 }
 
 impl Autoconfiguration {
-    /// What an interface takes from now on. [`Autoconfiguration::follow`] is to be called next.
+    /// Sets what an interface accepts from router advertisements. The caller calls [`Autoconfiguration::follow`] next.
     pub fn set_mode(&mut self, iface: u32, mode: AutoconfMode, moment: &mut Moment<'_>) {
         let default_route = mode == AutoconfMode::DefaultRoute;
         match (self.clients.get_mut(&iface), mode != AutoconfMode::Off) {
@@ -54,12 +54,12 @@ impl Autoconfiguration {
         }
     }
 
-    /// Whether an interface configures itself.
+    /// Whether SLAAC is enabled on an interface.
     pub fn is_on(&self, iface: u32) -> bool {
         self.clients.contains_key(&iface)
     }
 
-    /// Workers tell what routers say.
+    /// Sets the flag that makes workers report router advertisements.
     fn mark(&self, iface: u32, moment: &mut Moment<'_>) {
         let state = self.clients.get(&iface).and_then(|it| it.state.as_ref());
         let on = state.is_some_and(|state| !state.disabled);
@@ -68,7 +68,7 @@ impl Autoconfiguration {
         }
     }
 
-    /// An interface came, went, or has changed.
+    /// Follows an interface that was added, deleted or changed.
     pub fn follow(&mut self, iface: u32, moment: &mut Moment<'_>) {
         let link = moment.links.get(&iface);
         if link.is_none() {
@@ -81,7 +81,7 @@ impl Autoconfiguration {
         let Some(client) = self.clients.get_mut(&iface) else {
             return;
         };
-        // The FIB takes what it was given away with the interface, or with its table: then all begins anew.
+        // The FIB removes autoconfigured state with the interface or on a change of its table: then autoconfiguration restarts.
         let lost = {
             let there = moment.fib.addresses(iface);
             let here = |a: &IfAddress| there.iter().any(|b| b.addr() == a.addr());
@@ -103,7 +103,7 @@ impl Autoconfiguration {
         self.settle(iface, moment);
     }
 
-    /// Makes the FIB have what the state says.
+    /// Applies the state to the FIB.
     pub fn settle(&mut self, iface: u32, moment: &mut Moment<'_>) {
         let Some(client) = self.clients.get_mut(&iface) else {
             return;
@@ -152,7 +152,7 @@ impl Autoconfiguration {
         }
     }
 
-    /// A router said something on an interface: [`Autoconfiguration::settle`] is to follow.
+    /// Handles a router advertisement; the caller calls [`Autoconfiguration::settle`] next.
     pub fn hear(&mut self, iface: u32, said: &ReceivedAdvert, moment: &mut Moment<'_>) {
         let Some(state) = self.clients.get_mut(&iface).and_then(Client::open) else {
             return;
@@ -164,8 +164,8 @@ impl Autoconfiguration {
         }
     }
 
-    /// What is due: solicitations, and the end of prefixes and routers whose lifetime is over. The neighbours of `failed` do
-    /// not answer.
+    /// Does what is due: sends solicitations and removes expired prefixes and routers. The neighbours in `failed` did not
+    /// answer.
     pub fn turn(
         &mut self,
         neighbors: &mut dyn Reachability,
@@ -194,7 +194,7 @@ impl Autoconfiguration {
         }
     }
 
-    /// Another station has an address: where it is the link-local one there is no autoconfiguration.
+    /// Handles a duplicate address: if it is the link-local one, autoconfiguration is disabled.
     pub fn disown(&mut self, iface: u32, addr: IpAddr, moment: &mut Moment<'_>) {
         let client = self.clients.get_mut(&iface);
         let state = client.and_then(Client::open);
@@ -209,7 +209,7 @@ impl Autoconfiguration {
         }
     }
 
-    /// Whether an interface made an address of which nothing new should begin.
+    /// Whether an address is autoconfigured and deprecated.
     pub fn is_deprecated(&self, iface: u32, address: IfAddress) -> bool {
         let state = self.clients.get(&iface).and_then(|it| it.state.as_ref());
         state.is_some_and(|state| state.deprecated().any(|a| a == address))

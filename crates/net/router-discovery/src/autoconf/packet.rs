@@ -1,4 +1,4 @@
-//! What a router advertises (RFC 4861, 4.2 and 6.1.2), and the solicitation that asks for it (4.1).
+//! Decoding of router advertisements (RFC 4861, 4.2 and 6.1.2), and encoding of router solicitations (4.1).
 
 use super::received::{PREFIXES, PrefixOffer, ReceivedAdvert};
 use crate::link::Mac;
@@ -8,24 +8,24 @@ use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
 use volley_wire::nd::{NdBody, NdMessage, NdOption};
 
-/// Flag of a prefix: it is on the link.
+/// L flag of a prefix: on-link.
 const ON_LINK: u8 = 0x80;
-/// Flag of a prefix: hosts make addresses of it.
+/// A flag of a prefix: hosts form addresses from it.
 const AUTONOMOUS: u8 = 0x40;
-/// Flag of a router: hosts get addresses by DHCPv6.
+/// M flag of a router: hosts get addresses by DHCPv6.
 const MANAGED: u8 = 0x80;
-/// Flag of a router: hosts get other things by DHCPv6.
+/// O flag of a router: hosts get other configuration by DHCPv6.
 const OTHER: u8 = 0x40;
-/// Bits of a router's flags that say how much it is preferred (RFC 4191, 2.2).
+/// Bits of the router preference (RFC 4191, 2.2).
 const PREFERENCE: u8 = 0x18;
 
-/// Whether a packet says that it is an advertisement of a router.
+/// Whether a packet has the message type of a router advertisement.
 pub fn is_one(packet: &[u8]) -> bool {
     let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
     packet.get(6) == Some(&58) && packet.get(40) == Some(&kind)
 }
 
-/// How much a router is preferred; what is reserved is medium.
+/// The router preference; the reserved value counts as medium.
 fn preference(flags: u8) -> u8 {
     match (flags & PREFERENCE) >> 3 {
         0b01 => 0,
@@ -86,7 +86,7 @@ pub(super) fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdver
     Some(said)
 }
 
-/// A solicitation of routers as a frame; from nobody as long as there is no address.
+/// A router solicitation as a frame; from the unspecified address while the interface has no address.
 pub fn solicitation(own: Mac, from: Option<Ipv6Addr>) -> Vec<u8> {
     let mut message = vec![Icmp6Type::ROUTER_SOLICITATION.0, 0, 0, 0, 0, 0, 0, 0];
     if from.is_some() {
@@ -123,7 +123,7 @@ mod tests {
         bytes.extend([1, 1, 2, 0, 0, 0, 0, 9, 5, 1, 0, 0, 0, 0, 5, 120]);
         prefix(&mut bytes, 64, 0xc0, "2001:db8:1::");
         prefix(&mut bytes, 56, 0x40, "2001:db8:2::");
-        // An option nobody knows.
+        // An unknown option.
         bytes.extend([99, 1, 0, 0, 0, 0, 0, 0]);
         let said = parsed(&bytes).unwrap();
         assert_eq!(said.router, "fe80::9".parse::<Ipv6Addr>().unwrap());
@@ -151,7 +151,7 @@ mod tests {
         }
         let said = parsed(&bytes).unwrap();
         assert_eq!((said.offers().len(), said.more), (PREFIXES, 4));
-        // An option of length 0, and one that is cut off.
+        // An option of length 0, and a truncated one.
         bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
         assert!(parsed(&bytes).is_none());
         bytes.truncate(bytes.len() - 9);

@@ -1,33 +1,33 @@
-//! Which of its routers an interface uses (RFC 4861, 6.3.6; RFC 4191, 3.2; RFC 4311): those that answer go before those of
-//! which nothing is known yet, and these before those that do not answer; among equals the preference counts that they
-//! advertise, and of those that are left each carries its share.
+//! Selection of default routers (RFC 4861, 6.3.6; RFC 4191, 3.2; RFC 4311). Reachable routers take precedence over those of
+//! unknown state, and these over silent ones. Among equals the advertised preference decides, and the remaining routers share
+//! the traffic.
 //!
-//! Whether they answer is for unreachability detection to say (RFC 4861, 7.3), which takes a default router as being sent to.
-//! One that fell silent is asked once a minute; when it answers it comes back. That it still advertises itself says nothing:
-//! only an answer shows that it hears us (7.3.1).
+//! Neighbour unreachability detection (RFC 4861, 7.3) decides whether a router answers; a default router counts as in use. A
+//! silent router is probed once a minute, and used again when it answers. Its advertisements alone do not count: only an answer
+//! shows that packets reach it (7.3.1).
 
 use crate::link::SECOND;
 
-/// Between two questions to a router that does not answer (RFC 4191, 3.2: no more than one a minute).
+/// Interval between probes of a silent router (RFC 4191, 3.2: at most one a minute).
 const AGAIN: u64 = 60 * SECOND;
-/// Preferences that there are (RFC 4191, 2.1): high, medium, low.
+/// Number of preferences (RFC 4191, 2.1): high, medium, low.
 const PREFERENCES: u8 = 3;
 
-/// What is known of a router.
+/// Reachability of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Nothing.
+    /// The state is unknown.
     New,
-    /// It is asked who it is.
+    /// The address is being resolved.
     Sought,
-    /// It is a neighbour; whether it ever answered.
+    /// The MAC address is known.
     Known {
-        /// It did.
+        /// Whether the router ever answered.
         answered: bool,
     },
-    /// It does not answer, and is asked again then.
+    /// The router does not answer.
     Silent {
-        /// When.
+        /// Time of the next probe.
         again: u64,
     },
 }
@@ -41,37 +41,38 @@ pub enum ReachabilityEvent {
     Sought,
     /// Its MAC address is known.
     Known,
-    /// It answered.
+    /// The router answered.
     Answered,
 }
 
-/// What is to be done about a router.
+/// Action for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AutoconfAction {
-    /// Ask who it is.
+    /// Resolve the router's address.
     Seek,
-    /// Ask once whether it is there again.
+    /// Send one probe.
     AskOnce,
 }
 
 impl Reach {
-    /// Its place among all: the lowest are used.
+    /// Rank of the router: those with the lowest rank are used.
     pub fn place(self, preference: u8) -> u8 {
         let preference = preference.min(PREFERENCES - 1);
         match self {
             Reach::Known { .. } => preference,
             Reach::New | Reach::Sought => PREFERENCES + preference,
-            // Where nobody answers, all are tried (RFC 4861, 6.3.6): packets ask for whom they go to.
+            // If no router answers, all are tried (RFC 4861, 6.3.6): packets trigger the resolution.
             Reach::Silent { .. } => 2 * PREFERENCES,
         }
     }
 
-    /// Whether it does not answer.
+    /// Whether the router does not answer.
     pub fn is_silent(self) -> bool {
         matches!(self, Reach::Silent { .. })
     }
 
-    /// It was asked, and did not answer. One that was known is sought at once: it may have another MAC address now.
+    /// The router did not answer probes. One with a known MAC address is probed again at once: its MAC address may have
+    /// changed.
     pub fn fail(&mut self, now: u64) {
         let again = match *self {
             Reach::Silent { .. } => return,
@@ -81,7 +82,7 @@ impl Reach {
         *self = Reach::Silent { again };
     }
 
-    /// A look at it as a neighbour.
+    /// Updates the state from the neighbour table.
     pub fn look(&mut self, seen: ReachabilityEvent, now: u64) -> Option<AutoconfAction> {
         match (*self, seen) {
             (_, ReachabilityEvent::Answered) => *self = Reach::Known { answered: true },
@@ -95,7 +96,7 @@ impl Reach {
             }
             (Reach::Known { .. }, ReachabilityEvent::Known) => {}
             (_, ReachabilityEvent::Sought) => *self = Reach::Sought,
-            // It was forgotten, and not for want of answers.
+            // The entry was deleted for a reason other than missing answers.
             (_, ReachabilityEvent::NoEntry) => {
                 *self = Reach::Sought;
                 return Some(AutoconfAction::Seek);

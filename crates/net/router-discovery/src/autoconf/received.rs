@@ -1,67 +1,67 @@
-//! What a router advertises, as it was received.
+//! Contents of a received router advertisement.
 
 use super::packet;
 use crate::link::Mac;
 use std::net::Ipv6Addr;
 use volley_wire::nd::NdMessage;
 
-/// Prefixes of one advertisement that are used, at most.
+/// Most prefixes that are used of one advertisement.
 pub const PREFIXES: usize = 16;
 /// A prefix that a router advertises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrefixOffer {
     /// The prefix; host bits may be set.
     pub prefix: u128,
-    /// Its length.
+    /// Prefix length.
     pub len: u8,
-    /// It is on the link.
+    /// L flag: the prefix is on-link.
     pub on_link: bool,
-    /// Hosts make addresses of it.
+    /// A flag: hosts form addresses from the prefix.
     pub autonomous: bool,
-    /// Seconds for which it holds.
+    /// Valid lifetime in seconds.
     pub valid_s: u32,
-    /// Seconds for which addresses of it are preferred.
+    /// Preferred lifetime in seconds.
     pub preferred_s: u32,
 }
 
-/// What a router says.
+/// A router advertisement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedAdvert {
     /// The router's link-local address.
     pub router: Ipv6Addr,
-    /// Its MAC address; zeros where it does not say it.
+    /// The router's MAC address; zeros if the advertisement has none.
     pub mac: Mac,
-    /// Seconds for which it is a default router.
+    /// Router lifetime in seconds.
     pub lifetime_s: u16,
-    /// 0 = high, 1 = medium, 2 = low.
+    /// Preference: 0 = high, 1 = medium, 2 = low.
     pub preference: u8,
-    /// Hosts get addresses by DHCPv6.
+    /// M flag: hosts get addresses by DHCPv6.
     pub managed: bool,
-    /// Hosts get other things by DHCPv6.
+    /// O flag: hosts get other configuration by DHCPv6.
     pub other: bool,
-    /// Hop limit for hosts, 0 = not said.
+    /// Hop limit for hosts, 0 = unspecified.
     pub hop_limit: u8,
-    /// Milliseconds that neighbours are reachable, 0 = not said.
+    /// Reachable time in milliseconds, 0 = unspecified.
     pub reachable_ms: u32,
-    /// Milliseconds between solicitations, 0 = not said.
+    /// Retransmission time in milliseconds, 0 = unspecified.
     pub retransmit_ms: u32,
     /// MTU of the link.
     pub mtu: Option<u32>,
-    /// The first of these count.
+    /// Prefixes; the first `count` are valid.
     pub offers: [PrefixOffer; PREFIXES],
-    /// How many.
+    /// Number of valid prefixes.
     pub count: u8,
-    /// Prefixes that there was no room for.
+    /// Number of prefixes beyond the capacity.
     pub more: u8,
 }
 
 impl ReceivedAdvert {
-    /// What a sound message from `source` says; none where it is no router advertisement.
+    /// Reads a valid message from `source`; none if it is no router advertisement.
     pub fn read(source: Ipv6Addr, message: &NdMessage<'_>) -> Option<Self> {
         packet::read(source, message)
     }
 
-    /// The prefixes.
+    /// The valid prefixes.
     pub fn offers(&self) -> &[PrefixOffer] {
         self.offers.get(..usize::from(self.count)).unwrap_or(&[])
     }

@@ -1,4 +1,4 @@
-//! Unreachability of default routers (RFC 4861, 6.3.6): solicits them, and uses others when one does not answer.
+//! Reachability of default routers (RFC 4861, 6.3.6): probes them, and uses others when one does not answer.
 
 use super::Autoconfiguration;
 use super::reach::{AutoconfAction, Reach, ReachabilityEvent};
@@ -7,15 +7,15 @@ use crate::neighbor_state::NeighborState;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::Fib;
 
-/// The neighbours of the router: an interface and an address name one.
+/// Access to the neighbour table; an interface and an address identify a neighbour.
 pub trait Reachability {
-    /// The state of a neighbour that was learned; none where there is no such one.
+    /// The state of a learned neighbour; none if there is no entry.
     fn state(&self, key: (u32, IpAddr)) -> Option<NeighborState>;
-    /// Ask who it is.
+    /// Resolves a neighbour's address.
     fn seek(&mut self, key: (u32, IpAddr), now: u64);
-    /// Ask once whether it is there again.
+    /// Sends one probe.
     fn ask_once(&mut self, key: (u32, IpAddr), now: u64);
-    /// It counts as being sent to.
+    /// Marks a neighbour as in use.
     fn used(&mut self, key: (u32, IpAddr), now: u64);
 }
 
@@ -43,7 +43,8 @@ fn seen(fib: &Fib, neighbors: &dyn Reachability, router: (u32, Ipv6Addr)) -> Rea
 }
 
 impl Autoconfiguration {
-    /// Looks at the routers of an interface, of which some `failed` to answer. True when others may have to be used now.
+    /// Updates the reachability of an interface's routers, of which some `failed` to answer. True if the selection of default
+    /// routers may change.
     pub(super) fn turn_routers(
         &mut self,
         iface: u32,
@@ -89,7 +90,7 @@ impl Autoconfiguration {
     }
 }
 
-/// Logs a default router that stops answering, and one that answers again.
+/// Logs a default router that stops or resumes answering.
 fn tell_of_router(
     iface: u32,
     router: Ipv6Addr,

@@ -1,4 +1,4 @@
-//! What is shown of the interfaces that configure themselves.
+//! Rows of `show` for interfaces with SLAAC.
 
 use super::Autoconfiguration;
 use super::routers::{Reachability, router_state};
@@ -11,7 +11,7 @@ use volley_fib::Fib;
 use volley_model::IfAddress;
 
 impl Autoconfiguration {
-    /// What others see of it.
+    /// An interface's autoconfiguration for `show`.
     pub fn row(
         &self,
         iface: u32,

@@ -1,5 +1,5 @@
-//! What one interface has heard of the routers of its link, and what follows: addresses, networks, routers, each with its time
-//! (RFC 4861, 6.3.4 to 6.3.7; RFC 4862, 5.5.3 and 5.5.4). No clock, no chance and no packets of its own.
+//! State that one interface got from router advertisements: addresses, on-link prefixes and routers, each with its lifetime
+//! (RFC 4861, 6.3.4 to 6.3.7; RFC 4862, 5.5.3 and 5.5.4). The caller supplies time and random numbers, and sends the packets.
 
 use super::reach::Reach;
 use super::received::{PrefixOffer, ReceivedAdvert};
@@ -8,26 +8,26 @@ use crate::nd;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_model::{IfAddress, Prefix};
 
-/// Addresses of one interface that are made, and networks of its link that are kept.
+/// Most addresses, and most on-link prefixes, of one interface.
 pub const PREFIXES: usize = 16;
-/// Routers of one link that are kept.
+/// Most routers of one link.
 pub const ROUTERS: usize = 8;
-/// Solicitations (MAX_RTR_SOLICITATIONS).
+/// Number of solicitations (MAX_RTR_SOLICITATIONS).
 const SOLICITATIONS: u8 = 3;
-/// Between two of them (RTR_SOLICITATION_INTERVAL).
+/// Interval between solicitations (RTR_SOLICITATION_INTERVAL).
 const BETWEEN: u64 = 4 * SECOND;
-/// The longest time before the first, by chance (MAX_RTR_SOLICITATION_DELAY).
+/// Longest random delay before the first solicitation (MAX_RTR_SOLICITATION_DELAY).
 const DELAY: u64 = SECOND;
-/// What nobody can shorten the life of an address to without proving who he is (RFC 4862, 5.5.3).
+/// An unauthenticated advertisement cannot shorten the lifetime of an address below this (RFC 4862, 5.5.3).
 const TWO_HOURS: u64 = 2 * 3600 * SECOND;
-/// A lifetime that does not end.
+/// Infinite lifetime.
 const ALWAYS: u32 = u32::MAX;
-/// Bits of a prefix that addresses are made of (RFC 2464, 4).
+/// Length of prefixes for address formation (RFC 2464, 4).
 const MADE_OF: u8 = 64;
-/// The shortest network that may be on one link.
+/// Shortest accepted on-link prefix.
 const WIDEST: u8 = 48;
 
-/// When something ends; none = never.
+/// Expiry time; none = never.
 pub type Expiry = Option<u64>;
 
 fn until(now: u64, seconds: u32) -> Expiry {
@@ -38,76 +38,76 @@ fn is_over(until: Expiry, now: u64) -> bool {
     until.is_some_and(|at| at <= now)
 }
 
-/// A router.
+/// A router of the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Router {
-    /// What it said last.
+    /// The router's last advertisement.
     pub said: ReceivedAdvert,
-    /// It is a default router so long; one whose lifetime is 0 is kept for what it says beside.
+    /// End of the router lifetime.
     pub until: u64,
-    /// Whether it answers.
+    /// Reachability of the router.
     pub reach: Reach,
 }
 
-/// A network of the link.
+/// An on-link prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Which.
+    /// The prefix.
     pub prefix: Prefix,
-    /// How long.
+    /// End of the valid lifetime.
     pub until: Expiry,
 }
 
-/// An address.
+/// An autoconfigured address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// It.
+    /// The address.
     pub address: IfAddress,
-    /// It is valid so long.
+    /// End of the valid lifetime.
     pub valid: Expiry,
-    /// It is preferred so long.
+    /// End of the preferred lifetime.
     pub preferred: Expiry,
-    /// It was preferred, when that was last looked at.
+    /// Whether the address was preferred at the last check.
     pub is_preferred: bool,
 }
 
-/// Solicitations that are still to be sent.
+/// Solicitations that remain to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SolicitationState {
     left: u8,
     at: u64,
 }
 
-/// What one interface knows.
+/// Autoconfiguration state of one interface.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// The MAC address that its addresses are made of.
+    /// MAC address that the interface identifiers are formed from.
     pub mac: Mac,
-    /// Another station has its link-local address.
+    /// The link-local address is a duplicate.
     pub disabled: bool,
-    /// Solicitations sent.
+    /// Number of solicitations sent.
     pub solicitations: u64,
-    /// Advertisements taken.
+    /// Number of advertisements accepted.
     pub heard: u64,
-    /// What was not taken of them.
+    /// Number of options and routers refused.
     pub refused: u64,
-    /// Routers.
+    /// Routers of the link.
     pub routers: Vec<Router>,
-    /// Networks of the link.
+    /// On-link prefixes.
     pub networks: Vec<Network>,
     /// Addresses, without the link-local one.
     pub addresses: Vec<Made>,
     asking: Option<SolicitationState>,
 }
 
-/// The address that an interface makes of a prefix (RFC 4291, appendix A).
+/// The address formed from a prefix and a MAC address (RFC 4291, appendix A).
 fn made_of(prefix: u128, mac: Mac) -> Option<IfAddress> {
     let id = u128::from(nd::link_local(mac)) & u128::from(u64::MAX);
     let high = prefix >> 64 << 64;
     IfAddress::new(Ipv6Addr::from(high | id).into(), MADE_OF).ok()
 }
 
-/// Whether a prefix is one of hosts that may be anywhere.
+/// Whether a prefix has global scope.
 fn is_global(prefix: u128) -> bool {
     let address = Ipv6Addr::from(prefix);
     let mapped = address.to_ipv4_mapped().is_some();
@@ -119,7 +119,7 @@ fn is_global(prefix: u128) -> bool {
 }
 
 impl State {
-    /// It begins now, and asks.
+    /// Starts autoconfiguration with a solicitation after a random delay.
     pub fn new(mac: Mac, now: u64, chance: u64) -> Self {
         State {
             mac,
@@ -137,17 +137,17 @@ impl State {
         }
     }
 
-    /// Its link-local address.
+    /// The interface's link-local address.
     pub fn link_local(&self) -> Ipv6Addr {
         nd::link_local(self.mac)
     }
 
-    /// Whether it asks for routers.
+    /// Whether solicitations are being sent.
     pub fn is_asking(&self) -> bool {
         self.asking.is_some()
     }
 
-    /// Another station has its link-local address: there is no IPv6 on the interface (RFC 4862, 5.4.5).
+    /// Another host has the link-local address: disables autoconfiguration (RFC 4862, 5.4.5).
     pub fn disable(&mut self) {
         let (mac, solicitations, heard) = (self.mac, self.solicitations, self.heard);
         *self = State::new(mac, 0, 0);
@@ -156,7 +156,7 @@ impl State {
         self.asking = None;
     }
 
-    /// Whether a solicitation is due: then it is taken as sent.
+    /// Whether a solicitation is due; if so, it counts as sent.
     pub fn asks(&mut self, now: u64) -> bool {
         let Some(it) = self.asking.as_mut().filter(|it| it.at <= now) else {
             return false;
@@ -171,14 +171,14 @@ impl State {
         true
     }
 
-    /// A router said something.
+    /// Handles a router advertisement.
     pub fn hear(&mut self, said: &ReceivedAdvert, now: u64) {
         if self.disabled {
             return;
         }
         self.heard += 1;
         self.refused += u64::from(said.more);
-        // RFC 4861, 6.3.7: one that is no way to anywhere does not end the asking.
+        // RFC 4861, 6.3.7: an advertisement with lifetime 0 does not end the solicitations.
         if said.lifetime_s > 0 {
             self.asking = None;
         }
@@ -193,7 +193,7 @@ impl State {
         let known = |r: &Router| r.said.router == said.router;
         match self.routers.iter().position(known) {
             Some(at) if said.lifetime_s == 0 => _ = self.routers.remove(at),
-            // That it speaks does not say that it hears (RFC 4861, 7.3.1).
+            // An advertisement does not confirm reachability (RFC 4861, 7.3.1).
             Some(at) => (self.routers[at].said, self.routers[at].until) = (*said, until),
             None if said.lifetime_s == 0 => {}
             None if self.routers.len() < ROUTERS => self.routers.push(Router {
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// RFC 4861, 6.3.4.
+    /// Handles an on-link prefix (RFC 4861, 6.3.4).
     fn hear_network(&mut self, offer: &PrefixOffer, now: u64) {
         let address = IpAddr::V6(Ipv6Addr::from(offer.prefix));
         let prefix = Prefix::masked(address, offer.len);
@@ -240,7 +240,7 @@ impl State {
         }
     }
 
-    /// RFC 4862, 5.5.3.
+    /// Handles a prefix for address formation (RFC 4862, 5.5.3).
     fn hear_autonomous(&mut self, offer: &PrefixOffer, now: u64) {
         let made = made_of(offer.prefix, self.mac);
         let fits = offer.len == MADE_OF && offer.preferred_s <= offer.valid_s;
@@ -271,7 +271,7 @@ impl State {
         });
     }
 
-    /// Lets go what is over; true when there was something.
+    /// Removes expired state; true if anything changed.
     pub fn expire(&mut self, now: u64) -> bool {
         let before = (
             self.routers.len(),
@@ -295,7 +295,7 @@ impl State {
         turned || before != after
     }
 
-    /// Its default routers, each with its place: those with the lowest one are used.
+    /// Default routers with their ranks: those with the lowest rank are used.
     pub fn ways(&self) -> Vec<(Ipv6Addr, u8)> {
         let way = |it: &Router| (it.said.router, it.reach.place(it.said.preference));
         let mut all: Vec<_> = self.routers.iter().map(way).collect();
@@ -303,22 +303,21 @@ impl State {
         all
     }
 
-    /// All addresses that it wants, its link-local one first.
+    /// All addresses of the interface, the link-local one first.
     pub fn wanted(&self) -> Vec<IfAddress> {
         let local = IfAddress::new(self.link_local().into(), MADE_OF).ok();
         let made = self.addresses.iter().map(|it| it.address);
         local.into_iter().chain(made).collect()
     }
 
-    /// Addresses that nothing should begin with.
+    /// Deprecated addresses.
     pub fn deprecated(&self) -> impl Iterator<Item = IfAddress> {
         let old = self.addresses.iter().filter(|it| !it.is_preferred);
         old.map(|it| it.address)
     }
 }
 
-/// The valid lifetime of an address of which something new is said: shorter than two hours only when it was that already
-/// (RFC 4862, 5.5.3, e).
+/// The new valid lifetime of an address: an advertisement shortens it to two hours at the least (RFC 4862, 5.5.3, e).
 fn renewed(old: Expiry, new: Expiry, now: u64) -> Expiry {
     let near = now + TWO_HOURS;
     match (old, new) {

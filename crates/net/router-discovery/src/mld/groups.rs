@@ -1,35 +1,36 @@
-//! Which groups an interface listens to, and when it says so (RFC 3810, 6; RFC 2710, 4). No clock and no chance of its own.
+//! Groups that an interface listens to, and the times of their reports (RFC 3810, 6; RFC 2710, 4). The caller supplies time and
+//! random numbers.
 
 use super::packet::{Heard, Record};
 use crate::link::SECOND;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-/// How often a change is said (ROBUSTNESS, RFC 3810, 9.1).
+/// Number of state change reports (Robustness Variable, RFC 3810, 9.1).
 const TIMES: u8 = 2;
-/// The longest time between two of these (UNSOLICITED_REPORT_INTERVAL, 9.11).
+/// Longest interval between them (Unsolicited Report Interval, 9.11).
 const BETWEEN: u64 = SECOND;
-/// After a query of version 1, version 1 is spoken for so long and the time of its answers (9.12).
+/// After an MLDv1 query, MLDv1 is used for this long plus the query's maximum response delay (9.12).
 const OLD: u64 = 250 * SECOND;
 const MS: u64 = SECOND / 1000;
 
-/// A group, whether it was left, and what is still to be said of it.
+/// A group, whether it was left, and the reports that are due.
 #[derive(Clone, Debug, Default)]
 struct Group {
     left: bool,
-    /// Times that a change is still said, and when next.
+    /// State change reports that remain to be sent; `change_at` is the time of the next one.
     changes: u8,
     change_at: u64,
-    /// When an answer is due.
+    /// When the answer to a query is due.
     answer_at: Option<u64>,
 }
 
-/// Something to be sent.
+/// A message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MldReportOut {
-    /// A report of version 2.
+    /// An MLDv2 report.
     Records(Vec<(Ipv6Addr, Record)>),
-    /// A message of version 1: the group, and whether it is listened to.
+    /// An MLDv1 report (true) or done (false) for the group.
     Old(Ipv6Addr, bool),
 }
 
@@ -41,7 +42,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups that are listened to.
+    /// Groups that the interface listens to.
     pub fn iter(&self) -> impl Iterator<Item = Ipv6Addr> {
         self.groups
             .iter()
@@ -49,12 +50,12 @@ impl Groups {
             .map(|(group, _)| *group)
     }
 
-    /// Whether version 1 is spoken.
+    /// Whether MLDv1 is in use.
     pub fn is_old(&self, now: u64) -> bool {
         now < self.old_until
     }
 
-    /// It listens to these groups from now on, and to no others.
+    /// Replaces the groups that the interface listens to.
     pub fn set(&mut self, wanted: &[Ipv6Addr], now: u64) {
         let changed = |it: &mut Group, left| {
             *it = Group {
@@ -78,11 +79,11 @@ impl Groups {
         }
     }
 
-    /// A message from the link; `chance` is any number.
+    /// Handles a received message; `chance` is a random number.
     pub fn hear(&mut self, heard: Heard, now: u64, chance: u64) {
         match heard {
             Heard::Report(group) => {
-                // RFC 2710, 4: in version 1 one listener's report is enough.
+                // RFC 2710, 4: in MLDv1 the report of one listener suffices.
                 if self.is_old(now)
                     && let Some(it) = self.groups.get_mut(&group)
                 {
@@ -107,7 +108,7 @@ impl Groups {
                     let at = now + chance % (within + 1);
                     it.answer_at = Some(it.answer_at.map_or(at, |due| due.min(at)));
                     if old {
-                        // Each group has a report and a time of its own.
+                        // In MLDv1 each group has a separate report at a separate time.
                         chance = chance.rotate_left(13).wrapping_mul(6364136223846793005) >> 8;
                     }
                 }
@@ -115,7 +116,7 @@ impl Groups {
         }
     }
 
-    /// When something is due next.
+    /// When the next report is due.
     pub fn next(&self) -> Option<u64> {
         let due = |it: &Group| {
             let change = (it.changes > 0).then_some(it.change_at);
@@ -124,7 +125,7 @@ impl Groups {
         self.groups.values().filter_map(due).min()
     }
 
-    /// What is due now.
+    /// The reports that are due now.
     pub fn turn(&mut self, now: u64, chance: u64) -> Vec<MldReportOut> {
         let old = self.is_old(now);
         let mut records = Vec::new();
@@ -132,7 +133,7 @@ impl Groups {
             if it.changes > 0 && it.change_at <= now {
                 it.changes -= 1;
                 it.change_at = now + 1 + chance % BETWEEN;
-                // Who leaves says so once in version 1.
+                // In MLDv1 a leaving listener sends one done message.
                 it.changes = if old && it.left { 0 } else { it.changes };
                 let record = if it.left {
                     Record::Left
@@ -159,7 +160,7 @@ impl Groups {
     }
 }
 
-/// Records of one report: they fit what every link carries.
+/// Most records of one report, so that it fits the minimum link MTU.
 const RECORDS: usize = 60;
 
 #[cfg(test)]

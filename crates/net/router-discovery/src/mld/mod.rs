@@ -1,5 +1,5 @@
-//! Multicast listener discovery, the listener's side (RFC 3810, version 2; RFC 2710, version 1): reports of the groups that an
-//! interface listens to make switches and routers of the link forward solicitations for its addresses to it.
+//! Multicast listener discovery, the listener's side (RFC 3810, version 2; RFC 2710, version 1): because of the reports of the
+//! groups that an interface listens to, switches and routers of the link forward solicitations for its addresses to it.
 
 mod groups;
 pub(crate) mod packet;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_iface::Flag;
 
-/// Messages of a worker that the control thread has not read.
+/// Capacity of a worker's queue to the control thread.
 const HEARD: usize = 256;
 
-/// Messages about groups, from one worker to the control thread, each with the interface that received it.
+/// Queue of received MLD messages from one worker to the control thread, each with the receiving interface.
 pub struct MldQueue(ArrayQueue<(u32, Heard)>);
 
 impl Default for MldQueue {
@@ -26,24 +26,24 @@ impl Default for MldQueue {
 }
 
 impl MldQueue {
-    /// Worker: a message; false where there is no room.
+    /// Worker: adds a message; false if the queue is full.
     pub(crate) fn push(&self, iface: u32, heard: Heard) -> bool {
         self.0.push((iface, heard)).is_ok()
     }
 }
 
-/// The interfaces that listen to groups.
+/// Interfaces that listen to groups.
 #[derive(Default)]
 pub struct Listeners(BTreeMap<u32, Groups>);
 
-/// Groups that an interface listens to: those of its addresses, also of such that are tried, and all routers'. Where the kernel has
-/// a twin of the interface (`lcp_tap`) it listens for both.
+/// Groups that an interface listens to: the solicited-node groups of its addresses, tentative ones included, and all-routers if
+/// it has an LCP tap (`lcp_tap`).
 fn wanted(iface: u32, lcp_tap: bool, moment: &Moment<'_>) -> Vec<Ipv6Addr> {
     let six = |addr| match addr {
         IpAddr::V6(addr) => Some(addr),
         IpAddr::V4(_) => None,
     };
-    // Those that are tried are not used yet; those that are another's are not its own.
+    // Tentative addresses are not in use yet; addresses of another interface (unnumbered) are not included.
     let own = moment.fib.addresses(iface).iter().copied();
     let own = own.chain(moment.fib.used_addresses(iface));
     let mut own: Vec<Ipv6Addr> = own.filter_map(|a| six(a.addr())).collect();
@@ -61,12 +61,12 @@ fn wanted(iface: u32, lcp_tap: bool, moment: &Moment<'_>) -> Vec<Ipv6Addr> {
 }
 
 impl Listeners {
-    /// An interface came, went, or has changed.
+    /// Follows an interface that was added, deleted or changed.
     pub fn follow(&mut self, iface: u32, lcp_tap: bool, moment: &mut Moment<'_>) {
         let wanted = wanted(iface, lcp_tap, moment);
         let there = moment.links.get(&iface);
         if there.is_none_or(|link| !link.up) {
-            // No report can be sent that it leaves its groups.
+            // The interface cannot send reports: its groups are dropped without one.
             self.0.remove(&iface);
         } else if !wanted.is_empty() || self.0.contains_key(&iface) {
             self.0.entry(iface).or_default().set(&wanted, moment.now);
@@ -76,7 +76,7 @@ impl Listeners {
         }
     }
 
-    /// Read at most `limit` messages of a worker. True when there was one.
+    /// Reads at most `limit` messages of a worker. True if there was one.
     pub fn read(&mut self, queue: &MldQueue, limit: usize, moment: &mut Moment<'_>) -> bool {
         let mut some = false;
         for (iface, heard) in std::iter::from_fn(|| queue.0.pop()).take(limit) {
@@ -89,7 +89,7 @@ impl Listeners {
         some
     }
 
-    /// Say what is due.
+    /// Sends the reports that are due.
     pub fn turn(&mut self, moment: &mut Moment<'_>) {
         let now = moment.now;
         let due = self.0.iter();
@@ -111,7 +111,7 @@ impl Listeners {
         }
     }
 
-    /// The groups that an interface listens to.
+    /// Groups that an interface listens to.
     pub fn groups(&self, iface: u32) -> Vec<Ipv6Addr> {
         let groups = self.0.get(&iface);
         groups.map_or(Vec::new(), |it| it.iter().collect())

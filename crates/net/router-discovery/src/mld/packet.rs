@@ -1,4 +1,4 @@
-//! Reports of who listens to what, and queries about it, as bytes (RFC 3810, 5; RFC 2710, 3).
+//! Encoding and decoding of MLD reports and queries (RFC 3810, 5; RFC 2710, 3).
 
 use crate::link::Mac;
 use crate::nd;
@@ -6,39 +6,39 @@ use std::net::Ipv6Addr;
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
-/// All routers that hear version 2 (RFC 3810, 5.2.14).
+/// All MLDv2-capable routers (RFC 3810, 5.2.14).
 pub const ALL_MLD2: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
-/// A hop-by-hop header with a router alert for MLD, and nothing else, before ICMPv6 (RFC 2711).
+/// Hop-by-hop header with only a router alert for MLD, before ICMPv6 (RFC 2711).
 const ALERT: [u8; 8] = [58, 0, 5, 2, 0, 0, 1, 0];
 pub(crate) const QUERY: u8 = 130;
 pub(crate) const REPORT1: u8 = 131;
 const DONE1: u8 = 132;
 const REPORT2: u8 = 143;
 
-/// What a record of version 2 says of a group (RFC 3810, 5.2.12): all sources are meant.
+/// Type of a multicast address record (RFC 3810, 5.2.12), without sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// It is listened to.
+    /// MODE_IS_EXCLUDE: the interface listens to the group.
     Is = 2,
-    /// It is listened to no more.
+    /// CHANGE_TO_INCLUDE_MODE: the interface has left the group.
     Left = 3,
-    /// It is listened to from now on.
+    /// CHANGE_TO_EXCLUDE_MODE: the interface has joined the group.
     Joined = 4,
 }
 
-/// A query, or another listener's report of version 1.
+/// A received query, or an MLDv1 report of another listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A router asks.
+    /// A query.
     Query {
-        /// About this group; none = all.
+        /// The queried group; none = general query.
         group: Option<Ipv6Addr>,
-        /// Milliseconds in which it wants its answers.
+        /// Maximum response delay in milliseconds.
         within_ms: u32,
-        /// It speaks version 1.
+        /// Whether this is an MLDv1 query.
         old: bool,
     },
-    /// Somebody listens to a group.
+    /// An MLDv1 report for this group.
     Report(Ipv6Addr),
 }
 
@@ -67,7 +67,7 @@ fn frame(own: Mac, to: Ipv6Addr, mut message: Vec<u8>) -> Vec<u8> {
     .concat()
 }
 
-/// A report of version 2.
+/// An MLDv2 report.
 pub fn report(own: Mac, records: &[(Ipv6Addr, Record)]) -> Vec<u8> {
     let mut message = vec![REPORT2, 0, 0, 0, 0, 0];
     message.extend((records.len() as u16).to_be_bytes());
@@ -78,7 +78,7 @@ pub fn report(own: Mac, records: &[(Ipv6Addr, Record)]) -> Vec<u8> {
     frame(own, ALL_MLD2, message)
 }
 
-/// A message of version 1: that a group is listened to, or is no more.
+/// An MLDv1 report, or done message.
 pub fn old_report(own: Mac, group: Ipv6Addr, listens: bool) -> Vec<u8> {
     let (kind, to) = match listens {
         true => (REPORT1, group),
@@ -89,7 +89,7 @@ pub fn old_report(own: Mac, group: Ipv6Addr, listens: bool) -> Vec<u8> {
     frame(own, to, message)
 }
 
-/// The delay of a query of version 2 in milliseconds (RFC 3810, 5.1.3).
+/// Maximum response delay of an MLDv2 query in milliseconds (RFC 3810, 5.1.3).
 fn delay(code: u16) -> u32 {
     if code < 0x8000 {
         return code.into();
@@ -98,7 +98,7 @@ fn delay(code: u16) -> u32 {
     (mantissa | 0x1000) << (exponent + 3)
 }
 
-/// Reads a message, its checksum being right already.
+/// Parses a message whose checksum is correct.
 pub fn read(message: &[u8]) -> Option<Heard> {
     let group: [u8; 16] = message.get(8..24)?.try_into().ok()?;
     let group = Ipv6Addr::from(group);
@@ -109,7 +109,7 @@ pub fn read(message: &[u8]) -> Option<Heard> {
     if !group.is_unspecified() && !group.is_multicast() {
         return None;
     }
-    // RFC 3810, 8.1: between the two lengths is nothing.
+    // RFC 3810, 8.1: a length between the two is invalid.
     let old = match message.len() {
         24 => true,
         28.. => false,

@@ -1,6 +1,6 @@
-//! mld-input: judges what the link says about listeners to groups (RFC 3810, 6.2; RFC 2710, 4), and tells the control thread.
+//! mld-input: checks received MLD messages (RFC 3810, 6.2; RFC 2710, 4) and reports them to the control thread.
 //!
-//! On entry the position is at the IPv6 header of a packet that nd-input found to be a query or an old report; all packets
+//! On entry the position is at the IPv6 header of a packet that nd-input classified as a query or an MLDv1 report; all packets
 //! end here.
 
 use crate::mld::MldQueue;
@@ -48,18 +48,18 @@ pub struct MldInput {
 }
 
 impl MldInput {
-    /// On the worker that `queue` belongs to.
+    /// State for the worker that owns `queue`.
     pub fn new(queue: Arc<MldQueue>) -> Self {
         MldInput { queue }
     }
 }
 
-/// Where the message behind a hop-by-hop header begins.
+/// Offset of the message after a hop-by-hop header.
 fn message_at(bytes: &[u8]) -> usize {
     48 + 8 * usize::from(bytes.get(41).copied().unwrap_or(0))
 }
 
-/// Whether a packet says that it is a query or an old report.
+/// Whether a packet has the message type of a query or an MLDv1 report.
 pub fn is_one(bytes: &[u8]) -> bool {
     let kind = bytes.get(message_at(bytes));
     bytes.get(6) == Some(&0)
@@ -97,7 +97,7 @@ fn judge(bytes: &[u8]) -> Result<packet::Heard, Count> {
 }
 
 impl MldInput {
-    /// One packet. Never inlined: it would be compiled for each instruction set.
+    /// Handles one packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let rx = packet.rx();
@@ -138,7 +138,7 @@ mod tests {
     use volley_graph::harness::{In, run_once};
     use volley_graph::{Domain, Level};
 
-    /// What becomes of an old report with a byte changed.
+    /// Result for an MLDv1 report with one byte changed.
     fn outcome(at: usize, byte: u8) -> String {
         let group = "ff02::1:ff00:1".parse().unwrap();
         let mut frame = old_report([2, 0, 0, 0, 0, 9], group, true);

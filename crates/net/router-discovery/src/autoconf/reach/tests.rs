@@ -25,7 +25,7 @@ fn a_router_is_sought_and_one_that_does_not_answer_is_asked_once_a_minute() {
     assert_eq!(reach.look(ReachabilityEvent::Sought, s(1)), None);
     reach.fail(s(3));
     assert!(reach.is_silent());
-    // Advertisements make it a neighbour, which is not the same.
+    // An advertisement creates a neighbour entry, but does not confirm it.
     assert_eq!(reach.look(ReachabilityEvent::Known, s(4)), None);
     let asked: Vec<u64> = (4..300)
         .filter(|at| {
@@ -63,7 +63,7 @@ fn one_that_was_known_is_sought_at_once_when_it_fails_and_when_it_is_forgotten()
         Some(AutoconfAction::AskOnce)
     );
     assert_eq!(failed, Reach::Silent { again: s(110) });
-    // An operator cleared the table: that says nothing of it.
+    // An operator cleared the table: this does not make the router silent.
     assert_eq!(
         reach.look(ReachabilityEvent::NoEntry, s(50)),
         Some(AutoconfAction::Seek)

@@ -74,14 +74,14 @@ fn addresses_are_made_of_what_may_be_one_prefix_of_many_hosts() {
         offer("2001:db8:1::/64", "LA", 200, 100),
         offer("2001:db8:2::/64", "A", 200, 200),
         offer("2001:db8:3::/64", "L", 200, 100),
-        // All of these are refused, as addresses.
+        // All of these are refused for address formation.
         offer("2001:db8:4::/56", "A", 200, 100),
         offer("2001:db8:5::/64", "A", 100, 101),
         offer("fe80::/64", "LA", 200, 100),
         offer("ff02::/64", "LA", 200, 100),
-        // This is nothing.
+        // A prefix with lifetime 0 has no effect.
         offer("2001:db8:6::/64", "LA", 0, 0),
-        // These are no networks of one link.
+        // These prefixes are refused as on-link prefixes.
         offer("::/0", "L", 200, 100),
         offer("2000::/3", "L", 200, 100),
     ];
@@ -115,7 +115,7 @@ fn what_is_over_goes_and_what_is_not_preferred_is_deprecated() {
     assert!(state.expire(s(100)) && !state.expire(s(101)));
     let old: Vec<String> = state.deprecated().map(|a| a.to_string()).collect();
     assert_eq!(old, ["2001:db8:1::ff:fe00:1/64"]);
-    // It is preferred again when a router says so.
+    // An advertisement makes the address preferred again.
     state.hear(&said(9, 30, &offers), s(110));
     assert!(state.deprecated().next().is_none());
     assert!(state.expire(s(310)));

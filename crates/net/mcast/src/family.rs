@@ -1,36 +1,37 @@
-//! What differs between groups of IPv4 and of IPv6.
+//! Differences between IPv4 and IPv6 multicast.
 
 use volley_fib::{Family, V4, V6};
 use volley_wire::{MacAddr, ethertype};
 
-/// An IP version, as multicast nodes see it. Headers are looked at behind the input nodes: their fixed part is there.
+/// An IP version, as multicast nodes need it. The input nodes have checked that the fixed part of the header is present.
 pub trait Mcast: Family {
-    /// Name of the node that finds the route.
+    /// Name of the lookup node.
     const LOOKUP: &'static str;
-    /// Name of the node that checks where packets come from.
+    /// Name of the reverse-path check node.
     const RPF: &'static str;
-    /// Name of the node that makes copies.
+    /// Name of the replication node.
     const REPLICATE: &'static str;
-    /// Name of the node that makes each copy ready to leave.
+    /// Name of the rewrite node.
     const REWRITE: &'static str;
-    /// Name of the node that tells senders.
+    /// Name of the node that sends ICMP errors.
     const ICMP_ERROR: &'static str;
-    /// Name of the node that cuts.
+    /// Name of the fragmentation node.
     const FRAGMENT: &'static str;
-    /// Packets that do not fit are told of (RFC 4443, 2.4 e.3), or dropped in silence (RFC 1812, 4.3.2.7).
+    /// Whether a packet that exceeds the MTU causes an ICMP error (RFC 4443, 2.4 e.3), or is dropped silently (RFC 1812,
+    /// 4.3.2.7).
     const TELLS: bool;
-    /// Type of its Ethernet frames.
+    /// EtherType.
     const ETHER_TYPE: [u8; 2];
 
-    /// Source and group.
+    /// Source and group of a packet.
     fn ends(header: &[u8]) -> Option<(Self::Addr, Self::Addr)>;
-    /// Length of the packet by its own header.
+    /// Length of the packet by its IP header.
     fn length(header: &[u8]) -> usize;
-    /// Hops that it may still go.
+    /// TTL or hop limit.
     fn hops(header: &[u8]) -> u8;
-    /// Whether it may be cut here.
+    /// Whether the router may fragment the packet.
     fn may_fragment(header: &[u8]) -> bool;
-    /// One hop less, and the MAC address of the group (RFC 1112, 6.4; RFC 2464, 7).
+    /// Decrements the TTL or hop limit, and returns the MAC address of the group (RFC 1112, 6.4; RFC 2464, 7).
     fn hop(header: &mut [u8]) -> MacAddr;
 }
 

@@ -1,4 +1,4 @@
-//! What multicast routes do, and what interfaces have to know of them.
+//! Multicast routes on the control thread, and the interface flags that follow from them.
 
 use crate::mroute::{Groups, Mroute, Source};
 use crate::show::{MrouteRow, MroutesReply, RouteOfGroup, ShowMroutes};
@@ -15,16 +15,16 @@ use volley_tables::{Domain, Snap};
 
 type Done = Result<Applied, ModelError>;
 
-/// The routes of both families.
+/// Routes of both families.
 pub(crate) struct Control {
     v4: Mfib<V4>,
     v6: Mfib<V6>,
     table: Arc<IfTable>,
-    /// Interfaces that take packets to groups.
+    /// Interfaces that accept multicast packets.
     taking: BTreeSet<u32>,
 }
 
-/// A family's routes.
+/// Access to one family's routes.
 pub(crate) trait Side: Family {
     fn side(control: &Control) -> &Mfib<Self>;
     fn side_mut(control: &mut Control) -> &mut Mfib<Self>;
@@ -58,12 +58,12 @@ impl Control {
         }
     }
 
-    /// What nodes hold.
+    /// Snapshots for nodes.
     pub fn snaps(&self) -> (Snap<Plane<V4>>, Snap<Plane<V6>>) {
         (self.v4.snap(), self.v6.snap())
     }
 
-    /// Says of each interface whether it takes packets to groups.
+    /// Updates the flag of each interface that accepts multicast packets.
     fn tell_interfaces(&mut self) {
         fn of<F: Family>(all: &Mfib<F>) -> impl Iterator<Item = u32> {
             all.iter()
@@ -79,7 +79,7 @@ impl Control {
         self.taking = now;
     }
 
-    /// An interface is gone.
+    /// Removes a deleted interface from all routes.
     fn forget(&mut self, interface: IfIdx) {
         self.v4.forget(interface.0);
         self.v6.forget(interface.0);
@@ -87,7 +87,7 @@ impl Control {
     }
 }
 
-/// Carries out what multicast routes are to be, and shows them.
+/// Carries out requests about multicast routes, and answers queries.
 #[derive(Clone)]
 pub(crate) struct MrouteHandler {
     control: Rc<RefCell<Control>>,
@@ -125,7 +125,7 @@ impl MrouteHandler {
         names.iter().map(index).collect()
     }
 
-    /// What a route is called here.
+    /// Table, group and source of an object's key.
     fn name<F: Family>(&self, key: &ObjectKey) -> Result<Name<F>, ModelError> {
         let wrong = |why: &dyn std::fmt::Display| ModelError::invalid(key, why);
         let mixed = || wrong(&"mixes IP versions");
@@ -142,8 +142,7 @@ impl MrouteHandler {
         })
     }
 
-    /// Makes the route of a key what it is to be from now on; none = it is removed. Packets under way are forwarded by the
-    /// old one or the new.
+    /// Sets the route of a key; none removes it. Packets in flight are forwarded by the old or the new route.
     fn put<F: Side>(&self, key: &ObjectKey, now: Option<&Mroute>) -> Done {
         let name = self.name::<F>(key)?;
         let Some(it) = now else {
@@ -165,7 +164,7 @@ impl MrouteHandler {
         Ok(Applied::one())
     }
 
-    /// Makes the handler the owner of multicast routes, and of the query that shows them.
+    /// Registers the handler as the owner of multicast routes and of their query.
     pub fn own(self, registry: &mut Registry) {
         let shown = self.clone();
         registry.answer(move |query: ShowMroutes| match query.family {
@@ -188,7 +187,7 @@ impl MrouteHandler {
             index.map_err(|e| ModelError::invalid(format!("table {number}"), e))?;
         }
         let all = self.interfaces.borrow();
-        // By name: which of them was made first must not show.
+        // Sorted by name: the order of creation must not be visible.
         let names = |of: &[u32]| {
             let mut names: Vec<_> = of.iter().map(|index| all.name(*index)).collect();
             names.sort_unstable();

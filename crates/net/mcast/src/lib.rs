@@ -1,9 +1,9 @@
-//! Multicast forwarding of IPv4 and IPv6: (S,G), (*,G) and (*,G/len), in tables of their own (RFC 1812, 5.3.10; RFC 4291, 2.7).
+//! Multicast forwarding of IPv4 and IPv6: (S,G), (*,G) and (*,G/len), in separate tables (RFC 1812, 5.3.10; RFC 4291, 2.7).
 //!
 //! - [`table`]: the routes. Workers read one published value without locks.
-//! - [`node`]: find the route, check where the packet came from, copy it, make each copy ready to leave.
+//! - [`node`]: route lookup, reverse-path check, replication, rewrite.
 //!
-//! What is dropped and why is section 20 of `docs/forwarding-rules.md`; `docs/multicast.md` is the operator's page.
+//! Section 20 of `docs/forwarding-rules.md` states what is dropped and why; `docs/multicast.md` is the operator's page.
 #![forbid(unsafe_code)]
 
 mod family;
@@ -42,12 +42,12 @@ use volley_graph::{Engine, GraphError, Node, ProcessInfo, Watch};
 use volley_iface::{IfTable, LinkLocalSender, Registry};
 use volley_tables::Snap;
 
-/// Multicast of a daemon. Dropping it ends the process that asks for members.
+/// Multicast of a daemon. Dropping the value ends the querier process.
 pub struct Multicast {
     _turns: Watch,
 }
 
-/// Bring in the nodes of both families, and the requests that make multicast routes and ask for members.
+/// Registers the nodes of both families and the owners of multicast routes and queriers.
 pub fn register(
     registry: &mut Registry,
     fib: Rc<RefCell<Fib>>,
@@ -69,7 +69,7 @@ pub fn register(
     Ok(Multicast { _turns })
 }
 
-/// Bring in what hears of members, and asks for them.
+/// Registers the nodes that receive IGMP and MLD messages, and the querier process.
 fn members(
     registry: &mut Registry,
     routes: (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),

@@ -1,4 +1,4 @@
-//! Objects of multicast: queriers of interfaces. Those of routes are in `mroute`.
+//! Objects of multicast: queriers of interfaces. Multicast routes are in `mroute`.
 
 use crate::members::show::ShowGroups;
 use crate::mroute::Mroute;
@@ -60,7 +60,7 @@ impl GroupQuerier {
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowMroutes::query()?;
     ShowGroups::query()?;
-    // The class of the tables to which objects refer.
+    // Objects refer to the class of IP tables.
     volley_fib::IpTable::class()?;
     Ok(vec![Mroute::class()?, GroupQuerier::class()?])
 }

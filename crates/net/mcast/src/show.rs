@@ -1,4 +1,4 @@
-//! `show ip mroute`, `show ip6 mroute`: the query, its reply, and its text.
+//! `show ip mroute`, `show ip6 mroute`: the query, its reply and its text.
 
 use schemars::JsonSchema;
 use serde::Serialize;

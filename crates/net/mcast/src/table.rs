@@ -1,8 +1,8 @@
-//! Multicast routes of one family: the control thread's side, and what workers read.
+//! Multicast routes of one family: the control thread's side, and the part that workers read.
 //!
-//! Everything is published as one value: a worker sees all of a change or nothing of it. A route keeps its number as long as it
-//! is there, whatever becomes of its interfaces. Where one is gone another may stand in its place, but under another number: one
-//! that travels with a packet from node to node names that route or none.
+//! Everything is published as one value: a worker sees all of a change or nothing of it. A route keeps its number while it
+//! exists, whatever happens to its interfaces. Another route may reuse the slot of a deleted one, but under another number: a
+//! number that a packet carries from node to node names its route or none.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use volley_fib::Family;
 use volley_graph::MAX_WORKERS;
 use volley_tables::{Domain, Publisher, Snap};
 
-/// Multicast routes of one IP version.
+/// Most multicast routes of one IP version.
 pub(crate) const MROUTES: usize = 16_384;
-/// Bits of a number that are the place; the others tell routes apart that had the place one after the other.
+/// Bits of a route number that are the slot; the other bits distinguish successive routes in the slot.
 const PLACE_BITS: u32 = 17;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
 
 const _: () = assert!(MROUTES < PLACE as usize);
 
-/// What a route is called.
+/// Key of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<F: Family> {
     /// Index of the table.
     pub table: u32,
-    /// The first of its groups.
+    /// First group.
     pub group: F::Addr,
-    /// How many bits all its groups have in common.
+    /// Prefix length of the groups.
     pub len: u8,
-    /// Its source; none = any.
+    /// Source; none for any.
     pub source: Option<F::Addr>,
 }
 
-/// What one worker counted.
+/// Counters of one worker.
 #[derive(Default)]
 #[repr(align(64))]
 struct Cells {
@@ -41,17 +41,17 @@ struct Cells {
     wrong: AtomicU64,
 }
 
-/// What a route carried. Counters of one worker are written by that worker only.
+/// Traffic counters of a route. Only the owning worker writes its counters.
 pub struct Counts(Box<[Cells]>);
 
-/// What a route carried, all workers together.
+/// Traffic of a route, summed over all workers.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Sums {
-    /// Packets that came by an accepting interface.
+    /// Packets that an accepting interface received.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
-    /// Packets that came by another one.
+    /// Packets that another interface received.
     pub wrong: u64,
 }
 
@@ -78,7 +78,7 @@ impl Counts {
         }
     }
 
-    /// All workers together.
+    /// Sum over all workers.
     pub fn sums(&self) -> Sums {
         self.0.iter().fold(Sums::default(), |sum, cells| Sums {
             packets: sum.packets + cells.packets.load(Relaxed),
@@ -88,25 +88,25 @@ impl Counts {
     }
 }
 
-/// What workers know of a route.
+/// A route as workers read it.
 pub struct Entry {
-    /// Interfaces by which packets may come, sorted.
+    /// Accepting interfaces, sorted.
     pub accept: Arc<[u32]>,
-    /// Interfaces that get a copy.
+    /// Egress interfaces.
     pub forward: Arc<[u32]>,
-    /// What it carried.
+    /// Traffic counters.
     pub counts: Arc<Counts>,
 }
 
-/// Of one length, routes by their first group.
+/// Routes of one prefix length, by first group.
 type Level<F> = (u8, HashMap<<F as Family>::Addr, u32>);
 
 /// The routes of one table.
 #[derive(Clone)]
 struct Branches<F: Family> {
-    /// By group and source.
+    /// (S,G) routes by group and source.
     sources: HashMap<(F::Addr, F::Addr), u32>,
-    /// Without a source, the longest first.
+    /// Routes without a source, the longest prefix first.
     levels: Vec<Level<F>>,
 }
 
@@ -120,7 +120,7 @@ impl<F: Family> Default for Branches<F> {
 }
 
 impl<F: Family> Branches<F> {
-    /// (S,G), then (*,G), then the longest (*,G/len).
+    /// Looks up (S,G), then (*,G), then the longest (*,G/len).
     fn find(&self, source: F::Addr, group: F::Addr) -> Option<u32> {
         if let Some(id) = self.sources.get(&(group, source)) {
             return Some(*id);
@@ -157,74 +157,74 @@ impl<F: Family> Branches<F> {
     }
 }
 
-/// Everything that workers read.
+/// All state that workers read.
 pub struct Plane<F: Family> {
     tables: HashMap<u32, Arc<Branches<F>>>,
     entries: Vec<Option<(u32, Arc<Entry>)>>,
 }
 
 impl<F: Family> Plane<F> {
-    /// The number of the route of a packet.
+    /// The route number for a packet.
     pub fn find(&self, table: u32, source: F::Addr, group: F::Addr) -> Option<u32> {
         self.tables.get(&table)?.find(source, group)
     }
 
-    /// The route of a number; none when it is gone.
+    /// The route of a number; none if it was deleted.
     pub fn entry(&self, id: u32) -> Option<&Entry> {
         let (at, entry) = self.entries.get((id & PLACE) as usize)?.as_ref()?;
         (*at == id).then_some(&**entry)
     }
 }
 
-/// As many routes as there may be.
+/// Error: the table of routes is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
-/// What the members of a group on one interface want.
+/// Filter state of a group on one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupState<A> {
     /// The interface.
     pub interface: u32,
-    /// All sources but those named; else those only.
+    /// EXCLUDE mode: all sources but the listed ones; otherwise only the listed ones.
     pub exclude: bool,
-    /// Sources.
+    /// Listed sources.
     pub sources: BTreeSet<A>,
 }
 
 impl<A: Ord> GroupState<A> {
-    /// Whether it wants packets of a source; none = of one that nobody names.
+    /// Whether the members request packets of a source; `None` is any source that is not listed.
     fn takes(&self, source: Option<&A>) -> bool {
         source.is_some_and(|source| self.sources.contains(source)) != self.exclude
     }
 }
 
-/// Entries that follow from members, all together.
+/// Most entries derived from membership.
 const DERIVED: usize = 65_536;
 
 const _: () = assert!(MROUTES + DERIVED < PLACE as usize);
 
-/// A group of a table.
+/// Table and group.
 type Joined<F> = (u32, <F as Family>::Addr);
 
-/// The control thread's side.
+/// Multicast routes on the control thread.
 pub struct Mfib<F: Family> {
     routes: BTreeMap<Name<F>, u32>,
     tables: HashMap<u32, Arc<Branches<F>>>,
     entries: Vec<Option<(u32, Arc<Entry>)>>,
-    /// Numbers whose place is free, the one that waits longest first: the next routes there.
+    /// Free slots, as numbers of their next routes, in the order in which they were freed.
     free: VecDeque<u32>,
-    /// What members want, and the entries that follow from it and the routes.
+    /// Filter states by group, and the entries derived from them and the routes.
     wants: BTreeMap<Joined<F>, Vec<GroupState<F::Addr>>>,
     derived: BTreeMap<Joined<F>, Vec<(Name<F>, u32)>>,
     derived_count: usize,
-    /// Entries that there was no room for.
+    /// Number of derived entries that did not fit.
     pub refused: u64,
     plane: Publisher<Plane<F>>,
     workers: usize,
 }
 
 impl<F: Family> Mfib<F> {
-    /// No routes.
+    /// A table without routes.
     pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
         let nothing = Plane {
             tables: HashMap::new(),
@@ -244,12 +244,12 @@ impl<F: Family> Mfib<F> {
         }
     }
 
-    /// What nodes hold.
+    /// Snapshot for nodes.
     pub fn snap(&self) -> Snap<Plane<F>> {
         self.plane.snap()
     }
 
-    /// What workers will read from now on.
+    /// The published value.
     pub fn current(&self) -> &Plane<F> {
         self.plane.current()
     }
@@ -259,7 +259,7 @@ impl<F: Family> Mfib<F> {
         self.plane.publish(Plane { tables, entries });
     }
 
-    /// The number for a new route.
+    /// Allocates the number of a new route.
     fn number(&mut self) -> Result<u32, TooMany> {
         if self.routes.len() >= MROUTES {
             return Err(TooMany);
@@ -274,7 +274,7 @@ impl<F: Family> Mfib<F> {
         })
     }
 
-    /// Makes a route, or gives it other interfaces; what it carried is kept.
+    /// Adds a route or changes its interfaces; the counters are kept.
     pub fn set(
         &mut self,
         name: Name<F>,
@@ -308,7 +308,7 @@ impl<F: Family> Mfib<F> {
         Ok(())
     }
 
-    /// Takes a route away; false when it is not there.
+    /// Removes a route; false if it does not exist.
     pub fn remove(&mut self, name: &Name<F>) -> bool {
         let gone = self.take_out(name);
         if gone {
@@ -333,7 +333,7 @@ impl<F: Family> Mfib<F> {
         true
     }
 
-    /// An interface is gone: no route has it any more. Those by which nothing could come in any more go, too.
+    /// Removes a deleted interface from all routes, and deletes routes without an accepting interface.
     pub fn forget(&mut self, interface: u32) {
         let without = |all: &[u32]| -> Arc<[u32]> {
             let rest = all.iter().copied().filter(|i| *i != interface);

@@ -1,4 +1,4 @@
-//! What a traced packet leaves behind at a multicast node.
+//! Trace records of multicast nodes.
 
 use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;

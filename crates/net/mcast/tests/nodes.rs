@@ -1,4 +1,4 @@
-//! The nodes, at every vector length and instruction set: what they let through, copy and write.
+//! The nodes at every vector length and instruction set: packets accepted, copied and rewritten.
 
 use std::sync::Arc;
 use volley_fib::columns::{DPO, GROUP_MTU};
@@ -16,7 +16,7 @@ use volley_wire::{MacAddr, checksum};
 
 const GROUP: [u8; 4] = [239, 129, 2, 3];
 
-/// Interfaces 1 to 5; 4 has a twin in the kernel, 5 is down.
+/// Interfaces 1 to 5; 4 has an LCP tap, 5 is down.
 fn table() -> Arc<IfTable> {
     let table = IfTable::new(1);
     for port in 1..=5 {
@@ -28,7 +28,7 @@ fn table() -> Arc<IfTable> {
     table
 }
 
-/// One route: in by 1 and 2, out of 1 to 5.
+/// One route: accepted on 1 and 2, forwarded to 1 to 5.
 fn mfib(domain: &Arc<Domain>) -> Mfib<V4> {
     let mut mfib = Mfib::new(domain, 1);
     let name = Name {
@@ -115,7 +115,7 @@ fn every_way_out_that_is_up_gets_one_but_not_the_one_in() {
         .current()
         .find(0, 1, u32::from_be_bytes(GROUP))
         .unwrap();
-    // Longer than a buffer: copies are chains as well.
+    // Longer than a buffer: copies are buffer chains too.
     let long = packet(GROUP, 9, 5000);
     let one = In::new(&long).rx(2).column(DPO.col, id);
     let many = vec![one; 9];

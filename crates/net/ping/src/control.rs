@@ -1,4 +1,4 @@
-//! The control thread's side: the runs there are, their packets, and what workers say of them.
+//! Control thread part: the runs, their packets, and the reports of workers.
 
 use crate::lane::{Event, LONGEST, PingQueues, ProbeReply, RUNS, Request};
 use crate::packet::Echo;
@@ -16,12 +16,12 @@ use volley_graph::{Clock, Engine, Guard};
 use volley_iface::Interfaces;
 use volley_model::{Family, IfAddress, ModelError};
 
-/// Between two looks while something runs.
+/// Interval of the process while a run is active.
 const BUSY: Duration = Duration::from_millis(2);
-/// Between two looks otherwise.
+/// Interval of the process otherwise.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// What is to be run.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spec {
     pub destination: IpAddr,
@@ -48,7 +48,7 @@ pub(crate) struct Control {
     next_id: u16,
 }
 
-/// What an answer says, by type and code.
+/// The result of an answer, by type and code.
 fn said(from: IpAddr, kind: u8, code: u8) -> ProbeResult {
     use ProbeResult as S;
     match (from, kind, code) {
@@ -62,7 +62,7 @@ fn said(from: IpAddr, kind: u8, code: u8) -> ProbeResult {
     }
 }
 
-/// Where a route's object leads: the interface, or that it is the router itself.
+/// Result of a lookup: the egress interface, or the router itself.
 enum RouteResult {
     To(u32),
     Here,
@@ -84,12 +84,12 @@ impl Control {
             lanes,
             clock,
             runs: BTreeMap::new(),
-            // Answers to the runs of an earlier daemon are nobody's.
+            // Answers to the runs of an earlier daemon must match no run.
             next_id: std::process::id() as u16,
         }
     }
 
-    /// Begin a run: its identifier, and the address it comes from.
+    /// Begins a run; returns its identifier and source address.
     pub fn start(&mut self, spec: Spec) -> Result<(u16, IpAddr), ModelError> {
         if self.runs.len() >= RUNS {
             let why = format!("{RUNS} of them run already; try again when one has ended");
@@ -128,19 +128,19 @@ impl Control {
         }
     }
 
-    /// A run, and the time.
+    /// A run, and the current time.
     pub fn run(&mut self, id: u16) -> Option<(&mut Run, u64)> {
         let now = self.clock.now_ns();
         self.runs.get_mut(&id).map(|entry| (&mut entry.run, now))
     }
 
-    /// End a run.
+    /// Ends a run.
     pub fn remove(&mut self, id: u16) {
         self.runs.remove(&id);
         self.expect();
     }
 
-    /// One look at everything; when the next one is due.
+    /// One run of the process; returns the time until the next one.
     pub fn turn(&mut self) -> Duration {
         let now = self.clock.now_ns();
         for lane in &self.lanes {
@@ -154,7 +154,7 @@ impl Control {
         let worker = self.engine.borrow().worker_set().accepting().next();
         if let Some(lane) = worker.and_then(|worker| self.lanes.get(worker)) {
             for entry in self.runs.values_mut() {
-                // What finds no room now has room at the next look.
+                // Requests that do not fit now are sent by the next run of the process.
                 while !lane.requests.is_full()
                     && let Some((number, hops)) = entry.run.next(now)
                 {
@@ -168,13 +168,13 @@ impl Control {
         if self.runs.is_empty() { QUIET } else { BUSY }
     }
 
-    /// Our address for a destination, and the interface in whose table it is looked up.
+    /// The source address for a destination, and the interface whose table is used for the lookup.
     fn way(&self, spec: &Spec) -> Result<(IpAddr, u32), ModelError> {
         let family = Family::of(spec.destination);
         let (fib, engine) = (self.fib.borrow(), self.engine.borrow());
         let index = fib.table_index(family, spec.table);
         let index = index.map_err(|e| ModelError::invalid("table", e.to_string()))?;
-        // A reader for this one look: one that stayed would keep what was replaced.
+        // A temporary reader: a permanent one would keep replaced tables alive.
         let reader = engine.domain().register();
         let leads = match family {
             Family::V4 => {
@@ -242,12 +242,12 @@ fn end(found: Dpo, tx_if: impl Fn(u32) -> u32) -> RouteResult {
     }
 }
 
-/// An interface's addresses, without those that are tried or that others have.
+/// An interface's addresses in use, without tentative and duplicate ones.
 fn used(fib: &Fib, iface: u32) -> Vec<IfAddress> {
     fib.used_addresses(iface).collect()
 }
 
-/// An address that the operator names must be ours.
+/// Checks that an address given by the operator belongs to the router.
 fn own(fib: &Fib, all: &[u32], source: IpAddr) -> Result<IpAddr, ModelError> {
     let mut own = all.iter().flat_map(|i| fib.used_addresses(*i));
     if own.any(|a| a.addr() == source) {
@@ -272,7 +272,7 @@ fn hear(entry: &mut Entry, heard: ProbeReply) {
     }
 }
 
-/// Hand a request to the worker; true when there was room.
+/// Sends a request to the worker; true if the queue had a free slot.
 fn send(lane: &PingQueues, entry: &Entry, number: u16, hops: u8) -> bool {
     let (mut bytes, echo) = (
         [0; LONGEST],

@@ -1,4 +1,4 @@
-//! What the fuzz targets in `fuzz/` need of this crate.
+//! Functions for the fuzz targets in `fuzz/`.
 
 use crate::packet;
 

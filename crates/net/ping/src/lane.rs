@@ -1,56 +1,56 @@
-//! What lies between the worker and the control thread: bounded queues without locks.
+//! Bounded lock-free queues between the worker and the control thread.
 
 use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Runs at once.
+/// Most concurrent runs.
 pub const RUNS: usize = 16;
-/// Bytes of the longest request, with its IP header.
+/// Bytes of the longest request, including its IP header.
 pub const LONGEST: usize = 1480;
 
-/// A packet to be sent, without Ethernet header.
+/// A packet to send, without Ethernet header.
 pub struct Request {
-    /// The interface it is looked up for: its table is the one asked.
+    /// The interface whose table is used for the lookup.
     pub rx: u32,
-    /// The run it belongs to.
+    /// The run of the request.
     pub id: u16,
-    /// Its number in the run.
+    /// The number of the request in the run.
     pub number: u16,
-    /// How many bytes count.
+    /// Number of valid bytes.
     pub len: usize,
     /// The packet.
     pub bytes: [u8; LONGEST],
 }
 
-/// What happened to a request.
+/// An event of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It was sent.
+    /// The request was sent.
     Sent,
-    /// Somebody answered.
+    /// An answer was received.
     Answered {
-        /// Who.
+        /// Source of the answer.
         from: IpAddr,
-        /// Type of the message.
+        /// ICMP type.
         kind: u8,
-        /// Its code.
+        /// ICMP code.
         code: u8,
-        /// What was left of its hops.
+        /// TTL or hop limit of the answer.
         hops: u8,
     },
 }
 
-/// One word to the control thread.
+/// A report to the control thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeReply {
     /// The run.
     pub id: u16,
     /// The request.
     pub number: u16,
-    /// When, in nanoseconds.
+    /// Time in nanoseconds.
     pub at: u64,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
@@ -60,7 +60,7 @@ pub struct PingQueues {
     pub requests: ArrayQueue<Request>,
     /// To the control thread.
     pub heard: ArrayQueue<ProbeReply>,
-    /// Identifiers of runs, one more than each; 0 = none.
+    /// Identifiers of runs plus one; 0 for none.
     ids: [AtomicU32; RUNS],
 }
 
@@ -75,13 +75,13 @@ impl Default for PingQueues {
 }
 
 impl PingQueues {
-    /// Worker: whether somebody waits for answers to this identifier.
+    /// Worker: whether a run waits for answers to this identifier.
     pub fn expects(&self, id: u16) -> bool {
         let word = u32::from(id) + 1;
         self.ids.iter().any(|slot| slot.load(Relaxed) == word)
     }
 
-    /// Control thread: who waits.
+    /// Control thread: sets the identifiers of the runs that wait for answers.
     pub fn set_expected(&self, ids: impl Iterator<Item = u16>) {
         let words = ids.map(|id| u32::from(id) + 1).chain(std::iter::repeat(0));
         for (slot, word) in self.ids.iter().zip(words) {

@@ -1,5 +1,5 @@
-//! `ping` and `traceroute` from the router itself: echo requests that a source of the graph sends, and a node that takes their answers out
-//! of it (RFC 792, RFC 4443). A process on the control thread keeps the runs; `docs/icmp.md` is the operator's page.
+//! `ping` and `traceroute` from the router: a source node sends echo requests, and another node receives their answers (RFC
+//! 792, RFC 4443). A process on the control thread manages the runs; `docs/icmp.md` is the operator's page.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -31,7 +31,7 @@ use volley_iface::Registry;
 use volley_model::ModelError;
 use volley_object::{Progress, Run};
 
-/// A client's run. Dropping it ends the run.
+/// The run of one client. Dropping the value ends the run.
 struct ProbeId {
     control: Rc<RefCell<Control>>,
     id: u16,
@@ -56,7 +56,7 @@ impl ProbeId {
         })
     }
 
-    /// The requests that are over, in groups of this size; the outcome of all; and whether nothing follows.
+    /// Completed requests in groups of this size, the tally of all, and whether the run is finished.
     fn take(&self, group: usize) -> (Vec<run::Probe>, Tally, bool) {
         match self.control.borrow_mut().run(self.id) {
             Some((run, now)) => {
@@ -126,7 +126,7 @@ impl Run for PingRun {
     }
 }
 
-/// Bytes behind the ICMP header of a request of `traceroute`.
+/// Data bytes after the ICMP header of a `traceroute` request.
 const TRACE_SIZE: usize = 32;
 
 /// A run of `traceroute`.
@@ -179,7 +179,7 @@ impl Run for TraceRun {
     }
 }
 
-/// Bring in the nodes, the process that keeps the runs, and the owner of the queries. The registry provides the routes.
+/// Registers the nodes, the process that manages the runs, and the owner of the queries. The registry provides the routes.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let fib: Rc<RefCell<Fib>> = registry.provided()?;
     let table = registry.table();

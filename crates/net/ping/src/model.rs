@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use volley_model::{Family, one_host};
 use volley_object::{DefinitionError, FieldError, Query, QueryClass, refuse, whole_run};
 
-/// Milliseconds between two requests, and that an answer is waited for.
+/// Range of the interval between requests and of the timeout for an answer, in milliseconds.
 const MILLISECONDS: RangeInclusive<u32> = 10..=10_000;
 
 /// Send echo requests (5, a second apart) and show what answers, until Ctrl-C with count 0; interval and timeout in

@@ -1,4 +1,4 @@
-//! Echo requests as bytes, and what answers say (RFC 792, RFC 4443).
+//! Encoding of echo requests, and decoding of answers (RFC 792, RFC 4443).
 
 use crate::lane::LONGEST;
 use std::net::IpAddr;
@@ -11,24 +11,24 @@ use volley_wire::{Header, IpProto, U16};
 /// An echo request.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
-    /// From which address.
+    /// Source address.
     pub from: IpAddr,
-    /// To which one; of the same family.
+    /// Destination address, of the same family.
     pub to: IpAddr,
-    /// Hops that the wire shall see.
+    /// TTL or hop limit on the wire.
     pub hops: u8,
     /// Identifier.
     pub id: u16,
     /// Sequence number.
     pub number: u16,
-    /// Bytes behind the ICMP header.
+    /// Data bytes after the ICMP header.
     pub size: usize,
 }
 
 impl Echo {
-    /// Write the packet, and return its length; none where the families differ or it is too long.
+    /// Writes the packet and returns its length; none if the families differ or the packet is too long.
     pub fn write(&self, out: &mut [u8; LONGEST]) -> Option<usize> {
-        // The rewrite takes one hop off.
+        // The rewrite node decrements the value.
         let hops = self.hops.saturating_add(1);
         let length = Icmp4Header::LEN + self.size;
         let (start, pseudo) = match (self.from, self.to) {
@@ -68,24 +68,24 @@ impl Echo {
     }
 }
 
-/// What an ICMP message for the router is an answer to.
+/// The answer in an ICMP message for the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Who answers.
+    /// Source of the answer.
     pub from: IpAddr,
-    /// Type.
+    /// ICMP type.
     pub kind: u8,
-    /// Code.
+    /// ICMP code.
     pub code: u8,
-    /// Hops left.
+    /// TTL or hop limit of the answer.
     pub hops: u8,
     /// Identifier of the request.
     pub id: u16,
-    /// Its sequence number.
+    /// Sequence number of the request.
     pub number: u16,
 }
 
-/// An IP header: where what follows begins, its protocol, its source, its hops.
+/// Fields of an IP header: end of the header, protocol, source, TTL or hop limit.
 fn header(packet: &[u8]) -> Option<(usize, u8, IpAddr, u8)> {
     match packet.first()? >> 4 {
         4 => {
@@ -101,14 +101,14 @@ fn header(packet: &[u8]) -> Option<(usize, u8, IpAddr, u8)> {
     }
 }
 
-/// Identifier and sequence number of the echo message at `at`, when it is of this type.
+/// Identifier and sequence number of the echo message at `at`, if it has this type.
 fn echo(packet: &[u8], at: usize, kind: u8) -> Option<(u16, u16)> {
     let message = packet.get(at..at + 8).filter(|m| m[0] == kind)?;
     let number = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
     Some((number(4), number(6)))
 }
 
-/// Whether a message is an echo reply; anything else that gets here is an error.
+/// Whether a message is an echo reply; all other messages in this node are errors.
 pub fn is_reply(packet: &[u8]) -> bool {
     let at = header(packet).map(|(at, ..)| at);
     let kind = at.and_then(|at| packet.get(at)).copied();
@@ -118,7 +118,7 @@ pub fn is_reply(packet: &[u8]) -> bool {
     )
 }
 
-/// What a message answers: an echo reply by itself, an error by what it quotes. None when it answers no echo request.
+/// The answer in a message: an echo reply, or an error that quotes an echo request. None for other messages.
 pub fn read(packet: &[u8]) -> Option<Answer> {
     let (at, proto, from, hops) = header(packet)?;
     let (icmp, request) = match from {
@@ -228,7 +228,7 @@ mod tests {
             for cut in 0..header + 8 + header + 8 {
                 assert_eq!(read(&told[..cut]), None, "{cut}");
             }
-            // About somebody else's packet.
+            // An error that quotes another host's packet.
             let at = header + 8 + header;
             told[at] = 17;
             assert_eq!(read(&told), None);

@@ -1,37 +1,37 @@
-//! One run of requests: what is sent when, and what the answers make of it. No clock, no packets, no queues.
+//! State machine of one run: schedule of the requests and evaluation of the answers, without clock, packets or queues.
 //!
-//! A ping sends its requests at a fixed pace, all with the same hops. A traceroute sends all requests of one number of hops, waits for
-//! their answers, and goes on until the destination, or somebody who says that it cannot be reached, has answered.
+//! A ping sends its requests at a fixed interval, all with the same hop limit. A traceroute sends all requests of one hop
+//! limit, waits for their answers, and continues until the destination answers, or a router reports that it is unreachable.
 
 use crate::reply::{ProbeAnswer, ProbeResult};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 pub const MILLISECOND: u64 = 1_000_000;
-/// How long after it was asked for a request may be unsent, before it counts as lost.
+/// A request that is not sent within this time after it was due counts as lost.
 const UNSENT: u64 = 1000 * MILLISECOND;
 
-/// Requests that a run keeps whose outcome was not taken: no more are sent until it is.
+/// Most requests whose result was not taken: no more are sent beyond these.
 const KEPT: usize = 2048;
 
-/// What a run does.
+/// Schedule of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// So many requests, so many nanoseconds apart, each with so many hops.
+    /// `count` requests at a fixed interval, all with the same hop limit.
     Ping {
-        /// Requests; 0 = until the run is stopped.
+        /// Number of requests; 0 = until the run is stopped.
         count: u32,
-        /// Between two.
+        /// Interval in nanoseconds.
         interval: u64,
-        /// Hops of each.
+        /// Hop limit of the requests.
         hops: u8,
     },
-    /// Hops from one on.
+    /// Hop limits from one on.
     Trace {
-        /// The most hops.
+        /// Largest hop limit.
         most: u8,
-        /// Requests of each number of hops.
+        /// Requests per hop limit.
         each: u32,
     },
 }
@@ -39,28 +39,28 @@ pub enum Plan {
 /// One request.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
-    /// Its hops.
+    /// Hop limit.
     pub hops: u8,
-    /// When it was asked for.
+    /// When the request was due.
     asked: u64,
-    /// When it left.
+    /// When the request was sent.
     sent: Option<u64>,
-    /// What came of it.
+    /// The answer.
     pub answer: Option<ProbeAnswer>,
 }
 
-/// Requests whose outcome was taken, and times of those that the destination answered.
+/// Totals of the taken requests, and round-trip times of those that the destination answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Requests.
+    /// Number of requests.
     pub sent: u32,
-    /// Those that the destination answered.
+    /// Number of requests that the destination answered.
     pub received: u32,
-    /// The shortest time in microseconds.
+    /// Shortest round-trip time in microseconds.
     pub min_us: Option<u64>,
-    /// The longest time.
+    /// Longest round-trip time.
     pub max_us: Option<u64>,
-    /// All times together.
+    /// Sum of the round-trip times.
     sum_us: u64,
 }
 
@@ -77,7 +77,7 @@ impl Tally {
         self.sum_us = self.sum_us.saturating_add(time);
     }
 
-    /// The mean time.
+    /// Mean round-trip time.
     pub fn avg_us(&self) -> Option<u64> {
         self.sum_us.checked_div(u64::from(self.received))
     }
@@ -89,18 +89,18 @@ pub struct Run {
     plan: Plan,
     timeout: u64,
     begun: u64,
-    /// Requests whose outcome was not taken.
+    /// Requests whose result was not taken.
     probes: VecDeque<Probe>,
-    /// Requests in front of these.
+    /// Number of requests before these.
     taken: u64,
     tally: Tally,
-    /// An answer came from the end of the path.
+    /// Whether the end of the path has answered.
     at_end: bool,
     stopped: bool,
 }
 
 impl Run {
-    /// A run that begins now; requests are waited for so long.
+    /// Starts a run; `timeout` is the time to wait for an answer.
     pub fn new(plan: Plan, timeout: u64, now: u64) -> Self {
         Run {
             plan,
@@ -114,12 +114,12 @@ impl Run {
         }
     }
 
-    /// Requests so far.
+    /// Number of requests so far.
     fn asked(&self) -> u64 {
         self.taken + self.probes.len() as u64
     }
 
-    /// The request to be sent now: its number and its hops. Call it until there is none.
+    /// The request to send now: its number and its hop limit. Call this until it returns none.
     pub fn next(&mut self, now: u64) -> Option<(u16, u8)> {
         let asked = self.asked();
         if self.stopped {
@@ -136,7 +136,7 @@ impl Run {
                     return None;
                 }
                 if self.probes.len() >= KEPT {
-                    // The pace goes on from here: what was due meanwhile is not sent at once later.
+                    // The schedule continues from here: missed requests are not sent in a burst.
                     self.begun += now - due;
                     return None;
                 }
@@ -159,7 +159,7 @@ impl Run {
         Some((asked as u16, hops))
     }
 
-    /// Whether nothing more can come of a request.
+    /// Whether no further answer to a request can be accepted.
     fn is_over(&self, probe: &Probe, now: u64) -> bool {
         let until = match probe.sent {
             Some(sent) => sent + self.timeout,
@@ -168,7 +168,7 @@ impl Run {
         probe.answer.is_some() || now >= until
     }
 
-    /// Takes the requests in front that are over, as far as they are groups of this size.
+    /// Takes completed requests from the front, in groups of this size.
     pub fn take(&mut self, group: usize, now: u64) -> Vec<Probe> {
         let over = self.probes.iter().take_while(|p| self.is_over(p, now));
         let over = over.count();
@@ -178,17 +178,17 @@ impl Run {
         all
     }
 
-    /// The outcome of the requests that were taken.
+    /// Totals of the taken requests.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Sends no more, and waits for no answer.
+    /// Stops the run: no more requests are sent, and no answers are waited for.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Whether everything was asked and answered, or waited for long enough.
+    /// Whether all requests were sent, and each was answered or has timed out.
     pub fn is_done(&self, now: u64) -> bool {
         let asked = self.asked();
         let all = match self.plan {
@@ -201,20 +201,20 @@ impl Run {
         self.stopped || all && self.probes.iter().all(|p| self.is_over(p, now))
     }
 
-    /// The request of a number: numbers begin again behind the largest one.
+    /// The request of a sequence number, which wraps.
     fn probe(&mut self, number: u16) -> Option<&mut Probe> {
         let at = number.wrapping_sub(self.taken as u16);
         self.probes.get_mut(usize::from(at))
     }
 
-    /// A request left.
+    /// Records when a request was sent.
     pub fn sent(&mut self, number: u16, at: u64) {
         if let Some(probe) = self.probe(number) {
             probe.sent = probe.sent.or(Some(at));
         }
     }
 
-    /// An answer came. The first one to each request counts, and none that comes too late.
+    /// Handles an answer. The first answer to a request is used unless it is too late.
     pub fn answered(&mut self, number: u16, at: u64, from: IpAddr, result: ProbeResult, hops: u8) {
         let timeout = self.timeout;
         let Some(probe) = self.probe(number) else {

@@ -24,7 +24,7 @@ pub(crate) fn head(reply: &PingReply) -> String {
     format!("{} from {source}: {size} bytes\n", reply.destination)
 }
 
-/// What came of one request.
+/// Text of the result of one request.
 pub(crate) fn line(number: usize, answer: &Option<ProbeAnswer>) -> String {
     match answer {
         None => format!("{number}: no answer\n"),
@@ -38,7 +38,7 @@ pub(crate) fn line(number: usize, answer: &Option<ProbeAnswer>) -> String {
     }
 }
 
-/// What came of all requests.
+/// Text of the totals.
 pub(crate) fn summary(reply: &PingReply) -> String {
     let lost = reply.sent - reply.received;
     let text = format!(
@@ -57,7 +57,7 @@ pub(crate) fn trace_head(reply: &TracerouteReply) -> String {
     format!("{} from {}\n", reply.destination, reply.source)
 }
 
-/// Who answered to one number of hops.
+/// Text of the answers for one hop limit.
 pub(crate) fn hop(_: usize, hop: &TraceHop) -> String {
     let mut line = format!("{:>2} ", hop.hops);
     let mut last = None;
@@ -78,7 +78,7 @@ pub(crate) fn hop(_: usize, hop: &TraceHop) -> String {
     line + "\n"
 }
 
-/// The last line when the destination did not answer.
+/// Last line if the destination did not answer.
 pub(crate) fn not_reached(reply: &TracerouteReply) -> String {
     match reply.reached {
         true => String::new(),

@@ -1,4 +1,4 @@
-//! Requests and questions about who listens to what.
+//! Requests and queries about group membership.
 
 use super::querier::{Group, MS, Querier};
 use super::show::{GroupRow, GroupsReply, GroupsRow, ShowGroups, SourceRow};
@@ -11,7 +11,7 @@ use volley_iface::{Change, Interfaces, Registry, driver};
 use volley_model::{Applied, Family, ModelError, key_value};
 use volley_object::Object;
 
-/// Carries out requests of queriers.
+/// Carries out requests about queriers.
 pub(crate) struct MembersHandler {
     members: Rc<RefCell<Members>>,
     interfaces: Rc<RefCell<Interfaces>>,
@@ -26,7 +26,7 @@ fn group<F: MembershipState>((group, it): (&F::Addr, &Group<F::Addr>), now: u64)
         source: F::ip(*source),
         expires_ms: left(it.until, now),
     });
-    // MLD's first version came with IGMP's second.
+    // MLDv1 corresponds to IGMPv2.
     let age = u8::from(F::WIDTH == 16);
     GroupRow {
         group: F::ip(*group),
@@ -67,7 +67,7 @@ impl MembersHandler {
         }
     }
 
-    /// Makes the queriers the owner of their class, and of the query that shows groups.
+    /// Registers the queriers as the owner of their class and of the query that shows groups.
     pub fn own(self, registry: &mut Registry) {
         let members = self.members.clone();
         registry.own_setting(move |index, key, now: Option<GroupQuerier>| {

@@ -1,25 +1,25 @@
-//! What lies between one worker and the control thread: messages that were found right, in a bounded queue without locks.
+//! Bounded lock-free queue from one worker to the control thread, for valid IGMP and MLD messages.
 
 use crossbeam_queue::ArrayQueue;
 use volley_model::Family;
 
-/// Bytes of the longest message that is taken: what fits a usual link.
+/// Longest accepted packet: the usual MTU.
 pub const LONGEST: usize = 1500;
-/// Messages that the control thread has not looked at.
+/// Capacity of the queue.
 const HEARD: usize = 64;
 
-/// A packet with a message: from the IP header on.
+/// A packet with a message, from the IP header on.
 pub struct ReceivedMessage {
-    /// The interface that it came by.
+    /// The receiving interface.
     pub rx: u32,
-    /// Its IP version.
+    /// IP version of the packet.
     pub family: Family,
     len: usize,
     bytes: [u8; LONGEST],
 }
 
 impl ReceivedMessage {
-    /// A packet; none where it is too long.
+    /// Copies a packet; none if it is too long.
     pub fn new(rx: u32, family: Family, packet: &[u8]) -> Option<Self> {
         let (mut bytes, len) = ([0; LONGEST], packet.len());
         bytes.get_mut(..len)?.copy_from_slice(packet);
@@ -31,7 +31,7 @@ impl ReceivedMessage {
         })
     }
 
-    /// The packet.
+    /// The packet's bytes.
     pub fn packet(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&[])
     }

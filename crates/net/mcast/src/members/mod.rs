@@ -1,5 +1,5 @@
-//! Members of groups: which hosts of a link listen to what (IGMP: RFC 3376, 2236, 1112; MLD: RFC 3810, 2710), as its querier
-//! hears it. What they want becomes ways out of the multicast routes that cover their groups ([`crate::table`]).
+//! Group membership on the links of queriers (IGMP: RFC 3376, 2236, 1112; MLD: RFC 3810, 2710). Members become egress
+//! interfaces of the multicast routes that cover their groups ([`crate::table`]).
 
 mod handler;
 pub mod lane;
@@ -23,26 +23,26 @@ use volley_fib::{Fib, V4, V6};
 use volley_graph::Clock;
 use volley_iface::{Flag, IfIdx, IfTable, LinkLocalSender, LinkSource};
 
-/// Between two looks at what was heard.
+/// Interval of the process.
 const TURN: Duration = Duration::from_millis(5);
-/// The same where no interface asks: an idle daemon is to sleep.
+/// Interval of the process if no interface is a querier, so that an idle daemon sleeps.
 const NOBODY: Duration = Duration::from_millis(100);
-/// Between two looks at the timers of all groups.
+/// Interval of the checks of all group timers.
 const TIMERS: u64 = 50 * MS;
-/// Messages of a worker that are read in one look.
+/// Most messages of a worker that one run of the process reads.
 const READ: usize = 64;
 
-/// An interface that asks.
+/// An interface with a querier.
 pub(crate) struct Port<F: MembershipProtocol> {
     pub querier: Querier<F::Addr>,
-    /// Number of the table that it looks in.
+    /// Number of the interface's table.
     table: u32,
 }
 
-/// The ports of one IP version.
+/// Querier interfaces of one IP version.
 pub(crate) type Ports<F> = BTreeMap<u32, Port<F>>;
 
-/// The control thread's side.
+/// Control thread state of group membership.
 pub(crate) struct Members {
     pub v4: Ports<V4>,
     pub v6: Ports<V6>,
@@ -55,12 +55,12 @@ pub(crate) struct Members {
     timers_at: u64,
 }
 
-/// What differs by IP version in what is kept.
+/// Per-family state of group membership.
 pub(crate) trait MembershipState: MembershipProtocol + Side {
     const FLAG: Flag;
     fn ports(members: &Members) -> &Ports<Self>;
     fn ports_mut(members: &mut Members) -> &mut Ports<Self>;
-    /// Its address on a link.
+    /// The router's source address on a link.
     fn own(voice: &LinkSource) -> Option<Self::Addr>;
 }
 
@@ -90,10 +90,10 @@ impl MembershipState for V6 {
     }
 }
 
-/// What the members of a group on an interface want.
+/// The filter state of a group on an interface.
 fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> GroupState<A> {
     let named = group.sources.iter();
-    // Where all others are wanted those that count are the blocked ones.
+    // In EXCLUDE mode the blocked sources are listed, in INCLUDE mode the requested ones.
     let counts = named.filter(|(_, it)| (it.until == 0) == group.exclude);
     GroupState {
         interface,
@@ -126,7 +126,7 @@ impl Members {
         self.clock.now_ns()
     }
 
-    /// An interface asks from now on, otherwise than before, or no longer.
+    /// Enables, changes or disables the querier of an interface.
     pub fn set<F: MembershipState>(
         &mut self,
         iface: u32,
@@ -150,7 +150,7 @@ impl Members {
 
     fn drop_port<F: MembershipState>(&mut self, iface: u32) {
         if let Some(port) = F::ports_mut(self).remove(&iface) {
-            // Its number is another's soon.
+            // The interface index may be reused soon.
             self.table.set(IfIdx(iface), F::FLAG, false);
             let groups = port.querier.iter().map(|(group, _)| *group);
             let groups: BTreeSet<_> = groups.map(|group| (port.table, group)).collect();
@@ -158,7 +158,7 @@ impl Members {
         }
     }
 
-    /// An interface is gone.
+    /// Removes a deleted interface.
     pub fn forget(&mut self, iface: u32) {
         self.drop_port::<V4>(iface);
         self.drop_port::<V6>(iface);
@@ -170,7 +170,7 @@ impl Members {
         fib.table_index(F::AF, number).unwrap_or(0)
     }
 
-    /// One look at everything; when the next one is due.
+    /// One run of the process; returns the time until the next run.
     pub fn turn(&mut self) -> Duration {
         let now = self.now();
         for lane in self.lanes.clone() {
@@ -207,7 +207,7 @@ impl Members {
                 return querier.hear(now, opened.from, &query, &sources);
             }
             Ok(MembershipMessage::OldReport(version, group)) if F::may_forward(group) => {
-                // The old version of MLD is as far from the new one as IGMP's second from its third.
+                // MLDv1 is handled like IGMPv2, and MLDv2 like IGMPv3.
                 querier.old_report(now, version, group);
             }
             Ok(MembershipMessage::Leave(group)) if F::may_forward(group) => {
@@ -227,7 +227,7 @@ impl Members {
         querier.reports += 1;
     }
 
-    /// Asks what is due, and publishes what has changed.
+    /// Sends due queries, and publishes changed groups.
     fn serve<F: MembershipState>(&mut self, now: u64, timers: bool) {
         let mut changed = BTreeSet::new();
         let speaker = self.speaker.clone();
@@ -263,7 +263,7 @@ impl Members {
         self.publish::<F>(changed);
     }
 
-    /// Says of groups who wants them.
+    /// Publishes the filter states of groups.
     fn publish<F: MembershipState>(&mut self, groups: BTreeSet<(u32, F::Addr)>) {
         if groups.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! Messages of IGMP (RFC 3376, 4; RFC 2236; RFC 1112) and MLD (RFC 3810, 5; RFC 2710) as bytes, both ways. Nothing here panics,
-//! whatever the bytes are.
+//! Decoding and encoding of IGMP (RFC 3376, 4; RFC 2236; RFC 1112) and MLD (RFC 3810, 5; RFC 2710) messages. No input causes a
+//! panic.
 
 use super::querier::{OutgoingQuery, Query, RecordType};
 use crate::Mcast;
@@ -11,60 +11,60 @@ use volley_wire::ip6::Ip6Header;
 use volley_wire::tlv::Options;
 use volley_wire::{IntoBytes, IpProto, MacAddr};
 
-/// What is wrong with a message.
+/// Why a message is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Header or length do not fit the frame.
+    /// The header or its length does not fit the frame.
     Malformed,
-    /// It may go further than this link.
+    /// The TTL or hop limit is not 1.
     Hops,
-    /// There is no router alert.
+    /// The router alert option is missing.
     Alert,
-    /// The sender's address is none that a message of its kind comes from.
+    /// The source address is not valid for this message type.
     Sender,
     /// The checksum is wrong.
     Checksum,
-    /// Length, group or records are not as they have to be.
+    /// The length, group or records are invalid.
     Message,
-    /// It came for a group that messages of its kind are not sent to.
+    /// The destination is not valid for this message type.
     Target,
-    /// It is of a type that is not one of group membership.
+    /// The type is not one of group membership.
     Unknown,
 }
 
-/// What a message says. Sources and records lie in it as they came, whole.
+/// Contents of a message. Sources and records are the unparsed bytes of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MembershipMessage<'a, A> {
-    /// A router asks, about these sources.
+    /// A query, and its sources.
     Query(Query<A>, &'a [u8]),
-    /// A host of this old version listens to a group.
+    /// A report of an old version (its number) for a group.
     OldReport(u8, A),
-    /// A host of an old version listens no more.
+    /// A leave group or done message.
     Leave(A),
-    /// Records.
+    /// The records of a report.
     Report(&'a [u8]),
 }
 
-/// An IP version's messages.
+/// Membership protocol of an IP version: IGMP or MLD.
 pub trait MembershipProtocol: Mcast {
-    /// Name of the node that judges them.
+    /// Name of the node that checks the messages.
     const INPUT: &'static str;
-    /// Name of the node that hears what is for the router as a listener.
+    /// Name of the node that handles messages to this router as a listener.
     const LISTENER: &'static str;
     /// Bytes of an address.
     const WIDTH: usize;
 
-    /// An address at the front of bytes.
+    /// Reads an address from the start of bytes.
     fn take(bytes: &[u8]) -> Option<Self::Addr>;
-    /// Whether hosts' groups of this address may be forwarded to.
+    /// Whether the group has a scope that is forwarded.
     fn may_forward(group: Self::Addr) -> bool;
-    /// Source, destination and message of a packet that is right so far; the position is at the IP header.
+    /// Source, destination and message of a packet, after the checks of its headers; the position is at the IP header.
     fn open(packet: &[u8]) -> Result<Opened<'_, Self::Addr>, Fault>;
-    /// What a message says.
+    /// Parses a message.
     fn parse_message<'a>(
         opened: &Opened<'a, Self::Addr>,
     ) -> Result<MembershipMessage<'a, Self::Addr>, Fault>;
-    /// A query as a frame.
+    /// Builds a query as a frame.
     fn query(
         own: ([u8; 6], Self::Addr),
         settings: &GroupQuerier,
@@ -72,16 +72,16 @@ pub trait MembershipProtocol: Mcast {
     ) -> Vec<u8>;
 }
 
-/// A packet taken apart.
+/// A parsed packet.
 #[derive(Clone, Debug)]
 pub struct Opened<'a, A> {
-    /// Its sender.
+    /// Source address.
     pub from: A,
-    /// Where it goes.
+    /// Destination address.
     pub to: A,
-    /// Whether it has a router alert.
+    /// Whether the packet has a router alert option.
     pub alert: bool,
-    /// What is in it.
+    /// The IGMP or MLD message.
     pub message: &'a [u8],
 }
 
@@ -91,18 +91,18 @@ fn be16(bytes: &[u8], at: usize) -> usize {
         .map_or(0, |b| usize::from(u16::from_be_bytes([b[0], b[1]])))
 }
 
-/// Addresses one after the other.
+/// Consecutive addresses.
 pub fn addresses<F: MembershipProtocol>(bytes: &[u8]) -> impl Iterator<Item = F::Addr> {
     bytes.chunks_exact(F::WIDTH).filter_map(F::take)
 }
 
-/// The records of a report: what kind, of which group, its sources.
+/// Iterator over the records of a report: type, group, sources.
 pub struct Records<'a>(&'a [u8], usize, usize);
 
 impl<'a> Iterator for Records<'a> {
     type Item = Option<(u8, &'a [u8], &'a [u8])>;
 
-    /// A record; none in it where the bytes end before.
+    /// The next record; it is none if the bytes end early.
     fn next(&mut self) -> Option<Self::Item> {
         let Records(bytes, left, width) = self;
         *left = left.checked_sub(1)?;
@@ -124,12 +124,12 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// The records of a report from its number of records on.
+/// The records of a report, whose bytes begin at the number of records.
 pub fn records<F: MembershipProtocol>(report: &[u8]) -> Records<'_> {
     Records(report.get(8..).unwrap_or(&[]), be16(report, 6), F::WIDTH)
 }
 
-/// What a record says; none for a kind that is unknown, and skipped (RFC 3376, 4.2.12).
+/// The record type; none for an unknown type, which is skipped (RFC 3376, 4.2.12).
 pub fn kind(code: u8) -> Option<RecordType> {
     Some(match code {
         1 => RecordType::ModeIsInclude,
@@ -149,13 +149,13 @@ fn report<F: MembershipProtocol>(message: &[u8]) -> Result<MembershipMessage<'_,
         .ok_or(Fault::Message)
 }
 
-/// A group at the front of bytes.
+/// Reads a group from the start of bytes.
 fn group<F: MembershipProtocol>(bytes: &[u8]) -> Result<F::Addr, Fault> {
     let group = F::take(bytes).filter(|group| F::ip(*group).is_multicast());
     group.ok_or(Fault::Message)
 }
 
-/// The tail that queries of the new versions have: flags, interval, sources.
+/// Parses the tail of IGMPv3 and MLDv2 queries: flags, interval, sources.
 fn query<F: MembershipProtocol>(
     message: &[u8],
     at: usize,
@@ -183,7 +183,7 @@ fn query<F: MembershipProtocol>(
     Ok(MembershipMessage::Query(it, sources))
 }
 
-/// A number as queries write it (RFC 3376, 4.1.1; RFC 3810, 5.1.3): `bits` 7 or 15.
+/// Decodes the floating-point value of a query (RFC 3376, 4.1.1; RFC 3810, 5.1.3): `bits` is 7 or 15.
 fn float(code: u32, bits: u32) -> u32 {
     if code >> bits == 0 {
         return code;
@@ -193,7 +193,7 @@ fn float(code: u32, bits: u32) -> u32 {
     (code & ((1 << mantissa) - 1) | 1 << mantissa) << (exponent + 3)
 }
 
-/// The greatest code for a number that is not greater.
+/// Encodes a number: the largest code whose value is not greater.
 fn code(number: u32, bits: u32) -> u32 {
     if number >> bits == 0 {
         return number;
@@ -206,7 +206,7 @@ fn code(number: u32, bits: u32) -> u32 {
     1 << bits | exponent << mantissa | number >> (exponent + 3) & ((1 << mantissa) - 1)
 }
 
-/// Flags, interval, number of sources.
+/// Flags, query interval and number of sources of a query.
 fn tail(settings: &GroupQuerier, suppress: bool, sources: usize) -> [u8; 4] {
     let flags = u8::from(suppress) << 3 | settings.robustness as u8 & 7;
     let interval = code(settings.query_interval, 7) as u8;
@@ -214,7 +214,7 @@ fn tail(settings: &GroupQuerier, suppress: bool, sources: usize) -> [u8; 4] {
     [flags, interval, a, b]
 }
 
-/// In how many milliseconds a query wants its answers.
+/// Maximum response time of a query in milliseconds.
 fn within<A>(settings: &GroupQuerier, ask: &OutgoingQuery<A>) -> u32 {
     match ask.group {
         None => settings.max_response,
@@ -264,7 +264,7 @@ impl MembershipProtocol for V4 {
         Ok(Opened {
             from,
             to: word(16)?,
-            // RFC 2113.
+            // Router alert option (RFC 2113).
             alert: Options::classic(options, "IPv4 option").has(148, &[0, 0]),
             message,
         })
@@ -274,7 +274,7 @@ impl MembershipProtocol for V4 {
         let message = opened.message;
         let head = message.first_chunk::<8>().ok_or(Fault::Message)?;
         let address = V4::take(&head[4..]).filter(|a| *a != 0);
-        // Version 1 knows no alert (RFC 1112), neither does its query.
+        // IGMPv1 has no router alert (RFC 1112), neither in reports nor in queries.
         let old = head[0] == 0x12 || head[0] == 0x11 && head[1] == 0;
         if !opened.alert && !old {
             return Err(Fault::Alert);
@@ -282,7 +282,8 @@ impl MembershipProtocol for V4 {
         match head[0] {
             0x11 => {
                 let about = address.map(|_| group::<V4>(&head[4..])).transpose()?;
-                // A switch that stands in for a router asks by no address: it is no router (RFC 4541, 2.1.1).
+                // A snooping switch may send queries with source 0.0.0.0; these do not take part in the querier election (RFC
+                // 4541, 2.1.1).
                 if opened.from == 0 {
                     return Err(Fault::Sender);
                 }
@@ -330,7 +331,7 @@ impl MembershipProtocol for V4 {
             .for_each(|a| message.extend(a.to_be_bytes()));
         let sum = Sum::new().bytes(&message).checksum();
         message[2..4].copy_from_slice(&sum.to_be_bytes());
-        // Internetwork control (RFC 3376, 4), one hop, a router alert (RFC 2113).
+        // Precedence internetwork control (RFC 3376, 4), TTL 1, and a router alert (RFC 2113).
         let options = [option::ROUTER_ALERT, 4, 0, 0];
         let mut header = Ip4Header::new(from.into(), to.into(), IpProto::IGMP, 1, message.len());
         header.tos = 0xc0;
@@ -340,7 +341,7 @@ impl MembershipProtocol for V4 {
     }
 }
 
-/// All nodes of the link.
+/// All-nodes group of the link.
 const ALL_NODES: u128 = 0xff02 << 112 | 1;
 
 impl MembershipProtocol for V6 {
@@ -381,7 +382,7 @@ impl MembershipProtocol for V6 {
         Ok(Opened {
             from,
             to,
-            // For MLD (RFC 2711).
+            // Router alert option for MLD (RFC 2711).
             alert: Options::ip6(options, "IPv6 option").has(5, &[0, 0]),
             message,
         })
@@ -443,7 +444,7 @@ impl MembershipProtocol for V6 {
         let pseudo = Sum::pseudo6(from.into(), to.into(), IpProto(58), message.len() as u32);
         let sum = pseudo.bytes(&message).checksum();
         message[2..4].copy_from_slice(&sum.to_be_bytes());
-        // Router alert (RFC 2711) behind the fixed header.
+        // Router alert option (RFC 2711) after the fixed header.
         let options = [IpProto::ICMP6.0, 0, 5, 2, 0, 0, 1, 0];
         let payload = options.len() + message.len();
         let header = Ip6Header::new(from.into(), to.into(), IpProto::HOP_BY_HOP, 1, payload);

@@ -1,63 +1,63 @@
-//! What one interface knows of its hosts' groups, and when it asks (RFC 3376, 6; RFC 3810, 7). No clock and no packets of its
-//! own, and the same for both IP versions.
+//! Group membership state and query schedule of one interface (RFC 3376, 6; RFC 3810, 7), for both IP versions. The caller
+//! supplies the time and sends the packets.
 
 use crate::model::GroupQuerier;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups of hosts on an interface, of each IP version.
+/// Most groups on an interface, for each IP version.
 const GROUPS: usize = 1024;
-/// Sources that the hosts of an interface name of a group.
+/// Most sources of a group on an interface.
 const GROUP_SOURCES: usize = 64;
-/// Nanoseconds.
+/// Nanoseconds in a millisecond.
 pub const MS: u64 = 1_000_000;
 
-/// What a record says of a group (RFC 3376, 4.2.12).
+/// Type of a group record (RFC 3376, 4.2.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordType {
-    /// These sources are wanted.
+    /// MODE_IS_INCLUDE: the host requests only these sources.
     ModeIsInclude,
-    /// All others are.
+    /// MODE_IS_EXCLUDE: the host requests all sources but these.
     ModeIsExclude,
-    /// From now on only these.
+    /// CHANGE_TO_INCLUDE_MODE: from now on only these.
     ChangeToInclude,
-    /// From now on all others.
+    /// CHANGE_TO_EXCLUDE_MODE: from now on all but these.
     ChangeToExclude,
-    /// These as well.
+    /// ALLOW_NEW_SOURCES: the host requests these in addition.
     AllowNewSources,
-    /// These no longer.
+    /// BLOCK_OLD_SOURCES: the host no longer requests these.
     BlockOldSources,
 }
 
-/// A query to be sent.
+/// A query to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutgoingQuery<A> {
-    /// About this group; none = all.
+    /// Queried group; none for a general query.
     pub group: Option<A>,
-    /// About these sources; none = all.
+    /// Queried sources; empty for all.
     pub sources: Vec<A>,
-    /// Other routers are not to shorten their timers.
+    /// S flag: suppress router-side processing.
     pub suppress: bool,
 }
 
-/// A query that was heard.
+/// A received query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query<A> {
-    /// About this group; none = all.
+    /// Queried group; none for a general query.
     pub group: Option<A>,
-    /// In how many milliseconds it wants its answers.
+    /// Maximum response time in milliseconds.
     pub within_ms: u32,
-    /// Timers are not to be shortened.
+    /// S flag: suppress router-side processing.
     pub suppress: bool,
-    /// Its sender's robustness; 0 = unsaid.
+    /// The querier's robustness variable; 0 if unspecified.
     pub robustness: u8,
-    /// Its sender's query interval in seconds; 0 = unsaid.
+    /// The querier's query interval in seconds; 0 if unspecified.
     pub interval_s: u32,
 }
 
-/// A source; `until` 0 = it is blocked.
+/// A source; `until` is 0 if it is blocked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source {
-    /// When it is known that nobody wants it.
+    /// Expiry of the source timer.
     pub until: u64,
     asks: u32,
 }
@@ -65,32 +65,32 @@ pub struct Source {
 /// A group with members.
 #[derive(Clone, Debug, Default)]
 pub struct Group<A> {
-    /// All sources are wanted but those blocked; else only those that are named.
+    /// EXCLUDE mode: all sources but the blocked ones are forwarded; otherwise only the listed ones.
     pub exclude: bool,
-    /// When it is known that nobody wants all sources.
+    /// Expiry of the group timer.
     pub until: u64,
-    /// Sources that are named.
+    /// Listed sources.
     pub sources: BTreeMap<A, Source>,
-    /// Until when hosts of version 1, and of version 2, are there.
+    /// Expiry of the older version host present timers, for versions 1 and 2.
     old: [u64; 2],
     asks: u32,
     ask_at: u64,
 }
 
 impl<A: Copy + Ord> Group<A> {
-    /// The version of the oldest host, 1 to 3.
+    /// Group compatibility mode: the version of the oldest host, 1 to 3.
     pub fn version(&self, now: u64) -> u8 {
         let old = self.old.iter().position(|until| *until > now);
         old.map_or(3, |at| at as u8 + 1)
     }
 
-    /// Every named source that is wanted now.
+    /// The listed sources that are not blocked.
     fn wanted(&self) -> Vec<A> {
         let wanted = self.sources.iter().filter(|(_, it)| it.until > 0);
         wanted.map(|(source, _)| *source).collect()
     }
 
-    /// For how long somebody wants these.
+    /// Sets the timers of these sources; returns how many did not fit.
     fn want(&mut self, list: &[A], until: u64) -> u64 {
         let mut refused = 0;
         for source in list {
@@ -104,7 +104,7 @@ impl<A: Copy + Ord> Group<A> {
         refused
     }
 
-    /// All sources are wanted but these; those not known yet get `fresh`.
+    /// Switches to EXCLUDE mode with these sources; new ones get the timer `fresh`. Returns how many did not fit.
     fn all_but(&mut self, list: &[A], fresh: u64) -> u64 {
         let mut refused = 0;
         self.sources.retain(|source, _| list.contains(source));
@@ -127,7 +127,7 @@ impl<A: Copy + Ord> Group<A> {
         refused
     }
 
-    /// Ends what is over (RFC 3376, 6.5); whether the group has members.
+    /// Handles expired timers (RFC 3376, 6.5); returns whether the group has members.
     fn expire(&mut self, now: u64) -> bool {
         if self.exclude && self.until <= now {
             self.exclude = false;
@@ -144,11 +144,11 @@ impl<A: Copy + Ord> Group<A> {
     }
 }
 
-/// One interface of one IP version.
+/// Querier of one interface and IP version.
 #[derive(Clone, Debug)]
 pub struct Querier<A> {
     settings: GroupQuerier,
-    /// Robustness and query interval as they hold: those of the router that asks.
+    /// Robustness variable and query interval in effect: those of the elected querier.
     robustness: u64,
     interval: u64,
     own: Option<A>,
@@ -156,18 +156,18 @@ pub struct Querier<A> {
     next: u64,
     startup: u64,
     groups: BTreeMap<A, Group<A>>,
-    /// Groups whose members may be others than before.
+    /// Groups whose members may have changed.
     pub changed: BTreeSet<A>,
-    /// Messages of hosts that were taken.
+    /// Number of accepted host messages.
     pub reports: u64,
-    /// Queries sent.
+    /// Number of sent queries.
     pub queries: u64,
-    /// Groups and sources that there was no room for.
+    /// Number of groups and sources that did not fit.
     pub refused: u64,
 }
 
 impl<A: Copy + Ord> Querier<A> {
-    /// It knows nobody yet.
+    /// A querier without groups.
     pub fn new(settings: GroupQuerier) -> Self {
         let mut it = Querier {
             robustness: 0,
@@ -192,7 +192,7 @@ impl<A: Copy + Ord> Querier<A> {
         self.interval = u64::from(self.settings.query_interval) * 1000 * MS;
     }
 
-    /// It asks otherwise from now on.
+    /// Changes the settings.
     pub fn set(&mut self, settings: GroupQuerier, now: u64) {
         self.settings = settings;
         if self.other.is_none() {
@@ -201,12 +201,12 @@ impl<A: Copy + Ord> Querier<A> {
         }
     }
 
-    /// Its settings.
+    /// The settings.
     pub fn settings(&self) -> &GroupQuerier {
         &self.settings
     }
 
-    /// Its address on the link, by which it asks; none = it cannot.
+    /// Sets the source address of queries on the link; without one, no queries are sent.
     pub fn set_own(&mut self, own: Option<A>, now: u64) {
         if self.own != own {
             self.own = own;
@@ -216,7 +216,7 @@ impl<A: Copy + Ord> Querier<A> {
         }
     }
 
-    /// The link is down: nobody is there.
+    /// Removes all groups, because the link is down.
     pub fn clear(&mut self) {
         self.changed.extend(self.groups.keys());
         self.groups.clear();
@@ -226,7 +226,7 @@ impl<A: Copy + Ord> Querier<A> {
         (self.next, self.startup) = (now, self.robustness);
     }
 
-    /// Who asks on this link, and until when it is another.
+    /// The elected querier of the link, and if it is another router, the expiry of the other querier present timer.
     pub fn querier(&self) -> Option<(A, Option<u64>)> {
         let other = self.other.map(|(address, until)| (address, Some(until)));
         other.or(self.own.map(|own| (own, None)))
@@ -240,7 +240,7 @@ impl<A: Copy + Ord> Querier<A> {
         u64::from(self.settings.max_response) * MS
     }
 
-    /// How long what hosts say holds (RFC 3376, 8.4).
+    /// Group membership interval (RFC 3376, 8.4).
     fn membership(&self) -> u64 {
         self.robustness * self.interval + self.response()
     }
@@ -256,12 +256,12 @@ impl<A: Copy + Ord> Querier<A> {
         self.groups.iter()
     }
 
-    /// What is known of a group.
+    /// State of a group.
     pub fn group(&self, group: A) -> Option<&Group<A>> {
         self.groups.get(&group)
     }
 
-    /// A host of an old version says that it listens (RFC 3376, 7.3.2; RFC 3810, 8.3.2).
+    /// Handles a report of an old version (RFC 3376, 7.3.2; RFC 3810, 8.3.2).
     pub fn old_report(&mut self, now: u64, version: u8, group: A) {
         self.report(now, RecordType::ModeIsExclude, group, &[]);
         let until = now + self.membership();
@@ -272,14 +272,14 @@ impl<A: Copy + Ord> Querier<A> {
         }
     }
 
-    /// A record: the tables of RFC 3376, 6.4, and RFC 3810, 7.4.
+    /// Handles a record by the tables of RFC 3376, 6.4, and RFC 3810, 7.4.
     pub fn report(&mut self, now: u64, kind: RecordType, group: A, list: &[A]) {
         let (mut list, mut kind) = (list, kind);
         let until = now + self.membership();
         let Some(it) = self.entry(now, (kind, list), group) else {
             return;
         };
-        // Beside hosts of old versions nobody can say what he does not want (RFC 3376, 7.3.2).
+        // In the presence of hosts of old versions, blocked sources are ignored (RFC 3376, 7.3.2).
         let version = it.version(now);
         match kind {
             RecordType::BlockOldSources if version < 3 => return,
@@ -337,7 +337,7 @@ impl<A: Copy + Ord> Querier<A> {
         self.ask_about(now, group, (&ask, ask_all));
     }
 
-    /// The group of a record; none when the record changes nothing or there is no room.
+    /// The group of a record; none if the record changes nothing or the group does not fit.
     fn entry(
         &mut self,
         now: u64,
@@ -376,7 +376,7 @@ impl<A: Copy + Ord> Querier<A> {
         self.groups.get_mut(&group)
     }
 
-    /// Somebody may be the last one: those who are left are asked (RFC 3376, 6.6.3).
+    /// Lowers timers and schedules specific queries: the last member may have left (RFC 3376, 6.6.3).
     fn ask_about(&mut self, now: u64, group: A, (sources, all): (&[A], bool)) {
         let (interval, count) = self.last_member();
         if !self.asks() {
@@ -401,7 +401,8 @@ impl<A: Copy + Ord> Querier<A> {
         }
     }
 
-    /// Another router asks: the one with the lowest address goes on (RFC 3376, 6.6.2), and timers are shortened (6.6.1).
+    /// Handles a query of another router: querier election by the lowest address (RFC 3376, 6.6.2), and lowering of timers
+    /// (6.6.1).
     pub fn hear(&mut self, now: u64, from: A, query: &Query<A>, sources: &[A]) {
         if self.own.is_some_and(|own| from < own)
             && self.other.is_none_or(|(other, _)| from <= other)
@@ -434,7 +435,7 @@ impl<A: Copy + Ord> Querier<A> {
         }
     }
 
-    /// Ends what is over; what is to be asked now.
+    /// Handles expired timers; returns the queries that are due.
     pub fn turn(&mut self, now: u64) -> Vec<OutgoingQuery<A>> {
         if self.other.is_some_and(|(_, until)| until <= now) {
             self.other = None;
@@ -474,7 +475,7 @@ impl<A: Copy + Ord> Querier<A> {
     }
 }
 
-/// Queries about a group and its sources that are due (RFC 3376, 6.6.3).
+/// Group-specific and source-specific queries that are due (RFC 3376, 6.6.3).
 fn due<A: Copy + Ord>(
     group: A,
     it: &mut Group<A>,

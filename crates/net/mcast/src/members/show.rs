@@ -1,4 +1,4 @@
-//! `show igmp`, `show mld`: the query, its reply, and its text.
+//! `show igmp`, `show mld`: the query, its reply and its text.
 
 use schemars::JsonSchema;
 use serde::Serialize;

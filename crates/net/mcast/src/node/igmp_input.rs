@@ -1,8 +1,8 @@
-//! igmp-input, mld-router-input: judge what hosts and other routers of a link say about groups (RFC 3376, 4 and 9; RFC 3810, 5
-//! and 10), and tell the control thread.
+//! igmp-input, mld-router-input: check IGMP and MLD messages of hosts and other routers (RFC 3376, 4 and 9; RFC 3810, 5 and
+//! 10), and report them to the control thread.
 //!
-//! On entry the position is at the IP header of a packet that ethernet-input took for such a message. All end here, but those
-//! for the router itself as a listener (`mld-input`), and those that a twin in the kernel is to hear as well.
+//! On entry the position is at the IP header of a packet that ethernet-input classified as such a message. All packets end
+//! here, except those for the router itself as a listener (`mld-input`) and those that an LCP tap receives too.
 
 use crate::members::lane::{ControlQueue, ReceivedMessage};
 use crate::members::packet::{Fault, MembershipMessage, MembershipProtocol};
@@ -13,7 +13,7 @@ use volley_graph::{Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters
 use volley_iface::{Flag, IfTable};
 
 nexts! {
-    /// Edges of the nodes that hear of groups.
+    /// Edges of the group membership nodes.
     pub struct Next<F: MembershipProtocol> {
         DROP => "error-drop",
         LISTENER => F::LISTENER,
@@ -57,7 +57,7 @@ pub struct GroupInput<F> {
 }
 
 impl<F: MembershipProtocol> GroupInput<F> {
-    /// On the worker that `lane` belongs to.
+    /// State for the worker that owns `lane`.
     pub fn new(lane: Arc<ControlQueue>, table: Arc<IfTable>) -> Self {
         let family = PhantomData;
         GroupInput {
@@ -67,7 +67,7 @@ impl<F: MembershipProtocol> GroupInput<F> {
         }
     }
 
-    /// One packet. Never inlined: it would be compiled for each instruction set.
+    /// Handles one packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next<F>, ()> {
         let rx = packet.rx();

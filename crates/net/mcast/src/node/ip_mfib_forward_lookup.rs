@@ -1,5 +1,5 @@
-//! ip4-mfib-forward-lookup, ip6-mfib-forward-lookup: find the multicast route of a packet: its own source's, its group's, or
-//! the longest that covers the group (RFC 1812, 5.3.10).
+//! ip4-mfib-forward-lookup, ip6-mfib-forward-lookup: find the multicast route of a packet: (S,G), else (*,G), else the longest
+//! prefix that covers the group (RFC 1812, 5.3.10).
 //!
 //! On entry the position is at the IP header of a packet to a group that may be forwarded; on exit too, the length is the
 //! packet's own, and the `dpo` column has the route's number.
@@ -28,9 +28,9 @@ counters! {
     pub enum Count {
         /// no multicast route covers source and group
         NoMroute = "no-mroute" (Error),
-        /// the time to live, or the hop limit, is used up: nobody is told (RFC 1812, 4.3.2.7; RFC 4443, 2.4)
+        /// the time to live, or the hop limit, is used up: no ICMP error is sent (RFC 1812, 4.3.2.7; RFC 4443, 2.4)
         TtlExpired = "ttl-expired" (Error),
-        /// packets of no multicast route, handed to the kernel, which has a twin of the interface
+        /// packets of no multicast route, handed to the kernel by the LCP tap of the interface
         ForKernel = "for-kernel" (Info),
     }
 }
@@ -43,7 +43,7 @@ pub struct Lookup<F: Mcast> {
 }
 
 impl<F: Mcast> Lookup<F> {
-    /// Over multicast routes, and the FIB, which knows in which table an interface looks.
+    /// State with the multicast routes, and the FIB for the table of an interface.
     pub fn new(fib: DataPlane<F>, plane: Snap<Plane<F>>, table: Arc<IfTable>) -> Self {
         Lookup { fib, plane, table }
     }

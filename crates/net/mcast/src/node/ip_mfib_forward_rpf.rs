@@ -1,5 +1,5 @@
-//! ip4-mfib-forward-rpf, ip6-mfib-forward-rpf: drop what came by another interface than its multicast route accepts: it went
-//! a way that is none, and forwarded it would come twice, or go round (RFC 1812, 5.3.10).
+//! ip4-mfib-forward-rpf, ip6-mfib-forward-rpf: drop packets received on an interface that their multicast route does not
+//! accept: forwarding them would cause duplicates or loops (RFC 1812, 5.3.10).
 //!
 //! On entry the `dpo` column has the route's number.
 
@@ -35,7 +35,7 @@ pub struct Rpf<F: Mcast> {
 }
 
 impl<F: Mcast> Rpf<F> {
-    /// On worker `worker`.
+    /// State for worker `worker`.
     pub fn new(plane: Snap<Plane<F>>, worker: usize) -> Self {
         Rpf { plane, worker }
     }

@@ -1,5 +1,5 @@
-//! ip4-replicate, ip6-replicate: one packet for each way out of its multicast route, but never back out of the interface that
-//! it came by (RFC 1812, 5.3.10). The last one gets the packet itself.
+//! ip4-replicate, ip6-replicate: replicate a packet to each egress interface of its multicast route, except the interface that
+//! received it (RFC 1812, 5.3.10). The last egress interface gets the packet itself.
 //!
 //! On entry the `dpo` column has the route's number; on exit `TX` is filled.
 
@@ -42,13 +42,13 @@ pub struct Replicate<F: Mcast> {
 }
 
 impl<F: Mcast> Replicate<F> {
-    /// Over multicast routes and the workers' view of interfaces.
+    /// State with the multicast routes and the workers' view of interfaces.
     pub fn new(plane: Snap<Plane<F>>, table: Arc<IfTable>) -> Self {
         Replicate { plane, table }
     }
 }
 
-/// Sends one packet on to all that it is for.
+/// Sends one packet to all its egress interfaces.
 fn replicate<F: Mcast, I: Isa>(
     cx: &Cx<'_, Count>,
     (plane, table): (&Plane<F>, &IfTable),

@@ -1,7 +1,7 @@
-//! ip4-rewrite-mcast, ip6-rewrite-mcast: one hop less and an Ethernet header to the group's own MAC address (RFC 1112, 6.4; RFC
-//! 2464, 7), for one copy of a packet.
+//! ip4-rewrite-mcast, ip6-rewrite-mcast: decrement TTL or hop limit and add an Ethernet header to the group's MAC address (RFC
+//! 1112, 6.4; RFC 2464, 7), for one copy of a packet.
 //!
-//! On entry the position is at the IP header and `TX` says where the copy leaves; on exit at the Ethernet header.
+//! On entry the position is at the IP header and `TX` is the egress interface; on exit at the Ethernet header.
 
 use crate::Mcast;
 use crate::trace::GroupTrace;
@@ -45,14 +45,14 @@ pub struct RewriteMcast<F: Mcast> {
 }
 
 impl<F: Mcast> RewriteMcast<F> {
-    /// Over the workers' view of interfaces.
+    /// State with the workers' view of interfaces.
     pub fn new(table: Arc<IfTable>) -> Self {
         let family = PhantomData;
         RewriteMcast { table, family }
     }
 }
 
-/// Where a packet goes that does not fit. The error node finds the MTU that it did not fit in [`GROUP_MTU`].
+/// The edge of a packet that exceeds the MTU. The error node finds the MTU in [`GROUP_MTU`].
 fn too_long<F: Mcast>(cx: &Cx<'_, Count>, packet: &mut Packet<'_>, mtu: u32) -> Next<F> {
     if F::may_fragment(packet.bytes()) {
         cx.count(Count::NeedsFragmentation, 1);

@@ -1,4 +1,4 @@
-//! The nodes of multicast, one body for both families: `ip4-replicate` and `ip6-replicate` are `ip_replicate`.
+//! Multicast nodes, one body for both families: `ip4-replicate` and `ip6-replicate` are `ip_replicate`.
 
 pub mod igmp_input;
 pub mod ip_mfib_forward_lookup;

@@ -1,8 +1,8 @@
-//! What follows from members of groups and the routes: where a route covers a group, interfaces with members are ways out of it
-//! besides those that the route names. A source that members name, and an (S,G) route, gets an entry of its own.
+//! Entries derived from group membership and routes: interfaces with members are egress interfaces of the route that covers the
+//! group, in addition to the route's own. A source that members list, and an (S,G) route, gets a separate entry.
 //!
-//! Such an entry counts into the route that it follows from. One that is there before and after a change keeps its number; of
-//! one that goes, the number stands for its route until the place is used anew, so that no packet under way is lost.
+//! A derived entry uses the counters of its route. An entry that exists before and after a change keeps its number. The number
+//! of a removed entry refers to its route until the slot is reused, so that no packet in flight is lost.
 
 use super::{Branches, DERIVED, Entry, GroupState, Joined, Mfib, Name, PLACE, PLACE_BITS};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use volley_fib::Family;
 
 impl<F: Family> Mfib<F> {
-    /// The members of a group are these from now on; [`Mfib::settle`] publishes it.
+    /// Replaces the filter states of a group; [`Mfib::settle`] publishes the change.
     pub fn join(&mut self, joined: Joined<F>, wants: Vec<GroupState<F::Addr>>) {
         match wants.is_empty() {
             true => self.wants.remove(&joined),
@@ -19,12 +19,12 @@ impl<F: Family> Mfib<F> {
         self.derive(joined);
     }
 
-    /// Publishes what was joined and left.
+    /// Publishes the changes of [`Mfib::join`].
     pub fn settle(&mut self) {
         self.publish();
     }
 
-    /// Everything anew: routes have changed.
+    /// Recomputes all derived entries after a change of routes.
     pub(super) fn derive_all(&mut self) {
         let all: BTreeSet<Joined<F>> = self
             .wants
@@ -68,7 +68,7 @@ impl<F: Family> Mfib<F> {
         of.filter_map(|(it, _)| it.source).collect()
     }
 
-    /// What entries a group needs.
+    /// The entries that a group needs.
     fn needed(&self, joined: Joined<F>) -> Vec<(Name<F>, Entry)> {
         let Some(wants) = self.wants.get(&joined) else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl<F: Family> Mfib<F> {
                 Some(route) => branches.set(&name, route),
                 None => branches.unset(&name),
             });
-            // Packets under way find the route until the place is used anew.
+            // Packets in flight use the covering route until the slot is reused.
             let base = self.route(&name).or_else(|| self.cover(joined));
             self.entries[(id & PLACE) as usize] = base.map(|base| (id, base));
             self.free.push_back(id.wrapping_add(1 << PLACE_BITS));

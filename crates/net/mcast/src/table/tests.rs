@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use volley_fib::{V4, V6};
 
-/// What is done to the tables.
+/// A change of the table.
 #[derive(Clone, Debug)]
 enum Deed<F: Family> {
     Set(Name<F>, Vec<u32>, Vec<u32>),
@@ -10,7 +10,7 @@ enum Deed<F: Family> {
     Forget(u32),
 }
 
-/// Addresses that are few, so that routes meet and cover each other.
+/// A small set of addresses, so that routes collide and cover each other.
 fn name<F: Family>() -> impl Strategy<Value = Name<F>> {
     let top = u32::from(F::BITS) - 8;
     let group =
@@ -41,7 +41,7 @@ fn deed<F: Family>() -> impl Strategy<Value = Deed<F>> {
     ]
 }
 
-/// Routes in a list.
+/// Routes as a list.
 type Plain<F> = Vec<(Name<F>, Vec<u32>, Vec<u32>)>;
 
 fn plain<F: Family>(all: &mut Plain<F>, deed: &Deed<F>) {
@@ -61,7 +61,7 @@ fn plain<F: Family>(all: &mut Plain<F>, deed: &Deed<F>) {
     }
 }
 
-/// The best route by a look at all of them: one with a source before any without, then the longest.
+/// The best route by linear search: one with a source before any without, then the longest prefix.
 fn best<F: Family>(
     all: &Plain<F>,
     table: u32,
@@ -181,7 +181,7 @@ fn what_was_carried_stays_with_the_route() {
 #[test]
 fn there_is_an_end_of_room() {
     let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
-    // Without publishing each, which would take its time.
+    // Without publishing each change, which would take too long.
     for group in 0..MROUTES as u32 {
         let id = mfib.number().unwrap();
         mfib.routes.insert(one(group), id);
@@ -190,7 +190,7 @@ fn there_is_an_end_of_room() {
     assert_eq!(mfib.set(more, vec![1], vec![]), Err(TooMany));
 }
 
-/// Members of group 7: on interface 5 of all sources but 1, on 6 of source 2 only.
+/// Members of group 7: interface 5 with all sources but 1, interface 6 with source 2 only.
 #[test]
 fn members_are_ways_out_of_what_covers_their_group() {
     let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
@@ -224,7 +224,7 @@ fn members_are_ways_out_of_what_covers_their_group() {
     assert_eq!(out(&mfib, 3, 7), Some(vec![5]));
     mfib.remove(&source);
     mfib.remove(&one(7));
-    // What is under way keeps its route when the members go.
+    // Packets in flight keep their route when the members leave.
     let under_way = mfib.current().find(0, 2, 7).unwrap();
     mfib.join((0, 7), Vec::new());
     mfib.settle();

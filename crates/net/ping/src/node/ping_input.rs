@@ -1,7 +1,7 @@
-//! ping-input: answers to the router's own echo requests leave the graph here (RFC 1122, 3.2.2; RFC 4443, 2.4 d); what nobody waits for
-//! is dropped. Rule 12.8 of `docs/forwarding-rules.md`.
+//! ping-input: answers to the router's own echo requests leave the graph here (RFC 1122, 3.2.2; RFC 4443, 2.4 d); answers that
+//! no run waits for are dropped. Rule 12.8 of `docs/forwarding-rules.md`.
 //!
-//! On entry the position is at the IP header of an ICMP message for the router, whose checksum is right.
+//! On entry the position is at the IP header of an ICMP message for the router, whose checksum is correct.
 
 use crate::lane::{Event, PingQueues, ProbeReply};
 use crate::packet::{is_reply, read};
@@ -19,11 +19,11 @@ nexts! {
 counters! {
     /// What ping-input counts.
     pub enum Count {
-        /// an answer to a request that nobody waits for
+        /// an answer to a request that no run waits for
         UnexpectedReply = "unexpected-reply" (Error),
-        /// an ICMP error about a packet that nobody here sent
+        /// an ICMP error about a packet that this router did not send
         UnexpectedError = "unexpected-error" (Error),
-        /// answers that somebody waits for
+        /// answers that a run waits for
         Answers = "answers" (Info),
         /// answers that the control thread could not be told of, because it has too much to read
         TellFull = "tell-full" (Warn),
@@ -37,18 +37,18 @@ pub struct PingInput {
 }
 
 impl PingInput {
-    /// On the worker that `lane` belongs to.
+    /// State for the worker that owns `lane`.
     pub fn new(lane: Arc<PingQueues>, table: Arc<IfTable>) -> Self {
         PingInput { lane, table }
     }
 
-    /// One packet. Never inlined: it would be compiled for each instruction set.
+    /// Handles one packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let answer = read(packet.bytes()).filter(|a| self.lane.expects(a.id));
         let Some(answer) = answer else {
             if self.table.has(packet.rx(), Flag::HasLcpTap) {
-                // Not to us, so to the kernel.
+                // The packet answers no run of this daemon: the kernel receives it.
                 return HoldAction::Send(Next::Punt);
             }
             let why = match is_reply(packet.bytes()) {

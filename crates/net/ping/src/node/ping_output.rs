@@ -1,4 +1,4 @@
-//! ping-output: sends the router's own echo requests into the lookups.
+//! ping-output: sends the router's own echo requests to the lookup nodes.
 
 use crate::lane::{Event, PingQueues, ProbeReply};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct PingOutput {
 }
 
 impl PingOutput {
-    /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
+    /// State for vectors of up to `size` packets, on the worker that owns `lane`.
     pub fn new(lane: Arc<PingQueues>, size: usize) -> Self {
         PingOutput {
             lane,
@@ -53,7 +53,7 @@ impl PingOutput {
             codes.words_mut(size)[row] = next as u32;
             rx.words_mut(size)[row] = request.rx;
             data[..request.len].copy_from_slice(&request.bytes[..request.len]);
-            // Whoever cannot be told when it was sent takes the time that it asked.
+            // If this message is lost, the run uses the time at which the request was due.
             let _ = lane.heard.push(ProbeReply {
                 id: request.id,
                 number: request.number,

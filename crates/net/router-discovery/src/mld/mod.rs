@@ -36,14 +36,15 @@ impl MldQueue {
 #[derive(Default)]
 pub struct Listeners(BTreeMap<u32, Groups>);
 
-/// Groups that an interface listens to: the solicited-node groups of its addresses, tentative ones included, and all-routers if
-/// it has an LCP tap (`lcp_tap`).
+/// Groups that an interface listens to: the solicited-node groups of its addresses, tentative ones included, and all-routers.
+/// None if the interface has an LCP tap (`lcp_tap`): the kernel then reports the groups of both.
 fn wanted(iface: u32, lcp_tap: bool, moment: &Moment<'_>) -> Vec<Ipv6Addr> {
     let six = |addr| match addr {
         IpAddr::V6(addr) => Some(addr),
         IpAddr::V4(_) => None,
     };
-    // Tentative addresses are not in use yet; addresses of another interface (unnumbered) are not included.
+    // `addresses` has tentative addresses, which are not in use yet; `used_addresses` has those of another interface
+    // (unnumbered).
     let own = moment.fib.addresses(iface).iter().copied();
     let own = own.chain(moment.fib.used_addresses(iface));
     let mut own: Vec<Ipv6Addr> = own.filter_map(|a| six(a.addr())).collect();

@@ -1,7 +1,7 @@
 use super::*;
 
-/// Written by hand: a report from 10.0.0.9 to 224.0.0.22 with a router alert and two records (of sources 10.1.1.1 and 10.1.1.2 of
-/// 239.1.1.1; to EXCLUDE none of 239.1.1.2). Its checksums are filled in by the tests.
+/// A report from 10.0.0.9 to 224.0.0.22 with a router alert and two records (sources 10.1.1.1 and 10.1.1.2 of 239.1.1.1;
+/// CHANGE_TO_EXCLUDE without sources of 239.1.1.2). The tests fill in its checksums.
 const REPORT4: &str = "46c0003800010000010243050a000009e0000016940400002200cbc700000002\
     01000002ef0101010a0101010a01010204000000ef010102";
 
@@ -11,7 +11,7 @@ fn bytes(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The checksums anew.
+/// Recomputes the checksums.
 fn sum4(packet: &mut [u8]) {
     let at = usize::from(packet[0] & 15) * 4;
     for (from, to, place) in [(0, at, 10), (at, packet.len(), at + 2)] {

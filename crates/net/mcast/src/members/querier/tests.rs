@@ -1,12 +1,12 @@
 use super::*;
 
 const SECOND: u64 = 1000 * MS;
-/// Robustness 2, interval 125 s, response 10 s: what hosts say holds for 260 s; what is asked about, for 2 s.
+/// Robustness 2, query interval 125 s, response 10 s: the group membership interval is 260 s, the last member query time 2 s.
 const GMI: u64 = 260;
 const LMQT: u64 = 2;
 const G: u32 = 7;
 
-/// A querier with the address 5 that has asked all it asks at the start.
+/// A querier with the address 5 that has sent its startup queries.
 fn querier() -> Querier<u32> {
     let mut it = Querier::new(crate::model::tests::querier());
     it.set_own(Some(5), 0);
@@ -16,7 +16,7 @@ fn querier() -> Querier<u32> {
     it
 }
 
-/// INCLUDE or EXCLUDE, seconds that the group has, and that each source has.
+/// INCLUDE or EXCLUDE, seconds left on the group timer, and on each source timer.
 type State = (bool, u64, Vec<(u32, u64)>);
 
 fn state(it: &Querier<u32>, now: u64) -> Option<State> {
@@ -27,7 +27,7 @@ fn state(it: &Querier<u32>, now: u64) -> Option<State> {
     Some((group.exclude, until, sources.collect()))
 }
 
-/// Sources 1 and 2 are wanted at 100 s, for INCLUDE; for EXCLUDE 1 and 2 are wanted and 3 and 4 blocked.
+/// At 100 s sources 1 and 2 are requested (INCLUDE), or 1 and 2 are requested and 3 and 4 blocked (EXCLUDE).
 fn begin(exclude: bool) -> Querier<u32> {
     let mut it = querier();
     let at = 100 * SECOND;
@@ -38,7 +38,7 @@ fn begin(exclude: bool) -> Querier<u32> {
     it
 }
 
-/// What becomes of a state 60 s later by a record, and which queries follow.
+/// State after a record 60 s later, and the queries that follow.
 fn after(exclude: bool, kind: RecordType, list: &[u32]) -> (State, Vec<(Vec<u32>, bool)>) {
     let mut it = begin(exclude);
     let now = 160 * SECOND;
@@ -55,7 +55,7 @@ fn after(exclude: bool, kind: RecordType, list: &[u32]) -> (State, Vec<(Vec<u32>
 #[test]
 fn every_row_of_the_tables_holds() {
     use RecordType::*;
-    // Wanted since 100 s: 200 s are left at 160 s.
+    // Timers set at 100 s have 200 s left at 160 s.
     const OLD: u64 = GMI - 60;
     let ask = |sources: &[u32]| vec![(sources.to_vec(), false)];
     let none = Vec::new;
@@ -131,7 +131,7 @@ fn who_leaves_is_asked_for_twice_and_then_gone() {
     }
     assert_eq!(times, [160_000, 161_000]);
     assert!(it.group(G).is_none() && it.changed.contains(&G));
-    // A host of version 1 says nothing when it leaves: the group holds out its time.
+    // An IGMPv1 host sends no leave message: the group timer runs out.
     it.old_report(200 * SECOND, 1, G);
     it.report(210 * SECOND, RecordType::ChangeToInclude, G, &[]);
     assert_eq!(state(&it, 210 * SECOND), Some((true, GMI - 10, vec![])));
@@ -144,7 +144,7 @@ fn who_leaves_is_asked_for_twice_and_then_gone() {
 #[test]
 fn timers_end_modes_and_sources() {
     let mut it = begin(true);
-    // Sources 1 and 2 stay wanted for longer than all the others.
+    // Sources 1 and 2 remain requested for longer than all others.
     it.report(160 * SECOND, RecordType::AllowNewSources, G, &[1]);
     it.turn(361 * SECOND);
     assert_eq!(state(&it, 361 * SECOND), Some((false, 0, vec![(1, 59)])));
@@ -168,7 +168,7 @@ fn the_lowest_address_asks() {
     // 3 x 20 s and half of 10 s.
     assert_eq!(it.querier(), Some((4, Some(225 * SECOND))));
     assert!(it.turn(200 * SECOND).is_empty());
-    // Who does not ask shortens its timers by the other's queries.
+    // A non-querier lowers its timers by the queries of the querier.
     it.report(200 * SECOND, RecordType::ChangeToInclude, G, &[]);
     assert!(state(&it, 200 * SECOND).unwrap().1 > 100);
     it.hear(200 * SECOND, 4, &query(Some(G)), &[1]);

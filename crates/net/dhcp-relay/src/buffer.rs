@@ -1,18 +1,18 @@
-//! A message in the making, in memory that is there from the start: workers do not allocate.
+//! Buffer for building a message in preallocated memory: workers do not allocate.
 
 use volley_graph::PacketView;
 use volley_graph::buf::DATA;
 
 /// Bytes of the headers in front of a message: Ethernet, IPv6, UDP.
 const HEADERS: usize = 14 + 40 + 8;
-/// Bytes of the longest message: with its headers it fits into one buffer of the graph.
+/// Bytes of the longest message: with its headers it fits into one packet buffer.
 pub const LONGEST: usize = DATA - HEADERS;
 
-/// There is no more room.
+/// Error: the buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Bytes, as many as fit.
+/// A byte buffer of fixed capacity.
 pub struct Buffer {
     bytes: Box<[u8; LONGEST]>,
     len: usize,
@@ -28,12 +28,12 @@ impl Default for Buffer {
 }
 
 impl Buffer {
-    /// What was put.
+    /// The contents.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// The same for changing it.
+    /// The contents, mutable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.len]
     }
@@ -43,7 +43,7 @@ impl Buffer {
         self.len = 0;
     }
 
-    /// Adds bytes at the end; nothing is added when they do not fit.
+    /// Appends bytes; nothing is appended if they do not fit.
     pub fn put(&mut self, more: &[u8]) -> Result<(), Full> {
         let end = self.len + more.len();
         let room = self.bytes.get_mut(self.len..end).ok_or(Full)?;
@@ -52,7 +52,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Adds zeros up to a length.
+    /// Appends zeros up to a length.
     pub fn pad(&mut self, len: usize) -> Result<(), Full> {
         let len = len.max(self.len);
         self.bytes.get_mut(self.len..len).ok_or(Full)?.fill(0);
@@ -60,7 +60,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// The bytes of a packet from `at` on, `len` of them, in place of what was there. They may be in several segments.
+    /// Replaces the contents by `len` bytes of a packet from `at` on, which may be in several segments.
     pub fn read(&mut self, packet: &PacketView<'_>, at: usize, len: usize) -> Result<(), Full> {
         self.clear();
         let (mut skip, mut left) = (at, len);

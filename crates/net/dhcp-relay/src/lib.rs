@@ -1,8 +1,8 @@
 //! DHCP relay agent for IPv4 (RFC 1542, RFC 2131, RFC 3046) and IPv6 (RFC 8415, 19): per interface, to several servers, in any
 //! table. `docs/dhcp-relay.md` is the operator's page.
 //!
-//! - [`message4`], [`message6`]: what a relay agent changes, bytes in and bytes out. No message makes them panic.
-//! - [`node`]: one node for each IP version, which listens on the port of relay agents. Workers keep no state of clients.
+//! - [`message4`], [`message6`]: changes that a relay agent makes, bytes in and bytes out. No message causes a panic.
+//! - [`node`]: one node for each IP version, which listens on the relay agent port. Workers keep no state of clients.
 //! - [`relays`]: the relays as the control thread publishes them.
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ use volley_fib::Fib;
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
 
-/// Bring in the nodes and the owner of the class. The registry provides the routes.
+/// Registers the nodes and the owner of the class. The registry provides the routes.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let fib: Rc<RefCell<Fib>> = registry.provided()?;
     let (planes, table) = (fib.borrow(), registry.table());

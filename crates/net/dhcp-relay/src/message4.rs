@@ -1,20 +1,20 @@
-//! Messages of DHCP for IPv4 as a relay agent changes them (RFC 1542, 4.1; RFC 2131; RFC 3046). No packets and no state: bytes in,
-//! bytes out, and a [`Count`] for every message that goes no further.
+//! Changes of a relay agent to DHCPv4 messages (RFC 1542, 4.1; RFC 2131; RFC 3046). No packets and no state: bytes in, bytes
+//! out, and a [`Count`] for every message that is dropped.
 
 use crate::buffer::{Buffer, Full};
 use crate::model::Option82;
 use crate::node::dhcp4_relay::Count;
 use std::net::Ipv4Addr;
 
-/// Bytes in front of the options, with the magic cookie.
+/// Bytes before the options, including the magic cookie.
 const FIXED: usize = 240;
 /// Bytes of the shortest message that every BOOTP agent accepts (RFC 951, 3; RFC 1542, 2.1).
 const SHORTEST: usize = 300;
 /// Bytes of a message in an IP packet of 1500 bytes: an option that does not fit into them is left out (RFC 3046, 2.1).
 const USUAL: usize = 1500 - 28;
-/// What options begin with (RFC 2131, 3).
+/// Magic cookie before the options (RFC 2131, 3).
 const COOKIE: [u8; 4] = [99, 130, 83, 99];
-/// Relay agents that a request may pass at the most (RFC 1542, 4.1.1).
+/// Most relay agents that a request may pass (RFC 1542, 4.1.1).
 const MAX_HOPS: u8 = 16;
 
 const REQUEST: u8 = 1;
@@ -41,14 +41,14 @@ impl From<Full> for Count {
     }
 }
 
-/// What option 82 says of the circuit that a request came by.
+/// Contents of option 82.
 #[derive(Clone, Copy, Debug)]
 pub struct Circuit<'a> {
     /// Name of the interface.
     pub name: &'a [u8],
     /// The remote ID.
     pub remote: &'a [u8],
-    /// Address of the clients' network, where servers reply to an address of another one.
+    /// Address of the clients' network, if servers reply to an address of another network.
     pub link: Option<Ipv4Addr>,
 }
 
@@ -56,18 +56,18 @@ pub struct Circuit<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     bytes: &'a [u8],
-    /// Where the end option is, or the end of the message.
+    /// Offset of the end option, or the end of the message.
     end: usize,
 }
 
-/// An option: its number, its value, and all its bytes.
+/// An option: its code, its value, and all its bytes.
 struct Opt<'a> {
     kind: u8,
     value: &'a [u8],
     whole: &'a [u8],
 }
 
-/// The option at the start of `bytes`; none at the end of the options, an error when it is cut.
+/// The option at the start of `bytes`; none at the end of the options, an error if it is truncated.
 fn option(bytes: &[u8]) -> Result<Option<Opt<'_>>, Count> {
     let kind = match bytes.first() {
         None | Some(&END) => return Ok(None),
@@ -83,7 +83,7 @@ fn option(bytes: &[u8]) -> Result<Option<Opt<'_>>, Count> {
     Ok(Some(Opt { kind, value, whole }))
 }
 
-/// Checks a message: its length, its cookie, and that no option is cut.
+/// Checks a message: its length, its cookie, and that no option is truncated.
 pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Count> {
     if bytes.len() < FIXED {
         return Err(Count::TooShort);
@@ -100,7 +100,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Count> {
 }
 
 impl<'a> Message<'a> {
-    /// Whether a server sent it.
+    /// Whether the message is from a server.
     pub fn is_reply(&self) -> bool {
         self.bytes[0] == REPLY
     }
@@ -151,8 +151,8 @@ impl<'a> Message<'a> {
         kept.try_for_each(|it| out.put(it.whole))
     }
 
-    /// The request as servers get it, in `out`; `ours` is the relay's address, `is_own` says whether an address is the
-    /// router's. Whether option 82 was left out, because the message would become too long.
+    /// Writes the request for servers into `out`; `ours` is the relay's address, `is_own` returns whether an address is the
+    /// router's. Returns whether option 82 was left out because the message would become too long.
     pub fn to_servers(
         &self,
         ours: Ipv4Addr,
@@ -165,7 +165,7 @@ impl<'a> Message<'a> {
         }
         let (gateway, mut left_out) = (self.gateway(), false);
         if !gateway.is_unspecified() {
-            // RFC 3046, 2.1: another agent was first. Its address and its option stay.
+            // RFC 3046, 2.1: another relay agent came first. Its address and its option stay.
             if is_own(gateway) {
                 return Err(Count::OwnGateway);
             }
@@ -188,7 +188,7 @@ impl<'a> Message<'a> {
         Ok(left_out)
     }
 
-    /// The reply as the client gets it, in `out`: without the option when it names this circuit (RFC 3046, 2.1).
+    /// Writes the reply for the client into `out`: without option 82 if it names this circuit (RFC 3046, 2.1).
     pub fn to_client(&self, circuit: &[u8], out: &mut Buffer) -> Result<Client, Count> {
         let ours = self.circuit() == Some(circuit);
         self.copy(!ours, out)?;
@@ -202,7 +202,7 @@ impl<'a> Message<'a> {
             none if none.is_unspecified() => self.address(CLIENT),
             yours => yours,
         };
-        // RFC 1542, 4.1.2: to the address that the client gets, unless it cannot hear that yet.
+        // RFC 1542, 4.1.2: to the address that the client gets, unless the client cannot receive unicast packets yet.
         let far = to.is_unspecified() || to.is_multicast() || to.is_loopback() || to.is_broadcast();
         if wants_broadcast || !has_mac || far {
             return Ok(Client {
@@ -219,7 +219,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Where a reply goes.
+/// Destination of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     /// MAC address.
@@ -228,7 +228,7 @@ pub struct Client {
     pub addr: Ipv4Addr,
 }
 
-/// Adds option 82; false when the message would become too long.
+/// Adds option 82; false if the message would become too long.
 fn put_circuit(circuit: Circuit<'_>, out: &mut Buffer) -> Result<bool, Full> {
     let link = circuit.link.map(|it| it.octets());
     let all = [

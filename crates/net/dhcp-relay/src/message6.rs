@@ -1,5 +1,5 @@
-//! Messages of DHCP for IPv6 as a relay agent changes them (RFC 8415, 9 and 19). No packets and no state: bytes in, bytes out, and
-//! a [`Count`] for every message that goes no further.
+//! Changes of a relay agent to DHCPv6 messages (RFC 8415, 9 and 19). No packets and no state: bytes in, bytes out, and a
+//! [`Count`] for every message that is dropped.
 
 use crate::buffer::{Buffer, Full};
 use crate::node::dhcp6_relay::Count;
@@ -13,7 +13,7 @@ const RELAY_FORWARD: u8 = 12;
 pub(crate) const RELAY_REPLY: u8 = 13;
 /// HOP_COUNT_LIMIT (RFC 8415, 7.6).
 const HOP_LIMIT: u8 = 8;
-/// Bytes in front of the options of a message between relay agents and servers: type, hops, link and peer address.
+/// Bytes before the options of a message between relay agents and servers: type, hops, link and peer address.
 const FIXED: usize = 34;
 /// Bytes of the shortest message of a client: type and transaction.
 const SHORTEST: usize = 4;
@@ -33,7 +33,7 @@ fn address(bytes: &[u8]) -> Option<Ipv6Addr> {
     Some(octets.into())
 }
 
-/// The length of a message that is in an option.
+/// Length of a message in an option.
 fn length(bytes: &[u8]) -> Result<[u8; 2], Count> {
     let len = u16::try_from(bytes.len()).map_err(|_| Count::TooLong)?;
     Ok(len.to_be_bytes())
@@ -45,13 +45,13 @@ fn put_option(kind: u16, value: &[u8], out: &mut Buffer) -> Result<(), Count> {
     Ok(out.put(value)?)
 }
 
-/// Whether a server sent the message.
+/// Whether the message is from a server.
 pub fn is_from_server(message: &[u8]) -> bool {
     message.first() == Some(&RELAY_REPLY)
 }
 
-/// The message of a client, or of another relay agent, as servers get it, in `out`: in a Relay-forward message (RFC 8415, 19.1).
-/// `peer` sent it; `link` is an address of the clients' network, if there is one.
+/// Writes a Relay-forward message with the message of a client or of another relay agent into `out` (RFC 8415, 19.1). `peer` is
+/// its source; `link` is an address of the clients' network, if there is one.
 pub fn to_servers(
     message: &[u8],
     peer: Ipv6Addr,
@@ -66,7 +66,8 @@ pub fn to_servers(
             if hops >= HOP_LIMIT {
                 return Err(Count::HopLimit);
             }
-            // RFC 8415, 19.1.2: the address of a relay agent that is not link-local says which network it is in.
+            // RFC 8415, 19.1.2: the link address stays 0 if a relay agent's source address is not link-local, since it
+            // identifies the network.
             let link = link.filter(|_| peer.is_unicast_link_local());
             (hops + 1, link)
         }
@@ -82,27 +83,27 @@ pub fn to_servers(
     put_option(RELAY_MESSAGE, message, out)
 }
 
-/// A Relay-reply message that was checked.
+/// A checked Relay-reply message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
     /// Address of the clients' network, or ::.
     pub link: Ipv6Addr,
-    /// Who gets the message.
+    /// Destination of the message.
     pub peer: Ipv6Addr,
-    /// The name of the interface, as the server gives it back.
+    /// Name of the interface, from the interface ID option that the server returns.
     pub name: Option<&'a [u8]>,
-    /// The message.
+    /// The message for the peer.
     pub message: &'a [u8],
 }
 
 impl Reply<'_> {
-    /// Whether another relay agent gets the message.
+    /// Whether the peer is another relay agent.
     pub fn is_for_agent(&self) -> bool {
         self.message.first() == Some(&RELAY_REPLY)
     }
 }
 
-/// Reads a Relay-reply message (RFC 8415, 19.2).
+/// Parses a Relay-reply message (RFC 8415, 19.2).
 pub fn from_server(bytes: &[u8]) -> Result<Reply<'_>, Count> {
     let (fixed, mut rest) = bytes.split_at_checked(FIXED).ok_or(Count::TooShort)?;
     if fixed[0] != RELAY_REPLY {

@@ -1,4 +1,4 @@
-//! The object of this crate: the DHCP relay of an interface.
+//! The object of this crate: DHCP relay of an interface.
 
 use std::net::IpAddr;
 use volley_model::Family;
@@ -52,7 +52,7 @@ pub struct DhcpRelay {
     pub option_82: Option82,
 }
 
-/// Whether an address can be that of one host of an IP version behind a router.
+/// Whether an address can be that of one host of an IP version on another network.
 fn is_host(addr: IpAddr, family: Family) -> bool {
     let near = match addr {
         IpAddr::V4(a) => a.is_broadcast() || a.is_link_local(),
@@ -105,7 +105,7 @@ impl DhcpRelay {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    // The class of the tables to which objects refer.
+    // Objects refer to the class of IP tables.
     volley_fib::IpTable::class()?;
     Ok(vec![DhcpRelay::class()?])
 }

@@ -1,4 +1,4 @@
-//! Packets of the relay's own: headers, and the way to a server.
+//! Packets that the relay originates: headers, and the table for the lookup of a server.
 
 use crate::relays::Relay;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,15 +13,15 @@ use volley_wire::ip6::Ip6Header;
 use volley_wire::udp::UdpHeader;
 use volley_wire::{IntoBytes, IpProto};
 
-/// Hops of a packet that goes straight to an interface.
+/// TTL or hop limit of a packet that is sent straight to an interface.
 pub const ON_LINK: u8 = 64;
-/// Hops of a packet that goes to a lookup: one is taken away behind it.
+/// TTL or hop limit of a packet that is sent to a lookup: it is decremented afterwards.
 pub const ROUTED: u8 = ON_LINK + 1;
 
-/// Bytes of an UDP header.
+/// Bytes of a UDP header.
 const UDP: usize = 8;
 
-/// Where the message of a datagram begins, and how long it is. The UDP header was checked; its place is in [`UPPER_OFFSET`].
+/// Offset and length of the message of a datagram. The UDP header is valid; its offset is in [`UPPER_OFFSET`].
 pub fn payload(packet: &PacketView<'_>) -> Option<(usize, usize)> {
     let at = packet.get(UPPER_OFFSET.col)? as usize;
     let length = packet.bytes().get(at + 4..at + 6)?;
@@ -65,7 +65,7 @@ pub fn header6(
     out
 }
 
-/// Makes a packet of these parts for a node, with the columns of `template`; false when no buffer is free.
+/// Builds a packet of these parts for a node, with the columns of `template`; false if no buffer is free.
 pub fn build<I: Isa>(
     made: &mut Replicator<'_, I>,
     template: &Packet<'_>,

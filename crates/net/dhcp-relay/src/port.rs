@@ -2,16 +2,16 @@
 
 use volley_model::Family;
 
-/// Of servers and relay agents, IPv4.
+/// Servers and relay agents, IPv4.
 pub const SERVER4: u16 = 67;
-/// Of clients, IPv4.
+/// Clients, IPv4.
 pub const CLIENT4: u16 = 68;
-/// Of clients, IPv6.
+/// Clients, IPv6.
 pub const CLIENT6: u16 = 546;
-/// Of servers and relay agents, IPv6.
+/// Servers and relay agents, IPv6.
 pub const SERVER6: u16 = 547;
 
-/// The port on which relay agents listen.
+/// The port of relay agents.
 pub fn of_agents(family: Family) -> u16 {
     match family {
         Family::V4 => SERVER4,

@@ -36,7 +36,7 @@ pub struct Relay4 {
     pub common: Relay<u32>,
     /// The remote ID, in place of the MAC address.
     pub remote_id: Option<String>,
-    /// What happens to requests that have option 82.
+    /// Handling of requests that have option 82.
     pub option_82: Option82,
 }
 
@@ -46,9 +46,9 @@ pub type Relay6 = Relay<u128>;
 /// All relays, in order of their interfaces.
 #[derive(Clone, Debug, Default)]
 pub struct Relays {
-    /// Of IPv4.
+    /// IPv4 relays.
     pub four: Vec<Relay4>,
-    /// Of IPv6.
+    /// IPv6 relays.
     pub six: Vec<Relay6>,
 }
 
@@ -66,25 +66,25 @@ impl Relays {
     }
 }
 
-/// A relay as it was configured, with the index of its table.
+/// A configured relay, with the index of its table.
 struct Entry {
     relay: DhcpRelay,
     table: u32,
 }
 
-/// The control thread's side.
+/// Relays on the control thread.
 pub(crate) struct Control {
     entries: BTreeMap<(Family, IfIdx), Entry>,
     names: BTreeMap<IfIdx, String>,
     published: Publisher<Relays>,
     table: Arc<IfTable>,
     fib: Rc<RefCell<Fib>>,
-    /// The nodes of IPv4 and of IPv6.
+    /// Nodes of IPv4 and IPv6.
     nodes: [NodeId; 2],
 }
 
 impl Control {
-    /// No relays yet; the snapshot is for the workers.
+    /// An empty published table, and the snapshot for workers.
     pub fn publisher(domain: &Arc<Domain>) -> (Publisher<Relays>, Snap<Relays>) {
         let published = Publisher::new(domain, Relays::default());
         let snap = published.snap();
@@ -149,7 +149,7 @@ impl Control {
             .listen_udp(family, port::of_agents(family), node, on)
     }
 
-    /// An interface has changed: the circuit ID is its name.
+    /// Follows a change of an interface: the circuit ID is its name.
     pub fn interface_changed(&mut self, change: &Change) {
         let (Change::Created(Interface { index, name, .. })
         | Change::Updated(Interface { index, name, .. })) = change
@@ -181,7 +181,7 @@ impl Control {
     }
 }
 
-/// Makes the relays the owner of their class.
+/// Registers the relays as the owner of their class.
 pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
     let control = control.clone();
     registry.own_setting(move |index, key, now: Option<DhcpRelay>| {

@@ -46,7 +46,7 @@ pub fn fib(domain: &Arc<Domain>) -> Fib {
     fib
 }
 
-/// The workers' view of the interfaces; number 9 has a tap of the kernel.
+/// The workers' view of the interfaces; number 9 has an LCP tap.
 pub fn table() -> Arc<IfTable> {
     let table = IfTable::new(1);
     for index in 0..3 {
@@ -56,7 +56,7 @@ pub fn table() -> Arc<IfTable> {
     table
 }
 
-/// A datagram as the node gets it: headers, then the message.
+/// A datagram as the node receives it: headers, then the message.
 pub fn datagram(header: &[u8], message: &[u8], rx: u32) -> In {
     let packet = In::new(&[header, message].concat()).rx(rx);
     packet.column(UPPER_OFFSET.col, header.len() as u32 - 8)

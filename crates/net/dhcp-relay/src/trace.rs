@@ -1,23 +1,23 @@
-//! What traced packets of DHCP leave behind.
+//! Trace records of DHCP packets.
 
 use volley_fib::columns::UPPER_OFFSET;
 use volley_graph::{PacketView, Trace, TraceNames};
 use volley_wire::MacAddr;
 
-/// A datagram of DHCP, or what is in its place.
+/// A DHCP datagram, or the received packet that was none.
 #[derive(Clone, Copy)]
 pub struct DhcpTrace {
     rx: u32,
-    /// The version of IP.
+    /// IP version.
     version: u8,
-    /// The start of the message.
+    /// First bytes of the message.
     head: [u8; HEAD],
     held: u8,
-    /// The type of a message for IPv4, 0 for none.
+    /// Type of a DHCPv4 message, 0 for none.
     kind: u8,
 }
 
-/// Bytes of a message that say who sends it.
+/// Number of bytes that identify the sender.
 const HEAD: usize = 34;
 
 const NAMES4: [&str; 8] = [
@@ -39,7 +39,7 @@ const NAMES6: [&str; 13] = [
     "Relay-reply",
 ];
 
-/// What a message is called by its number, which begins with 1.
+/// Name of a message type; numbers begin with 1.
 fn name<'n>(names: &[&'n str], number: u8) -> &'n str {
     let at = usize::from(number).checked_sub(1);
     at.and_then(|at| names.get(at))
@@ -47,7 +47,7 @@ fn name<'n>(names: &[&'n str], number: u8) -> &'n str {
         .unwrap_or("unknown message")
 }
 
-/// The type of a message for IPv4: the option is mostly the first one.
+/// Type of a DHCPv4 message: the option is usually the first one.
 fn kind4(message: &[u8]) -> u8 {
     match message.get(240..243) {
         Some(&[53, 1, kind]) => kind,

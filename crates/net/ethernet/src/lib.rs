@@ -1,4 +1,4 @@
-//! Ethernet: where received frames are told apart.
+//! Ethernet: classification of received frames.
 #![forbid(unsafe_code)]
 
 mod link;
@@ -9,7 +9,7 @@ use volley_iface::Registry;
 
 pub use node::ethernet_input::EthernetInput;
 
-/// Bring in `ethernet-input`, and make it the receiver: the node behind the arc of received packets.
+/// Registers `ethernet-input` as the receiver: the node at the end of the receive arc.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();

@@ -1,5 +1,5 @@
-//! Frames to the hosts of a link that are not dropped: to groups that may be routed, to a feature that listens on a UDP port, and
-//! messages of group membership.
+//! Multicast and broadcast frames that are not dropped: routable groups, UDP ports on which a feature listens, and group
+//! membership messages.
 
 use crate::node::ethernet_input::{Count, Next};
 use volley_graph::Counters;
@@ -7,13 +7,13 @@ use volley_iface::Flag;
 use volley_model::Family;
 use volley_wire::{IpProto, ethertype};
 
-/// The protocol number of UDP.
+/// Protocol number of UDP.
 const UDP: u8 = IpProto::UDP.0;
 const IP4: u32 = ethertype::IP4 as u32;
 const IP6: u32 = ethertype::IP6 as u32;
 
-/// Whether a frame is for a group of IP that may be routed: under the MAC address of groups of its version (RFC 1112, 6.4; RFC
-/// 2464, 7), and to a group that is not one of a link (RFC 1812, 5.3.4 on what else comes so).
+/// Whether a frame is for an IP multicast group that may be routed: its destination MAC address is a group address of the IP
+/// version (RFC 1112, 6.4; RFC 2464, 7), and the group is not link-local (RFC 1812, 5.3.4 on other packets).
 pub(crate) fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
     let fine = verdict == 0 || verdict == Count::GroupMac.code();
     match (kind, frame) {
@@ -29,8 +29,8 @@ pub(crate) fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
     }
 }
 
-/// Whether a frame is a UDP datagram to the hosts of the link, on a port where a feature listens: to 255.255.255.255, or to an
-/// IPv6 group of link scope.
+/// Whether a frame is a UDP datagram to all hosts of the link (255.255.255.255, or an IPv6 group of link scope), on a port
+/// where a feature listens.
 pub(crate) fn is_for_listener(
     verdict: u32,
     kind: u32,
@@ -55,7 +55,7 @@ pub(crate) fn is_for_listener(
     fine && on_link && proto == UDP && hears(family, port)
 }
 
-/// The edge of IGMP (RFC 3376, 4), and of MLD behind a hop-by-hop header (RFC 3810, 5), where the interface has it.
+/// The edge of IGMP (RFC 3376, 4), and of MLD after a hop-by-hop header (RFC 3810, 5), if it is enabled on the interface.
 pub(crate) fn membership(flags: u32, verdict: u32, frame: &[u8]) -> Option<Next> {
     if verdict != 0 && verdict != Count::GroupMac.code() {
         return None;

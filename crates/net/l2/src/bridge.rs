@@ -1,4 +1,4 @@
-//! Bridge domains on the control thread: who is a port of what, and what workers are told of it.
+//! Bridge domains on the control thread: ports, MAC entries, and the state published to workers.
 
 use crate::lane::LearnQueue;
 use crate::model::{BridgeDomain, L2FibEntry};
@@ -13,17 +13,17 @@ use volley_model::Mac;
 use volley_tables::mac::Full;
 use volley_tables::{MacSnap, Publisher, Snap};
 
-/// Between two looks while stations are heard.
+/// Interval of the process while MAC addresses are being learned.
 const BUSY: Duration = Duration::from_millis(1);
-/// Between two looks otherwise.
+/// Interval of the process otherwise.
 const QUIET: Duration = Duration::from_millis(10);
-/// How long after a station was heard there may be more.
+/// The process stays busy for this long after the last reported MAC address.
 const BUSY_FOR_NS: u64 = 1_000_000_000;
-/// Stations of a worker that are read in one look.
+/// Most reported MAC addresses of a worker that one run of the process reads.
 const READ: usize = 4096;
-/// Bridge domains at one time.
+/// Most bridge domains.
 pub(crate) const BRIDGE_DOMAINS: usize = 4096;
-/// Nanoseconds of a minute.
+/// Nanoseconds in a minute.
 const MINUTE_NS: u64 = 60_000_000_000;
 
 /// One bridge domain.
@@ -34,15 +34,15 @@ pub(crate) struct Bridge {
     pub(crate) ports: BTreeMap<IfIdx, u32>,
 }
 
-/// The control thread's side.
+/// State of bridge domains on the control thread.
 pub(crate) struct Control {
     pub(crate) bridges: BTreeMap<u32, Bridge>,
     pub(crate) stations: MacEntries,
-    /// Stations that are configured; no port stands for one whose frames are dropped.
+    /// Configured MAC entries with their ports; none for an entry whose frames are dropped.
     configured: BTreeMap<(u32, Mac), Option<IfIdx>>,
-    /// The bridge domain of each slot, none for a free one. The first slot means "in no domain".
+    /// The bridge domain of each slot, none for a free one. Slot 0 means "in no domain".
     slots: Vec<Option<u32>>,
-    /// Where the search for a free slot begins: a slot is taken again as late as possible.
+    /// Start of the search for a free slot, so that a slot is reused as late as possible.
     cursor: usize,
     plane: Publisher<Plane>,
     table: Arc<IfTable>,
@@ -53,7 +53,7 @@ pub(crate) struct Control {
     busy_until: u64,
 }
 
-/// Why a bridge domain cannot be made: there are as many as there may be.
+/// Error: the number of bridge domains is at its limit.
 pub(crate) struct TooMany;
 
 impl Control {
@@ -78,7 +78,7 @@ impl Control {
         }
     }
 
-    /// What nodes read.
+    /// Snapshots for nodes.
     pub(crate) fn snaps(&self) -> (Snap<Plane>, MacSnap) {
         (self.plane.snap(), self.stations.snap())
     }
@@ -129,7 +129,7 @@ impl Control {
         slots.find(|&slot| slot > 0 && self.slots[slot].is_none())
     }
 
-    /// Makes or changes a bridge domain.
+    /// Adds or changes a bridge domain.
     pub(crate) fn set(&mut self, spec: &BridgeDomain) -> Result<(), TooMany> {
         let known = self.bridges.get(&spec.id).map(|b| b.slot);
         let slot = match known {
@@ -155,7 +155,7 @@ impl Control {
         Ok(())
     }
 
-    /// Removes a bridge domain; its ports have left before. False when it is not there.
+    /// Removes a bridge domain whose ports have left it. False if it does not exist.
     pub(crate) fn remove(&mut self, id: u32) -> bool {
         let Some(bridge) = self.bridges.remove(&id) else {
             return false;
@@ -167,7 +167,7 @@ impl Control {
         true
     }
 
-    /// Makes an interface a port of a bridge domain, or of another one than before. After an error it is in no domain.
+    /// Makes an interface a port of a bridge domain, also if it is a port of another one. After an error it is in no domain.
     pub(crate) fn join(&mut self, port: IfIdx, domain: u32, shg: u32) -> Result<(), GraphError> {
         if self.bridge_of(port).is_some_and(|now| now != domain) {
             self.leave(port);
@@ -182,7 +182,7 @@ impl Control {
         };
         let stations: Vec<Mac> = self.configured.iter().filter_map(behind).collect();
         for mac in stations {
-            // A table that is full has no room for it either way: its frames are flooded.
+            // If the table is full, frames to this address are flooded.
             let _ = self.install(domain, mac, Some(port));
         }
         let enabled = self.learn.set(port, true);
@@ -192,7 +192,7 @@ impl Control {
         enabled
     }
 
-    /// Takes an interface out of its bridge domain; false when it is in none.
+    /// Removes an interface from its bridge domain; false if it is in none.
     pub(crate) fn leave(&mut self, port: IfIdx) -> bool {
         let Some(domain) = self.bridge_of(port) else {
             return false;
@@ -206,13 +206,13 @@ impl Control {
         true
     }
 
-    /// An interface is gone, with what is configured behind it.
+    /// Removes a deleted interface and the configured MAC entries on it.
     pub(crate) fn forget(&mut self, port: IfIdx) {
         self.leave(port);
         self.configured.retain(|_, behind| *behind != Some(port));
     }
 
-    /// A port is down: its stations may turn up behind another one.
+    /// Flushes the learned MAC entries of a port that went down: the hosts may be reachable through another port.
     pub(crate) fn down(&mut self, port: IfIdx) {
         if self.bridge_of(port).is_some() {
             self.stations
@@ -235,14 +235,14 @@ impl Control {
         }
     }
 
-    /// Configures a station. It is in use while its interface is a port of the domain.
+    /// Adds a configured MAC entry. It is active while its interface is a port of the domain.
     pub(crate) fn fix(&mut self, entry: &L2FibEntry, behind: Option<IfIdx>) -> Result<(), Full> {
         self.install(entry.domain, entry.mac, behind)?;
         self.configured.insert((entry.domain, entry.mac), behind);
         Ok(())
     }
 
-    /// A station is no longer configured; false when it was not.
+    /// Removes a configured MAC entry; false if there was none.
     pub(crate) fn unfix(&mut self, domain: u32, mac: Mac) -> bool {
         let was = self.configured.remove(&(domain, mac)).is_some();
         if let Some(bridge) = self.bridges.get(&domain) {
@@ -252,7 +252,7 @@ impl Control {
         was
     }
 
-    /// Forgets learned stations; returns how many.
+    /// Flushes learned MAC entries; returns their number.
     pub(crate) fn flush(&mut self, port: Option<IfIdx>, domain: Option<u32>) -> u64 {
         let slot = domain.map(|id| self.bridges.get(&id).map_or(0, |b| b.slot));
         self.stations.flush(|key, station: &MacEntry| {
@@ -262,19 +262,19 @@ impl Control {
         })
     }
 
-    /// The bridge domain of a station's key.
+    /// The bridge domain of an entry's key.
     pub(crate) fn domain_of(&self, key: u64) -> Option<u32> {
         self.slots[usize::from(key as u16)]
     }
 
-    /// One look at everything; when the next one is due.
+    /// One run of the process; returns the time until the next run.
     pub(crate) fn turn(&mut self) -> Duration {
         let (now, mut some) = (self.now_ns(), false);
         for worker in 0..self.lanes.len() {
             let lane = self.lanes[worker].clone();
             for heard in std::iter::from_fn(|| lane.new_macs.pop()).take(READ) {
                 some = true;
-                // It may have left since.
+                // The port may have left the domain since.
                 let slot = usize::from(heard.key as u16);
                 let domain = self.slots.get(slot).copied().flatten();
                 let bridge = domain.and_then(|id| self.bridges.get(&id));

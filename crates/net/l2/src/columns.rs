@@ -1,14 +1,14 @@
-//! The columns that nodes of bridge domains hand on.
+//! Columns that bridge nodes pass to the next node.
 
 use volley_graph::{ColumnInfo, ColumnKind, Life};
 
 /// The layer whose nodes handle frames by their MAC addresses.
 const BRIDGE: Life = Life::Layer("bridge");
 
-/// The first four bytes of the destination's MAC address.
+/// Bytes 0 to 3 of the destination MAC address.
 pub(crate) const DST_HIGH: ColumnInfo =
     ColumnInfo::new("bridge-dst-high", ColumnKind::Value, 0, BRIDGE);
-/// The last two bytes of the destination's MAC address in the upper half; the lower half is the number of the bridge domain.
+/// Bytes 4 and 5 of the destination MAC address in the upper half; the lower half is the slot of the bridge domain.
 pub(crate) const DST_LOW: ColumnInfo =
     ColumnInfo::new("bridge-dst-low", ColumnKind::Value, 1, BRIDGE);
 /// The edge that l2-fwd has chosen.

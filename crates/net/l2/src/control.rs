@@ -9,7 +9,7 @@ use std::rc::Rc;
 use volley_iface::{Change, IfIdx, Interfaces, ReceiveFeature, Registry};
 use volley_model::{Applied, ModelError, ObjectKind};
 
-/// What an interface is bound to, and how.
+/// The peer of an interface, and the type of the binding.
 #[derive(Clone, Copy)]
 struct Binding {
     tx: IfIdx,
@@ -32,7 +32,7 @@ impl Features {
     }
 }
 
-/// Carries out patches and cross-connects.
+/// Carries out requests about patches and cross-connects.
 #[derive(Clone)]
 pub struct L2Handler {
     interfaces: Rc<RefCell<Interfaces>>,
@@ -42,7 +42,7 @@ pub struct L2Handler {
 }
 
 impl L2Handler {
-    /// A handler; ports of `bridges` are not free.
+    /// Creates the handler; ports of `bridges` cannot be bound.
     pub(crate) fn new(
         interfaces: Rc<RefCell<Interfaces>>,
         features: Features,
@@ -54,7 +54,7 @@ impl L2Handler {
             let Change::Deleted(gone) = change else {
                 return;
             };
-            // A binding to or from an interface that goes is dissolved: packets never leave by a stranger.
+            // Deletion of an interface removes its bindings: its index may be reused by another interface.
             ours.borrow_mut().retain(|&rx, binding| {
                 let dissolved = rx == gone.index || binding.tx == gone.index;
                 if dissolved {
@@ -78,7 +78,7 @@ impl L2Handler {
             .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
     }
 
-    /// Makes the handler the owner of its classes.
+    /// Registers the handler as the owner of its classes.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let shared = self.clone();
         registry.own_setting(move |rx, _, now: Option<L2Patch>| match now {
@@ -94,7 +94,7 @@ impl L2Handler {
         registry.answer(move |_: ShowL2| Ok(shared.reply()));
     }
 
-    /// Refuses an interface that is bound in another way.
+    /// Refuses an interface that has another type of binding.
     fn is_free(&self, rx: IfIdx, name: &str, mode: L2Mode) -> Result<(), ModelError> {
         let bound = self
             .bindings

@@ -1,4 +1,4 @@
-//! Requests and questions about bridge domains.
+//! Requests and queries about bridge domains.
 
 use crate::bridge::{BRIDGE_DOMAINS, Bridge, Control};
 use crate::model::{BridgeDomain, BridgePort, L2FibEntry, L2FibFlush};
@@ -16,7 +16,7 @@ use volley_model::{Applied, Mac, ModelError, ObjectKind, key_value};
 
 type Done = Result<Applied, ModelError>;
 
-/// Carries out requests of bridge domains.
+/// Carries out requests about bridge domains.
 #[derive(Clone)]
 pub struct BridgeHandler {
     control: Rc<RefCell<Control>>,
@@ -25,7 +25,7 @@ pub struct BridgeHandler {
 }
 
 impl BridgeHandler {
-    /// A handler, which follows interfaces from now on. Dropping it ends the process that `turns` watches.
+    /// Creates the handler, which listens to interface changes. Dropping the handler ends the process that `turns` watches.
     pub(crate) fn new(
         control: Rc<RefCell<Control>>,
         interfaces: Rc<RefCell<Interfaces>>,
@@ -44,7 +44,7 @@ impl BridgeHandler {
         }
     }
 
-    /// Makes the handler the owner of its classes, queries and verbs.
+    /// Registers the handler as the owner of its classes, queries and verbs.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let shared = self.clone();
         registry.own(move |key, now: Option<BridgeDomain>| match &now {
@@ -82,7 +82,7 @@ impl BridgeHandler {
             .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
     }
 
-    /// Frames of a port are bridged as they are, tags and all.
+    /// Checks whether an interface can be a port. Frames of a port are bridged unchanged, including VLAN tags.
     fn can_be_port(&self, index: IfIdx) -> Result<(), ModelError> {
         let all = self.interfaces.borrow();
         if all.get(index).is_some_and(|i| i.sub.is_some()) {

@@ -1,21 +1,21 @@
-//! What lies between one worker and the control thread: a bounded queue without locks. A full one loses what is new; the
-//! station sends again, and is learned then.
+//! Bounded lock-free queue from one worker to the control thread. If it is full, the report is lost; the address is learned
+//! from a later frame of the host.
 
 use crossbeam_queue::ArrayQueue;
 
-/// Stations that the control thread has not looked at.
+/// Capacity of the queue.
 const HEARD: usize = 4096;
-/// Stations that a worker remembers having told of.
+/// Most recent reports that a worker remembers.
 const TOLD: usize = 1024;
-/// How long it does not tell the same again.
+/// A worker does not repeat a report within this time.
 const DAMPED_NS: u64 = 100_000_000;
 
-/// A station that was not known, or behind another port.
+/// A source MAC address that is new or has moved to another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LearnedMac {
-    /// Its address, and the slot of its domain.
+    /// MAC address and slot of the bridge domain.
     pub key: u64,
-    /// The port that it was heard on.
+    /// The receiving port.
     pub rx: u32,
 }
 
@@ -32,8 +32,8 @@ impl Default for LearnQueue {
     }
 }
 
-/// What a worker told a short while ago: a frame for each packet that a new station sends until it is learned would fill
-/// the queue. Of two stations in one place the later one is remembered.
+/// Recent reports of a worker: one report for each packet that a new host sends until it is learned would fill the queue. Of
+/// two addresses in one slot the later one is remembered.
 pub(crate) struct ReportedMacs {
     places: Box<[(LearnedMac, u64)]>,
 }
@@ -46,7 +46,7 @@ impl ReportedMacs {
         }
     }
 
-    /// Whether this was told a short while ago.
+    /// Whether the address was reported recently.
     pub(crate) fn has(&self, heard: LearnedMac, now_ns: u64) -> bool {
         let (last, at) = self.places[place(heard.key)];
         last == heard && now_ns.wrapping_sub(at) < DAMPED_NS

@@ -1,7 +1,7 @@
-//! Layer 2: patches and cross-connects between two interfaces, bridge domains of many.
+//! Layer 2: patches and cross-connects between two interfaces, and bridge domains.
 //!
-//! Workers look stations up in a table of `volley-tables` that only the control thread writes; new and moved ones go over a
-//! bounded queue of each worker to it ([`stations`]). The whole is `docs/bridge.md`.
+//! Workers look MAC addresses up in a table of `volley-tables` that only the control thread writes; they report new and moved
+//! addresses to it over a bounded queue per worker ([`stations`]). The overview is `docs/bridge.md`.
 #![forbid(unsafe_code)]
 
 mod bridge;
@@ -39,7 +39,7 @@ use std::sync::Arc;
 use volley_graph::{GraphError, Node, ProcessInfo};
 use volley_iface::{ReceiveFeature, Registry};
 
-/// Bring in `l2-patch`, `l2-xconnect`, the nodes of bridge domains, and their requests.
+/// Registers `l2-patch`, `l2-xconnect`, the bridge nodes, and the owners of their classes.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let bridges = bridges(registry)?;
     let (patch_table, xconnect_table) = (registry.table(), registry.table());

@@ -1,59 +1,59 @@
-//! What workers know of bridge domains: a word for each interface, and the ports of each domain. Published as a whole.
+//! Bridge domains as workers read them: a word for each interface, and the ports of each domain. Published as one value.
 
 use volley_iface::{IfIdx, MAX_INTERFACES};
 use volley_tables::mac::ID_BITS;
 
-/// Of a port's word: the domain's slot, 0 for an interface that is in none.
+/// Bits of a port's word: slot of the domain, 0 for an interface in no domain.
 pub(crate) const SLOT: u32 = 0xffff;
-/// Where the split-horizon group begins.
+/// Shift of the split-horizon group.
 pub(crate) const SHG: u32 = 16;
-/// New stations are learned.
+/// Flag: new MAC addresses are learned.
 pub(crate) const LEARN: u32 = 1 << 24;
-/// Frames for groups and everybody are flooded.
+/// Flag: broadcast and multicast frames are flooded.
 pub(crate) const FLOOD: u32 = 1 << 25;
-/// Frames for unknown stations are flooded.
+/// Flag: unknown unicast frames are flooded.
 pub(crate) const UU_FLOOD: u32 = 1 << 26;
-/// Frames for known stations are forwarded.
+/// Flag: frames to known MAC addresses are forwarded.
 pub(crate) const FORWARD: u32 = 1 << 27;
 
-/// Of a station's tag: the number of its port.
+/// Bits of an entry's tag: number of its port.
 pub(crate) const PORT: u32 = MAX_INTERFACES as u32 - 1;
-/// It is configured, and does not move.
+/// Flag: the entry is configured and does not move.
 pub(crate) const STATIC: u32 = 1 << 10;
-/// Its frames are dropped.
+/// Flag: frames of the entry are dropped.
 pub(crate) const FILTER: u32 = 1 << 11;
 
 const _: () = assert!(MAX_INTERFACES == 1 << 10 && FILTER << 1 == volley_tables::mac::TAG_MAX + 1);
 
-/// The tag of a table's answer.
+/// The tag in a result of the MAC table.
 #[inline(always)]
 pub(crate) fn tag(answer: u32) -> u32 {
     answer >> ID_BITS
 }
 
-/// A port, as flooding sees it.
+/// A port, as flooding needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) port: IfIdx,
     pub(crate) shg: u32,
 }
 
-/// What workers know of one domain.
+/// A bridge domain as workers read it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DomainView {
     pub(crate) members: Vec<Member>,
-    /// Groups of 01:80:c2:00:00:0x that are flooded.
+    /// Groups 01:80:c2:00:00:0x that are flooded, as bits.
     pub(crate) group_fwd_mask: u32,
 }
 
-/// Everything that workers know.
+/// All bridge state that workers read.
 pub(crate) struct Plane {
     ports: Box<[u32; MAX_INTERFACES]>,
     domains: Vec<DomainView>,
 }
 
 impl Plane {
-    /// Nothing is bridged.
+    /// State without bridge domains.
     pub(crate) fn new() -> Self {
         Plane {
             ports: Box::new([0; MAX_INTERFACES]),

@@ -1,4 +1,4 @@
-//! `show l2patch`, `show bridge-domain`, `show l2fib`: the queries, their replies, their text, and figures on the page of metrics.
+//! `show l2patch`, `show bridge-domain`, `show l2fib`: the queries, their replies, their text, and metrics.
 
 use schemars::JsonSchema;
 use serde::Serialize;

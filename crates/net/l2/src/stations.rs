@@ -1,5 +1,5 @@
-//! The stations of all bridge domains: learned, moved, aged, flushed (IEEE 802.1Q, 8.7 and 8.8). The control thread is the only
-//! writer. There is no clock in here: time is told in nanoseconds.
+//! MAC entries of all bridge domains: learning, moves, aging, flushing (IEEE 802.1Q, 8.7 and 8.8). The control thread is the
+//! only writer. The caller supplies the time in nanoseconds.
 
 use crate::plane::{FILTER, PORT, STATIC};
 use crate::show::BridgeCounts;
@@ -8,55 +8,55 @@ use volley_graph::Domain;
 use volley_tables::mac::{Full, MAX_ENTRIES};
 use volley_tables::{MacSnap, MacTable};
 
-/// Entries that are looked at in one turn.
+/// Entries that one run examines.
 const SLICE: u32 = 4096;
-/// Between two sweeps over all entries: how exactly ages are known.
+/// Interval between sweeps over all entries: the resolution of ages.
 pub(crate) const SWEEP_NS: u64 = 5_000_000_000;
 
-/// What a domain wants of its stations.
+/// Learning settings of a domain.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Learn new ones.
+    /// Learn new MAC addresses.
     pub learn: bool,
-    /// Learn at most so many.
+    /// Most learned entries.
     pub limit: u32,
-    /// Forget those that are silent for so long; 0 = never.
+    /// Age limit of silent entries; 0 = never.
     pub age_ns: u64,
 }
 
-/// What is known of a domain's stations.
+/// MAC state of a domain.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgeDomainState {
-    /// What it wants.
+    /// Learning settings.
     pub rules: Rules,
-    /// Learned stations.
+    /// Number of learned entries.
     pub learned: u32,
-    /// Configured stations.
+    /// Number of configured entries.
     pub fixed: u32,
-    /// What happened.
+    /// Event counters.
     pub counts: BridgeCounts,
 }
 
-/// One station.
+/// A MAC entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacEntry {
-    /// The port behind which it is; nobody's for one whose frames are dropped.
+    /// Port of the entry; [`FILTERED`] if its frames are dropped.
     pub port: u32,
-    /// Whether it is configured.
+    /// Whether the entry is configured.
     pub fixed: bool,
-    /// When it was heard, as far as sweeps tell.
+    /// When a frame of this source was last seen, to the resolution of sweeps.
     pub last_seen_ns: u64,
 }
 
-/// The port of a station whose frames are dropped.
+/// Port value of an entry whose frames are dropped.
 pub const FILTERED: u32 = u32::MAX;
 
-/// All stations.
+/// MAC entries of all domains.
 pub struct MacEntries {
     table: MacTable,
-    /// By the table's ids.
+    /// Entries by the table's ids.
     entries: Vec<MacEntry>,
-    /// By slot; none for a slot without a domain.
+    /// State of domains by slot; none for a slot without a domain.
     ledgers: Vec<Option<BridgeDomainState>>,
     next: u32,
     swept_ns: u64,
@@ -88,7 +88,7 @@ fn tag(station: &MacEntry) -> u32 {
 }
 
 impl MacEntries {
-    /// None yet.
+    /// An empty table.
     pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
         MacEntries {
             table: MacTable::new(domain, workers, MAX_ENTRIES),
@@ -99,12 +99,12 @@ impl MacEntries {
         }
     }
 
-    /// A handle for workers.
+    /// A reader handle for workers.
     pub fn snap(&self) -> MacSnap {
         self.table.snap()
     }
 
-    /// A domain comes, or wants something else.
+    /// Adds a domain or changes its settings.
     pub fn set_rules(&mut self, slot: u16, rules: Rules) {
         let slot = usize::from(slot);
         if self.ledgers.len() <= slot {
@@ -123,13 +123,13 @@ impl MacEntries {
         }
     }
 
-    /// A domain goes, with its stations.
+    /// Removes a domain and its entries.
     pub fn drop_domain(&mut self, gone: u16) {
         self.flush(|key, _| slot(key) == usize::from(gone));
         self.ledgers[usize::from(gone)] = None;
     }
 
-    /// What is known of a domain's stations.
+    /// MAC state of a domain.
     pub fn ledger(&self, slot: u16) -> Option<&BridgeDomainState> {
         self.ledgers.get(usize::from(slot))?.as_ref()
     }
@@ -138,13 +138,13 @@ impl MacEntries {
         self.ledgers.get_mut(slot(key))?.as_mut()
     }
 
-    /// All stations with their keys.
+    /// All entries with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &MacEntry)> {
         let all = (1..self.table.ids()).filter_map(|id| Some((id, self.table.key(id)?)));
         all.map(|(id, key)| (key, &self.entries[id as usize]))
     }
 
-    /// A station.
+    /// The entry of a key.
     pub fn get(&self, key: u64) -> Option<&MacEntry> {
         let id = self.table.get(key)?;
         self.entries.get(id as usize)
@@ -177,7 +177,7 @@ impl MacEntries {
         }
     }
 
-    /// A worker heard a station behind a port that is in the domain.
+    /// Handles the report of a worker about a MAC address on a port of the domain.
     pub fn hear(&mut self, key: u64, port: u32, now_ns: u64) {
         let station = MacEntry {
             port,
@@ -208,7 +208,7 @@ impl MacEntries {
         }
     }
 
-    /// A station is configured, in place of one that was learned.
+    /// Adds a configured entry; it replaces a learned one.
     pub fn fix(&mut self, key: u64, port: u32) -> Result<(), Full> {
         self.unfix(key);
         if let Some(id) = self.table.get(key) {
@@ -229,7 +229,7 @@ impl MacEntries {
         Ok(())
     }
 
-    /// A station is no longer configured.
+    /// Removes a configured entry.
     pub fn unfix(&mut self, key: u64) {
         if let Some(id) = self.table.get(key)
             && self.entries[id as usize].fixed
@@ -238,7 +238,7 @@ impl MacEntries {
         }
     }
 
-    /// Forgets stations; returns how many.
+    /// Deletes the entries that `which` selects; returns their number.
     pub fn flush(&mut self, which: impl Fn(u64, &MacEntry) -> bool) -> u64 {
         let mut flushed = 0;
         for id in 1..self.table.ids() {
@@ -258,7 +258,7 @@ impl MacEntries {
         flushed
     }
 
-    /// Looks at some of the stations: who was heard since the last look, and who was silent for too long.
+    /// Examines some of the entries: records the use since the last sweep, and deletes aged ones.
     pub fn sweep(&mut self, now_ns: u64) {
         if self.next == 1 {
             if now_ns < self.swept_ns + SWEEP_NS {

@@ -18,7 +18,7 @@ pub(crate) struct Bed {
     plane: Publisher<Plane>,
 }
 
-/// A station's address.
+/// MAC address of host `n`.
 pub(crate) fn mac(n: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, n]
 }
@@ -63,7 +63,7 @@ impl Bed {
         }
     }
 
-    /// Stations 1 to 5 are behind the ports of their number.
+    /// Hosts 1 to 5 are known on the ports of their number.
     pub fn known(mut self) -> Self {
         (1..=5).for_each(|n| self.stations.hear(key(mac(n), 1), n.into(), 0));
         self

@@ -1,28 +1,27 @@
-//! When packets are spread by themselves: one worker has too much to do, others have not, and it lasts.
+//! Mode `auto`: packets are spread while one worker is overloaded and others are not.
 
-/// The share of its time that a hot worker is busy.
+/// Busy share from which a worker counts as overloaded.
 const HOT: f64 = 0.8;
-/// The share that a worker may be busy which is to help.
+/// Largest busy share of a worker that may take over packets.
 const COOL: f64 = 0.5;
-/// What all workers together do may be so little that one does it alone.
+/// Total busy share of all workers up to which one worker suffices.
 const CALM: f64 = 0.5;
-/// Looks in a row that must be alike before packets are spread.
+/// Consecutive samples of overload before packets are spread.
 const HOT_LOOKS: u32 = 3;
-/// Looks in a row before they are no longer spread.
+/// Consecutive calm samples before spreading ends.
 const CALM_LOOKS: u32 = 20;
 
-/// What has been seen of an interface.
+/// State of an interface.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Auto {
     pub(crate) spread: bool,
-    /// Looks in a row that speak for a change.
+    /// Consecutive samples that indicate a change.
     looks: u32,
 }
 
 impl Auto {
-    /// Another look: `busy` is the share of its time that each worker was busy since the last one, `takes_part` names
-    /// those that packets may be spread over, `receives` those that the interface's packets came in on. True when what is
-    /// done has changed.
+    /// Adds a sample. `busy` is the busy share of each worker since the last sample, `takes_part` has the workers that packets
+    /// may be spread over, `receives` those that receive the interface's packets. True if the decision has changed.
     pub(crate) fn look(&mut self, busy: &[f64], takes_part: &[usize], receives: &[usize]) -> bool {
         let share = |worker: &usize| busy.get(*worker).copied().unwrap_or(0.0);
         let speaks = if self.spread {
@@ -60,7 +59,7 @@ mod tests {
         }
         assert!(auto.look(&[0.95, 0.1], &all, &[0]) && auto.spread);
         for _ in 0..50 {
-            // Both are half busy now: less than hot, more than one could do.
+            // Both workers are half busy: below the overload limit, but too much for one.
             assert!(!auto.look(&[0.5, 0.5], &all, &[0]));
         }
         for _ in 0..19 {

@@ -1,4 +1,4 @@
-//! Requests of software RSS, what is shown of it, and the process that watches the load.
+//! Requests and replies of software RSS, and the process that samples the load.
 
 use crate::auto::Auto;
 use crate::count::{Cells, RSS_INTERFACES};
@@ -21,30 +21,30 @@ use volley_model::{Applied, ModelError, ObjectKind, key_value};
 use volley_object::Object;
 use volley_tables::qsbr::Publisher;
 
-/// Between two looks at whether a change has been carried out.
+/// Interval of the process while a change is being carried out.
 const SOON: Duration = Duration::from_millis(1);
-/// Between two looks at the load.
+/// Interval of the load samples.
 const LOOK: Duration = Duration::from_millis(100);
-/// Looks between two decisions about who has too many packets.
+/// Samples between two runs of the balancing.
 const BALANCE: u32 = 10;
-/// Fewer packets than this say nothing about the balance.
+/// Fewest packets that balancing is based on.
 const ENOUGH: u64 = 1000;
 
-/// What is known of an interface that is spread, or may be, or leaves.
+/// State of an interface with software RSS, or one whose RSS is being disabled.
 struct Port {
     settings: Rss,
-    /// Its counters.
+    /// Index of its counters.
     place: usize,
-    /// What its counters were when it got them.
+    /// Values of the counters when they were assigned.
     base: [u64; ENTRIES],
-    /// What they were when the balance was looked at last.
+    /// Values of the counters at the last balancing.
     before: [u64; ENTRIES],
     auto: Auto,
     /// The worker of each entry, while packets are spread.
     entries: Option<Box<[u8; ENTRIES]>>,
     /// Whether the feature is enabled on it.
     is_on_arc: bool,
-    /// It goes as soon as nothing of it is left elsewhere.
+    /// RSS is being disabled: removed when no other worker has packets of the interface.
     leaves: bool,
     rebalanced: u64,
 }
@@ -58,29 +58,29 @@ struct Control {
     cells: Vec<Arc<Cells>>,
     clock: Clock,
     worker_set: Arc<WorkerSet>,
-    /// Who was there when rings were made last.
+    /// Workers in the set when handoff rings were last created.
     members: Vec<usize>,
-    /// Who has rings: besides those, workers that are to end.
+    /// Workers with handoff rings: the members, and workers that are to end.
     with_rings: BTreeSet<usize>,
     ports: BTreeMap<u32, Port>,
     /// Interfaces that were deleted.
     gone: Rc<RefCell<BTreeSet<u32>>>,
     version: u64,
-    /// What the table that holds has to be waited for.
+    /// Ticket of the published table, to wait until no worker uses older ones.
     ticket: u64,
-    /// Whether rings were made, and whether all workers have them.
+    /// None without handoff rings; otherwise whether all workers have them.
     linked: Option<bool>,
-    /// Rings were there before: what is spread goes on while new workers get theirs.
+    /// Handoff rings existed before: spreading continues while new workers get theirs.
     is_linked: bool,
-    /// Nodes have moved, and some worker is not through with that.
+    /// Nodes have moved, and some worker has not completed the move.
     placing: bool,
     looked_ns: u64,
     looks: u32,
-    /// Seconds that each worker had been busy at the last look.
+    /// Busy seconds of each worker at the last sample.
     busy: Vec<f64>,
 }
 
-/// Carries out what is set of software RSS.
+/// Carries out requests of software RSS.
 #[derive(Clone)]
 pub struct RssHandler {
     control: Rc<RefCell<PeriodicRunner<Control>>>,
@@ -133,7 +133,7 @@ impl RssHandler {
         self.control.borrow_mut().with(what)
     }
 
-    /// Makes the handler the owner of its classes.
+    /// Registers the handler as the owner of its classes.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let shared = self.clone();
         registry.own_setting(move |index, _, now: Option<Rss>| {
@@ -183,7 +183,7 @@ impl PeriodicTask for Control {
 }
 
 impl Control {
-    /// Interfaces that were deleted are no longer spread.
+    /// Removes the state of deleted interfaces.
     fn forget(&mut self) {
         let gone = std::mem::take(&mut *self.gone.borrow_mut());
         let known = self.ports.len();
@@ -193,11 +193,11 @@ impl Control {
         }
     }
 
-    /// Once all workers have their rings, packets may be spread.
+    /// Creates handoff rings after a change of the worker set; packets may be spread once all workers have theirs.
     fn link(&mut self) {
         let members: Vec<usize> = self.worker_set.accepting().collect();
         if members != self.members && self.linked.is_some() {
-            // Workers came, or go: a table without those that go is made once all have rings.
+            // The worker set has changed: a table without the leaving workers is built once all have rings.
             if self.engine.borrow_mut().add_handoff_rings().is_ok() {
                 self.with_rings.extend(&members);
                 (self.members, self.linked) = (members, Some(false));
@@ -210,19 +210,20 @@ impl Control {
         }
     }
 
-    /// New workers hand over what is placed elsewhere, too; a node whose worker goes runs where its packets come.
+    /// Places nodes again after a change of the worker set: new workers hand off to the worker of a placed node; a node whose
+    /// worker leaves runs where its packets arrive.
     fn place_again(&mut self) {
         let full = (self.node, Count::Congestion.index());
         let mut engine = self.engine.borrow_mut();
         for (node, worker) in engine.placed_nodes() {
             let worker = Some(worker).filter(|worker| self.members.contains(worker));
-            // A full queue of changes: the next change of workers does it.
+            // If the queue of changes is full, the next change of the worker set repeats this.
             let _ = engine.place_node(&node, worker, full);
             self.placing = true;
         }
     }
 
-    /// Nodes that run where their packets come again take their places.
+    /// Completes moves: nodes that run where their packets arrive are restored.
     fn straighten(&mut self) {
         if self.placing {
             self.placing = !self.engine.borrow_mut().restore_nodes();
@@ -236,7 +237,7 @@ impl Control {
         open.filter(takes_part).collect()
     }
 
-    /// Whether an interface's packets are to be spread now.
+    /// Whether an interface's packets must be spread now.
     fn wants(&self, index: u32, port: &Port) -> bool {
         let asked = match port.settings.mode {
             RssMode::On => true,
@@ -253,7 +254,7 @@ impl Control {
             .map_or(Vec::new(), |i| i.rx_queues.clone())
     }
 
-    /// Give every interface the entries that it is to have, and tell the workers.
+    /// Assigns entries to all interfaces, and publishes the table.
     fn renew(&mut self) {
         let wanted: Vec<(u32, bool, Vec<usize>)> = self
             .ports
@@ -280,8 +281,8 @@ impl Control {
         self.enter();
     }
 
-    /// Enable the feature on the interfaces whose packets are spread. Where a queue of changes is full, the next run of the
-    /// process does it.
+    /// Enables the feature on interfaces with spreading. If a queue of changes is full, the next run of the process repeats
+    /// this.
     fn enter(&mut self) {
         for (&index, port) in &mut self.ports {
             if port.entries.is_some() && !port.is_on_arc {
@@ -305,7 +306,7 @@ impl Control {
         self.engine.borrow().wake();
     }
 
-    /// Interfaces that are no longer spread, and of which no worker has anything left, go straight on again.
+    /// Disables the feature on interfaces without spreading, once no worker has packets of theirs left.
     fn settle(&mut self) {
         let busy = |port: &Port| port.is_on_arc && port.entries.is_none();
         if !self.ports.values().any(busy) && !self.is_parting() {
@@ -334,7 +335,7 @@ impl Control {
         !self.with_rings.iter().all(stays)
     }
 
-    /// Workers that are to end may do so once nobody hands them anything.
+    /// Releases workers that are to end, once no worker hands off packets to them.
     fn part(&mut self) {
         if self.linked != Some(true) || self.placing {
             return;
@@ -346,7 +347,7 @@ impl Control {
         self.with_rings = stays;
     }
 
-    /// Look at the load, when it is time.
+    /// Samples the load, if the interval has passed.
     fn look(&mut self) {
         let now_ns = self.clock.now_ns();
         let took_ns = now_ns.saturating_sub(self.looked_ns);
@@ -373,7 +374,7 @@ impl Control {
         }
     }
 
-    /// Which interfaces with `auto` are spread.
+    /// Decides for the interfaces in mode `auto` whether they are spread.
     fn decide(&mut self, shares: &[f64]) -> bool {
         let autos: Vec<(u32, Vec<usize>, Vec<usize>)> = self
             .ports
@@ -390,7 +391,7 @@ impl Control {
         changed
     }
 
-    /// Give entries of busy workers to others.
+    /// Moves entries from busy workers to others.
     fn balance(&mut self) -> bool {
         let indexes: Vec<u32> = self.ports.keys().copied().collect();
         let mut changed = false;
@@ -416,7 +417,7 @@ impl Control {
         changed
     }
 
-    /// Packets of each entry of a place, all workers together.
+    /// Packets of each entry, summed over all workers.
     fn packets(&self, place: usize) -> [u64; ENTRIES] {
         let of = |entry| self.cells.iter().map(|c| c.packets(place, entry)).sum();
         std::array::from_fn(of)
@@ -451,7 +452,7 @@ impl Control {
         Ok(Applied::one())
     }
 
-    /// Have a node run on one worker.
+    /// Places a node on one worker.
     fn place(&mut self, node: &str, worker: Option<u32>) -> Result<Applied, ModelError> {
         let worker = worker.map(|w| w as usize);
         let now = self.engine.borrow().placed_nodes().into_iter();
@@ -477,7 +478,7 @@ impl Control {
         Ok(Applied::one())
     }
 
-    /// Workers that take part are there, and have rings.
+    /// Checks that the workers exist, and creates handoff rings.
     fn check(&mut self, rss: &Rss) -> Result<(), ModelError> {
         let what = || format!("rss on {}", rss.interface);
         let mut named = rss.workers.iter();

@@ -1,24 +1,24 @@
-//! What is counted: cells that one worker writes and anybody reads.
+//! Counters: cells that one worker writes and any thread reads.
 
 use crate::table::ENTRIES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Interfaces whose packets are spread over workers by software.
+/// Most interfaces with software RSS.
 pub(crate) const RSS_INTERFACES: usize = 64;
 
-/// What one worker has counted and said.
+/// Counters and reports of one worker.
 pub(crate) struct Cells {
-    /// The table that the control thread has published last; the same for all workers.
+    /// Version of the last published table; shared by all workers.
     pub(crate) wanted: Arc<AtomicU64>,
-    /// The table that this worker uses, with nothing left that was sent by another.
+    /// Version of the table that this worker uses, once no packet sent by an older one is left.
     pub(crate) settled: AtomicU64,
-    /// Packets by place of the interface and entry.
+    /// Packets by index of the interface and entry.
     entries: Box<[AtomicU64]>,
 }
 
 impl Cells {
-    /// For each worker.
+    /// Creates the cells of all workers.
     pub(crate) fn of(workers: usize) -> Vec<Arc<Cells>> {
         let wanted = Arc::new(AtomicU64::new(0));
         let cells = |_| {
@@ -32,7 +32,7 @@ impl Cells {
         (0..workers).map(cells).collect()
     }
 
-    /// Count a packet, by the only writer.
+    /// Counts a packet; only the owning worker calls this.
     #[inline(always)]
     pub(crate) fn count(&self, place: usize, entry: usize) {
         if let Some(cell) = self.entries.get(place * ENTRIES + entry) {
@@ -40,7 +40,7 @@ impl Cells {
         }
     }
 
-    /// Packets of an entry.
+    /// Number of packets of an entry.
     pub(crate) fn packets(&self, place: usize, entry: usize) -> u64 {
         let cell = self.entries.get(place * ENTRIES + entry);
         cell.map_or(0, |cell| cell.load(Relaxed))

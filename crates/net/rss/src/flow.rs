@@ -1,16 +1,16 @@
-//! Which flow a packet belongs to: addresses and ports, of the packet or of the one inside its tunnel.
+//! Flow of a packet: addresses and ports, of the packet or of the one inside its tunnel.
 //!
-//! A fragment has addresses only: its ports are in the first one, if at all, and all of them are to meet. Nothing here
-//! can fail: what is cut off, or not understood, has fewer fields or no flow.
+//! The flow of a fragment has addresses only: ports are in the first fragment at most, and all fragments must go to one worker.
+//! No input causes an error: a truncated or unknown packet has fewer fields or no flow.
 
 use volley_wire::ethertype::{IP4, IP6, QINQ, VLAN};
 use volley_wire::{IpProto, ethertype};
 
 /// Bytes of the longest flow: two IPv6 addresses and two ports.
 pub(crate) const MOST: usize = 36;
-/// Tunnels in tunnels that are followed.
+/// Most nested tunnels that are followed.
 const TUNNELS: usize = 3;
-/// Extension headers of IPv6 that are walked over.
+/// Most IPv6 extension headers that are followed.
 const EXTENSIONS: usize = 8;
 
 /// Ethernet in GRE (RFC 7637).
@@ -24,7 +24,7 @@ const IN_IP4: u8 = IpProto::IP4.0;
 const IN_IP6: u8 = IpProto::IP6.0;
 const GRE: u8 = IpProto::GRE.0;
 
-/// What a hash is made of: source, destination, and the ports where there are any, in network order.
+/// Input of the hash: source, destination, and the ports if any, in network order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Flow {
     bytes: [u8; MOST],
@@ -38,7 +38,7 @@ impl Flow {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// A flow from one address to another, which are equally long.
+    /// A flow between two addresses of equal length.
     pub(crate) fn between(from: &[u8], to: &[u8], ports: Option<(u16, u16)>) -> Flow {
         let mut bytes = [0; MOST];
         let n = from.len().min(16);
@@ -57,7 +57,7 @@ impl Flow {
         }
     }
 
-    /// The same for both directions: the smaller end comes first.
+    /// A flow that is the same for both directions: the smaller end comes first.
     pub(crate) fn symmetric(self) -> Flow {
         let n = usize::from(self.address);
         let (from, to) = (&self.bytes[..n], &self.bytes[n..2 * n]);
@@ -77,8 +77,7 @@ impl Flow {
     }
 }
 
-/// The flow of an Ethernet frame: of the packet that it carries, or, with `inner`, of the innermost one that a tunnel
-/// carries in turn. None where there is no IP.
+/// The flow of an Ethernet frame: of its packet, or, with `inner`, of the innermost packet in a tunnel. None without IP.
 pub(crate) fn flow(frame: &[u8], inner: bool) -> Option<Flow> {
     let (mut kind, mut at) = ethernet(frame, 0)?;
     let mut found = None;
@@ -99,7 +98,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([two[0], two[1]]))
 }
 
-/// What follows an Ethernet header and at most two VLAN tags, and where.
+/// EtherType and offset after an Ethernet header and at most two VLAN tags.
 fn ethernet(frame: &[u8], at: usize) -> Option<(u16, usize)> {
     let mut at = at + 12;
     for _ in 0..2 {
@@ -111,11 +110,11 @@ fn ethernet(frame: &[u8], at: usize) -> Option<(u16, usize)> {
     Some((word(frame, at)?, at + 2))
 }
 
-/// An IP packet and what it carries.
+/// An IP packet and its payload.
 struct Packet {
     flow: Flow,
     protocol: u8,
-    /// Where that begins.
+    /// Offset of the payload.
     at: usize,
     is_fragment: bool,
 }
@@ -133,7 +132,7 @@ fn ip4(frame: &[u8], at: usize) -> Option<Packet> {
     if header[0] >> 4 != 4 {
         return None;
     }
-    // All but "don't fragment": more fragments, and the offset.
+    // More fragments, and the fragment offset; without "don't fragment".
     let is_fragment = word(header, 6)? & 0x3fff != 0;
     let (protocol, next) = (header[9], at + usize::from(header[0] & 15) * 4);
     let ports = ports(frame, protocol, next, is_fragment);
@@ -160,7 +159,7 @@ fn ip6(frame: &[u8], at: usize) -> Option<Packet> {
     })
 }
 
-/// Walk over the extension headers of RFC 8200: what comes behind them, where, and whether the packet is a fragment.
+/// Follows the extension headers of RFC 8200: returns the next header, its offset, and whether the packet is a fragment.
 fn extensions(frame: &[u8], mut protocol: u8, mut at: usize) -> (u8, usize, bool) {
     for _ in 0..EXTENSIONS {
         let Some(&[next, length]) = frame.get(at..).and_then(<[u8]>::first_chunk) else {
@@ -170,7 +169,7 @@ fn extensions(frame: &[u8], mut protocol: u8, mut at: usize) -> (u8, usize, bool
             // Hop-by-hop options, routing, destination options.
             0 | 43 | 60 => at += 8 + 8 * usize::from(length),
             44 => {
-                // A fragment header with nothing before and nothing behind is an atomic fragment: a whole packet (RFC 6946).
+                // An atomic fragment (offset 0, no more fragments) is a whole packet (RFC 6946).
                 let part = word(frame, at + 2).unwrap_or(1) & 0xfff9 != 0;
                 if part {
                     return (next, at + 8, true);
@@ -191,7 +190,7 @@ fn ports(frame: &[u8], protocol: u8, at: usize, is_fragment: bool) -> Option<(u1
 }
 
 impl Packet {
-    /// The packet that this one carries, if it is a tunnel: its type and where it begins.
+    /// EtherType and offset of the inner packet, if this one is a tunnel.
     fn inside(&self, frame: &[u8]) -> Option<(u16, usize)> {
         if self.is_fragment {
             return None;
@@ -201,7 +200,7 @@ impl Packet {
             IN_IP6 => Some((IP6, self.at)),
             GRE => gre(frame, self.at),
             UDP if word(frame, self.at + 2)? == VXLAN => {
-                // RFC 7348: the flag says that there is a network identifier.
+                // RFC 7348: the I flag marks a valid VNI.
                 let flags = *frame.get(self.at + 8)?;
                 let ethernet = || ethernet(frame, self.at + 16);
                 if flags & 8 != 0 { ethernet() } else { None }
@@ -211,7 +210,7 @@ impl Packet {
     }
 }
 
-/// RFC 2784 and 2890: checksum, key and sequence number are there when their bits are set.
+/// RFC 2784 and 2890: checksum, key and sequence number are present if their bits are set.
 fn gre(frame: &[u8], at: usize) -> Option<(u16, usize)> {
     let (flags, kind) = (word(frame, at)?, word(frame, at + 2)?);
     if flags & 0x4007 != 0 {

@@ -1,17 +1,17 @@
-//! Hashes of flows: Toeplitz with the key that cards come with, and CRC-32C.
+//! Hashes of flows: Toeplitz with the default key of network cards, and CRC-32C.
 
 use crate::flow::{Flow, MOST};
 use crate::model::RssHash;
 use std::sync::LazyLock;
 
-/// The key of the published verification suite, which most drivers use.
+/// Key of Microsoft's RSS verification suite, which most drivers use.
 const KEY: [u8; 40] = [
     0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f, 0xb0,
     0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30, 0xf2, 0x0c,
     0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
 ];
 
-/// What each half byte of the input adds, by its place and value.
+/// Contribution of each half byte of the input, by position and value.
 type Halves = [[u32; 16]; 2 * MOST];
 
 static TOEPLITZ: LazyLock<Box<Halves>> = LazyLock::new(|| {
@@ -41,7 +41,7 @@ static CRC: LazyLock<Box<[u32; 256]>> = LazyLock::new(|| {
     Box::new(std::array::from_fn(word))
 });
 
-/// A hash with its tables at hand.
+/// A hash with its tables.
 #[derive(Clone, Copy)]
 pub(crate) enum Hash {
     Toeplitz(&'static Halves),
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use std::net::IpAddr;
 
-    /// Source, its port, destination, its port, hash of the addresses, hash with ports: the verification suite of
-    /// Microsoft's "Verifying the RSS Hash Calculation".
+    /// Source, its port, destination, its port, hash of the addresses, hash with ports: Microsoft's "Verifying the RSS Hash
+    /// Calculation".
     const SUITE: [(&str, u16, &str, u16, u32, u32); 8] = [
         (
             "66.9.149.187",
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(crc32c(&CRC, &rising), 0x46dd_794e);
     }
 
-    /// Flows as they are met, with ports in a row, come to every entry of a table, about equally often.
+    /// Flows with consecutive ports use all entries of a table about equally often.
     #[test]
     fn ports_in_a_row_spread_over_the_table() {
         for hash in [Hash::new(RssHash::Toeplitz), Hash::new(RssHash::Crc32c)] {

@@ -1,8 +1,8 @@
-//! Software RSS: flows of an interface spread over workers, where no card does it or all packets look like one flow.
+//! Software RSS: spreads the flows of an interface over workers, if no network card does so or all packets look like one flow.
 //!
-//! A hash (`hash`) of the packet's flow (`flow`), or of the one inside its tunnel, names an entry of a table of 128
-//! (`table`), and that a worker. The node `worker-handoff` hands packets over through the engine's rings. When the table
-//! changes, order is kept by a turn of the engine's. See `docs/rss.md`.
+//! A hash (`hash`) of the packet's flow (`flow`), or of the flow inside its tunnel, selects an entry of a table of 128
+//! (`table`), and the entry a worker. The node `worker-handoff` hands packets off through the engine's handoff rings. When the
+//! table changes, an epoch of the engine keeps the order of packets. See `docs/rss.md`.
 #![forbid(unsafe_code)]
 
 mod auto;
@@ -26,7 +26,7 @@ use volley_graph::{GraphError, Node};
 use volley_iface::{ReceiveFeature, Registry};
 use volley_tables::qsbr::Publisher;
 
-/// Bring in `worker-handoff` and its requests.
+/// Registers `worker-handoff` and the owners of its classes.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let (node, publisher, cells) = {
         let mut engine = registry.engine.borrow_mut();

@@ -1,4 +1,4 @@
-//! `show rss`: the query, its reply, its text, and its figures on the page of metrics.
+//! `show rss`: the query, its reply, its text and its metrics.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub enum RssState {
 pub struct RssRow {
     /// Its name.
     pub interface: String,
-    /// What was asked for.
+    /// Configured settings.
     pub settings: Option<Instance>,
     /// What becomes of its packets.
     pub state: RssState,

@@ -1,4 +1,4 @@
-//! What workers read: for each interface that is spread, how flows are hashed and which worker each entry names.
+//! State that workers read: for each interface with spreading, the hash and the worker of each entry.
 
 use crate::flow::flow;
 use crate::hash::Hash;
@@ -7,15 +7,15 @@ use crate::model::Rss;
 /// Entries of an indirection table.
 pub(crate) const ENTRIES: usize = 128;
 
-/// How the packets of one interface are spread.
+/// Spreading of one interface.
 #[derive(Clone)]
 pub(crate) struct Spread {
     pub(crate) hash: Hash,
     pub(crate) symmetric: bool,
     pub(crate) inner: bool,
-    /// Which counters are its own.
+    /// Index of its counters.
     pub(crate) place: usize,
-    /// The worker of each entry; none: packets stay where they are received.
+    /// The worker of each entry; none: packets stay on the receiving worker.
     pub(crate) workers: Option<Box<[u8; ENTRIES]>>,
 }
 
@@ -30,7 +30,7 @@ impl Spread {
         }
     }
 
-    /// The entry of a frame; none where it belongs to no flow.
+    /// The entry of a frame; none if the frame has no flow.
     #[inline]
     pub(crate) fn entry(&self, frame: &[u8]) -> Option<usize> {
         let flow = flow(frame, self.inner)?;
@@ -47,7 +47,7 @@ impl Spread {
 #[derive(Clone, Default)]
 pub(crate) struct Table {
     pub(crate) version: u64,
-    /// By interface: 1 + place in `spreads`, 0 for none.
+    /// By interface: 1 + index in `spreads`, 0 for none.
     by_interface: Vec<u16>,
     spreads: Vec<Spread>,
 }
@@ -69,7 +69,7 @@ impl Table {
         table
     }
 
-    /// How an interface's packets are spread; none: they stay.
+    /// Spreading of an interface; none: its packets stay on the receiving worker.
     #[inline(always)]
     pub(crate) fn spread(&self, interface: u32) -> Option<(&Spread, &[u8; ENTRIES])> {
         let at = usize::from(*self.by_interface.get(interface as usize)?);
@@ -78,15 +78,15 @@ impl Table {
     }
 }
 
-/// Entries dealt to workers in turn.
+/// Entries assigned to workers round-robin.
 pub(crate) fn dealt(workers: &[usize]) -> Box<[u8; ENTRIES]> {
     let count = workers.len().max(1);
     let worker = |entry: usize| workers.get(entry % count).copied().unwrap_or(0) as u8;
     Box::new(std::array::from_fn(worker))
 }
 
-/// Give entries of workers that got more packets than others to those. `packets` is what each entry has seen lately. True
-/// when something has changed.
+/// Moves entries from workers with more packets than others to those. `packets` has the recent packets of each entry. True if
+/// anything has changed.
 pub(crate) fn balance(
     entries: &mut [u8; ENTRIES],
     packets: &[u64; ENTRIES],
@@ -125,10 +125,10 @@ pub(crate) fn balance(
     changed
 }
 
-/// A gap of one part in so many of a worker's share is left alone.
+/// A difference of at most this fraction (1/4) of a worker's share is tolerated.
 const SLACK: u64 = 4;
 
-/// The places of the largest and the smallest number.
+/// Indexes of the largest and the smallest number.
 fn ends(load: &[u64]) -> Option<(usize, usize)> {
     let places = 0..load.len();
     let most = places.clone().max_by_key(|at| load[*at])?;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// The busiest worker never gets busier, nothing goes to a worker that is not asked, and it comes to rest.
+        /// The busiest worker never gets busier, only the given workers get entries, and the balancing converges.
         #[test]
         fn balance_only_helps(
             weights in prop::collection::vec(0u64..5000, ENTRIES),

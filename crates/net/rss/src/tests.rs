@@ -1,4 +1,4 @@
-//! Interfaces that are spread: where packets go, in which order, and what is shown of it. Workers are stepped by hand.
+//! Interfaces with spreading: destination and order of packets, and `show`. The tests step the workers themselves.
 
 use crate::{Rss, RssHash, RssMode, RssReply, RssState, ShowRss, WorkerHandoff, register};
 use proptest::prelude::*;
@@ -15,9 +15,9 @@ use volley_model::{ModelError, Owners, Request};
 
 nexts! { pub enum Start { Drop => "error-drop" } }
 
-/// What is to be received by each worker.
+/// Packets to be received by each worker.
 type Packets = Arc<Mutex<VecDeque<Vec<u8>>>>;
-/// What has come, in order, and on which worker.
+/// Packets that arrived, in order, with their worker.
 type Came = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
 /// The receive queue of pg0, on worker 0.
@@ -47,7 +47,7 @@ impl Source for Feeder {
     }
 }
 
-/// What stands behind the interface.
+/// Node after `worker-handoff`: records the packets.
 struct Behind(usize, Came);
 
 impl Node for Behind {
@@ -150,7 +150,7 @@ impl Bench {
         }
     }
 
-    /// `set interface rss pg0 ...`, and rings for everybody.
+    /// Carries out `set interface rss pg0 ...`, and creates handoff rings for all workers.
     fn rss(&mut self, words: &str) {
         self.try_rss(words).unwrap();
         self.settle();
@@ -172,7 +172,7 @@ impl Bench {
         self.packets.lock().unwrap().extend(packets);
     }
 
-    /// Step everybody, and the control thread, until nothing moves.
+    /// Steps all workers and the control thread until no work is pending.
     fn settle(&mut self) {
         let mut quiet = 0;
         while quiet < 8 {
@@ -203,7 +203,7 @@ impl Bench {
     }
 }
 
-/// UDP in IPv4 from port `flow`, with a number.
+/// A UDP packet over IPv4 from port `flow`, with a number.
 fn udp(flow: u16, number: u32) -> Vec<u8> {
     let mut frame = [[2; 12].as_slice(), &[8, 0]].concat();
     frame.extend([
@@ -215,7 +215,7 @@ fn udp(flow: u16, number: u32) -> Vec<u8> {
     frame
 }
 
-/// The same as an answer.
+/// A UDP packet in the reverse direction.
 fn answer(flow: u16) -> Vec<u8> {
     let mut frame = udp(flow, 0);
     for at in 26..30 {
@@ -226,7 +226,7 @@ fn answer(flow: u16) -> Vec<u8> {
     frame
 }
 
-/// The same in a tunnel between two routers, all of which is one flow.
+/// A UDP packet in a tunnel between two routers, which is one outer flow.
 fn tunnelled(flow: u16) -> Vec<u8> {
     let inside = &udp(flow, 0)[14..];
     let mut frame = [[2; 12].as_slice(), &[8, 0]].concat();
@@ -245,7 +245,7 @@ fn number_of(packet: &[u8]) -> u32 {
     u32::from_be_bytes(packet[42..46].try_into().unwrap())
 }
 
-/// Flows are in order, each on one worker; returns how many packets each worker had.
+/// Checks that flows are in order, each on one worker; returns the number of packets of each worker.
 fn by_worker(came: &[(usize, Vec<u8>)], workers: usize) -> Vec<usize> {
     let mut counts = vec![0; workers];
     let mut of_flow = BTreeMap::new();
@@ -411,7 +411,7 @@ fn what_cannot_be_is_said() {
     assert!(answer.unwrap().unwrap_err().to_string().contains("pg7"));
 }
 
-/// Work on packets until a worker has been busy for `seconds`, then let a look at the load be due.
+/// Processes packets until a worker has been busy for `seconds`, then makes a load sample due.
 fn keep_busy(bench: &mut Bench, seconds: f64) {
     let engine = bench.host.engine.clone();
     let until = engine.borrow().busy_seconds(0) + seconds;
@@ -445,7 +445,7 @@ fn a_hot_queue_is_spread_by_itself_and_a_calm_one_is_not() {
     bench.send(many(100, 1));
     bench.settle();
     assert!(by_worker(&bench.took(), 2).iter().all(|n| *n > 10));
-    // The first look may still see what was done last.
+    // The first sample may still include earlier work.
     for _ in 0..21 {
         bench.clock.advance(100_000_000);
         bench.processes.run_manual();
@@ -459,7 +459,7 @@ fn a_hot_queue_is_spread_by_itself_and_a_calm_one_is_not() {
 fn heavy_flows_of_one_worker_are_parted_in_order() {
     let mut bench = Bench::new(2);
     bench.rss("on");
-    // Flows of worker 0, in entries of their own.
+    // Flows of worker 0, in separate entries.
     bench.send(many(400, 1));
     bench.settle();
     let came = bench.took();
@@ -491,7 +491,7 @@ fn heavy_flows_of_one_worker_are_parted_in_order() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Settings change, workers and the control thread run in any order: the same packets come out, each flow in order.
+    /// Settings change while workers and the control thread run in any order: the same packets come out, each flow in order.
     #[test]
     fn any_interleaving_gives_the_same_packets(
         workers in 2usize..=4,

@@ -1,4 +1,4 @@
-//! Requests of sub-interfaces: they come and go while packets flow.
+//! Requests about sub-interfaces; they are added and removed during traffic.
 
 use crate::model::SubInterface;
 use crate::table::TagTable;
@@ -12,10 +12,10 @@ use volley_iface::{
 use volley_iface::{RxMode, Switch};
 use volley_model::{Applied, Handler, InterfaceSpec, ModelError, ObjectKind, Request};
 
-/// Name of the kind.
+/// Name of the interface type.
 const KIND: &str = "sub-interface";
 
-/// What stands behind a sub-interface: another one, to whom the driver's settings belong.
+/// The port of a sub-interface: driver settings belong to the parent.
 struct SubPort {
     parent: String,
 }
@@ -43,7 +43,7 @@ impl Port for SubPort {
     }
 }
 
-/// Carries out requests of sub-interfaces.
+/// Carries out requests about sub-interfaces.
 pub(crate) struct VlanHandler {
     interfaces: Rc<RefCell<Interfaces>>,
     engine: Rc<RefCell<Engine>>,
@@ -51,7 +51,7 @@ pub(crate) struct VlanHandler {
     output: NodeId,
 }
 
-/// The tags that a request names.
+/// The tags in a request.
 fn tags(it: &SubInterface) -> Tags {
     let (kind, vlan) = match (it.dot1ad, it.dot1q) {
         (Some(vlan), _) => (TagKind::Dot1ad, vlan),
@@ -86,14 +86,14 @@ impl VlanHandler {
         all.index(name).map_err(|e| to_model_error(&all, e))
     }
 
-    /// Whether an interface can have sub-interfaces.
+    /// Checks whether an interface can have sub-interfaces.
     fn check_parent(&self, index: IfIdx, name: &str) -> Result<(), ModelError> {
         let all = self.interfaces.borrow();
         let refuse = |why: &str| Err(ModelError::invalid(format!("sub-interface of {name}"), why));
         if all.get(index).is_some_and(|i| i.sub.is_some()) {
             return refuse("that is a sub-interface itself: name two tags of its parent instead");
         }
-        // The mirror reads what comes from an LCP tap, and has sub-interfaces of it for what goes there.
+        // An LCP tap is consumed too, but the Linux control plane creates sub-interfaces of it for packets to the kernel.
         let is_tap = all.table().has(index.0, Flag::IsLcpTap);
         if is_consumed(&self.engine.borrow(), index) && !is_tap {
             return refuse(
@@ -133,12 +133,12 @@ impl VlanHandler {
             .borrow_mut()
             .create_sub(new, spec.mtu, sub, self.output);
         let index = made.map_err(|e| to_model_error(&self.interfaces.borrow(), e))?;
-        // Last: who finds it finds it whole.
+        // The tags are inserted last: a worker that finds the sub-interface finds it complete.
         self.tags.borrow_mut().insert(sub, index);
         Ok(Applied::one())
     }
 
-    /// A sub-interface goes; a parent waits until all of them are gone. None for anybody else.
+    /// Deletes a sub-interface; refuses to delete a parent that has any. None for other interfaces.
     fn delete(&self, name: &str) -> Option<Result<Applied, ModelError>> {
         let index = self.interfaces.borrow().index(name).ok()?;
         let is_sub = self.interfaces.borrow().get(index)?.sub.is_some();

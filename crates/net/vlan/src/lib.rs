@@ -1,8 +1,8 @@
-//! Routed sub-interfaces: frames of an interface that have the same VLAN tags are an interface of their own (IEEE 802.1Q,
+//! Routed sub-interfaces: frames of an interface with the same VLAN tags are received on a separate interface (IEEE 802.1Q,
 //! provider bridges included). The operator's page is `docs/sub-interfaces.md`.
 //!
-//! `vlan-input` takes tags off and hands frames on as if a driver had received them on the sub-interface; `vlan-output`
-//! is the transmit node of all sub-interfaces, and puts tags on. Every other node sees frames without tags.
+//! `vlan-input` removes tags and forwards frames as if a driver had received them on the sub-interface; `vlan-output` is the
+//! transmit node of all sub-interfaces and adds tags. All other nodes see untagged frames.
 #![forbid(unsafe_code)]
 
 mod control;
@@ -19,7 +19,7 @@ use table::TagTable;
 use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
 
-/// Bring in `vlan-input`, `vlan-output`, and the requests of sub-interfaces.
+/// Registers `vlan-input`, `vlan-output`, and the owner of sub-interfaces.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
     let (tags, output) = {

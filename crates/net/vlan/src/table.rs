@@ -1,27 +1,27 @@
-//! Which sub-interface takes which tags. The control thread is the only writer; workers read without locks.
+//! Table from VLAN tags to sub-interfaces. The control thread is the only writer; workers read without locks.
 //!
-//! One tag is found in an array of the parent, by type and VLAN. Two tags are found in a hash table of all parents, whose
-//! entries are single words, key and answer together: none can be read by halves. A table that fills up is written anew, twice as
-//! large, and readers go over to it with their next frame.
+//! A single tag is looked up in an array of the parent, by type and VLAN. Two tags are looked up in a hash table of all
+//! parents, whose entries are single words with key and result, so no reader sees half an entry. A table that becomes full is
+//! rebuilt with more slots, and readers use the new one from their next frame on.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use volley_iface::{IfIdx, MAX_INTERFACE_INDEXES, MAX_INTERFACES, Sub, TagKind, Tags};
 use volley_tables::{Domain, Guard, Publisher, Snap};
 
-/// VLANs of both types.
+/// VLAN identifiers of both types.
 const VLANS: usize = 2 << 12;
-/// Places of the first hash table.
+/// Slots of the first hash table.
 const FIRST: usize = 64;
-/// A place that was left: searches go on behind it.
+/// A deleted slot: searches continue after it.
 const LEFT: u64 = 1 << 63;
-/// Bits of an answer.
+/// Bits of a result.
 const ANSWER: u32 = 16;
 
 const _: () = assert!(MAX_INTERFACE_INDEXES < 1 << ANSWER && MAX_INTERFACES <= 1 << 10);
 
-/// Of each parent that has had sub-interfaces, by type and VLAN: 1 + the sub-interface with this tag alone in the low 16
-/// bits, and how many have it in front of another one in the high 16.
+/// Array of each parent that ever had sub-interfaces, by type and VLAN: the low 16 bits are 1 + the sub-interface with this tag
+/// alone, the high 16 bits the number of sub-interfaces with this tag in front of another one.
 struct Vlans(Box<[OnceLock<Box<[AtomicU32]>>]>);
 
 impl Vlans {
@@ -43,13 +43,13 @@ fn place(kind: TagKind, vlan: u16) -> usize {
     usize::from(kind == TagKind::Dot1ad) << 12 | usize::from(vlan & 0xfff)
 }
 
-/// Pairs of tags.
+/// Hash table of tag pairs.
 struct Pairs {
     words: Box<[AtomicU64]>,
     shift: u32,
 }
 
-/// Two tags of a parent as one number of 35 bits.
+/// Key of two tags of a parent: a number of 35 bits.
 #[inline(always)]
 fn pair(parent: u32, kind: TagKind, vlan: u16, inner: u16) -> u64 {
     let outer = (parent as u64 % MAX_INTERFACES as u64) << 13 | place(kind, vlan) as u64;
@@ -57,7 +57,7 @@ fn pair(parent: u32, kind: TagKind, vlan: u16, inner: u16) -> u64 {
 }
 
 impl Pairs {
-    /// With `places` places, a power of two.
+    /// An empty table with `places` slots, a power of two.
     fn new(places: usize) -> Self {
         Pairs {
             words: (0..places).map(|_| AtomicU64::new(0)).collect(),
@@ -65,7 +65,7 @@ impl Pairs {
         }
     }
 
-    /// The places where a key may lie, in order.
+    /// The slots to search for a key, in order.
     #[inline(always)]
     fn places(&self, key: u64) -> impl Iterator<Item = &AtomicU64> {
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
@@ -73,7 +73,7 @@ impl Pairs {
         (0..self.words.len()).map(move |step| &self.words[(first + step) & mask])
     }
 
-    /// The answer to a key, 0 for none.
+    /// The result for a key, 0 for none.
     #[inline(always)]
     fn find(&self, key: u64) -> u32 {
         for place in self.places(key) {
@@ -88,7 +88,7 @@ impl Pairs {
         0
     }
 
-    /// Writes a key that is not there; false when it takes a place that none had.
+    /// Inserts a new key; false if it uses a slot that was never used.
     fn put(&self, key: u64, answer: u32) -> bool {
         let free = |place: &&AtomicU64| matches!(place.load(Ordering::Relaxed), 0 | LEFT);
         let Some(place) = self.places(key).find(free) else {
@@ -107,17 +107,17 @@ impl Pairs {
     }
 }
 
-/// The writer's half.
+/// The writer's side.
 pub struct TagTable {
     vlans: Arc<Vlans>,
     pairs: Publisher<Pairs>,
-    /// Places of the hash table that are not as they were made.
+    /// Slots of the hash table that were ever used.
     spent: usize,
-    /// Pairs in it.
+    /// Pairs in the hash table.
     used: usize,
 }
 
-/// A reader's handle. Clone it into every worker.
+/// Reader handle, to be cloned for every worker.
 #[derive(Clone)]
 pub struct TagSnap {
     vlans: Arc<Vlans>,
@@ -131,17 +131,17 @@ pub struct TagView<'g> {
     pairs: &'g Pairs,
 }
 
-/// Why nobody takes a frame.
+/// Why no sub-interface accepts a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unknown {
     /// No sub-interface has the outer tag.
     Vlan,
-    /// Some have the outer tag, but with another one behind it, or none.
+    /// The outer tag is known, but only with another inner tag or without one.
     Inner,
 }
 
 impl TagSnap {
-    /// The table now.
+    /// The table for one frame.
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> TagView<'g> {
         TagView {
@@ -152,7 +152,7 @@ impl TagSnap {
 }
 
 impl TagView<'_> {
-    /// The sub-interface of `parent` that takes frames with these tags and no others.
+    /// The sub-interface of `parent` with exactly these tags.
     #[inline(always)]
     pub fn find(&self, parent: u32, tags: Tags) -> Result<u32, Unknown> {
         let Tags { kind, vlan, inner } = tags;
@@ -171,7 +171,7 @@ impl TagView<'_> {
 }
 
 impl TagTable {
-    /// Nobody takes anything.
+    /// An empty table.
     pub fn new(domain: &Arc<Domain>) -> Self {
         let vlans = Vlans((0..MAX_INTERFACES).map(|_| OnceLock::new()).collect());
         TagTable {
@@ -182,7 +182,7 @@ impl TagTable {
         }
     }
 
-    /// A handle for readers.
+    /// A reader handle.
     pub fn snap(&self) -> TagSnap {
         TagSnap {
             vlans: self.vlans.clone(),
@@ -190,7 +190,7 @@ impl TagTable {
         }
     }
 
-    /// Who takes these tags.
+    /// The sub-interface with these tags.
     pub fn get(&self, Sub { parent, tags }: Sub) -> Option<IfIdx> {
         let view = TagView {
             vlans: &self.vlans,
@@ -199,7 +199,7 @@ impl TagTable {
         view.find(parent.0, tags).ok().map(IfIdx)
     }
 
-    /// From now on `index` takes frames with these tags, which nobody took.
+    /// Adds a sub-interface, whose tags must not be in the table.
     pub fn insert(&mut self, Sub { parent, tags }: Sub, index: IfIdx) {
         let cell = self.vlans.cell(parent, tags.kind, tags.vlan);
         let Some(inner) = tags.inner else {
@@ -217,7 +217,7 @@ impl TagTable {
         cell.fetch_add(1 << ANSWER, Ordering::Release);
     }
 
-    /// Nobody takes these tags any more.
+    /// Removes a sub-interface.
     pub fn remove(&mut self, Sub { parent, tags }: Sub) {
         if self.get(Sub { parent, tags }).is_none() {
             return;
@@ -232,7 +232,7 @@ impl TagTable {
         self.used -= 1;
     }
 
-    /// All pairs into a table that is at most a quarter full.
+    /// Copies all pairs into a new table that is at most a quarter full.
     fn renew(&mut self) {
         let places = (4 * (self.used + 1)).next_power_of_two().max(FIRST);
         let fresh = Pairs::new(places);
@@ -255,7 +255,7 @@ mod tests {
 
     fn tags() -> impl Strategy<Value = Tags> {
         let kind = prop_oneof![Just(TagKind::Dot1q), Just(TagKind::Dot1ad)];
-        // Few VLANs, so that tags meet; the ends of the range among them.
+        // Few VLANs, so that tags collide; both ends of the range are included.
         let vlan = || prop_oneof![1..6u16, 4090..=4094u16];
         let inner = prop::option::of(vlan());
         (kind, vlan(), inner).prop_map(|(kind, vlan, inner)| Tags { kind, vlan, inner })
@@ -265,7 +265,7 @@ mod tests {
         prop_oneof![Just(0), Just(1), Just(1023)]
     }
 
-    /// What a table should answer, by looking through a list.
+    /// The expected result by linear search.
     fn plain(list: &BTreeMap<(u32, Tags), u32>, parent: u32, tags: Tags) -> Result<u32, Unknown> {
         if let Some(index) = list.get(&(parent, tags)) {
             return Ok(*index);

@@ -1,7 +1,7 @@
-//! dhcp4-relay: passes requests of clients on to servers, and replies of servers back (RFC 1542, 4.1; RFC 2131; RFC 3046).
+//! dhcp4-relay: forwards requests of clients to servers, and replies of servers to clients (RFC 1542, 4.1; RFC 2131; RFC 3046).
 //!
-//! On entry the position is at the IP header of a datagram to port 67 that is for the router; its UDP header is right and begins
-//! where the column `ip-upper-offset` says.
+//! On entry the position is at the IP header of a datagram to port 67 for the router; its UDP header is valid and begins at the
+//! offset in the column `ip-upper-offset`.
 
 use crate::buffer::Buffer;
 use crate::message4::{Circuit, Client, Message, parse};
@@ -80,13 +80,13 @@ pub struct Dhcp4Relay {
     relays: Snap<Relays>,
     fib: DataPlane<V4>,
     table: Arc<IfTable>,
-    /// The message as it came, and as it goes on.
+    /// The received message, and the message to send.
     message: Buffer,
     out: Buffer,
 }
 
 impl Dhcp4Relay {
-    /// Over the published relays.
+    /// State with the published relays.
     pub fn new(relays: Snap<Relays>, fib: DataPlane<V4>, table: Arc<IfTable>) -> Self {
         Dhcp4Relay {
             relays,
@@ -98,7 +98,7 @@ impl Dhcp4Relay {
     }
 }
 
-/// The address that servers reply to, and that of the clients' network where it is another one.
+/// The address that servers reply to, and that of the clients' network if it differs.
 fn gateway(view: &View<'_, V4>, relay: &Relay4) -> Option<(Ipv4Addr, Option<Ipv4Addr>)> {
     let own = own_address(view, relay.common.iface);
     match relay.common.source.map(Ipv4Addr::from_bits) {
@@ -112,7 +112,7 @@ fn own_address(view: &View<'_, V4>, iface: u32) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from_bits(own.0))
 }
 
-/// The relay that sent the request of a reply: the one that the option names, else the first one with the gateway.
+/// The relay of a reply: the one that the option names, else the first one with the gateway.
 fn relay_of<'r>(
     (relays, view): (&'r Relays, &View<'_, V4>),
     message: &Message<'_>,
@@ -127,7 +127,7 @@ fn relay_of<'r>(
     found.or_else(|| relays.four.iter().find(fits))
 }
 
-/// What one packet is decided by.
+/// Context of the decision about one packet.
 struct Decision<'d, 'c> {
     cx: &'d Cx<'c, Count>,
     relays: &'d Relays,
@@ -139,7 +139,7 @@ struct Decision<'d, 'c> {
 }
 
 impl Decision<'_, '_> {
-    /// One packet: what was made of it is sent, or a reason why it goes no further.
+    /// Handles one packet: sends the resulting packets, or returns why it is dropped.
     fn decide<I: Isa>(
         &mut self,
         came: &mut Buffer,
@@ -162,7 +162,7 @@ impl Decision<'_, '_> {
         }
     }
 
-    /// The request as servers get it, in `out`; the address that it comes from.
+    /// Writes the request for servers into `out`; returns its source address.
     fn change(&mut self, relay: &Relay4, message: &Message<'_>) -> Result<Ipv4Addr, Count> {
         let view = self.view;
         let (ours, link) = gateway(&view, relay).ok_or(Count::NoAddress)?;
@@ -227,7 +227,7 @@ impl Decision<'_, '_> {
     }
 }
 
-/// Whether the kernel may listen where no relay does.
+/// Whether the kernel receives a message that no relay accepts.
 fn for_kernel(why: Count) -> bool {
     matches!(why, Count::NoRelay | Count::UnknownGateway)
 }

@@ -1,8 +1,8 @@
-//! dhcp6-relay: passes messages of clients and of other relay agents on to servers, and what servers send back to them
-//! (RFC 8415, 19).
+//! dhcp6-relay: forwards messages of clients and of other relay agents to servers, and the servers' replies back (RFC 8415,
+//! 19).
 //!
-//! On entry the position is at the IP header of a datagram to port 547 that is for the router; its UDP header is right and begins
-//! where the column `ip-upper-offset` says.
+//! On entry the position is at the IP header of a datagram to port 547 for the router; its UDP header is valid and begins at
+//! the offset in the column `ip-upper-offset`.
 
 use crate::buffer::Buffer;
 use crate::message6::{Reply, from_server, is_from_server, to_servers};
@@ -78,13 +78,13 @@ pub struct Dhcp6Relay {
     relays: Snap<Relays>,
     fib: DataPlane<V6>,
     table: Arc<IfTable>,
-    /// The message as it came, and as it goes on.
+    /// The received message, and the message to send.
     message: Buffer,
     out: Buffer,
 }
 
 impl Dhcp6Relay {
-    /// Over the published relays.
+    /// State with the published relays.
     pub fn new(relays: Snap<Relays>, fib: DataPlane<V6>, table: Arc<IfTable>) -> Self {
         Dhcp6Relay {
             relays,
@@ -96,18 +96,18 @@ impl Dhcp6Relay {
     }
 }
 
-/// The addresses of an interface in the order in which they were given.
+/// The addresses of an interface in the order of their configuration.
 fn own<'v>(view: &View<'v, V6>, iface: u32) -> impl Iterator<Item = Ipv6Addr> + use<'v> {
     let all = view.own(iface).iter();
     all.map(|(addr, _)| Ipv6Addr::from_bits(*addr))
 }
 
-/// The first address of an interface that hosts of other networks reach.
+/// The first address of an interface that is reachable from other networks.
 fn global(view: &View<'_, V6>, iface: u32) -> Option<Ipv6Addr> {
     own(view, iface).find(|addr| !addr.is_unicast_link_local())
 }
 
-/// The link-local address of an interface: a configured one, or that of its MAC address (RFC 4291, appendix A).
+/// The link-local address of an interface: a configured one, or the one formed from its MAC address (RFC 4291, appendix A).
 fn link_local(view: &View<'_, V6>, table: &IfTable, iface: u32) -> Ipv6Addr {
     let own = own(view, iface).find(Ipv6Addr::is_unicast_link_local);
     own.unwrap_or_else(|| {
@@ -131,7 +131,7 @@ fn relay_of<'r>(
     all.find(|it| it.table == table && named(it))
 }
 
-/// What one packet is decided by.
+/// Context of the decision about one packet.
 struct Decision<'d, 'c> {
     cx: &'d Cx<'c, Count>,
     relays: &'d Relays,
@@ -143,7 +143,7 @@ struct Decision<'d, 'c> {
 }
 
 impl Decision<'_, '_> {
-    /// One packet: what was made of it is sent, or a reason why it goes no further.
+    /// Handles one packet: sends the resulting packets, or returns why it is dropped.
     fn decide<I: Isa>(
         &mut self,
         came: &mut Buffer,
@@ -191,7 +191,7 @@ impl Decision<'_, '_> {
         Ok(())
     }
 
-    /// Sends the message of a Relay-reply message to its peer.
+    /// Sends the inner message of a Relay-reply message to its peer.
     fn reply<I: Isa>(
         &mut self,
         reply: Reply<'_>,
@@ -217,7 +217,7 @@ impl Decision<'_, '_> {
         let header = header6((from, SERVER6), (reply.peer, port), hops, reply.message);
         packet.set(Col::RX, relay.iface);
         packet.set(DPO.col, Dpo::new(DpoKind::Glean, relay.iface).0);
-        // No lookup finds a link-local address: the node that resolves neighbours sends the packet by the interface.
+        // No lookup finds a link-local address: the glean node sends the packet on the interface.
         let node = if near { self.glean } else { self.lookup };
         if !build(made, packet, node, &[&header, reply.message]) {
             return Err(Count::NoBuffers);
@@ -227,7 +227,7 @@ impl Decision<'_, '_> {
     }
 }
 
-/// Whether the kernel may listen where no relay does.
+/// Whether the kernel receives a message that no relay accepts.
 fn for_kernel(why: Count) -> bool {
     matches!(why, Count::NoRelay | Count::UnknownInterface)
 }

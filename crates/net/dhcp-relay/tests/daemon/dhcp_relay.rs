@@ -1,5 +1,5 @@
-//! The relay of a daemon in network namespaces: host a is the client, host b the server. scapy reads and writes every field; dnsmasq,
-//! udhcpc and dhclient are real peers. Each test prints what it lacks and passes where a program is missing.
+//! The relay of a daemon in network namespaces: host a is the client, host b the server. scapy reads and writes every field;
+//! dnsmasq, udhcpc and dhclient are real peers. If a program is missing, a test prints its name and passes.
 
 #[path = "../../../../../apps/volley/tests/support/mod.rs"]
 mod support;
@@ -10,7 +10,7 @@ use support::bed::{Bed, counter, has_scapy};
 use support::http::Http;
 use support::{Daemon, text};
 
-/// A program that ends with its owner.
+/// A child process that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -20,7 +20,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a program is installed; a printed reason where it is not.
+/// Whether a program is installed; prints a message if it is not.
 fn has(program: &str) -> bool {
     let there = Command::new("sh")
         .args(["-c", &format!("command -v {program}")])
@@ -44,7 +44,7 @@ fn scapy_bed() -> Option<Bed> {
 /// dnsmasq in b, with addresses for the network of a.
 fn dnsmasq(bed: &Bed, daemon: &Daemon) -> Running {
     let file = |name: &str| daemon.folder.file(name).display().to_string();
-    // `ip` becomes the program, which so ends with its owner.
+    // `ip` executes the program in its own process, so that killing the child ends it.
     let child = Command::new("ip")
         .args(["netns", "exec", &bed.name("b")])
         .args([
@@ -159,7 +159,7 @@ fn a_client_gets_an_ip6_lease_of_a_real_server() {
     assert!(counter(&daemon, "dhcp6-relay", "replies") >= 2);
 }
 
-/// What both programs know.
+/// Common part of both programs.
 const HEAD: &str = "from scapy.all import Ether,IP,UDP,IPv6,raw\n\
     from scapy.layers.dhcp import BOOTP,DHCP\n\
     from scapy.layers.dhcp6 import *\n\
@@ -194,7 +194,7 @@ const HEAD: &str = "from scapy.all import Ether,IP,UDP,IPv6,raw\n\
     \x20 return dict(ip=[p[IP].src,p[IP].dst,p[IP].ttl],ports=[p[UDP].sport,p[UDP].dport],mac=[p.src,p.dst],good=good(p),op=b.op,hops=b.hops,\
     giaddr=b.giaddr,yiaddr=b.yiaddr,kind=o.get('message-type'),o82=o82,size=len(raw(b)))\n";
 
-/// The server in b: what it has read of a request, and its reply.
+/// The server in b: the fields that it reads from a request, and its reply.
 const SERVER4: &str = "def serve(p):\n\
     \x20 if p[UDP].dport!=67 or BOOTP not in p: return\n\
     \x20 b=p[BOOTP]; o=[k for k in p[DHCP].options if isinstance(k,tuple) and k[0].lower()=='relay_agent_information']\n\
@@ -202,7 +202,7 @@ const SERVER4: &str = "def serve(p):\n\
     chaddr=b.chaddr,giaddr=b.giaddr,yiaddr='10.77.1.99',flags=b.flags)\
     /DHCP(options=[('message-type','offer'),('server_id',p[IP].dst)]+o+['end']))\n";
 
-/// The client in a: its request, and what it reads of the reply.
+/// The client in a: its request, and the fields that it reads from the reply.
 fn client4(flags: &str, options: &str) -> String {
     format!(
         "q=raw(Ether(dst='ff:ff:ff:ff:ff:ff',src=me)/IP(src='0.0.0.0',dst='255.255.255.255')/UDP(sport=68,dport=67)\
@@ -212,7 +212,7 @@ fn client4(flags: &str, options: &str) -> String {
     )
 }
 
-/// What the server in b and the client in a have read. One program is both, with a socket in either namespace.
+/// Fields that the server in b and the client in a have read. One program is both, with a socket in each namespace.
 fn conversation(bed: &Bed, server: &str, client: &str) -> (Value, Value) {
     let other = format!(
         "n=os.open('/run/netns/{}',os.O_RDONLY)\n\
@@ -306,7 +306,7 @@ fn untrusted_options_and_interfaces_without_relay_are_counted() {
         "{trace}"
     );
     assert_eq!(counter(&daemon, "dhcp4-relay", "requests"), 0);
-    // Without a relay nothing is received any more.
+    // Without a relay no message is received.
     daemon.ok("set interface dhcp-relay left off");
     let before = broadcast(&daemon);
     ask();
@@ -339,7 +339,7 @@ fn servers_of_another_table_are_reached_there() {
     assert_eq!(reply["o82"], "");
 }
 
-/// The server of IPv6 in b.
+/// The IPv6 server in b.
 const SERVER6: &str = "def serve(p):\n\
     \x20 if p[UDP].dport!=547 or DHCP6_RelayForward not in p: return\n\
     \x20 f=p[DHCP6_RelayForward]; i=p[DHCP6OptIfaceId]; m=p[DHCP6OptRelayMsg]\n\
@@ -349,7 +349,7 @@ const SERVER6: &str = "def serve(p):\n\
     \x20 return dict(ip=[p[IPv6].src,p[IPv6].dst,p[IPv6].hlim],ports=[p[UDP].sport,p[UDP].dport],good=good(p),hops=f.hopcount,link=f.linkaddr,\
     peer=f.peeraddr,name=i.ifaceid.decode(),message=raw(m.message).hex()),r\n";
 
-/// The client in a; `more` may put its message into another one.
+/// The client in a; `more` may wrap its message in another one.
 fn client6(more: &str) -> String {
     format!(
         "h=bytes(me); mac=h.hex(':'); ll='fe80::%02x%02x:%02xff:fe%02x:%02x%02x'%(h[0]^2,h[1],h[2],h[3],h[4],h[5])\n\
@@ -395,7 +395,7 @@ fn scapy_reads_the_relay_forward_message_and_what_comes_back() {
     assert_eq!(reply["ports"], serde_json::json!([547, 546]));
     assert_eq!(reply["good"], true);
     assert!(reply["message"].as_str().unwrap().starts_with("02abcdef"));
-    // A second reply finds a neighbour that is known. The client is a relay agent now.
+    // A second reply uses the known neighbour. The client now acts as a relay agent.
     let nest = "q=DHCP6_RelayForward(hopcount=0,linkaddr='2001:db8:99::1',peeraddr='fe80::1')/DHCP6OptRelayMsg(message=q)\n";
     let (forward, reply) = conversation(&bed, SERVER6, &client6(nest));
     assert_eq!(

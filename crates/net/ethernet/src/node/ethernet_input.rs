@@ -1,6 +1,7 @@
-//! ethernet-input: tells received frames apart by destination address and type (IEEE 802.3; RFC 894, RFC 2464). The order of the checks is section 3 of `docs/forwarding-rules.md`.
+//! ethernet-input: classifies received frames by destination address and EtherType (IEEE 802.3; RFC 894, RFC 2464). The order
+//! of the checks is section 3 of `docs/forwarding-rules.md`.
 //!
-//! On entry the position is at the Ethernet header; on exit 14 bytes behind it, on every edge but the drop.
+//! On entry the position is at the Ethernet header; on exit 14 bytes after it, on every edge but the drop.
 
 use crate::link::{is_for_group, is_for_listener, membership};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use volley_wire::{dissect, ethertype};
 /// Length of an Ethernet header.
 const HEADER: u32 = 14;
 
-/// Types of tags that sub-interfaces have (IEEE 802.1Q, table 9-1).
+/// EtherTypes of the tags of sub-interfaces (IEEE 802.1Q, table 9-1).
 const DOT1Q: u32 = ethertype::VLAN as u32;
 const DOT1AD: u32 = ethertype::QINQ as u32;
 const OLD_TAG: u32 = ethertype::QINQ_OLD as u32;
@@ -45,7 +46,7 @@ counters! {
     }
 }
 
-/// The edge that ethernet-input has chosen, while packets drop out.
+/// The selected edge, while packets are dropped.
 const NEXT: ColumnInfo = ColumnInfo::new("ethernet-input-next", ColumnKind::Value, 5, Life::Hop);
 
 /// State of ethernet-input.
@@ -60,7 +61,7 @@ pub struct EthernetInput {
 }
 
 impl EthernetInput {
-    /// For vectors of up to `size` packets.
+    /// State for vectors of up to `size` packets.
     pub fn new(table: Arc<IfTable>, size: usize) -> Self {
         let column = || Column::new(size);
         EthernetInput {
@@ -74,7 +75,7 @@ impl EthernetInput {
         }
     }
 
-    /// The flags and the MAC address, in words as headers have them, of an interface.
+    /// Flags of an interface, and its MAC address as words in header layout.
     #[inline(always)]
     fn interface(&self, rx: u32) -> (u32, (u32, u32)) {
         let mac = self.table.mac(rx);
@@ -84,11 +85,11 @@ impl EthernetInput {
         )
     }
 
-    /// Every packet's flags and MAC address, by its interface, into columns.
+    /// Writes flags and MAC address of each packet's interface into columns.
     #[inline(always)]
     fn interfaces(&mut self, rx: &[u32]) {
         let mut done = 0;
-        // Interfaces come in runs, one for each vector that was put into this one.
+        // Packets of an interface are consecutive, one run for each vector that was merged into this one.
         for run in rx.chunk_by(|a, b| a == b) {
             let (flags, (high, low)) = self.interface(run[0]);
             let n = done + run.len();
@@ -99,7 +100,7 @@ impl EthernetInput {
         }
     }
 
-    /// The edge of every packet, and which packets need a closer look, as `verdict`.
+    /// Selects the edge of every packet; `verdict` is nonzero for packets that need the slow path.
     #[inline(always)]
     fn glance<I: Isa>(
         &mut self,
@@ -107,7 +108,7 @@ impl EthernetInput {
         n: usize,
         facts: impl Fn(usize, usize) -> (u32, (u32, u32)),
     ) {
-        // All slices to one length, which the loop then need not ask about.
+        // Slices of equal length, so that the loop needs no bounds checks.
         let strips = n.div_ceil(16);
         let header = &self.header.strips(n)[..strips];
         let (odd, next) = (
@@ -125,7 +126,7 @@ impl EthernetInput {
         }
     }
 
-    /// Vectors of several interfaces: their facts stand in columns.
+    /// Handles vectors of several interfaces, whose flags and MAC addresses are in columns.
     #[inline(always)]
     fn glance_each<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
         self.interfaces(v.column(Col::RX));
@@ -142,7 +143,7 @@ impl EthernetInput {
         (self.flags, self.mac_high, self.mac_low) = (flags, high, low);
     }
 
-    /// Whether all packets of one interface with sub-interfaces are tagged, and theirs.
+    /// Whether all packets of a parent interface are tagged and addressed to it.
     #[inline(never)]
     fn all_tagged<I: Isa>(&self, v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> bool {
         let promiscuous = mask(flags & Flag::Promiscuous as u32 != 0);
@@ -161,7 +162,7 @@ impl EthernetInput {
         odd == 0 && flags & PARENT != 0 && v.column(Col::LEN).iter().all(long)
     }
 
-    /// What is wrong with the packets of a vector that needs a closer look.
+    /// Classifies the packets of a vector that need the slow path.
     #[inline(never)]
     fn judge_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let n = v.len();
@@ -171,7 +172,7 @@ impl EthernetInput {
             self.mac_high.words(n),
             self.mac_low.words(n),
         );
-        // Where a glance found nothing its edge stands.
+        // For packets with verdict 0 the edge of the fast path is final.
         for (row, verdict) in self
             .verdict
             .words_mut(n)
@@ -206,7 +207,7 @@ impl EthernetInput {
                         self.table.hears_link(rx, family, port)
                     })
             {
-                // The edge by its type stands already.
+                // The edge by EtherType is already set.
                 *verdict = 0;
                 continue;
             }
@@ -225,7 +226,8 @@ impl EthernetInput {
     }
 }
 
-/// A handful of packets of one interface, one by one: the edge of all, if it is one edge and none needs a closer look.
+/// Handles a few packets of one interface, one by one: returns their edge if it is the same for all and none needs the slow
+/// path.
 #[inline(always)]
 fn few<I: Isa>(v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<Next> {
     let mut all = 0;
@@ -242,23 +244,23 @@ fn few<I: Isa>(v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<N
         .find(|next| *next as u32 == all)
 }
 
-/// Nonzero for a frame that [`judge`] has something to say about, and the edge of all others.
+/// A verdict that is nonzero for a frame that [`judge`] must check, and the edge of all others.
 #[inline(always)]
 fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u32, u32) {
     let (dst_high, dst_low_src, type_word) = header;
-    // All in masks, not in truth values: loops over those become code that packs and unpacks.
+    // Masks instead of booleans: with booleans the compiler packs and unpacks vectors in the loops.
     let ip6 = mask(type_word >> 16 == IP6);
     let ip = ip6 | mask(type_word >> 16 == IP4);
     let mine = mask((dst_high ^ mac.0) | ((dst_low_src >> 16) ^ mac.1) == 0);
     let promiscuous = mask(flags & Flag::Promiscuous as u32 != 0) & mask(dst_high & 1 << 24 == 0);
     let goes = ip & (mine | promiscuous) & mask(len >= HEADER);
-    // The edges in order: one on from IPv4 is IPv6.
+    // The edge of IPv6 follows that of IPv4.
     let edge = (Next::Ip4 as u32).wrapping_sub(ip6);
     (!goes, edge)
 }
 
 const PARENT: u32 = Flag::HasSubInterfaces as u32;
-/// Interfaces that listen to neighbour discovery: those with an IPv6 address, and those that may be about to get one.
+/// Flags of interfaces that receive neighbour discovery: those with an IPv6 address, and those with SLAAC.
 const ND: u32 = Flag::Ip6 as u32 | Flag::Slaac as u32;
 
 const _: () = assert!(Next::Ip6 as u32 == Next::Ip4 as u32 + 1);
@@ -278,7 +280,7 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
     match kind {
         DOT1Q | DOT1AD | OLD_TAG => Count::UnknownVlan.code(),
-        // Neighbours ask groups for us (RFC 4861, 7.2.2; RFC 2464, 7).
+        // Solicitations are sent to a group address (RFC 4861, 7.2.2; RFC 2464, 7).
         IP6 if dst_high >> 16 == 0x3333 && flags & ND != 0 => 0,
         IP4 | IP6 if group => Count::GroupMac.code(),
         IP4 | IP6 => 0,
@@ -286,13 +288,13 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
 }
 
-/// Whether `vlan-input` gets a tagged frame: of a sub-interface, or priority-tagged (IEEE 802.1Q, 9.6).
+/// Whether `vlan-input` handles a tagged frame: on a parent of sub-interfaces, or priority-tagged (IEEE 802.1Q, 9.6).
 fn is_taken(len: u32, flags: u32, [.., type_word]: [u32; 4]) -> bool {
     let priority = len >= HEADER + 4 && type_word & 0xfff == 0;
     matches!(type_word >> 16, DOT1Q | DOT1AD) && (flags & PARENT != 0 || priority)
 }
 
-/// Whether the kernel is to have what Volley itself has no use for: groups of hosts, protocols that are not IP.
+/// Whether the kernel receives a frame that Volley drops: multicast, or a protocol other than IP.
 fn for_kernel(verdict: u32) -> bool {
     verdict == Count::GroupMac.code() || verdict == Count::UnknownType.code()
 }
@@ -334,7 +336,7 @@ impl Node for EthernetInput {
     }
 }
 
-/// A frame's headers.
+/// Headers of a frame.
 #[derive(Clone, Copy)]
 pub struct FrameTrace(PacketTrace);
 

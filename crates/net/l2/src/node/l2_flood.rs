@@ -1,4 +1,4 @@
-//! l2-flood: sends a copy of a frame out of every port of its bridge domain but the one it came from, and those of the same
+//! l2-flood: replicates a frame to every port of its bridge domain, except the receiving port and the ports of its
 //! split-horizon group (IEEE 802.1Q, 8.6.1). The last port gets the frame itself.
 
 use crate::plane::{Plane, SHG, SLOT};
@@ -36,13 +36,13 @@ pub struct L2Flood {
 }
 
 impl L2Flood {
-    /// Over the workers' view of interfaces.
+    /// State with the workers' view of interfaces.
     pub(crate) fn new(plane: Snap<Plane>, table: Arc<IfTable>) -> Self {
         L2Flood { plane, table }
     }
 }
 
-/// Sends one packet out of all ports that it is for.
+/// Sends one packet to all its ports.
 fn flood<I: Isa>(
     cx: &Cx<'_, Count>,
     (plane, table): (&Plane, &IfTable),

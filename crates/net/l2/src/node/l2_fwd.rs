@@ -1,6 +1,6 @@
-//! l2-fwd: finds the port behind which a frame's destination is (IEEE 802.1Q, 8.6.3; 8.8).
+//! l2-fwd: looks up the port of a frame's destination (IEEE 802.1Q, 8.6.3; 8.8).
 //!
-//! On entry `DST_HIGH` and `DST_LOW` are the key of the destination, as l2-learn left it.
+//! On entry `DST_HIGH` and `DST_LOW` are the key of the destination, written by l2-learn.
 
 use crate::columns::{DST_HIGH, DST_LOW, NEXT};
 use crate::plane::{FILTER, FLOOD, FORWARD, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
@@ -51,7 +51,7 @@ pub struct L2Fwd {
 }
 
 impl L2Fwd {
-    /// For vectors of up to `size` packets.
+    /// State for vectors of up to `size` packets.
     pub(crate) fn new(
         (plane, stations): (Snap<Plane>, MacSnap),
         worker: usize,
@@ -69,7 +69,7 @@ impl L2Fwd {
         }
     }
 
-    /// The answers for all destinations.
+    /// Looks up all destinations.
     #[inline(always)]
     fn look<I: Isa>(&mut self, v: &Vector<'_, I, Next>, stations: MacView<'_>) {
         let n = v.len();
@@ -79,7 +79,7 @@ impl L2Fwd {
             let bucket = stations.bucket(high[0], low[0]);
             return answers.fill(stations.find_in(bucket, high[0], low[0]));
         }
-        // The buckets once more: the next column has room for them.
+        // The `next` column serves as scratch space for the buckets.
         let buckets = self.next.words_mut(n);
         for row in 0..n {
             buckets[row] = stations.bucket(high[row], low[row]);
@@ -89,7 +89,7 @@ impl L2Fwd {
         }
     }
 
-    /// The ports of all packets; true when all of them may leave there.
+    /// Writes the ports of all packets; true if all packets may be sent there.
     #[inline(always)]
     fn ports<I: Isa>(&mut self, v: &Vector<'_, I, Next>, plane: &Plane) -> bool {
         let n = v.len();
@@ -113,7 +113,7 @@ impl L2Fwd {
         !stays
     }
 
-    /// Packets that are flooded or dropped, among others.
+    /// Separates packets that are flooded or dropped from the others.
     #[inline(never)]
     fn sort_out<I: Isa>(
         &mut self,
@@ -148,7 +148,7 @@ impl L2Fwd {
     }
 }
 
-/// Whether a packet may leave where its destination is.
+/// Whether a packet may be sent to the port of its destination.
 #[inline(always)]
 fn may_leave(answer: u32, rx: u32, from: u32, low: u32, plane: &Plane) -> bool {
     let tx = tag(answer) & PORT;
@@ -157,12 +157,12 @@ fn may_leave(answer: u32, rx: u32, from: u32, low: u32, plane: &Plane) -> bool {
     known & (tx != rx) & (from & FORWARD != 0) & !same_group(from, to)
 }
 
-/// Whether the first half of an address is a group's.
+/// Whether the first half of a MAC address is that of a group.
 fn is_group(high: u32) -> bool {
     high & 1 << 24 != 0
 }
 
-/// Where one packet goes, or why it is dropped, in the order of the rules.
+/// The edge of one packet or its drop reason, in the order of the rules.
 fn judge(answer: u32, rx: u32, (high, low): (u32, u32), plane: &Plane) -> Result<Next, Count> {
     let (tx, from) = (tag(answer) & PORT, plane.port(rx));
     let to = plane.port(tx);

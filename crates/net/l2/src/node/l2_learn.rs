@@ -1,8 +1,8 @@
-//! l2-learn: checks the source of frames of bridged interfaces, and tells of stations that are new or have moved (IEEE 802.1Q,
-//! 8.7). The order of the checks is that of `docs/bridge.md`.
+//! l2-learn: checks source MAC addresses of bridged interfaces, and reports new and moved ones to the control thread (IEEE
+//! 802.1Q, 8.7). The order of the checks is that of `docs/bridge.md`.
 //!
-//! On entry and on exit the position is at the Ethernet header. On exit `DST_HIGH` and `DST_LOW` are the key of the destination: its
-//! address, and the slot of the bridge domain in the low 16 bits.
+//! On entry and on exit the position is at the Ethernet header. On exit `DST_HIGH` and `DST_LOW` are the key of the
+//! destination: its address, and the slot of the bridge domain in the low 16 bits.
 
 use crate::columns::{DST_HIGH, DST_LOW};
 use crate::lane::{LearnQueue, LearnedMac, ReportedMacs};
@@ -40,7 +40,7 @@ counters! {
         StaticMove = "static-move" (Error),
         /// stations that the control thread was told of
         Told = "told" (Info),
-        /// stations that nobody was told of because the queue was full
+        /// stations that could not be reported to the control thread because the queue was full
         QueueFull = "queue-full" (Warn),
     }
 }
@@ -65,7 +65,7 @@ pub struct L2Learn {
 }
 
 impl L2Learn {
-    /// For vectors of up to `size` packets on the worker that `lane` belongs to.
+    /// State for vectors of up to `size` packets on the worker that owns `lane`.
     pub(crate) fn new(
         (plane, stations): (Snap<Plane>, MacSnap),
         worker: usize,
@@ -92,7 +92,7 @@ impl L2Learn {
         }
     }
 
-    /// The keys of all packets and the buckets where they begin; `verdict` is nonzero for those that need a closer look.
+    /// Computes the keys of all packets and their first buckets; `verdict` is nonzero for packets that need the slow path.
     #[inline(always)]
     fn glance<I: Isa>(
         &mut self,
@@ -126,7 +126,7 @@ impl L2Learn {
         }
     }
 
-    /// Keys of a vector, from one port or several.
+    /// Computes the keys of a vector, from one port or several.
     #[inline(always)]
     fn keys<I: Isa>(&mut self, v: &mut Vector<'_, I, Next>, plane: &Plane, stations: MacView<'_>) {
         let n = v.len();
@@ -143,7 +143,7 @@ impl L2Learn {
         });
     }
 
-    /// Drops what must not be forwarded, and makes the keys of the others anew.
+    /// Drops invalid packets, and recomputes the keys of the others.
     #[inline(never)]
     fn judge_all<I: Isa>(
         &mut self,
@@ -162,7 +162,8 @@ impl L2Learn {
         }
     }
 
-    /// Looks the sources up and leaves marks; true when all are where they were and send to others.
+    /// Looks up the sources and marks their entries as used; true if all sources are known on their ports and no packet is
+    /// addressed to its source.
     #[inline(always)]
     fn look<I: Isa>(&mut self, v: &Vector<'_, I, Next>, stations: MacView<'_>) -> bool {
         let n = v.len();
@@ -189,7 +190,7 @@ impl L2Learn {
         or_all(self.verdict.words(n)) == 0
     }
 
-    /// `verdict` is nonzero for packets whose source is not where it was, or is their destination.
+    /// Sets `verdict` to nonzero for packets whose source is not known on its port, or equals the destination.
     #[inline(always)]
     fn compare<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
         let n = v.len();
@@ -209,7 +210,7 @@ impl L2Learn {
         }
     }
 
-    /// Stations that are new, elsewhere, or not wanted.
+    /// Handles packets whose source is new, moved, filtered, or the destination.
     #[inline(never)]
     fn hear_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>, plane: &Plane) {
         let n = v.len();
@@ -227,7 +228,7 @@ impl L2Learn {
                         let key = u64::from(high) << 32 | u64::from(low);
                         self.tell(cx, LearnedMac { key, rx });
                     }
-                    // As if it were learned before it is looked up, which takes a moment here.
+                    // The packet is treated as if the address were learned at once; learning takes a moment.
                     u32::from(itself && learns) * Count::ToItself.code()
                 }
             };
@@ -249,7 +250,7 @@ impl L2Learn {
     }
 }
 
-/// Whether a station is behind the port that it was heard on.
+/// Whether the entry of a source has the receiving port.
 #[inline(always)]
 fn is_there(answer: u32, rx: u32) -> bool {
     (answer != 0) & (tag(answer) & !STATIC == rx)
@@ -291,7 +292,7 @@ impl Node for L2Learn {
         }
         let (high, low) = (self.dst_high.words(n), self.dst_low.words(n));
         if !(all_equal(high) && all_equal(low)) {
-            // The next node looks these up.
+            // l2-fwd looks these buckets up.
             for &bucket in self.dst_bucket.words(n) {
                 stations.ask(bucket);
             }
@@ -305,7 +306,7 @@ impl Node for L2Learn {
     }
 }
 
-/// A frame's headers.
+/// Headers of a frame.
 #[derive(Clone, Copy)]
 pub struct BridgeTrace(PacketTrace);
 

@@ -1,4 +1,4 @@
-//! l2-patch: sends what an interface receives out of another one, untouched, straight from the driver.
+//! l2-patch: sends packets that an interface receives on another interface, unchanged, straight from the driver.
 
 use super::to_peers;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct L2Patch {
 }
 
 impl L2Patch {
-    /// Over the workers' view of interfaces.
+    /// State with the workers' view of interfaces.
     pub fn new(table: Arc<IfTable>) -> Self {
         L2Patch { table }
     }

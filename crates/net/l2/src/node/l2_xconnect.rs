@@ -1,6 +1,6 @@
-//! l2-xconnect: sends frames of an interface out of the one it is cross-connected to, untouched.
+//! l2-xconnect: sends frames of an interface on the interface that it is cross-connected to, unchanged.
 //!
-//! A consumer of the arc of received packets. Unlike `l2-patch` it drops what is shorter than an Ethernet header.
+//! The node consumes packets of the receive feature arc. Unlike `l2-patch` it drops frames shorter than an Ethernet header.
 
 use super::to_peers;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct L2Xconnect {
 }
 
 impl L2Xconnect {
-    /// Over the workers' view of interfaces, for vectors of up to `size` packets.
+    /// State with the workers' view of interfaces, for vectors of up to `size` packets.
     pub fn new(table: Arc<IfTable>, size: usize) -> Self {
         let verdict = Column::new(size);
         L2Xconnect { table, verdict }

@@ -9,7 +9,7 @@ pub mod l2_xconnect;
 use volley_graph::{Col, Isa, Nexts, Vector, all_equal};
 use volley_iface::IfTable;
 
-/// Write the interface that each packet's receiving interface is bound to into the `TX` column.
+/// Writes the peer of each packet's receiving interface into the `TX` column.
 #[inline(always)]
 pub(crate) fn to_peers<I: Isa, X: Nexts>(table: &IfTable, v: &mut Vector<'_, I, X>) {
     let rx = v.column(Col::RX);

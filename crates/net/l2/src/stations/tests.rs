@@ -19,7 +19,7 @@ fn at(n: u8) -> u64 {
     key([2, 0, 0, 0, 0, n], 1)
 }
 
-/// Nobody looks at marks before time has passed: whole sweeps.
+/// Whole sweeps; marks are not read before the interval has passed.
 fn pass(stations: &mut MacEntries, from_s: u64, to_s: u64) {
     (from_s..=to_s).for_each(|s| stations.sweep(s * SECOND));
 }
@@ -44,7 +44,7 @@ fn silent_stations_are_forgotten_and_those_in_use_are_not() {
     all.fix(at(4), 4).unwrap();
     pass(&mut all, 1, 58);
     assert_eq!(all.iter().count(), 4);
-    // The other worker uses one of them.
+    // Another worker uses one of the entries.
     let snap = all.snap();
     let view = snap.read(reader.guard(), 1);
     view.mark(view.find(at(2)));
@@ -77,7 +77,7 @@ fn configured_stations_neither_move_nor_count_against_the_limit() {
     let ledger = *all.ledger(1).unwrap();
     assert_eq!((ledger.learned, ledger.fixed), (2, 1));
     assert_eq!((ledger.counts.learned, ledger.counts.refused), (2, 1));
-    // Configured where one was learned, and back.
+    // A configured entry replaces a learned one, and is removed again.
     all.fix(at(2), 9).unwrap();
     assert_eq!(
         (all.ledger(1).unwrap().learned, all.ledger(1).unwrap().fixed),
@@ -92,7 +92,7 @@ fn configured_stations_neither_move_nor_count_against_the_limit() {
     assert!(all.iter().next().is_none(), "of a domain that is gone");
 }
 
-/// What a list with nothing clever in it does.
+/// Reference model: a plain list.
 #[derive(Default)]
 struct Model {
     list: Vec<(u64, u32, bool, u64)>,
@@ -161,7 +161,7 @@ proptest! {
                 }
                 Step::Wait(seconds) => {
                     now += seconds * SECOND;
-                    // A sweep begins at most every five seconds: as far behind may the table be.
+                    // A sweep begins at most every five seconds: the table may lag by that time.
                     all.sweep(now);
                     let late = now.saturating_sub(SWEEP_NS);
                     for &(key, _, _, heard) in model.list.iter().filter(|s| !s.2) {

@@ -48,7 +48,7 @@ impl PingInput {
         let answer = read(packet.bytes()).filter(|a| self.lane.expects(a.id));
         let Some(answer) = answer else {
             if self.table.has(packet.rx(), Flag::HasLcpTap) {
-                // The packet answers no run of this daemon: the kernel receives it.
+                // The packet may answer a process of the kernel.
                 return HoldAction::Send(Next::Punt);
             }
             let why = match is_reply(packet.bytes()) {

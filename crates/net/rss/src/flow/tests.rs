@@ -1,9 +1,9 @@
-//! Flows of real packets, made by scapy (`tests/data/flows.py`), and of anything at all.
+//! Flows of packets built by scapy (`tests/data/flows.py`), and of arbitrary bytes.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Frames by scapy, each with what its flow is, outer and inner.
+/// Frames by scapy, each with its outer and inner flow.
 const FRAMES: &str = include_str!("../../tests/data/flows.txt");
 
 struct Case<'a> {
@@ -67,7 +67,7 @@ fn both_directions_are_one_symmetric_flow() {
 }
 
 proptest! {
-    /// Cut anywhere and with any byte changed, nothing goes wrong; what is found lies in the frame.
+    /// A truncated or modified frame causes no panic, and its flow consists of bytes of the frame.
     #[test]
     fn damaged_frames_do_no_harm(
         case in 0usize..20, cut in 0usize..200, at in 0usize..200, byte: u8, inner: bool,

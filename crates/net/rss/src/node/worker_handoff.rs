@@ -1,7 +1,7 @@
-//! worker-handoff: gives each packet to the worker that its flow belongs to (software RSS).
+//! worker-handoff: sends each packet to the worker of its flow (software RSS).
 //!
-//! The first feature of the arc of received packets, on the interfaces whose packets are spread. Packets of no flow, ARP for
-//! example, stay on the worker that received them.
+//! The first feature of the receive arc, on interfaces with spreading. Packets without a flow, such as ARP, stay on the
+//! receiving worker.
 
 use crate::count::Cells;
 use crate::table::Table;
@@ -14,7 +14,7 @@ use volley_graph::{
 use volley_tables::qsbr::Snap;
 
 nexts! {
-    /// Where worker-handoff sends packets: to the next node on the arc of their interface, `ethernet-input` mostly.
+    /// Edges of worker-handoff: to the next node on the receive arc of the interface, usually `ethernet-input`.
     pub enum Next { Ethernet => "ethernet-input", Drop => "error-drop" }
 }
 
@@ -35,9 +35,9 @@ pub struct WorkerHandoff {
     table: Snap<Table>,
     cells: Arc<Cells>,
     codes: Column,
-    /// The table that packets were last sent by.
+    /// Version of the table that packets were last sent by.
     version: u64,
-    /// Whether nothing is left that was sent by another.
+    /// Whether no packet sent by an older table is left.
     settled: bool,
 }
 
@@ -52,7 +52,7 @@ impl WorkerHandoff {
         }
     }
 
-    /// Go by this table from now on. False while order could not be kept.
+    /// Switches to this table. False while the order of packets could not be kept.
     #[inline(always)]
     fn adopt(&mut self, table: &Table, stage_cx: &mut StageCx<'_>) -> bool {
         self.version == table.version || self.turn(table, stage_cx)
@@ -67,13 +67,13 @@ impl WorkerHandoff {
         true
     }
 
-    /// The worker and the node of each packet, in the `codes` column.
+    /// Writes worker and next node of each packet into the `codes` column.
     #[inline(always)]
     fn sort<I: Isa>(&mut self, table: &Table, v: &Vector<'_, I, Next>, me: usize) {
         let codes = self.codes.words_mut(v.len());
         let mut last = None;
         for (row, &rx) in v.column(Col::RX).iter().enumerate() {
-            // Packets of an interface come in runs.
+            // Packets of an interface are consecutive.
             let behind = match last {
                 Some((of, node)) if of == rx => node,
                 _ => v.next_on_receive(rx),
@@ -101,7 +101,8 @@ impl Node for WorkerHandoff {
         let mut stage_cx = v.stage_cx();
         let me = stage_cx.worker();
         if !self.adopt(table, &mut stage_cx) {
-            // A ring is full of what the last table sent there: by this one its flows would overtake.
+            // A handoff ring is full of packets sent by the last table: with the new one, later packets of a flow would
+            // overtake them.
             return v.fail_all(cx, Count::Congestion, Next::Drop);
         }
         v.prefetch_headers();
@@ -115,7 +116,7 @@ impl Node for WorkerHandoff {
 }
 
 impl Stage for WorkerHandoff {
-    /// Not packets: a table that has come, or a turn that is not over.
+    /// The node holds no packets: it waits to adopt a new table, or for the end of an epoch.
     fn is_holding(&self) -> bool {
         !self.settled || self.cells.wanted.load(Relaxed) != self.version
     }
@@ -131,7 +132,7 @@ impl Stage for WorkerHandoff {
     }
 }
 
-/// Whether a worker goes by a table and nothing is left of those before.
+/// Whether a worker uses a table and no packet sent by an older one is left.
 pub(crate) fn has_settled(cells: &Cells, version: u64) -> bool {
     cells.settled.load(Acquire) >= version
 }

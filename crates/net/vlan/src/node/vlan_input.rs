@@ -1,8 +1,8 @@
-//! vlan-input: finds the sub-interface of tagged frames, takes the tags off, and hands them on as that interface's (IEEE 802.1Q,
-//! 6.9 and 9.6). The order of the checks is that of `docs/sub-interfaces.md`.
+//! vlan-input: finds the sub-interface of tagged frames, removes the tags, and passes them to the receive arc of that interface
+//! (IEEE 802.1Q, 6.9 and 9.6). The order of the checks is that of `docs/sub-interfaces.md`.
 //!
-//! On entry the position is 14 bytes behind the Ethernet header; on exit at the Ethernet header of a frame without tags, with
-//! the sub-interface in `RX`. What leaves has no tag: no frame comes here twice.
+//! On entry the position is 14 bytes after the Ethernet header; on exit at the Ethernet header of an untagged frame, with the
+//! sub-interface in `RX`. No frame passes this node twice.
 
 use crate::table::{TagSnap, TagView, Unknown};
 use std::sync::Arc;
@@ -53,16 +53,16 @@ pub struct VlanInput {
     nodes: Column,
 }
 
-/// Where a frame goes.
+/// Result for a frame: interface, and bytes of tags.
 struct Found {
     rx: u32,
     tags: u32,
 }
 
-/// The type of customer tags.
+/// EtherType of customer tags.
 const VLAN: u32 = ethertype::VLAN as u32;
 
-/// The tags of a frame: none for one that only has a priority. `words` are its bytes 12 to 24.
+/// Parses the tags of a frame; none for a priority-tagged frame. `words` are bytes 12 to 24 of the frame.
 #[inline(always)]
 fn parse(len: u32, words: [u32; 3]) -> Result<Option<Tags>, Count> {
     let [outer, inner, third] = words;
@@ -88,7 +88,7 @@ fn parse(len: u32, words: [u32; 3]) -> Result<Option<Tags>, Count> {
             vlan,
             inner: None,
         })),
-        // A second tag of another type is nobody's: VLAN 4095 is none.
+        // An inner tag of another type belongs to no sub-interface: 4095 is no valid VLAN.
         (true, _) => {
             let other = if inner >> 16 == VLAN { 0 } else { 0xfff };
             let inner = Some(inner as u16 & 0xfff | other);
@@ -97,7 +97,7 @@ fn parse(len: u32, words: [u32; 3]) -> Result<Option<Tags>, Count> {
     }
 }
 
-/// Whose a frame is, and how many bytes of tags it has.
+/// Finds the interface of a frame and the length of its tags.
 #[inline(always)]
 fn find(
     table: &IfTable,
@@ -120,7 +120,7 @@ fn find(
     Ok(Found { rx: sub, tags })
 }
 
-/// Takes `N` bytes of tags out of the first bytes of a frame.
+/// Removes `N` bytes of tags from the start of a frame.
 #[inline(always)]
 fn strip<const N: usize>(frame: &mut [u8; 24]) {
     let mut macs = [0; 12];
@@ -129,7 +129,7 @@ fn strip<const N: usize>(frame: &mut [u8; 24]) {
 }
 
 impl VlanInput {
-    /// For vectors of up to `size` packets on a worker.
+    /// State for vectors of up to `size` packets on a worker.
     pub fn new(table: Arc<IfTable>, tags: TagSnap, worker: usize, size: usize) -> Self {
         let column = || Column::new(size);
         VlanInput {
@@ -144,7 +144,7 @@ impl VlanInput {
         }
     }
 
-    /// Columns of all packets: verdict, interface, bytes of tags.
+    /// Computes the columns of all packets: verdict, interface, bytes of tags.
     #[inline(always)]
     fn find_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &Vector<'_, I, Next>) {
         let n = v.len();
@@ -169,7 +169,7 @@ impl VlanInput {
         cx.count(Count::Priority, priority);
     }
 
-    /// Takes the tags off.
+    /// Removes the tags.
     #[inline(always)]
     fn strip_all<I: Isa>(&self, v: &mut Vector<'_, I, Next>) {
         match v.same(Col::START) {
@@ -195,7 +195,7 @@ impl VlanInput {
         }
     }
 
-    /// Counts packets of sub-interfaces, and shows them to captures.
+    /// Counts packets of sub-interfaces, and passes them to captures.
     #[inline(always)]
     fn note<I: Isa>(&self, cx: &Cx<'_, Count>, v: &Vector<'_, I, Next>) {
         let (rx, lens) = (v.column(Col::RX), v.column(Col::LEN));
@@ -219,7 +219,7 @@ impl VlanInput {
         }
     }
 
-    /// The node for packets of an interface: a parent's own have passed the arc of received packets.
+    /// The next node for packets of an interface: packets of the parent itself have already passed the receive arc.
     #[inline(always)]
     fn node<I: Isa>(&self, v: &Vector<'_, I, Next>, rx: u32) -> NodeId {
         match self.table.sub(rx) {
@@ -262,7 +262,7 @@ impl Node for VlanInput {
     }
 }
 
-/// What stands behind a frame's outer type.
+/// The words of a frame from its outer EtherType on.
 #[derive(Clone, Copy)]
 pub struct TagTrace(PacketTrace);
 

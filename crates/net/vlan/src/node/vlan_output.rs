@@ -1,8 +1,8 @@
-//! vlan-output: puts the tags of their sub-interface on frames, and hands them to the parent's transmit node.
+//! vlan-output: adds the tags of the sub-interface to frames, and sends them to the parent's transmit node.
 //!
-//! On entry the position is at the Ethernet header, and `TX` is the sub-interface; on exit `TX` is its parent. Whatever makes
-//! frames (forwarding, ARP, ND, ICMP, the router's own packets, cross-connects) makes them without tags: this is the only place
-//! that knows of them. What a device does of checksums and segments has been settled before.
+//! On entry the position is at the Ethernet header, and `TX` is the sub-interface; on exit `TX` is its parent. All producers of
+//! frames (forwarding, ARP, ND, ICMP, the router's own packets, cross-connects) write untagged frames: only this node adds
+//! tags. Checksum and segmentation offloads were resolved before.
 
 use std::sync::Arc;
 use volley_graph::{
@@ -26,9 +26,9 @@ counters! {
     }
 }
 
-/// The lower half of the word of the sub-interface ([`Sub`]), while packets without one drop out.
+/// Lower half of the word of the sub-interface ([`Sub`]), while packets without a sub-interface are dropped.
 const SUB_LOW: ColumnInfo = ColumnInfo::new("vlan-output-low", ColumnKind::Value, 5, Life::Hop);
-/// The upper half of that word.
+/// Upper half of that word.
 const SUB_HIGH: ColumnInfo = ColumnInfo::new("vlan-output-high", ColumnKind::Value, 6, Life::Hop);
 
 /// State of vlan-output.
@@ -41,13 +41,13 @@ pub struct VlanOutput {
     nodes: Column,
 }
 
-/// The sub-interface that two columns name.
+/// The sub-interface in two columns.
 #[inline(always)]
 fn sub(low: u32, high: u32) -> Option<Sub> {
     Sub::from_word(u64::from(high) << 32 | u64::from(low))
 }
 
-/// Makes room for `N` bytes of tags behind the MAC addresses, which stand `N` bytes on, and writes them.
+/// Moves the MAC addresses `N` bytes to the front, and writes `N` bytes of tags after them.
 #[inline(always)]
 fn push<const N: usize>(frame: &mut [u8; 24], tags: [u8; 8]) {
     let mut macs = [0; 12];
@@ -57,7 +57,7 @@ fn push<const N: usize>(frame: &mut [u8; 24], tags: [u8; 8]) {
 }
 
 impl VlanOutput {
-    /// For vectors of up to `size` packets on a worker.
+    /// State for vectors of up to `size` packets on a worker.
     pub fn new(table: Arc<IfTable>, worker: usize, size: usize) -> Self {
         let column = || Column::new(size);
         VlanOutput {
@@ -70,7 +70,7 @@ impl VlanOutput {
         }
     }
 
-    /// Tags of one length on all packets, by their sub-interfaces.
+    /// Adds tags of one length to all packets, by sub-interface.
     #[inline(always)]
     fn push_all<const N: usize, I: Isa>(&self, v: &mut Vector<'_, I, Next>, one: Option<Sub>) {
         v.retreat(N as u32);
@@ -85,7 +85,7 @@ impl VlanOutput {
         });
     }
 
-    /// Tags on packets some of which have more than others.
+    /// Adds tags to packets with different lengths of tags.
     #[inline(never)]
     fn push_each<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
         let one = |packet: &mut Packet<'_>| {
@@ -106,8 +106,8 @@ impl VlanOutput {
         v.sift(one, Next::Drop);
     }
 
-    /// Packets of several sub-interfaces: those of one that is gone drop out, and the sub-interfaces of the others go into
-    /// two columns, so that they stay what they are. The length of the tags, where it is one.
+    /// Handles packets of several sub-interfaces: drops those of deleted ones, and writes the sub-interfaces of the others into
+    /// two columns, so that they stay fixed during the frame. Returns the length of the tags if it is the same for all.
     #[inline(always)]
     fn sort<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) -> Option<u32> {
         let n = v.len();
@@ -130,7 +130,7 @@ impl VlanOutput {
         (any == all).then_some(any)
     }
 
-    /// Counts packets of several sub-interfaces by what they were without tags.
+    /// Counts packets of several sub-interfaces by their untagged length.
     #[inline(always)]
     fn count<I: Isa>(&self, v: &Vector<'_, I, Next>) {
         let (low, high) = (self.low.words(v.len()), self.high.words(v.len()));
@@ -142,7 +142,7 @@ impl VlanOutput {
         }
     }
 
-    /// Shows captures what the parent sends.
+    /// Passes packets as the parent sends them to captures.
     #[inline(always)]
     fn show<I: Isa>(&self, cx: &Cx<'_, Count>, v: &Vector<'_, I, Next>) {
         if let Some(tap) = self.table.tap(Direction::Tx) {
@@ -153,7 +153,7 @@ impl VlanOutput {
         }
     }
 
-    /// Packets of one sub-interface.
+    /// Handles packets of one sub-interface.
     #[inline(always)]
     fn run_one<I: Isa>(
         &mut self,

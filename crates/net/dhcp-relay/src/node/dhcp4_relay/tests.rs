@@ -54,7 +54,7 @@ fn bench(four: Vec<Relay4>, change: impl FnOnce(&mut volley_fib::Fib)) -> Bench 
 }
 
 impl Bench {
-    /// What comes of one packet.
+    /// Output packets for one input packet.
     fn of(&self, packet: In) -> Vec<Out> {
         let _kept = &self.published;
         let node = std::cell::RefCell::new(Some((self.make)()));

@@ -147,7 +147,7 @@ fn a_reply_goes_to_the_peer_on_its_link() {
     assert_eq!(out.bytes[..48], header);
     let on_lan0 = Dpo::new(DpoKind::Glean, 0).0;
     assert_eq!(out.columns[&DPO.col], on_lan0);
-    // Another relay agent behind the interface gets a Relay-reply message, by a lookup.
+    // Another relay agent on the interface gets a Relay-reply message, through the lookup.
     let nested = reply("::", "fe80::7", &[0, 9, 0, 4, 7, 0, 0, 0]);
     let option = [&[0, 9, 0, nested.len() as u8][..], &nested].concat();
     let message = reply("2001:db8:a::1", "2001:db8:a::7", &option);

@@ -4,7 +4,7 @@ use volley_graph::{Domain, NodeId};
 use volley_iface::IfIdx;
 use volley_model::Family;
 
-/// A node that the harness does not have, and the name of the one that gets its packets, without a reason.
+/// Node that the harness does not know; its packets are reported as dropped without a reason, by this name.
 const NO_NODE: NodeId = NodeId(u16::MAX);
 const LISTENER: &str = "error-drop";
 
@@ -46,7 +46,7 @@ fn outcome(out: &Out) -> &str {
     out.reason.as_deref().unwrap_or(&out.to)
 }
 
-/// A frame of IP to a group.
+/// An IP frame to a multicast group.
 fn to_group(mac: [u8; 6], kind: u16, group: &str) -> In {
     let mut bytes = frame(mac, kind, 80);
     match group.parse().unwrap() {

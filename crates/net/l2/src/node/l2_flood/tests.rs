@@ -5,7 +5,7 @@ use volley_graph::harness::{In, LENGTHS, Out, run_once};
 use volley_graph::{Checksum, Level, Offload};
 use volley_iface::IfIdx;
 
-/// More come out than go in: at every length and level the same.
+/// Runs the packets at every vector length and instruction set. There are more output packets than input packets.
 fn through(bed: &Bed, packets: &[In]) -> Vec<Out> {
     let mut reference: Option<Vec<Out>> = None;
     for level in Level::available() {

@@ -69,7 +69,7 @@ fn frames_go_where_their_destination_is() {
             (to([1, 0, 0x5e, 0, 0, 1], 4), "l2-flood"),
         ],
     );
-    // Of one port, all to be forwarded: the short way.
+    // One receiving port, and all packets forwarded: this uses the fast path.
     check(
         &bed,
         &[

@@ -42,7 +42,7 @@ fn frames_are_judged_in_the_order_of_the_rules() {
         assert_eq!(outcome(&out[0]), *want, "{packet:02x?}");
         assert_eq!(out[0].bytes, packet.bytes, "the frame stays as it is");
     }
-    // Two rounds of drops, so in a vector of both the order of drops is another: one kind at a time.
+    // The node drops in two passes, so a mixed vector changes the order of the drops: the cases are tested per pass.
     for late in [false, true] {
         let kind = |c: &&(In, &str)| {
             c.1 == "l2-fwd" || late == ["static-move", "l2fib-filter", "to-itself"].contains(&c.1)
@@ -127,7 +127,7 @@ fn sources_leave_marks() {
         In::new(&frame(mac(2), mac(3))).rx(3),
     ];
     through(&bed, &sent);
-    // Marked stations are as young as the sweep that finds it.
+    // A marked entry gets the time of the sweep that finds the mark.
     bed.stations.sweep(9_000_000_000);
     let heard = |n| bed.stations.get(key(mac(n), 1)).unwrap().last_seen_ns;
     assert_eq!([1, 2, 3].map(heard), [9_000_000_000, 0, 9_000_000_000]);

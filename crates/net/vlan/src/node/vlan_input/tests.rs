@@ -8,7 +8,7 @@ use volley_iface::{GsoProtocol, IfIdx, Sub};
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9];
 
-/// A frame with these words behind its MAC addresses, then a payload; `len` bytes of it all.
+/// A frame with these words after its MAC addresses, then a payload; `len` bytes in total.
 fn frame(words: &[u16], len: usize) -> Vec<u8> {
     let mut bytes = MACS.to_vec();
     words.iter().for_each(|w| bytes.extend(w.to_be_bytes()));
@@ -41,7 +41,7 @@ fn world(domain: &Arc<Domain>) -> (Arc<IfTable>, Rc<TagTable>) {
     (table, Rc::new(tags))
 }
 
-/// What the node does with packets of interface 3: interface, bytes taken off, frame; or the reason.
+/// Result for packets of interface 3: interface, removed bytes, frame; or the drop reason.
 fn outcome(packets: &[In]) -> Vec<(String, Vec<u8>)> {
     let domain = Domain::new();
     let (table, tags) = world(&domain);
@@ -59,13 +59,13 @@ fn outcome(packets: &[In]) -> Vec<(String, Vec<u8>)> {
     out.iter().map(one).collect()
 }
 
-/// A frame, where it goes or why not, how many bytes of tags are taken off.
+/// A frame, its destination or drop reason, and the number of removed bytes.
 type Case = (Vec<u8>, &'static str, usize);
 
 fn cases() -> Vec<Case> {
     let mut all = vec![
         (frame(&[0x8100, 100, 0x800], 64), "1024", 4),
-        // Priority and drop eligibility are no part of the VLAN.
+        // Priority and drop eligibility are not part of the VLAN identifier.
         (frame(&[0x8100, 0xf064, 0x86dd], 64), "1024", 4),
         (frame(&[0x8100, 100, 0x800], 18), "1024", 4),
         (frame(&[0x88a8, 200, 0x8100, 7, 0x800], 64), "1025", 8),
@@ -76,7 +76,7 @@ fn cases() -> Vec<Case> {
         ),
         (frame(&[0x8100, 100, 0x8100, 4094, 0x800], 64), "1026", 8),
         (frame(&[0x8100, 300, 0x800], 64), "sub-interface-down", 0),
-        // A priority and no VLAN: the parent's own.
+        // Priority-tagged without a VLAN: the frame belongs to the parent.
         (frame(&[0x8100, 0xe000, 0x800], 64), "3", 4),
         (frame(&[0x88a8, 0, 0x86dd], 64), "3", 4),
     ];

@@ -26,7 +26,7 @@ fn packet(tx: u32, last: u8) -> In {
     In::new(&bytes).column(Col::TX, tx)
 }
 
-/// Parent and frame of each packet, or the reason why there is none.
+/// Parent and frame of each packet, or its drop reason.
 fn outcome(packets: &[In]) -> Vec<(String, Vec<u8>)> {
     let table = table();
     let out = run(packets, &Domain::new(), move |worker| {

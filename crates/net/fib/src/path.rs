@@ -13,7 +13,7 @@ pub(crate) const WEIGHT: RangeInclusive<u32> = 1..=255;
 /// Most paths of one route.
 pub(crate) const PATHS: usize = 64;
 
-/// Who put a route there. When several sources have one prefix, the smallest [`RouteSource::preference`] forwards.
+/// Source of a route. When several sources have one prefix, the smallest [`RouteSource::preference`] forwards.
 #[derive(
     Clone,
     Copy,
@@ -125,7 +125,7 @@ impl Path {
 pub enum PathTarget {
     /// A next hop.
     Via {
-        /// Its address.
+        /// Address of the next hop.
         addr: IpAddr,
         /// Interface it is attached to; none = look the address up (recursive).
         #[serde(default)]

@@ -105,9 +105,9 @@ pub struct FibReply {
 pub struct FibTable {
     /// IP version.
     pub family: Family,
-    /// Its number.
+    /// Number of the table.
     pub table: u32,
-    /// Prefixes in it.
+    /// Prefixes in the table.
     pub prefixes: u64,
     /// Bytes of the data-plane lookup structure.
     pub bytes: u64,
@@ -167,7 +167,7 @@ pub struct FibPath {
     /// The next hop is on the link of its interface, whatever addresses say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onlink: bool,
-    /// It leads somewhere now.
+    /// The path is usable now.
     pub resolved: bool,
 }
 
@@ -194,13 +194,13 @@ pub struct TablesReply {
 pub struct TableRow {
     /// IP version.
     pub family: Family,
-    /// Its number.
+    /// Number of the table.
     pub table: u32,
-    /// Prefixes in it.
+    /// Prefixes in the table.
     pub prefixes: u64,
     /// Bytes of the data-plane lookup structure.
     pub bytes: u64,
-    /// Interfaces bound to it.
+    /// Interfaces bound to the table.
     pub interfaces: Vec<String>,
 }
 

@@ -53,7 +53,7 @@ pub struct L2Row {
     pub rx: String,
     /// Transmitting interface.
     pub tx: String,
-    /// Which kind.
+    /// Type of the binding.
     pub mode: L2Mode,
 }
 
@@ -93,13 +93,13 @@ pub struct BridgeDomainRow {
     pub mac_limit: u32,
     /// Of the groups 01:80:c2:00:00:00 to :0f those that are flooded, as bits.
     pub group_fwd_mask: u32,
-    /// Its ports, by number of the interface.
+    /// Ports of the bridge domain, by interface index.
     pub ports: Vec<BridgePortRow>,
     /// Stations that were learned and are known.
     pub learned: u64,
     /// Stations that are configured and in use.
     pub fixed: u64,
-    /// What happened.
+    /// Event counters.
     pub counts: BridgeCounts,
 }
 
@@ -114,7 +114,7 @@ pub struct BridgePortRow {
     pub up: bool,
 }
 
-/// What happened to a bridge domain's stations, since it was made.
+/// Events of a bridge domain's MAC entries since the domain was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct BridgeCounts {
     /// Learned.
@@ -139,15 +139,16 @@ pub struct L2FibReply {
 /// One station.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct L2FibRow {
-    /// Its address.
+    /// MAC address.
     pub mac: Mac,
     /// Bridge domain.
     pub domain: u32,
-    /// The port behind which it is; none = its frames are dropped.
+    /// Port of the entry; none = frames are dropped.
     pub interface: Option<String>,
-    /// Whether it is configured.
+    /// Whether the entry is configured.
     pub fixed: bool,
-    /// Seconds since it was heard, as far as a look every few seconds tells; none where it does not age.
+    /// Seconds since a frame from this address was last seen, with a resolution of a few seconds; none if the entry does not
+    /// age.
     pub age_s: Option<u64>,
 }
 

@@ -44,13 +44,13 @@ pub struct RouteOfGroup {
 /// One multicast route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MrouteRow {
-    /// What is configured.
+    /// Configured route.
     pub route: RouteOfGroup,
-    /// Packets that came by an accepting interface.
+    /// Packets received on an accepting interface.
     pub packets: u64,
     /// Their bytes, from the IP header on.
     pub bytes: u64,
-    /// Packets that came by another interface, and were dropped.
+    /// Packets received on another interface, and dropped.
     pub wrong_interface: u64,
 }
 

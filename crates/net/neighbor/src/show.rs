@@ -27,18 +27,18 @@ pub struct ShowNeighbors {
 pub struct NeighborsReply {
     /// In order of interface and address.
     pub neighbors: Vec<NeighborRow>,
-    /// What happened to neighbours of both families since the start, where it did.
+    /// Events of neighbours of both families since the start, without those that did not occur.
     pub events: Vec<NeighborEvent>,
 }
 
-/// How often something happened to neighbours.
+/// Count of an event of neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NeighborEvent {
-    /// Its name.
+    /// Name of the event.
     pub event: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// What it means.
+    /// Description of the event.
     pub text: String,
 }
 
@@ -47,17 +47,17 @@ pub struct NeighborEvent {
 pub struct NeighborRow {
     /// Interface.
     pub interface: String,
-    /// Its address.
+    /// IP address of the neighbour.
     pub address: IpAddr,
-    /// Its MAC address; none = not known yet.
+    /// MAC address of the neighbour; none = not known yet.
     pub mac: Option<Mac>,
     /// Configured, not learned.
     pub fixed: bool,
-    /// How sure it is.
+    /// State of the neighbour.
     pub state: NeighborState,
-    /// Packets that wait for its MAC address.
+    /// Packets that wait for the MAC address.
     pub held: u32,
-    /// Seconds since it was made or confirmed.
+    /// Seconds since the entry was created or confirmed.
     pub age_s: u64,
 }
 
@@ -87,19 +87,19 @@ pub struct InterfaceProtocolReply {
 pub struct InterfaceProtocolRow {
     /// The interface.
     pub interface: String,
-    /// Its link-local address; none without an IPv6 address.
+    /// Link-local address of the interface; none without an IPv6 address.
     pub link_local: Option<Ipv6Addr>,
-    /// Its addresses.
+    /// Addresses of the interface.
     pub addresses: Vec<AddressRow>,
     /// Probes for an address before it is used.
     pub probes: u32,
-    /// For whom it answers.
+    /// Prefixes of proxy ARP and proxy ND.
     pub proxies: Vec<Prefix>,
-    /// Groups of IPv6 that it listens to, and tells its link so.
+    /// IPv6 multicast groups that the interface reports by MLD.
     pub groups: Vec<Ipv6Addr>,
-    /// What it advertises as a router.
+    /// Router advertisements that the interface sends.
     pub advert: Option<AdvertRow>,
-    /// What it takes from the routers of its link.
+    /// Configuration taken from router advertisements.
     pub autoconf: Option<AutoconfRow>,
 }
 
@@ -108,7 +108,7 @@ pub struct InterfaceProtocolRow {
 pub struct AddressRow {
     /// The address.
     pub address: IfAddress,
-    /// How far it is.
+    /// State of the address.
     pub state: AddressState,
 }
 

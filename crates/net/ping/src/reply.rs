@@ -4,21 +4,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::net::IpAddr;
 
-/// What an answer to an echo request says.
+/// Result of an echo request, from its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeResult {
     /// The destination answers.
     Reply,
-    /// The hops were used up there.
+    /// The hop limit was exceeded.
     TimeExceeded,
-    /// No route leads on from there.
+    /// The network is unreachable.
     NetUnreachable,
-    /// The host does not answer there.
+    /// The host is unreachable.
     HostUnreachable,
-    /// It is prohibited there.
+    /// Communication is prohibited.
     Prohibited,
-    /// It is too big for the next link.
+    /// The packet is too big for the next link.
     TooBig,
     /// Another error.
     Other,
@@ -27,57 +27,57 @@ pub enum ProbeResult {
 /// One answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ProbeAnswer {
-    /// From whom.
+    /// Source of the answer.
     pub from: IpAddr,
     /// Microseconds from request to answer.
     pub rtt_us: u64,
-    /// What it says.
+    /// Result of the request.
     pub result: ProbeResult,
-    /// Time to live or hop limit that it arrived with.
+    /// Time to live or hop limit of the answer.
     pub hops: u8,
 }
 
-/// What came of a ping.
+/// Result of a ping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PingReply {
-    /// To whom.
+    /// Destination of the requests.
     pub destination: IpAddr,
-    /// From which address.
+    /// Source address of the requests.
     pub source: IpAddr,
     /// Bytes behind the ICMP header.
     pub size: u32,
     /// Requests sent.
     pub sent: u32,
-    /// Those that the destination answered.
+    /// Requests that the destination answered.
     pub received: u32,
-    /// The shortest time of these, in microseconds.
+    /// Shortest round-trip time in microseconds.
     pub min_us: Option<u64>,
-    /// Their mean time.
+    /// Mean round-trip time in microseconds.
     pub avg_us: Option<u64>,
-    /// The longest time.
+    /// Longest round-trip time in microseconds.
     pub max_us: Option<u64>,
     /// The answer to each request, in order.
     pub answers: Vec<Option<ProbeAnswer>>,
 }
 
-/// One number of hops.
+/// Answers for one hop limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TraceHop {
-    /// How many.
+    /// Hop limit of the requests.
     pub hops: u32,
-    /// The answer to each request with so many.
+    /// Answer to each request with this hop limit.
     pub answers: Vec<Option<ProbeAnswer>>,
 }
 
-/// What came of a traceroute.
+/// Result of a traceroute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TracerouteReply {
-    /// To whom.
+    /// Destination of the requests.
     pub destination: IpAddr,
-    /// From which address.
+    /// Source address of the requests.
     pub source: IpAddr,
     /// Whether the destination answered.
     pub reached: bool,
-    /// The hops, from one on.
+    /// Answers by hop limit, from one on.
     pub hops: Vec<TraceHop>,
 }

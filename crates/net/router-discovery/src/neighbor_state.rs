@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How sure a neighbour is (RFC 4861, 7.3.2).
+/// Reachability state of a neighbour (RFC 4861, 7.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeighborState {
@@ -11,13 +11,13 @@ pub enum NeighborState {
     Static,
     /// The address is being resolved: no answer yet.
     Incomplete,
-    /// It answered a short while ago.
+    /// The neighbour was confirmed a short while ago.
     Reachable,
-    /// It may still be there.
+    /// The neighbour was not confirmed recently.
     Stale,
-    /// It is used, and will be asked soon.
+    /// The neighbour is in use, and will be probed soon.
     Delay,
-    /// It is being asked whether it is still there.
+    /// The neighbour is being probed.
     Probe,
 }
 

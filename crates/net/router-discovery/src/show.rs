@@ -7,24 +7,24 @@ use std::net::Ipv6Addr;
 use volley_model::{IfAddress, Prefix};
 use volley_object::Instance;
 
-/// Whether an address is used.
+/// State of an address of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressState {
-    /// It is used.
+    /// The address is used.
     Preferred,
-    /// Duplicate address detection is not over (RFC 4862, 5.4).
+    /// Duplicate address detection is in progress (RFC 4862, 5.4).
     Tentative,
-    /// Another station has it: it is not used.
+    /// Another host has the address: the address is not used.
     Duplicate,
-    /// It is used, but nothing new begins with it where another can be.
+    /// The address is used for existing communication, and for new communication only if there is no other.
     Deprecated,
 }
 
 /// Router advertisements of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AdvertRow {
-    /// As it was set.
+    /// Configured settings.
     pub settings: Option<Instance>,
     /// Shortest time between two unsolicited advertisements.
     pub min_interval_s: u32,
@@ -32,98 +32,98 @@ pub struct AdvertRow {
     pub max_interval_s: u32,
     /// Lifetime of the default router.
     pub lifetime_s: u16,
-    /// Prefixes that it advertises.
+    /// Advertised prefixes.
     pub prefixes: Vec<Prefix>,
     /// Advertisements so far.
     pub sent: u64,
-    /// Solicitations heard.
+    /// Received router solicitations.
     pub solicited: u64,
     /// Advertisements of other routers that differ from this router's (RFC 4861, 6.2.7).
     pub inconsistent: u64,
-    /// Milliseconds until the next one; none while it sends none.
+    /// Milliseconds until the next advertisement; none if none is scheduled.
     pub next_ms: Option<u64>,
 }
 
 /// Autoconfiguration of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AutoconfRow {
-    /// Whether its routers are default routers.
+    /// Whether default routes are installed.
     pub default_route: bool,
-    /// How far it is.
+    /// State of autoconfiguration.
     pub state: AutoconfState,
     /// Solicitations of routers sent.
     pub solicitations: u64,
-    /// Advertisements taken.
+    /// Advertisements accepted.
     pub heard: u64,
-    /// Options and routers that were not taken: they are not as they have to be, or there was no room.
+    /// Options and routers refused: they are invalid, or a limit is reached.
     pub refused: u64,
     /// Routers of the link.
     pub routers: Vec<RouterRow>,
-    /// Networks of the link.
+    /// On-link prefixes.
     pub on_link: Vec<OnLinkRow>,
     /// Addresses made of prefixes.
     pub addresses: Vec<AutoconfAddressRow>,
 }
 
-/// How far autoconfiguration is.
+/// State of autoconfiguration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoconfState {
-    /// The interface is down, uses the addresses of another one, or has no link with routers.
+    /// The interface is down, is unnumbered, or has no link with routers.
     Down,
-    /// Another station has its link-local address: nothing is taken.
+    /// Another host has the link-local address: autoconfiguration is disabled.
     Disabled,
     /// Router solicitations are being sent.
     Soliciting,
-    /// No router answered: advertisements that come later are taken.
+    /// No router has answered: later advertisements are accepted.
     Unanswered,
-    /// A router was heard.
+    /// A router advertisement was received.
     Heard,
 }
 
-/// A router that an interface heard.
+/// Default router of an interface, from its advertisements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RouterRow {
-    /// Its link-local address.
+    /// Link-local address of the router.
     pub address: Ipv6Addr,
-    /// Milliseconds for which it is a default router.
+    /// Router lifetime in milliseconds; 0 = no default router.
     pub lifetime_ms: u64,
-    /// 0 = high, 1 = medium, 2 = low (RFC 4191).
+    /// Preference: 0 = high, 1 = medium, 2 = low (RFC 4191).
     pub preference: u8,
-    /// Whether packets without a better route go to it; several share them.
+    /// Whether the default route uses the router; several routers share the traffic.
     pub in_use: bool,
-    /// Whether it does not answer: other routers are preferred (RFC 4861, 6.3.6).
+    /// Whether the router does not answer: other routers are preferred (RFC 4861, 6.3.6).
     pub silent: bool,
-    /// Its state as a neighbour; none = it is none.
+    /// State of the router as a neighbour; none = no entry.
     pub neighbor: Option<NeighborState>,
-    /// Hop limit that it advertises; 0 = unspecified. Not used.
+    /// Advertised hop limit; 0 = unspecified. Not used.
     pub hop_limit: u8,
-    /// MTU that it tells hosts. Not used.
+    /// Advertised MTU. Not used.
     pub mtu: Option<u32>,
-    /// Reachable time in milliseconds that it advertises; 0 = unspecified. Not used.
+    /// Advertised reachable time in milliseconds; 0 = unspecified. Not used.
     pub reachable_ms: u32,
-    /// Retransmission time in milliseconds that it advertises; 0 = unspecified. Not used.
+    /// Advertised retransmission time in milliseconds; 0 = unspecified. Not used.
     pub retransmit_ms: u32,
 }
 
-/// A network of the link.
+/// On-link prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OnLinkRow {
-    /// Which.
+    /// Prefix.
     pub prefix: Prefix,
-    /// Milliseconds for which it holds; none = always.
+    /// Milliseconds of the valid lifetime left; none = infinite.
     pub valid_ms: Option<u64>,
 }
 
-/// An address made of a prefix.
+/// Address formed from a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AutoconfAddressRow {
     /// The address.
     pub address: IfAddress,
-    /// How far it is; none = it is not on the interface, for it could not be, or it is configured there.
+    /// State of the address; none = the interface does not have it as an autoconfigured address: it is refused, or configured.
     pub state: Option<AddressState>,
-    /// Milliseconds for which it is valid; none = always.
+    /// Milliseconds of the valid lifetime left; none = infinite.
     pub valid_ms: Option<u64>,
-    /// Milliseconds for which it is preferred; none = always.
+    /// Milliseconds of the preferred lifetime left; none = infinite.
     pub preferred_ms: Option<u64>,
 }

@@ -19,11 +19,11 @@ pub struct RssReply {
     pub interfaces: Vec<RssRow>,
     /// Nodes that run on one worker only.
     pub nodes: Vec<NodeWorkerRow>,
-    /// What workers have handed to each other.
+    /// Handoffs between workers.
     pub handoffs: Vec<HandoffRow>,
 }
 
-/// What becomes of an interface's packets.
+/// State of the spreading of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RssState {
@@ -41,11 +41,11 @@ pub enum RssState {
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct RssRow {
-    /// Its name.
+    /// Name of the interface.
     pub interface: String,
     /// Configured settings.
     pub settings: Option<Instance>,
-    /// What becomes of its packets.
+    /// State of the spreading.
     pub state: RssState,
     /// Times that entries were given to other workers because of the load.
     pub rebalanced: u64,
@@ -53,7 +53,7 @@ pub struct RssRow {
     pub workers: Vec<RssWorkerRow>,
 }
 
-/// What one worker gets of an interface.
+/// Share of one worker in an interface.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, JsonSchema)]
 pub struct RssWorkerRow {
     /// The worker.
@@ -73,7 +73,7 @@ pub struct NodeWorkerRow {
     pub worker: u32,
 }
 
-/// What one worker has handed to another.
+/// Handoffs from one worker to another.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct HandoffRow {
     /// The worker that handed over.

@@ -38,7 +38,7 @@ counters! {
         Filter = "l2fib-filter" (Error),
         /// the station is configured behind another port
         StaticMove = "static-move" (Error),
-        /// stations that the control thread was told of
+        /// stations that were reported to the control thread
         Told = "told" (Info),
         /// stations that could not be reported to the control thread because the queue was full
         QueueFull = "queue-full" (Warn),

@@ -30,21 +30,21 @@ counters! {
         BadHopLimit = "bad-hop-limit" (Error),
         /// there is no router alert
         NoAlert = "no-router-alert" (Error),
-        /// the sender's address is none that such a message comes from
+        /// the source address is not valid for the message type
         BadSender = "bad-sender-address" (Error),
         /// the checksum is wrong
         BadChecksum = "bad-checksum" (Error),
-        /// length, group or records are not as RFC 3376, 4, and RFC 3810, 5, want them
+        /// length, group or records are not valid by RFC 3376, 4, or RFC 3810, 5
         BadMessage = "bad-message" (Error),
-        /// it came for a group that messages of its kind are not sent to
+        /// the destination is not valid for the message type
         BadTarget = "bad-destination" (Error),
         /// the type is not one of group membership
         UnknownType = "unknown-type" (Error),
         /// queries of other routers
         Queries = "queries" (Info),
-        /// reports of hosts, of any version, and what they say when they leave
+        /// reports and leave messages of hosts, of any version
         Reports = "reports" (Info),
-        /// what the control thread could not be told, because it has too much to read
+        /// messages that were not reported to the control thread because the queue was full
         TellFull = "tell-full" (Warn),
     }
 }

@@ -21,9 +21,9 @@ nexts! {
 counters! {
     /// What the check counts.
     pub enum Count {
-        /// the packet came by an interface that its multicast route does not accept
+        /// the packet was received on an interface that its multicast route does not accept
         RpfFailure = "rpf-failure" (Error),
-        /// the multicast route went while the packet was under way
+        /// the multicast route was deleted while the packet was in flight
         Gone = "mroute-gone" (Error),
     }
 }

@@ -58,15 +58,15 @@ impl Arping {
 /// One answer to an ARP request or neighbour solicitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ArpingAnswer {
-    /// The request that was the last one when it came, from 0.
+    /// Number of the last request before the answer, from 0.
     pub number: u32,
-    /// Who has the address.
+    /// MAC address of the answering host.
     pub mac: Mac,
     /// Microseconds from this request to the answer.
     pub rtt_us: u64,
 }
 
-/// What came of an arping.
+/// Result of an arping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ArpingReply {
     /// On which interface.
@@ -77,11 +77,11 @@ pub struct ArpingReply {
     pub source: IpAddr,
     /// Requests sent.
     pub sent: u32,
-    /// Those that at least one answer came to.
+    /// Requests with at least one answer.
     pub received: u32,
-    /// Who has the address: more than one MAC address are a conflict.
+    /// MAC addresses that answered: more than one mean an address conflict.
     pub macs: Vec<Mac>,
-    /// The answers, as they came; 16 of each request at most.
+    /// Answers in order of arrival; 16 of each request at most.
     pub answers: Vec<ArpingAnswer>,
 }
 

@@ -32,7 +32,7 @@ counters! {
         TooShort = "too-short" (Error),
         /// hardware type, protocol or address lengths are not those of IPv4 over Ethernet
         BadFormat = "bad-format" (Error),
-        /// it is neither a request nor a reply
+        /// the operation is neither request nor reply
         BadOperation = "bad-operation" (Error),
         /// the receiving interface has no IPv4 address
         NotEnabled = "not-enabled" (Error),
@@ -40,25 +40,25 @@ counters! {
         BadSenderMac = "bad-sender-mac" (Error),
         /// the sender's address is one that no host may use
         BadSenderAddress = "bad-sender-address" (Error),
-        /// a frame of ours came back
+        /// a frame that this router sent was received again
         OwnFrame = "own-frame" (Warn),
         /// the sender has the MAC address of the receiving interface: two stations have the same, or the link is a loop
         OwnMac = "own-mac" (Warn),
-        /// another station says that it has an address of ours
+        /// another host claims an address of this router
         AddressConflict = "address-conflict" (Error),
-        /// the way to the sender does not lead by the receiving interface
+        /// the route to the sender does not lead out by the receiving interface
         SenderElsewhere = "sender-elsewhere" (Error),
         /// the target is no address of the receiving interface
         NotForUs = "not-for-us" (Info),
-        /// it answers, but neighbours of the receiving interface are not learned
+        /// a reply, but neighbours of the receiving interface are not learned
         StaticOnly = "static-only" (Warn),
-        /// replies that the control thread was told of
+        /// replies that were reported to the control thread
         Answers = "answers" (Info),
-        /// requests and announcements that the control thread was told of
+        /// requests and announcements that were reported to the control thread
         Told = "told" (Info),
-        /// questions for addresses that are reached through another interface, and answered for them
+        /// requests for addresses that are reached through another interface, answered by proxy ARP
         Proxied = "proxied" (Info),
-        /// what the control thread could not be told, because it has too much to read
+        /// messages that were not reported to the control thread because the queue was full
         TellFull = "tell-full" (Warn),
     }
 }

@@ -40,43 +40,43 @@ counters! {
     pub enum Count {
         /// header or length do not fit the frame
         Malformed = "malformed" (Error),
-        /// it is for a group, and no solicitation or advertisement of a neighbour that is listened to here
+        /// a multicast packet that is no neighbour discovery message for this interface
         NotNd = "not-nd" (Info),
-        /// the hop limit is not 255: it comes from beyond the link
+        /// the hop limit is not 255: the packet was forwarded
         BadHopLimit = "bad-hop-limit" (Error),
         /// the checksum is wrong
         BadChecksum = "bad-checksum" (Error),
-        /// code, length, target or options are not as RFC 4861, 7.1 wants them
+        /// code, length, target or options are not valid by RFC 4861, 7.1
         BadMessage = "bad-message" (Error),
         /// the receiving interface has no IPv6 address
         NotEnabled = "not-enabled" (Info),
-        /// the MAC address in it is zero or a group's
+        /// the MAC address in the message is zero or a group's
         BadSenderMac = "bad-sender-mac" (Error),
         /// the sender's address is one that no host may use
         BadSenderAddress = "bad-sender-address" (Error),
-        /// a frame of ours came back
+        /// a frame that this router sent was received again
         OwnFrame = "own-frame" (Warn),
         /// the sender has the MAC address of the receiving interface: two stations have the same, or the link is a loop
         OwnMac = "own-mac" (Warn),
-        /// another station says that it has an address of ours
+        /// another host claims an address of this router
         AddressConflict = "address-conflict" (Error),
-        /// the way to the sender does not lead by the receiving interface
+        /// the route to the sender does not lead out by the receiving interface
         SenderElsewhere = "sender-elsewhere" (Error),
         /// destination or target are no address of the receiving interface
         NotForUs = "not-for-us" (Info),
-        /// it answers, but neighbours of the receiving interface are not learned
+        /// an advertisement, but neighbours of the receiving interface are not learned
         StaticOnly = "static-only" (Warn),
-        /// advertisements that the control thread was told of
+        /// advertisements that were reported to the control thread
         Answers = "answers" (Info),
-        /// solicitations of routers that the control thread was told of
+        /// router solicitations that were reported to the control thread
         Routers = "router-solicitations" (Info),
-        /// advertisements of routers that the control thread was told of
+        /// router advertisements that were reported to the control thread
         Adverts = "router-advertisements" (Info),
-        /// solicitations that the control thread was told of
+        /// solicitations that were reported to the control thread
         Told = "told" (Info),
-        /// questions for addresses that are reached through another interface, and answered for them
+        /// solicitations for addresses that are reached through another interface, answered by proxy ND
         Proxied = "proxied" (Info),
-        /// what the control thread could not be told, because it has too much to read
+        /// messages that were not reported to the control thread because the queue was full
         TellFull = "tell-full" (Warn),
     }
 }

@@ -29,9 +29,9 @@ nexts! {
 counters! {
     /// What neighbor-output counts.
     pub enum Count {
-        /// questions and announcements to neighbours
+        /// requests and announcements to neighbours
         Sent = "sent" (Info),
-        /// packets whose next hop's MAC address was found, and that look for their way again
+        /// packets whose next hop's MAC address was found, and that are looked up again
         Resumed = "resumed" (Info),
         /// packets whose next hop did not answer
         Lost = "lost" (Info),
@@ -39,7 +39,7 @@ counters! {
         Evicted = "evicted" (Warn),
         /// packets to link-local addresses with no room for an Ethernet header in front
         NoHeadroom = "no-headroom" (Error),
-        /// questions and announcements for which no packet buffer was free
+        /// requests and announcements for which no packet buffer was free
         NoBuffers = "no-buffers" (Warn),
     }
 }

@@ -25,7 +25,7 @@ counters! {
         UnexpectedError = "unexpected-error" (Error),
         /// answers that a run waits for
         Answers = "answers" (Info),
-        /// answers that the control thread could not be told of, because it has too much to read
+        /// answers that were not reported to the control thread because the queue was full
         TellFull = "tell-full" (Warn),
     }
 }

@@ -31,13 +31,13 @@ counters! {
         BadSender = "bad-sender-address" (Error),
         /// the checksum is wrong
         BadChecksum = "bad-checksum" (Error),
-        /// length or group are not as RFC 3810, 5.1 wants them
+        /// length or group are not valid by RFC 3810, 5.1
         BadMessage = "bad-message" (Error),
-        /// queries that the control thread was told of
+        /// queries that were reported to the control thread
         Queries = "queries" (Info),
-        /// reports of other listeners that the control thread was told of
+        /// reports of other listeners that were reported to the control thread
         Reports = "reports" (Info),
-        /// what the control thread could not be told, because it has too much to read
+        /// messages that were not reported to the control thread because the queue was full
         TellFull = "tell-full" (Warn),
     }
 }

@@ -44,7 +44,7 @@ pub enum RouteSource {
     Dynamic,
     /// The Linux kernel, through the Linux control plane.
     LcpRt,
-    /// Routers of IPv6 that advertise themselves, and the networks of their links (autoconfiguration).
+    /// Autoconfiguration: default routers and on-link prefixes from IPv6 router advertisements.
     Autoconf,
     /// Neighbours: host routes that complete an adjacency.
     Adjacency,
@@ -87,7 +87,7 @@ pub struct Path {
     /// Smallest preference that is usable forwards, 0..=255.
     #[serde(default)]
     pub preference: u8,
-    /// The next hop is on the link of its interface, though no address there says so: no warning is given.
+    /// The next hop is on the link of its interface even if no address there covers it: no warning is given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onlink: bool,
 }

@@ -96,7 +96,7 @@ pub struct ShowTables {
 pub struct FibReply {
     /// In order of number.
     pub tables: Vec<FibTable>,
-    /// Routes that matched and are not in this answer.
+    /// Matching routes that are not in this reply.
     pub more: u64,
 }
 
@@ -125,7 +125,7 @@ pub struct FibTable {
 pub struct AbsentPrefix {
     /// Requested prefix.
     pub prefix: Prefix,
-    /// Longer prefixes inside it that the table has: packets to those follow their own routes.
+    /// Longer prefixes inside the requested one that the table has: packets to those follow their own routes.
     pub inside: u64,
 }
 
@@ -138,7 +138,7 @@ pub struct LengthCount {
     pub count: u64,
 }
 
-/// One route: its best source's paths, and what the data plane does.
+/// A route: the paths of its best source, and the state of the data plane.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FibRoute {
     /// Prefix.
@@ -164,7 +164,7 @@ pub struct FibPath {
     pub weight: u32,
     /// Preference.
     pub preference: u8,
-    /// The next hop is on the link of its interface, whatever addresses say.
+    /// The next hop is on the link of its interface, even if no address there covers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onlink: bool,
     /// The path is usable now.

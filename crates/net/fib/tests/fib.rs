@@ -323,7 +323,7 @@ fn one_neighbor_moves_a_hundred_thousand_prefixes_with_one_store() {
     b.fib
         .set_neighbor(0, ip("10.0.0.9"), Neighbor::new([8; 6]))
         .unwrap();
-    // The neighbour's own /32, 50/8, and the two lists of the hundred thousand.
+    // The load balances of the neighbour's own /32, of 50/8, and of the two path lists of the hundred thousand routes.
     assert_eq!(b.fib.stats().writes - before.writes, 4);
     for dst in [
         "100.0.0.1",

@@ -11,5 +11,5 @@ pub(crate) const DST_HIGH: ColumnInfo =
 /// Bytes 4 and 5 of the destination MAC address in the upper half; the lower half is the slot of the bridge domain.
 pub(crate) const DST_LOW: ColumnInfo =
     ColumnInfo::new("bridge-dst-low", ColumnKind::Value, 1, BRIDGE);
-/// The edge that l2-fwd has chosen.
+/// The edge that l2-fwd has selected.
 pub(crate) const NEXT: ColumnInfo = ColumnInfo::new("l2-fwd-next", ColumnKind::Value, 5, Life::Hop);

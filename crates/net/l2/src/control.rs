@@ -16,7 +16,7 @@ struct Binding {
     mode: L2Mode,
 }
 
-/// The features of the arc of received packets that bind interfaces.
+/// Features of the receive arc that bind interfaces.
 #[derive(Clone)]
 pub(crate) struct Features {
     pub(crate) patch: ReceiveFeature,

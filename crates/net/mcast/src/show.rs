@@ -26,18 +26,18 @@ pub struct MroutesReply {
     pub routes: Vec<MrouteRow>,
 }
 
-/// Where packets for a group may come from, and where they go.
+/// Accepting and forwarding interfaces of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RouteOfGroup {
     /// The groups: of full length for one.
     pub group: Prefix,
     /// The source, for one group; none = any.
     pub source: Option<IpAddr>,
-    /// IP table that the receiving interface looks in.
+    /// IP table of the receiving interface.
     pub table: u32,
-    /// Interfaces by which packets may come.
+    /// Accepting interfaces.
     pub accept: Vec<String>,
-    /// Interfaces that get a copy, but never the one that a packet came by.
+    /// Forwarding interfaces; the interface that received a packet gets no copy.
     pub forward: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct MrouteRow {
     pub route: RouteOfGroup,
     /// Packets received on an accepting interface.
     pub packets: u64,
-    /// Their bytes, from the IP header on.
+    /// Bytes of these packets, from the IP header on.
     pub bytes: u64,
     /// Packets received on another interface, and dropped.
     pub wrong_interface: u64,

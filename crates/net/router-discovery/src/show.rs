@@ -86,7 +86,7 @@ pub enum AutoconfState {
 pub struct RouterRow {
     /// Link-local address of the router.
     pub address: Ipv6Addr,
-    /// Router lifetime in milliseconds; 0 = no default router.
+    /// Milliseconds of the router lifetime left.
     pub lifetime_ms: u64,
     /// Preference: 0 = high, 1 = medium, 2 = low (RFC 4191).
     pub preference: u8,

@@ -42,7 +42,7 @@ struct Port {
     auto: Auto,
     /// The worker of each entry, while packets are spread.
     entries: Option<Box<[u8; ENTRIES]>>,
-    /// Whether the feature is enabled on it.
+    /// Whether the feature is enabled on the interface.
     is_on_arc: bool,
     /// RSS is being disabled: removed when no other worker has packets of the interface.
     leaves: bool,
@@ -478,7 +478,7 @@ impl Control {
         Ok(Applied::one())
     }
 
-    /// Checks that the workers exist, and creates handoff rings.
+    /// Checks that the configured workers exist, and creates handoff rings if there are none.
     fn check(&mut self, rss: &Rss) -> Result<(), ModelError> {
         let what = || format!("rss on {}", rss.interface);
         let mut named = rss.workers.iter();

@@ -27,14 +27,14 @@ pub struct RssReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RssState {
-    /// They are spread.
+    /// Packets are spread over the workers.
     Spread,
-    /// They stay where they are received: no bucket is too hot, or no other worker can take one.
+    /// Packets stay on the receiving worker: no bucket is overloaded, or no other worker can take one.
     #[default]
     Waits,
-    /// They stay where they are received: several queues spread them already.
+    /// Packets stay on the receiving worker: several receive queues spread them already.
     Queues,
-    /// They are no longer spread, and the last ones leave other workers now.
+    /// Spreading ends, while other workers process their last packets.
     Leaves,
 }
 

@@ -46,7 +46,7 @@ impl Fib {
             false => self.put_each::<F>(index, batch.source, &sets, &rows),
         };
         let put = self.said(put)?;
-        // A removal allocates nothing: nothing can fail from here on.
+        // A removal needs no free capacity: nothing can fail from here on.
         let removed = gone
             .into_iter()
             .filter(|prefix| self.remove_in(index, *prefix, batch.source));

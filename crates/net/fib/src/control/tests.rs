@@ -1,4 +1,4 @@
-//! Requests as an operator gives them.
+//! Tests of requests and queries as an operator gives them.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -39,7 +39,7 @@ impl Fib {
     /// Removes an autoconfigured address; false if there was none.
     pub fn del_automatic(&mut self, iface: u32, addr: IfAddress) -> bool {
         let there = self.is_automatic(iface, addr);
-        // A removal of routes allocates nothing.
+        // A removal of routes needs no free capacity.
         let gone = there && self.del_address(iface, addr).is_ok();
         self.unmark(iface, addr);
         gone
@@ -175,7 +175,7 @@ impl Fib {
         if !self.automatic.contains_key(&iface) {
             return;
         }
-        // A removal of routes allocates nothing.
+        // A removal of routes needs no free capacity.
         let _ = self.set_on_link(iface, &[]);
         let _ = self.set_default_routers(iface, &[]);
         for addr in self.automatic_addresses(iface).to_vec() {

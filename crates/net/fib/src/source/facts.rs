@@ -24,7 +24,7 @@ pub struct IfInfo {
 pub struct Neighbor {
     /// MAC address of the neighbour.
     pub mac: [u8; 6],
-    /// Whether it may have a host route (false = "no fib entry").
+    /// Whether the neighbour may have a host route (false = "no fib entry").
     pub host_route: bool,
     /// Whether the address was learned from packets instead of configured.
     pub learned: bool,

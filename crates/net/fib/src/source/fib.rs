@@ -466,7 +466,7 @@ impl Fib {
             res.hold_again(list as u32, n);
         }
         res.own += u64::from(source.is_own());
-        // The match already contains these prefixes, so setting them allocates nothing and cannot fail.
+        // The match already contains these prefixes, so setting them needs no free capacity and cannot fail.
         for (prefix, list) in known {
             self.res.hold_again(list, 1);
             self.put(index, prefix, source, list)?;

@@ -14,9 +14,9 @@ use super::routes::Routes;
 use crate::family::{Family, Prefix};
 use crate::source::Source;
 
-/// A load is inserted route by route if the table has more than `WHOLE` times as many routes: rebuilding the whole match takes
-/// time in proportion to its size, and the batches of a routing daemon are some hundreds of a million. The break-even point was
-/// not measured.
+/// A load is inserted route by route if the table has more than `WHOLE` times as many routes. A rebuild of the whole match
+/// takes time in proportion to its size, and a routing daemon sends batches of some hundreds of routes for a table of a
+/// million. The break-even point was not measured.
 const WHOLE: usize = 32;
 
 pub(crate) struct Table<F: Family> {
@@ -118,7 +118,7 @@ impl<F: Family> Table<F> {
         let own = source.is_own() || all.first().is_some_and(|s| s.0.is_own());
         match all.first() {
             Some(&(_, best)) if forwards => {
-                // Changing the leaf of an existing prefix allocates nothing and cannot fail.
+                // Changing the leaf of an existing prefix needs no free capacity and cannot fail.
                 let done = F::insert(&mut self.lpm, prefix.addr(), prefix.len(), best);
                 debug_assert!(done.is_ok());
                 self.routes.set(prefix, best);

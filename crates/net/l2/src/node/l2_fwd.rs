@@ -26,7 +26,7 @@ counters! {
         SamePort = "same-port" (Error),
         /// the destination is behind a port of the same split-horizon group
         SplitHorizon = "split-horizon" (Error),
-        /// the destination's port left the bridge domain while the frame was on its way
+        /// the destination's port left the bridge domain while the frame was in flight
         NotBridged = "not-bridged" (Error),
         /// the bridge domain does not forward
         NoForward = "no-forward" (Error),

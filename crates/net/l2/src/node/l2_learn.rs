@@ -28,7 +28,7 @@ counters! {
     pub enum Count {
         /// the frame is shorter than an Ethernet header
         TooShort = "too-short" (Error),
-        /// the interface left its bridge domain while the frame was on its way
+        /// the interface left its bridge domain while the frame was in flight
         NotBridged = "not-bridged" (Error),
         /// the source is a group address or all zeros (IEEE 802.3, 3.2.3)
         BadSource = "bad-source" (Error),

@@ -41,9 +41,9 @@ pub struct GroupsRow {
     pub other_ms: Option<u64>,
     /// Queries sent.
     pub queries: u64,
-    /// Messages of hosts that were taken.
+    /// Accepted messages of hosts.
     pub reports: u64,
-    /// Groups and sources that there was no room for.
+    /// Groups and sources refused because a limit was reached.
     pub refused: u64,
     /// Groups with members.
     pub groups: Vec<GroupRow>,
@@ -54,13 +54,13 @@ pub struct GroupsRow {
 pub struct GroupRow {
     /// The group.
     pub group: IpAddr,
-    /// All sources are wanted but those that are named and blocked; else only those that are named.
+    /// EXCLUDE mode: all sources are forwarded except the blocked ones; otherwise only the listed ones.
     pub exclude: bool,
     /// Milliseconds until the filter mode becomes INCLUDE (group timer, RFC 3376, 6.2.2; filter timer, RFC 3810, 7.2.2).
     pub expires_ms: Option<u64>,
     /// The version of the oldest host (of IGMP: 1 to 3; of MLD: 1, 2).
     pub version: u8,
-    /// Sources that are named.
+    /// Listed sources.
     pub sources: Vec<SourceRow>,
 }
 

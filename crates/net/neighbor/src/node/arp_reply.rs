@@ -19,7 +19,7 @@ nexts! {
 counters! {
     /// What arp-reply counts.
     pub enum Count {
-        /// requests for our addresses that were answered
+        /// requests for the router's addresses that were answered
         Replies = "replies" (Info),
     }
 }

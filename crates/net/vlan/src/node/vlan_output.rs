@@ -19,7 +19,7 @@ nexts! {
 counters! {
     /// What vlan-output counts.
     pub enum Count {
-        /// the sub-interface was deleted while the frame was on its way
+        /// the sub-interface was deleted while the frame was in flight
         NoSubInterface = "no-sub-interface" (Error),
         /// the buffer has no room for tags in front of the frame
         NoRoom = "no-room" (Error),
@@ -142,7 +142,7 @@ impl VlanOutput {
         }
     }
 
-    /// Passes packets as the parent sends them to captures.
+    /// Passes packets to captures in the form in which the parent sends them.
     #[inline(always)]
     fn show<I: Isa>(&self, cx: &Cx<'_, Count>, v: &Vector<'_, I, Next>) {
         if let Some(tap) = self.table.tap(Direction::Tx) {

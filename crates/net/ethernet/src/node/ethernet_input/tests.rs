@@ -4,7 +4,7 @@ use volley_graph::{Domain, NodeId};
 use volley_iface::IfIdx;
 use volley_model::Family;
 
-/// Node that the harness does not know; its packets are reported as dropped without a reason, by this name.
+/// A node that the harness does not know: it reports the node's packets under the name `LISTENER`, without a drop reason.
 const NO_NODE: NodeId = NodeId(u16::MAX);
 const LISTENER: &str = "error-drop";
 

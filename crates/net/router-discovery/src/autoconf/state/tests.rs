@@ -81,7 +81,7 @@ fn addresses_are_made_of_what_may_be_one_prefix_of_many_hosts() {
         offer("ff02::/64", "LA", 200, 100),
         // A prefix with lifetime 0 has no effect.
         offer("2001:db8:6::/64", "LA", 0, 0),
-        // These prefixes are refused as on-link prefixes.
+        // These are refused as on-link prefixes.
         offer("::/0", "L", 200, 100),
         offer("2000::/3", "L", 200, 100),
     ];

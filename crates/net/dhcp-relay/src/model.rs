@@ -20,8 +20,8 @@ pub enum Option82 {
     Replace,
 }
 
-/// DHCP relay: the interface passes the requests of DHCP clients on to servers in other networks, and the replies of the servers
-/// back to the clients (IPv4: RFC 2131 and RFC 3046; IPv6: RFC 8415, 19).
+/// DHCP relay: the interface passes the requests of DHCP clients on to servers in other networks, and the replies of the
+/// servers back to the clients (IPv4: RFC 2131 and RFC 3046; IPv6: RFC 8415, 19).
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "dhcp_relay", file = "interface.dhcp_relay.*", check = DhcpRelay::check)]
 #[object(

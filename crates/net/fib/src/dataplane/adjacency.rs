@@ -26,7 +26,8 @@ pub const ADJ_ETHERNET: u8 = 2;
 /// One adjacency as the control plane writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdjData {
-    /// Bytes in front of the IP header; at most [`MAX_REWRITE`]. For an incomplete adjacency the next hop's address (16 bytes, IPv4 mapped).
+    /// Bytes in front of the IP header; at most [`MAX_REWRITE`]. For an incomplete adjacency the next hop's address (16 bytes,
+    /// IPv4 mapped).
     pub rewrite: Vec<u8>,
     /// The next hop's address (IPv4 mapped), for ICMP redirects; stored only if the rewrite has at most 24 bytes.
     pub next_hop: [u8; 16],

@@ -10,8 +10,8 @@ use volley_object::{FieldError, Query, whole_run};
 /// Range of the interval between requests and of the timeout for answers, in milliseconds.
 const MILLISECONDS: RangeInclusive<u32> = 10..=10_000;
 
-/// Ask the link of an interface who has an address, by ARP for IPv4 and neighbour discovery for IPv6 (5 requests, a second apart;
-/// count 0: until Ctrl-C); interval and timeout in milliseconds.
+/// Ask the link of an interface who has an address, by ARP for IPv4 and neighbour discovery for IPv6 (5 requests, a second
+/// apart; count 0: until Ctrl-C); interval and timeout in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Query)]
 #[query(name = "arping", operate, check = Arping::check, reply = ArpingReply)]
 #[query(

@@ -1,16 +1,17 @@
-//! The memory under the buffers: huge pages if there are any, else transparent huge pages, else plain pages. Where the machine
-//! has several memory nodes, each has a part of it: whoever touches a page first has it on its own node.
+//! The memory under the buffers: huge pages if there are any, else transparent huge pages, else plain pages. On a machine with
+//! several memory nodes, each node has a part of the arena: the kernel allocates a page on the node of the thread that touches
+//! the page first.
 
 use crate::STRIDE;
 use memmap2::{MmapMut, MmapOptions};
 use std::fmt;
 
-/// What kind of pages an arena stands on.
+/// The type of pages under an arena.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
     /// Reserved huge pages (2 MB).
     Huge,
-    /// Transparent huge pages were asked for.
+    /// Transparent huge pages, requested with `madvise`.
     Transparent,
     /// Plain pages.
     Plain,
@@ -26,7 +27,7 @@ impl fmt::Display for Backing {
     }
 }
 
-/// Why there is no pool.
+/// Why a pool could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BufError {
     /// The system refused the memory.
@@ -34,11 +35,11 @@ pub enum BufError {
         "no memory for {buffers} packet buffers ({megabytes} MB): {source}; lower `buffers` in [engine]"
     )]
     NoMemory {
-        /// Buffers asked for.
+        /// Buffers requested.
         buffers: usize,
-        /// Their size.
+        /// Their size in megabytes.
         megabytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The number of buffers is out of range.
@@ -46,10 +47,10 @@ pub enum BufError {
     Count(usize),
 }
 
-/// What the smallest pages have.
+/// Bytes of the smallest page.
 const PAGE: usize = 4096;
 
-/// Runs something on a thread that is on a memory node.
+/// Runs a closure on a thread of a memory node.
 pub type OnNode<'a> = &'a (dyn Fn(u32, &mut (dyn FnMut() + Send)) + Sync);
 
 /// One contiguous mapping of slots. Never moves.
@@ -60,13 +61,13 @@ pub(crate) struct Arena {
     _map: MmapMut,
 }
 
-// SAFETY: the arena is plain memory; who may touch which slot is the contract of the pool's indices.
+// SAFETY: the arena is plain memory; the contract of the pool's indices states who may touch which slot.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Slots for so many buffers. Reserved huge pages of one node are there already; else nothing is touched yet.
+    /// Slots for `buffers` buffers. Reserved huge pages of a single node are populated at once, other pages are not touched.
     pub(crate) fn new(buffers: usize, nodes: usize) -> Result<Self, BufError> {
         let bytes = (buffers * STRIDE).next_multiple_of(2 << 20);
         let failed = |source| BufError::NoMemory {
@@ -97,7 +98,7 @@ impl Arena {
                 )
             }
         };
-        // Slots start on a 2 MB boundary where the mapping has room for it, so that huge pages can back all of them.
+        // Slots start on a 2 MB boundary where the mapping is large enough, so that huge pages can back all of them.
         let start = map.as_mut_ptr();
         let room = map.len() - bytes;
         let base = start.wrapping_add(start.align_offset(2 << 20).min(room));
@@ -109,11 +110,11 @@ impl Arena {
         })
     }
 
-    /// Touches every page of some slots. To be called on the node that they are to be on.
+    /// Touches every page of some slots. The caller runs on the memory node that the slots are for.
     pub(crate) fn touch(&self, slots: std::ops::Range<usize>) {
         let slots = slots.start.min(self.buffers)..slots.end.min(self.buffers);
         for at in (slots.start * STRIDE..slots.end * STRIDE).step_by(PAGE) {
-            // SAFETY: inside the mapping by the line above, and nobody has a buffer yet: the pool is still being made.
+            // SAFETY: inside the mapping by the line above, and no buffer is allocated yet: the pool is under construction.
             unsafe { self.base.add(at).write_volatile(0) };
         }
     }

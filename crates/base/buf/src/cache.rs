@@ -1,4 +1,4 @@
-//! One thread's private stack of free buffers, refilled from and spilled to the shared list by whole batches.
+//! One thread's private stack of free buffers, refilled from the shared list and spilled to it in whole batches.
 
 use crate::Pool;
 use crate::pool::Account;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// A cache keeps at most this many buffers before it spills.
 const KEEP: usize = 512;
 
-/// Fewer buffers than this are given back one by one.
+/// Fewer buffers than this are freed one by one.
 const FEW: usize = 8;
 
-/// A cache's own hold on its pool: whoever counts it counts on a line of the cache's owner, not on one that all share.
+/// A cache's own reference to its pool: its clones count on a cache line of the owner, not on one that all workers share.
 #[repr(align(64))]
 pub struct OwnPool(Arc<Pool>);
 
@@ -25,20 +25,20 @@ impl Deref for OwnPool {
     }
 }
 
-/// A thread's free cache. Dropping it gives everything back.
+/// A thread's free cache. Dropping it returns all its buffers to the pool.
 ///
-/// It takes buffers of its thread's memory node and, when there are none left, of others. What it is given of others goes back to
-/// theirs.
+/// The cache takes buffers of its thread's memory node and, when there are none left, of other nodes. Freed buffers of other
+/// nodes return to the free lists of those nodes.
 pub struct Cache {
     pool: Arc<Pool>,
     own: Arc<OwnPool>,
-    /// The place of its node in the pool.
+    /// Position of the cache's node in the pool.
     home: usize,
-    /// Free buffers of its node.
+    /// Free buffers of the cache's node.
     stack: Vec<u32>,
-    /// Free buffers of each other node, less than a batch; nothing where there is one node only.
+    /// Free buffers of each other node, less than a batch each; empty on a machine with one node.
     away: Vec<Vec<u32>>,
-    /// Fewer buffers than this are given back one by one: none where they may be of another node.
+    /// Fewer buffers than this are freed one by one: zero where buffers may belong to another node.
     few: usize,
     account: Arc<Account>,
 }
@@ -73,7 +73,7 @@ impl Cache {
         cache
     }
 
-    /// The thread is on a memory node now: its buffers come from there. A node that the pool is not on changes nothing.
+    /// Sets the thread's memory node: buffers are allocated from it. A node without a part of the pool is ignored.
     pub fn move_to(&mut self, node: u32) {
         let Some(home) = self.pool.nodes().iter().position(|n| *n == node) else {
             return;
@@ -92,13 +92,13 @@ impl Cache {
         &self.pool
     }
 
-    /// The same, to be held while the cache changes.
+    /// A reference to the pool that can be held while the cache changes.
     #[inline(always)]
     pub fn own_pool(&self) -> Arc<OwnPool> {
         self.own.clone()
     }
 
-    /// Fill `out` with fresh buffers; returns how many there were. A shortfall is counted as one failure.
+    /// Fill `out` with new buffers; returns how many were available. A shortfall is counted as one failure.
     pub fn alloc(&mut self, out: &mut [u32]) -> usize {
         while self.stack.len() < out.len() {
             let mut batch = [0; BATCH];
@@ -118,7 +118,7 @@ impl Cache {
         n
     }
 
-    /// Fresh buffers of other nodes.
+    /// Allocates buffers of other nodes.
     #[cold]
     fn borrow(&mut self, out: &mut [u32]) -> usize {
         let mut n = 0;
@@ -140,10 +140,10 @@ impl Cache {
         n
     }
 
-    /// Take buffers back. Chains are the caller's matter: each member is freed by its own index.
+    /// Frees buffers. The members of a chain are freed by the caller, each by its own index.
     #[inline]
     pub fn free(&mut self, buffers: &[u32]) {
-        // A handful: a call of memcpy costs more than they do.
+        // Few buffers: a call of memcpy costs more than single stores.
         if buffers.len() < self.few && self.stack.len() < KEEP {
             for &buffer in buffers {
                 self.stack.push(buffer);
@@ -162,7 +162,7 @@ impl Cache {
         self.publish();
     }
 
-    /// Puts buffers where those of their node are.
+    /// Sorts freed buffers to the stacks of their nodes.
     #[inline]
     fn sort(&mut self, buffers: &[u32]) {
         if self.away.is_empty() {
@@ -191,7 +191,7 @@ impl Cache {
         self.publish_away();
     }
 
-    /// Give the top batch to the shared list; false when there is no whole batch or no room.
+    /// Moves the top batch to the shared list; false when there is no whole batch or the list is full.
     fn spill(&mut self) -> bool {
         let Some(left) = self.stack.len().checked_sub(BATCH) else {
             return false;
@@ -205,7 +205,7 @@ impl Cache {
         taken
     }
 
-    /// Buffers of its own node in this cache.
+    /// Buffers of the cache's own node in the cache.
     pub fn len(&self) -> usize {
         self.stack.len()
     }
@@ -290,7 +290,7 @@ mod tests {
         );
     }
 
-    /// Pages that this thread had to wait for.
+    /// Page faults of this thread.
     fn faults() -> u64 {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
         let behind_name = stat.rsplit_once(") ").unwrap().1;
@@ -303,10 +303,10 @@ mod tests {
         let pool = Pool::new(BUFFERS as usize).unwrap();
         let before = faults();
         for idx in 0..BUFFERS {
-            // SAFETY: nobody has a buffer of this pool.
+            // SAFETY: no other owner of a buffer of this pool exists.
             unsafe { pool.at(idx, 0).write_volatile(1) };
         }
-        // 19,000 plain pages, or 38 large ones.
+        // The pool has 19,000 plain pages, or 38 large ones.
         let waited = faults() - before;
         assert!(waited < 10, "{waited} pages");
     }
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(far.alloc(&mut got), 300);
         assert!(got.iter().all(|b| (640..1280).contains(b)));
         assert_eq!(used(&pool), [0, 300]);
-        // Somebody on the other node gives them back, in heaps of all sizes.
+        // A cache on the other node frees them, in groups of all sizes.
         for part in got.chunks(7) {
             near.free(part);
         }
@@ -380,7 +380,7 @@ mod tests {
                     for round in 0..2000u32 {
                         let n = cache.alloc(&mut got);
                         for &idx in &got[..n] {
-                            // SAFETY: the index is ours until freed.
+                            // SAFETY: this thread owns the index until it frees it.
                             unsafe { pool.at(idx, START).cast::<u32>().write(t << 24 | round) };
                         }
                         for &idx in &got[..n] {
@@ -403,7 +403,7 @@ mod tests {
         let pool = Pool::new(64).unwrap();
         let mut got = [0; 1];
         assert_eq!(pool.cache().alloc(&mut got), 1);
-        // SAFETY: the index is ours.
+        // SAFETY: the test owns the index.
         let meta = unsafe { pool.meta(got[0]) };
         *meta = Meta::default();
         assert_eq!(meta.next, NO_BUFFER);

@@ -1,25 +1,26 @@
-//! The heap: no two allocations share a cache line, so that what one worker writes lies on no line that another reads.
+//! The heap: no two allocations share a cache line, so that a worker's writes never touch a line that another worker reads.
 //!
-//! Almost everything is allocated on the control thread, one worker's things beside another's and beside tables that all read:
-//! without this it is chance what they share. `cargo xtask contended` looks whether it holds.
+//! Almost everything is allocated on the control thread: the data of one worker beside the data of another and beside tables
+//! that all workers read. Without this allocator they would share lines at random. `cargo xtask contended` measures it.
 //!
-//! Small allocations are mimalloc's, whose blocks have no header and are aligned where their size is a multiple of a line. The
-//! C library makes a longer search for each aligned allocation: a quarter of the time of a transaction with 100,000 requests.
+//! Small allocations come from mimalloc, whose blocks have no header and are aligned where their size is a multiple of a line.
+//! The C library needs a longer search for each aligned allocation: a quarter of the time of a transaction with 100,000
+//! requests.
 
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Bytes of a line.
+/// Bytes of a cache line.
 const LINE: usize = 64;
-/// From here on an allocation is the system's and not aligned, only followed by a line of nothing: the system can then make it
-/// longer where it is, by moving pages, which mimalloc cannot.
+/// Allocations of at least this size come from the system. They are not aligned, only followed by an unused line: the system
+/// can then grow an allocation in place by moving pages, which mimalloc cannot.
 const LARGE: usize = 32 * 1024;
 
-/// The heap of the process, with lines kept apart. For `#[global_allocator]`.
+/// The heap of the process, with separate cache lines for each allocation. For `#[global_allocator]`.
 pub struct LineHeap;
 
-/// The layout that is allocated: it holds the one asked for, and depends on nothing else, so that it is the same when the memory
-/// is released.
+/// The layout that is allocated for a requested one. It contains the requested layout and depends on nothing else, so that the
+/// same layout is computed when the memory is released.
 #[inline]
 fn apart(layout: Layout) -> Layout {
     let (size, align) = (layout.size(), layout.align());
@@ -35,8 +36,8 @@ fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE
 }
 
-// SAFETY: each allocation is one of mimalloc or of the system, whose contract this is, by the size asked for, which the caller
-// names again when the memory is released; the layout passed on holds the one asked for.
+// SAFETY: each allocation comes from mimalloc or the system, which fulfil this contract, chosen by the requested size. The
+// caller names that size again when it releases the memory. The layout passed on contains the requested one.
 unsafe impl GlobalAlloc for LineHeap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -62,7 +63,7 @@ unsafe impl GlobalAlloc for LineHeap {
 
     #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: it was allocated with this layout, by the allocator of its size.
+        // SAFETY: the memory was allocated with this layout, by the allocator for its size.
         unsafe {
             match is_large(layout) {
                 true => System.dealloc(at, apart(layout)),
@@ -72,18 +73,19 @@ unsafe impl GlobalAlloc for LineHeap {
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's contract says that the new size is a valid one for the alignment.
+        // SAFETY: the caller's contract: the new size is valid for the alignment.
         let to = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         let (old, new) = (apart(layout), apart(to));
         if old == new {
             return at;
         }
         match (is_large(layout), is_large(to)) {
-            // SAFETY: it was allocated with `old`, by the allocator of its size; alignments of large ones are as asked for.
+            // SAFETY: the memory was allocated with `old`, by the allocator for its size; large ones keep the requested
+            // alignment.
             (true, true) => unsafe { System.realloc(at, old, new.size()) },
-            // SAFETY: likewise; all small ones are aligned alike.
+            // SAFETY: likewise; all small allocations have the same alignment.
             (false, false) => unsafe { MiMalloc.realloc(at, old, new.size()) },
-            // SAFETY: both are as long as what is copied, and not the same.
+            // SAFETY: both are at least as long as the copied bytes, and do not overlap.
             _ => unsafe {
                 let there = self.alloc(to);
                 if !there.is_null() {
@@ -100,7 +102,7 @@ unsafe impl GlobalAlloc for LineHeap {
 mod tests {
     use super::*;
 
-    /// Allocations of many sizes, some made longer and shorter, hold what they held and touch no line of another.
+    /// Allocations of many sizes, some grown and shrunk, keep their contents and touch no line of another allocation.
     #[test]
     fn no_two_allocations_share_a_line() {
         let sizes = [
@@ -128,7 +130,7 @@ mod tests {
             if round % 3 == 2 {
                 let at = (dice >> 8) as usize % there.len();
                 let (old, layout, held) = there.swap_remove(at);
-                // SAFETY: it was allocated with this layout; the new part is filled before it is looked at.
+                // SAFETY: the memory was allocated with this layout; the new part is filled before it is read.
                 unsafe {
                     let new = LineHeap.realloc(old, layout, size);
                     for byte in 0..layout.size().min(size) {
@@ -160,7 +162,7 @@ mod tests {
         spans.sort_unstable();
         assert!(spans.windows(2).all(|w| w[0].1 < w[1].0));
         for (at, layout, _) in there {
-            // SAFETY: it was allocated with this layout.
+            // SAFETY: the memory was allocated with this layout.
             unsafe { LineHeap.dealloc(at, layout) };
         }
     }

@@ -1,9 +1,9 @@
-//! What a buffer's first two cache lines say. The fast lane never touches them: only chains, held packets and drivers do.
+//! A buffer's metadata, in its first two cache lines. The fast path never touches it: only chains, held packets and drivers do.
 
 /// "No further buffer" in [`Meta::next`].
 pub const NO_BUFFER: u32 = u32::MAX;
 
-/// Metadata of a buffer; of a chain's head and members alike.
+/// Metadata of a buffer: a single one, a chain's head or a chain's member.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
@@ -13,8 +13,8 @@ pub struct Meta {
     pub start: u32,
     /// Offset in the slot behind this segment's last byte.
     pub end: u32,
-    /// Offset in the slot of the first byte of an unfinished checksum. Says something only while the packet's row asks
-    /// for one to be finished; a head's only.
+    /// Offset in the slot of the first byte of an unfinished checksum. Valid only while the packet's row requests that a
+    /// checksum is finished, and only in a chain's head.
     pub sum_start: u16,
     /// Bytes from there to the checksum's two bytes.
     pub sum_offset: u16,

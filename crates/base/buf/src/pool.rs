@@ -1,4 +1,4 @@
-//! The pool: the arena, the shared free list, and the account of who has how many buffers.
+//! The pool: the arena, the shared free lists, and the number of free buffers of each cache.
 
 use crate::arena::{Arena, OnNode};
 use crate::ring::{BATCH, BatchRing};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 // tidy: allow(RwLock) taken only while a cache is made or dropped and by reports, all on the control thread
 use std::sync::{Arc, RwLock};
 
-/// All buffers: an equal share on each memory node, with a free list of its own.
+/// All buffers: an equal share on each memory node, each with its free list.
 pub struct Pool {
     arena: Arena,
     /// Numbers of the memory nodes.
@@ -16,50 +16,50 @@ pub struct Pool {
     each: usize,
     /// A shared free list for each node.
     pub(crate) rings: Box<[BatchRing]>,
-    /// Buffers that each cache holds, written by its owner, read by reports. Grown only when a cache is made.
+    /// The count of buffers of each cache, written by the cache's owner, read by reports. Grown only when a cache is made.
     pub(crate) cached: RwLock<Vec<Arc<Account>>>,
-    /// Allocations that found no buffer, by the node of who asked.
+    /// Allocations that found no buffer, by the memory node of the caller.
     pub(crate) failures: Box<[AtomicU64]>,
-    /// What dropped caches left that is less than a batch: the next new cache starts with it.
+    /// Buffers of dropped caches that do not fill a batch: the next new cache starts with them.
     pub(crate) leftovers: RwLock<Vec<u32>>,
 }
 
-/// What a cache holds.
+/// The buffers that a cache contains.
 pub(crate) struct Account {
-    /// The place of its node in the pool.
+    /// Position of the cache's node in the pool.
     pub(crate) home: AtomicUsize,
     /// Buffers of that node.
     pub(crate) own: AtomicU64,
-    /// Buffers of each node that is not its own; nothing where there is one node only.
+    /// Buffers of each other node; empty on a machine with one node.
     pub(crate) away: Box<[AtomicU64]>,
 }
 
-/// Where a pool's arena begins.
+/// The start address of a pool's arena.
 #[derive(Clone, Copy)]
 pub struct Base(*mut u8);
 
 impl Base {
-    /// The address of a place that [`Pool::offsets`] gave.
+    /// The address of an offset from [`Pool::offsets`].
     ///
     /// # Safety
-    /// As for [`Pool::at`], of the slot and the position that the offset was made of, while the pool lives.
+    /// As for [`Pool::at`], with the slot and the position that the offset was computed from, while the pool lives.
     #[inline(always)]
     pub unsafe fn at(self, offset: usize) -> *mut u8 {
         // SAFETY: the caller's contract keeps the sum inside the arena.
         unsafe { self.0.add(offset) }
     }
 
-    /// The same address, only to be prefetched: any offset will do.
+    /// The same address, only to be prefetched: any offset is valid.
     #[inline(always)]
     pub fn hint(self, offset: usize) -> *const u8 {
         self.0.wrapping_add(offset)
     }
 }
 
-/// The account of a pool, or of one of its nodes, at one moment.
+/// The buffers of a pool, or of one of its nodes, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolReport {
-    /// The memory node; the first one's for the whole pool.
+    /// The memory node; for the whole pool, the first node.
     pub node: u32,
     /// All buffers.
     pub total: usize,
@@ -69,19 +69,19 @@ pub struct PoolReport {
     pub cached_free: usize,
     /// Allocations that found no buffer.
     pub failures: u64,
-    /// What the arena stands on.
+    /// The type of pages of the arena.
     pub backing: Backing,
 }
 
 impl PoolReport {
-    /// Buffers that are in nobody's free list.
+    /// Buffers that are in no free list and no cache.
     pub fn in_use(&self) -> usize {
         self.total - self.shared_free - self.cached_free
     }
 }
 
 impl Account {
-    /// Buffers of the node at a place.
+    /// Buffers of a node, by its position in the pool.
     fn of(&self, at: usize) -> usize {
         let away = self.away.get(at).map_or(0, |n| n.load(Ordering::Relaxed));
         let own = if self.home.load(Ordering::Relaxed) == at {
@@ -94,13 +94,13 @@ impl Account {
 }
 
 impl Pool {
-    /// A pool of at least `buffers` buffers (rounded up to whole batches of 64), wherever its memory comes to be.
+    /// A pool of at least `buffers` buffers (rounded up to whole batches of 64), without a choice of memory node.
     pub fn new(buffers: usize) -> Result<Arc<Self>, BufError> {
         Self::on_nodes(buffers, &[0], &|_, touch| touch())
     }
 
-    /// A pool of at least `buffers` buffers on each of some memory nodes. With more than one, `on` runs what it is given on a
-    /// thread that is on a node: it is on the node of who touches it first that memory comes to be.
+    /// A pool of at least `buffers` buffers on each of some memory nodes. With more than one node, `on` runs a closure on a
+    /// thread of a node: the kernel allocates memory on the node of the thread that touches it first.
     pub fn on_nodes(buffers: usize, nodes: &[u32], on: OnNode<'_>) -> Result<Arc<Self>, BufError> {
         let nodes = if nodes.is_empty() { &[0] } else { nodes };
         let all = buffers.saturating_mul(nodes.len());
@@ -109,7 +109,7 @@ impl Pool {
         }
         let each = buffers.next_multiple_of(BATCH);
         let arena = Arena::new(each * nodes.len(), nodes.len())?;
-        // Twice the room, so that a thread that was interrupted in the middle of a batch is in nobody's way.
+        // Twice the capacity: a thread that is interrupted in the middle of a batch then blocks no other thread.
         let ring = |_: &u32| BatchRing::new(2 * each / BATCH);
         let rings: Box<[BatchRing]> = nodes.iter().map(ring).collect();
         for (at, ring) in rings.iter().enumerate() {
@@ -117,7 +117,7 @@ impl Pool {
                 ring.push(&std::array::from_fn(|i| (first + i) as u32));
             }
         }
-        // Else the first worker to use a page would wait for it, 1.5 ms for one of 2 MB where the machine is virtual.
+        // Else the first worker to use a page would wait for it: 1.5 ms for a page of 2 MB on a virtual machine.
         if nodes.len() > 1 || arena.backing() != Backing::Huge {
             for (at, node) in nodes.iter().enumerate() {
                 on(*node, &mut || arena.touch(at * each..(at + 1) * each));
@@ -134,12 +134,12 @@ impl Pool {
         }))
     }
 
-    /// Numbers of the memory nodes that it stands on.
+    /// The memory nodes of the pool.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// The place of a buffer's node.
+    /// The position of a buffer's node in the pool.
     #[inline]
     pub(crate) fn home_of(&self, idx: u32) -> usize {
         idx as usize / self.each
@@ -155,7 +155,7 @@ impl Pool {
         self.arena.buffers()
     }
 
-    /// The account of all. Exact when no thread allocates or frees meanwhile.
+    /// The report of the whole pool. Exact when no thread allocates or frees meanwhile.
     pub fn report(&self) -> PoolReport {
         let all = self.reports();
         let sum = |read: fn(&PoolReport) -> usize| all.iter().map(read).sum();
@@ -169,7 +169,7 @@ impl Pool {
         }
     }
 
-    /// The account of each node.
+    /// The report of each node.
     pub fn reports(&self) -> Vec<PoolReport> {
         let caches = self.cached.read().unwrap_or_else(|e| e.into_inner());
         let left = self.leftovers.read().unwrap_or_else(|e| e.into_inner());
@@ -191,8 +191,8 @@ impl Pool {
     /// Address of byte `pos` of slot `idx`. Reading [`crate::READABLE`] bytes from it stays in the slot.
     ///
     /// # Safety
-    /// `idx` is one of this pool's indices and `pos <= POS_MAX`. What may be done with the memory follows from who
-    /// owns the index.
+    /// `idx` is one of this pool's indices and `pos <= POS_MAX`. The owner of the index determines what may be done with the
+    /// memory.
     #[inline(always)]
     pub unsafe fn at(&self, idx: u32, pos: usize) -> *mut u8 {
         debug_assert!(
@@ -203,8 +203,8 @@ impl Pool {
         unsafe { self.arena.base().add(idx as usize * STRIDE + pos) }
     }
 
-    /// Where bytes `pos` of slots `idx` lie in the arena, for a whole column at once. Any numbers will do; the shortest
-    /// slice counts.
+    /// Offsets in the arena of bytes `pos` of slots `idx`, for a whole column at once. Any numbers are valid; the shortest
+    /// slice determines the number of rows.
     #[inline(always)]
     pub fn offsets(idx: &[u32], pos: impl Iterator<Item = u32>, out: &mut [usize]) {
         for ((&idx, pos), out) in idx.iter().zip(pos).zip(out) {
@@ -212,7 +212,7 @@ impl Pool {
         }
     }
 
-    /// The arena, by value: for loops whose stores could change what a reference leads to, as far as compilers know.
+    /// The start of the arena, by value: for loops whose stores could, as far as the compiler knows, change a referenced value.
     #[inline(always)]
     pub fn base(&self) -> Base {
         Base(self.arena.base())
@@ -221,7 +221,7 @@ impl Pool {
     /// A buffer's metadata.
     ///
     /// # Safety
-    /// The caller owns `idx`, and nobody else has a reference to its metadata.
+    /// The caller owns `idx`, and no other reference to its metadata exists.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn meta(&self, idx: u32) -> &mut Meta {

@@ -1,7 +1,7 @@
 //! The shared free list: a bounded lock-free queue of batches of buffer indices, many producers, many consumers.
 //!
-//! Each cell carries a sequence number that says whose turn it is: equal to the position when empty, position + 1 when
-//! full (D. Vyukov's bounded queue). First in, first out, so that a pool as large as the cache sees its buffers cold.
+//! Each cell carries a sequence number that states which side may use it: equal to the position when empty, position + 1 when
+//! full (D. Vyukov's bounded queue). First in, first out: a pool as large as the cache therefore returns cold buffers.
 
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
@@ -21,12 +21,12 @@ pub struct BatchRing {
     tail: Line,
 }
 
-/// A counter on a cache line of its own.
+/// A counter on a cache line that contains nothing else.
 #[repr(align(64))]
 struct Line(AtomicUsize);
 
-// SAFETY: a cell's batch is touched only by the thread that moved head or tail over it, and `turn` (acquire / release)
-// orders its reads and writes.
+// SAFETY: only the thread that moved head or tail over a cell touches its batch, and `turn` (acquire / release) orders the
+// reads and writes.
 unsafe impl Sync for BatchRing {}
 // SAFETY: the ring owns plain integers.
 unsafe impl Send for BatchRing {}
@@ -47,12 +47,12 @@ impl BatchRing {
         }
     }
 
-    /// Append a batch; false when the ring is full, or when the thread that last emptied the cell in turn has not finished
-    /// with it: the caller keeps the batch and tries again later.
+    /// Append a batch; false when the ring is full, or when the thread that last emptied the next cell has not released the
+    /// cell yet: the caller keeps the batch and tries again later.
     pub fn push(&self, batch: &[u32; BATCH]) -> bool {
         self.turn(&self.tail.0, 0, |cell| {
             cell.with_mut(|p| {
-                // SAFETY: `turn` gave this cell to us alone until it publishes the next sequence number.
+                // SAFETY: `turn` gives this thread exclusive access to the cell until it publishes the next sequence number.
                 unsafe { *p = *batch }
             })
         })
@@ -70,7 +70,7 @@ impl BatchRing {
         .is_some()
     }
 
-    /// Batches in the ring now (approximate while others work on it).
+    /// Batches in the ring now (approximate while other threads use it).
     pub fn len(&self) -> usize {
         let tail = self.tail.0.load(Ordering::Relaxed);
         tail.saturating_sub(self.head.0.load(Ordering::Relaxed))
@@ -82,7 +82,7 @@ impl BatchRing {
         self.len() == 0
     }
 
-    /// Claim the cell at `counter` once its turn is `counter + lag`, work on it, pass the turn on.
+    /// Claim the cell at `counter` once its sequence number is `counter + lag`, use it, publish the next sequence number.
     fn turn(
         &self,
         counter: &AtomicUsize,
@@ -148,7 +148,7 @@ mod tests {
                     let mut out = [0; BATCH];
                     for _ in 0..5000 {
                         if ring.pop(&mut out) {
-                            // Another thread may still be busy with the cell in turn.
+                            // Another thread may not have released the cell yet.
                             while !ring.push(&out) {
                                 std::thread::yield_now();
                             }

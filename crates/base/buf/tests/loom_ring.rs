@@ -1,4 +1,4 @@
-//! Every interleaving of two threads on the shared free list.
+//! The shared free list under every interleaving of two threads.
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p volley-buf --release --test loom_ring`.
 #![cfg(loom)]
 

@@ -1,10 +1,10 @@
-//! Files that operators name, opened in one way.
+//! Opens the files that operators name.
 //!
 //! Contract:
 //! - Only regular files: a FIFO, device, socket or directory is an error, and is not opened (opening a device can have
 //!   effects).
 //! - Opening and reading do not wait for another program (`O_NONBLOCK`).
-//! - Reading ends at a limit, whatever the file claims to have.
+//! - Reading ends at a limit, whatever size the file claims.
 //! - Writing does not follow a symbolic link at the end of the path (`O_NOFOLLOW`); a new file has mode 0600.
 //! - Errors are clauses that follow "FILE: " in a sentence.
 #![forbid(unsafe_code)]
@@ -31,7 +31,7 @@ fn odd(kind: &str) -> io::Error {
     refused(format!("is a {kind}; give a regular file"))
 }
 
-/// What a file is, if it is no regular one.
+/// The type of a file that is not a regular file.
 fn kind(of: std::fs::FileType) -> Option<&'static str> {
     match of {
         _ if of.is_file() => None,
@@ -44,7 +44,7 @@ fn kind(of: std::fs::FileType) -> Option<&'static str> {
     }
 }
 
-/// Check the path before anything is opened, and the file afterwards: the path may name another one by then.
+/// Check the path before the file is opened, and the file afterwards: the path may name another file by then.
 fn opened(path: &Path, flags: OFlags) -> io::Result<File> {
     let follows = !flags.contains(OFlags::NOFOLLOW);
     let there = match follows {
@@ -72,21 +72,21 @@ pub fn open(path: &Path) -> io::Result<File> {
     opened(path, OFlags::RDONLY)
 }
 
-/// Open a file to be written from its start; what it had is removed, and a file that is missing is created.
+/// Open a file to be written from its start; old contents are removed, and a missing file is created.
 pub fn create(path: &Path) -> io::Result<File> {
     let file = opened(path, OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW)?;
-    // Only once it is known to be a regular file.
+    // Only once the file is known to be a regular file.
     file.set_len(0)?;
     Ok(file)
 }
 
-/// Create a file that must not be there.
+/// Create a file that must not exist.
 pub fn create_new(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
     opened(path, flags)
 }
 
-/// Open a file to be written at its end; a file that is missing is created.
+/// Open a file to be written at its end; a missing file is created.
 pub fn append(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW;
     opened(path, flags)
@@ -115,18 +115,18 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
     })
 }
 
-/// All of a file of at most `most` bytes.
+/// The contents of a file of at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     whole(open(path)?, most)
 }
 
-/// All of a text of at most `most` bytes.
+/// The contents of a text file of at most `most` bytes.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
-/// All of a text of at most `most` bytes from this process's standard input, which may be a pipe or a terminal: the user who
-/// started the process decides what it is, and can end it. Not for a daemon.
+/// A text of at most `most` bytes from this process's standard input, which may be a pipe or a terminal: the user who started
+/// the process chooses it, and can end it. Not for a daemon.
 pub fn read_stdin(most: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut input = io::stdin().lock().take(most.saturating_add(1));
@@ -137,8 +137,8 @@ pub fn read_stdin(most: u64) -> io::Result<String> {
     }
 }
 
-/// All of a file that has a secret: its owner is this process's user or root, and other users than the owner and, for
-/// root's files, the group may not read or write it.
+/// The contents of a file with a secret. The file's owner must be this process's user or root. Only the owner and, for files
+/// of root, the group may read it; no other user may write it.
 pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let there = file.metadata()?;
@@ -150,7 +150,7 @@ pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {
         );
         return Err(refused(why));
     }
-    // A file of root's may be readable by a group, through which a daemon of another user reads it.
+    // A file of root may be readable by a group, through which a daemon of another user reads it.
     let allowed = if owner == 0 { 0o740 } else { 0o700 };
     if mode & 0o777 & !allowed != 0 {
         let why = format!(
@@ -171,7 +171,7 @@ mod tests {
         done.err().expect("an error").to_string()
     }
 
-    /// What is done with a path.
+    /// An operation on a path.
     type Attempt = fn(&Path) -> io::Result<()>;
 
     const READS: [Attempt; 2] = [
@@ -219,7 +219,7 @@ mod tests {
         }
         assert!(why(create_new(&link)).contains("symbolic link"));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
-        // A link to a device is one.
+        // A link to a device counts as a device.
         let null = folder.path().join("null");
         std::os::unix::fs::symlink("/dev/zero", &null).unwrap();
         assert!(why(read(&null, 100)).contains("device"));
@@ -232,7 +232,7 @@ mod tests {
         std::fs::write(&file, [b'x'; 10]).unwrap();
         assert_eq!(read(&file, 10).unwrap().len(), 10);
         assert_eq!(why(read(&file, 9)), "has 10 bytes, the limit is 9");
-        // The kernel's files have no size until they are read.
+        // Files of the kernel have no size until they are read.
         let limited = why(read("/proc/self/maps".as_ref(), 64));
         assert_eq!(limited, "has more than 64 bytes, the limit is 64");
         let large = std::fs::File::create(&file).unwrap();

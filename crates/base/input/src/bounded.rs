@@ -1,4 +1,4 @@
-//! Counts what comes out of a decompressor, stops at the limit, and says where an error happened.
+//! Counts the output of a decompressor, stops at the limit, and adds the position to errors.
 
 use std::io::{self, Read};
 use std::path::PathBuf;

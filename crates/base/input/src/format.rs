@@ -25,20 +25,20 @@ impl Format {
         Ok(Self::of(input.fill_buf()?))
     }
 
-    /// The format that `start`, the first six bytes or more of a file, announces.
+    /// The format of a file by `start`, its first six bytes or more.
     pub fn of(start: &[u8]) -> Format {
         match start {
             [0x1f, 0x8b, 8, ..] => Format::Gzip,
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] => Format::Bzip2,
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => Format::Bzip2, // no data at all
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => Format::Bzip2, // an empty stream
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Format::Xz,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Format::Zstd,
-            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Format::Zstd, // skippable frame first
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Format::Zstd, // a skippable frame first
             _ => Format::Plain,
         }
     }
 
-    /// The name people use.
+    /// The common name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Format::Plain => "plain",
@@ -72,7 +72,7 @@ fn xz<R: BufRead>(raw: R, limits: Limits) -> io::Result<liblzma::bufread::XzDeco
 
 fn zstd<R: BufRead>(raw: R, limits: Limits) -> io::Result<zstd::Decoder<'static, R>> {
     let mut decoder = zstd::Decoder::with_buffer(raw)?;
-    // the library takes 10..=31
+    // the library accepts 10..=31
     decoder.window_log_max(limits.memory.max(1).ilog2().clamp(10, 31))?;
     Ok(decoder)
 }

@@ -2,12 +2,12 @@
 //!
 //! Contract:
 //! - Only regular files are opened (`volley_file`).
-//! - The format is told by the first bytes, never by the file's name; what is no known format is passed through as it
-//!   is.
+//! - The first bytes determine the format, never the file's name; a file in an unknown format is passed through unchanged.
 //! - Several compressed members one after the other are one stream (`cat a.gz b.gz`).
-//! - A cut or damaged file ends in an `io::Error` that names the file and the place; it never ends as if it were complete.
-//! - Memory is bounded whatever the file claims ([`Limits::memory`]), and so is the length of what comes out ([`Limits::output`]).
-//! - Nothing here panics on any input.
+//! - A truncated or damaged file ends in an `io::Error` that names the file and the position; it never ends as if it were
+//!   complete.
+//! - Memory is bounded whatever the file claims ([`Limits::memory`]), and so is the length of the output ([`Limits::output`]).
+//! - No input causes a panic.
 #![forbid(unsafe_code)]
 
 mod bounded;
@@ -19,20 +19,21 @@ use std::path::{Path, PathBuf};
 use bounded::Bounded;
 pub use format::Format;
 
-/// How a file reaches its reader. `Send`, so a loader can live on its own thread.
+/// A reader of a file. `Send`, so that a loader can run on its own thread.
 pub type Input = Box<dyn BufRead + Send>;
 
-/// What a decompressor may use and give.
+/// Limits of a decompressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of decompressed data after which reading fails.
     pub output: u64,
-    /// Bytes of memory a decompressor may ask for because the file says so (xz dictionary, zstd window).
+    /// Bytes of memory that a decompressor may allocate because of the file's header (xz dictionary, zstd window).
     pub memory: u64,
 }
 
 impl Default for Limits {
-    /// 16 GiB out, 256 MiB of memory: a full MRT dump or a long capture fits; `xz -9` needs 65 MiB and `zstd --long=27` 128 MiB.
+    /// 16 GiB of output, 256 MiB of memory: a full MRT dump or a long capture fits; `xz -9` needs 65 MiB of memory and
+    /// `zstd --long=27` 128 MiB.
     fn default() -> Self {
         Limits {
             output: 16 << 30,
@@ -41,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a file could not be opened or read in one go.
+/// Why a file could not be opened or read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// The operating system refused to open it.
@@ -49,21 +50,21 @@ pub enum InputError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Its first bytes could not be read, or its decompressor not be started.
+    /// The first bytes could not be read, or the decompressor could not be started.
     #[error("cannot read the start of {}: {source}", path.display())]
     Start {
         /// The file.
         path: PathBuf,
-        /// What the system or the decompressor said.
+        /// The error of the system or the decompressor.
         source: io::Error,
     },
-    /// Reading failed later on.
+    /// Reading failed after the start.
     #[error("{source}")]
     Read {
-        /// Its text names file and place.
+        /// The error; its text names file and position.
         source: io::Error,
     },
 }
@@ -73,7 +74,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Input, InputError> {
     open_limited(path, Limits::default())
 }
 
-/// Opens `path`; reading fails once `limits` are passed.
+/// Opens `path`; reading fails once `limits` are exceeded.
 pub fn open_limited(path: impl AsRef<Path>, limits: Limits) -> Result<Input, InputError> {
     let path = path.as_ref();
     let file = volley_file::open(path).map_err(|source| InputError::Open {
@@ -86,7 +87,7 @@ pub fn open_limited(path: impl AsRef<Path>, limits: Limits) -> Result<Input, Inp
     })
 }
 
-/// The same over bytes that are already there or come from elsewhere; `name` is what errors call them.
+/// Like [`open_limited`], over bytes in memory or from another source; errors call the source `name`.
 pub fn wrap(
     source: impl Read + Send + 'static,
     name: impl AsRef<Path>,

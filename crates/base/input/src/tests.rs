@@ -72,7 +72,7 @@ fn members_are_joined() {
     }
 }
 
-/// A cut file must never look like a complete one. Below six bytes nothing can be told yet: it passes as plain.
+/// A truncated file must never look like a complete one. Less than six bytes do not show a format and are read as plain.
 #[test]
 fn every_cut_is_an_error() {
     let data = sample(2000);
@@ -163,7 +163,7 @@ fn opening_names_the_file() {
         read_all(dir.path(), Limits::default()).is_err(),
         "a directory is no file"
     );
-    let path = dir.path().join("a.txt"); // the name lies: it is gzip
+    let path = dir.path().join("a.txt"); // a wrong name: the file is gzip
     std::fs::write(&path, gz(b"10.0.0.0/8 1\n")).unwrap();
     let line = open(&path).unwrap().lines().next().unwrap().unwrap();
     assert_eq!(line, "10.0.0.0/8 1");

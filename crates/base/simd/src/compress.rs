@@ -1,4 +1,4 @@
-//! Row sets, and moving the rows of a set to the front, elsewhere or in place: how a vector splits.
+//! Row sets, and moving the rows of a set to the front, in place or elsewhere. Vectors are split with them.
 
 /// A set of rows of one vector, up to 1024 of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,10 +8,10 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// The most rows a set can speak of.
+    /// The largest number of rows of a set.
     pub const MAX_ROWS: usize = 1024;
 
-    /// The empty set over `rows` rows (at most [`Bits::MAX_ROWS`], else the surplus is not in it).
+    /// The empty set over `rows` rows (at most [`Bits::MAX_ROWS`]; further rows are not in it).
     #[inline(always)]
     pub fn none(rows: usize) -> Self {
         Bits {
@@ -20,13 +20,13 @@ impl Bits {
         }
     }
 
-    /// How many rows the set speaks of.
+    /// The number of rows that the set covers.
     #[inline(always)]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many rows are in the set.
+    /// The number of rows in the set.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.words[..self.rows.div_ceil(64)]
@@ -116,7 +116,7 @@ pub(crate) fn compress_scalar(bits: &Bits, src: &[u32], dst: &mut [u32]) -> usiz
     out
 }
 
-/// Rows in front of the first one that leaves stay where they are.
+/// Rows in front of the first removed row stay where they are.
 #[inline(always)]
 pub(crate) fn close_gaps_scalar(bits: &Bits, words: &mut [u32]) -> usize {
     let Some(mut out) = bits.first_missing() else {
@@ -141,11 +141,11 @@ pub(crate) mod x86 {
         if src.len() < bits.rows() || dst.len() < bits.count() + 8 {
             return compress_scalar(bits, src, dst);
         }
-        // SAFETY: all rows lie in `src`, and `dst` has 8 words behind the last one that is stored.
+        // SAFETY: all rows are in `src`, and `dst` has 8 words behind the last stored row.
         unsafe { squeeze_v3(bits, 0, src.as_ptr(), dst.as_mut_ptr()) }
     }
 
-    /// [`compress_v3`] in place, from the eight rows on in which the first gap is.
+    /// [`compress_v3`] in place, starting with the eight rows that contain the first gap.
     #[inline]
     #[target_feature(enable = "avx2,bmi2,popcnt")]
     pub(crate) fn close_gaps_v3(bits: &Bits, words: &mut [u32]) -> usize {
@@ -156,15 +156,15 @@ pub(crate) mod x86 {
             return close_gaps_scalar(bits, words);
         }
         let at = words.as_mut_ptr();
-        // SAFETY: all rows lie in `words`, and no row is stored behind where it was read.
+        // SAFETY: all rows are in `words`, and each row is stored at or before the position that it was read from.
         unsafe { squeeze_v3(bits, gap & !7, at, at) }
     }
 
-    /// Put the rows of the set from row `first` on, where a byte of the set begins and no row before is missing, behind
-    /// those before.
+    /// Append the rows of the set from row `first` on to the rows before. `first` is a multiple of 8, and no row before it is
+    /// missing from the set.
     ///
     /// # Safety
-    /// Every row can be read from `src`. Either `dst` is `src`, or it has room for 8 words more than rows are stored.
+    /// Every row can be read from `src`. Either `dst` is `src`, or `dst` has space for 8 words more than rows are stored.
     #[inline]
     #[target_feature(enable = "avx2,bmi2,popcnt")]
     unsafe fn squeeze_v3(bits: &Bits, first: usize, src: *const u32, dst: *mut u32) -> usize {
@@ -174,8 +174,8 @@ pub(crate) mod x86 {
             let byte = bits.words[row / 64] >> (row % 64) & 0xff;
             let lanes = _pdep_u64(byte, 0x0101_0101_0101_0101).wrapping_mul(0xff);
             let order = _pext_u64(0x0706_0504_0302_0100, lanes);
-            // SAFETY: row + 8 <= whole, and out <= row: in place only rows are overwritten that were read; elsewhere there
-            // are 8 words behind the rows that are stored.
+            // SAFETY: row + 8 <= whole, and out <= row: in place, only rows that have been read are overwritten; elsewhere
+            // there are 8 words behind the stored rows.
             unsafe {
                 let index = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(order as i64));
                 let data = _mm256_loadu_si256(src.add(row).cast());
@@ -185,7 +185,7 @@ pub(crate) mod x86 {
             out += byte.count_ones() as usize;
         }
         for row in whole.max(first)..bits.rows() {
-            // SAFETY: a row of the set, and the place behind those that are stored, which is never behind the row.
+            // SAFETY: a row of the set, and the position behind the stored rows, which is never behind the row.
             unsafe { *dst.add(out) = *src.add(row) };
             out += usize::from(bits.has(row));
         }
@@ -200,11 +200,11 @@ pub(crate) mod x86 {
         if src.len() < bits.rows() || dst.len() < bits.count() + 16 {
             return compress_scalar(bits, src, dst);
         }
-        // SAFETY: all rows lie in `src`, and `dst` has 16 words behind the last one that is stored.
+        // SAFETY: all rows are in `src`, and `dst` has 16 words behind the last stored row.
         unsafe { squeeze_v4(bits, 0, src.as_ptr(), dst.as_mut_ptr()) }
     }
 
-    /// [`compress_v4`] in place, from the sixteen rows on in which the first gap is.
+    /// [`compress_v4`] in place, starting with the sixteen rows that contain the first gap.
     #[inline]
     #[target_feature(enable = "avx512f,bmi2,popcnt")]
     pub(crate) fn close_gaps_v4(bits: &Bits, words: &mut [u32]) -> usize {
@@ -215,14 +215,14 @@ pub(crate) mod x86 {
             return close_gaps_scalar(bits, words);
         }
         let at = words.as_mut_ptr();
-        // SAFETY: all rows lie in `words`, and no row is stored behind where it was read.
+        // SAFETY: all rows are in `words`, and each row is stored at or before the position that it was read from.
         unsafe { squeeze_v4(bits, gap & !15, at, at) }
     }
 
-    /// [`squeeze_v3`], sixteen rows at a time; `first` is where sixteen of the set begin.
+    /// [`squeeze_v3`], sixteen rows at a time; `first` is a multiple of 16.
     ///
     /// # Safety
-    /// Every row can be read from `src`. Either `dst` is `src`, or it has room for 16 words more than rows are stored.
+    /// Every row can be read from `src`. Either `dst` is `src`, or `dst` has space for 16 words more than rows are stored.
     #[inline]
     #[target_feature(enable = "avx512f,bmi2,popcnt")]
     unsafe fn squeeze_v4(bits: &Bits, first: usize, src: *const u32, dst: *mut u32) -> usize {
@@ -241,7 +241,7 @@ pub(crate) mod x86 {
         if whole < bits.rows() {
             let there = (1 << (bits.rows() - whole)) - 1;
             let set = (bits.words[whole / 64] >> (whole % 64)) as u16 & there;
-            // SAFETY: only rows that there are are read, and only those of the set are stored, behind the others.
+            // SAFETY: only existing rows are read, and only rows of the set are stored, behind the others.
             unsafe {
                 let data = _mm512_maskz_loadu_epi32(there, src.add(whole).cast());
                 let packed = _mm512_maskz_compress_epi32(set, data);
@@ -286,7 +286,7 @@ pub(crate) mod x86 {
         let mut out = Bits::none(rows);
         for row in (0..rows).step_by(16) {
             let there = (u32::MAX >> 16) >> (16 - (rows - row).min(16));
-            // SAFETY: only rows that there are are read.
+            // SAFETY: only existing rows are read.
             let words =
                 unsafe { _mm512_maskz_loadu_epi32(there as u16, column.as_ptr().add(row).cast()) };
             let equal = _mm512_mask_cmpeq_epi32_mask(there as u16, words, wanted);

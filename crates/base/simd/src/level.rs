@@ -1,4 +1,4 @@
-//! Instruction-set levels, and the one place where code is compiled for each of them.
+//! Instruction-set levels, and the compilation of a kernel for each of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// An instruction-set level that node bodies are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Level {
-    /// What every processor has: plain Rust.
+    /// The base instruction set of every processor: plain Rust.
     Scalar,
     /// x86-64-v3: AVX2, BMI1/2, FMA.
     V3,
@@ -14,7 +14,7 @@ pub enum Level {
     V4,
 }
 
-/// A level was asked for by a name nobody knows, or that this processor lacks.
+/// A level's name is unknown, or this processor lacks the level.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LevelError {
     /// The name is none of `auto`, `scalar`, `x86-64-v3`, `x86-64-v4`.
@@ -131,28 +131,28 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// Which level this is.
     const LEVEL: Level;
 
-    /// Whether the code is for a handful of rows: loops then go row by row, where whole strips would be mostly waste.
+    /// Whether the code is for a small vector: loops then process single rows, because most of a whole strip would be unused.
     const FEW: bool = false;
 
     /// Copy the rows of `src` whose bit is set in `bits` to the front of `dst`, in order; returns how many.
-    /// With 16 words of slack behind the last row, which may be overwritten, this is fast.
+    /// Fast if `dst` has 16 words behind the last row, which may be overwritten.
     fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize;
 
-    /// Move the rows of `words` whose bit is set in `bits` to the front, in order; returns how many. What stands between them
-    /// and the end of the rows is of no use any more.
+    /// Move the rows of `words` whose bit is set in `bits` to the front, in order; returns how many. The words between them
+    /// and the end of the rows have no defined contents afterwards.
     fn close_gaps(self, bits: &crate::Bits, words: &mut [u32]) -> usize;
 
     /// The set of rows whose word equals `value`.
     fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits;
 
-    /// How many of the bounds `x` exceeds.
+    /// The number of bounds that `x` exceeds.
     fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize;
 
     /// `K` big-endian words from each of eight addresses, in host order: word `k` of row `r` goes to `out[k][r]`.
     ///
     /// # Safety
-    /// [`crate::bytes_read`]`(K)` bytes are readable at every address, and eight words writable at every `out`, which are
-    /// neither read nor written by anybody else and do not overlap.
+    /// [`crate::bytes_read`]`(K)` bytes are readable at every address. Eight words are writable at every `out`, do not overlap,
+    /// and are neither read nor written by other code meanwhile.
     unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]);
 }
 
@@ -261,7 +261,7 @@ macro_rules! vector_isa {
             #[inline(always)]
             unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the processor has x86-64-v3; the rest is the caller's contract.
+                // SAFETY: the token proves that the processor has x86-64-v3; the caller's contract covers the addresses.
                 unsafe {
                     crate::transpose::x86::load_words_v3(at, out)
                 }
@@ -290,7 +290,7 @@ pub trait Kernel {
 pub fn call<K: Kernel>(level: Level, kernel: K) -> K::Out {
     match level {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `is_available` was asked when the level was chosen; `trusted` repeats it where it is cheap.
+        // SAFETY: `is_available` was checked when the level was chosen; `trusted` repeats the check where it is cheap.
         Level::V3 if trusted(level) => unsafe { call_v3(kernel) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
@@ -299,7 +299,7 @@ pub fn call<K: Kernel>(level: Level, kernel: K) -> K::Out {
     }
 }
 
-/// Feature detection is a cached atomic load in std: about as cheap as the branch around it.
+/// Feature detection is a cached atomic load in std, about as cheap as the branch around it.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn trusted(level: Level) -> bool {
@@ -314,7 +314,7 @@ fn call_scalar<K: Kernel>(kernel: K) -> K::Out {
     kernel.run(Scalar(()))
 }
 
-/// Run `kernel` as code for a handful of rows: plain, and short. It becomes part of its caller.
+/// Run `kernel` as scalar, short code for a small vector, inlined into its caller.
 #[inline(always)]
 pub fn call_few<K: Kernel>(kernel: K) -> K::Out {
     kernel.run(Few(()))

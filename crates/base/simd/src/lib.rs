@@ -1,8 +1,8 @@
-//! CPU-specific kernels: the only room of Volley that may know a processor.
+//! SIMD kernels: the only crate with processor-specific code.
 //!
-//! A body that wants to be compiled once per instruction-set level implements [`Kernel`]; [`call`] runs it at a
-//! [`Level`] that this machine is known to have. Inside, the level is a zero-sized token ([`Isa`]) that only this crate
-//! can make, so a kernel with AVX2 inside can never run on a processor without it.
+//! A function that is compiled once per instruction-set level implements [`Kernel`]; [`call`] runs it at a [`Level`] that
+//! this machine has. Inside, the level is a zero-sized token ([`Isa`]) that only this crate can make, so that a kernel with
+//! AVX2 can never run on a processor without AVX2.
 
 mod clock;
 mod compress;

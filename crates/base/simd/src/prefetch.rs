@@ -2,7 +2,7 @@
 //!
 //! A hint never faults and never changes what the program computes, so it is safe for any address.
 
-/// Ask for the cache line that holds `p` in all cache levels, for a read soon.
+/// Prefetch the cache line that contains `p` into all cache levels, for a read soon.
 #[inline(always)]
 pub fn prefetch<T>(p: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -14,12 +14,12 @@ pub fn prefetch<T>(p: *const T) {
     let _ = p;
 }
 
-/// Ask for the cache line that holds `p` for a write soon, taken away from other cores.
+/// Prefetch the cache line that contains `p` for a write soon, with exclusive ownership.
 #[inline(always)]
 pub fn prefetch_write<T>(p: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above. In assembly, because the compiler makes a prefetch for reads of it unless the level of the
-    // build names the extension; processors without it take the instruction for none.
+    // SAFETY: as above. In assembly, because the compiler emits a prefetch for reads unless the level of the build includes
+    // the extension; processors without the extension treat the instruction as a no-op.
     unsafe {
         core::arch::asm!("prefetchw [{p}]", p = in(reg) p, options(readonly, nostack, preserves_flags));
     }

@@ -1,4 +1,4 @@
-//! Whole-column questions, as plain loops that every level vectorises.
+//! Reductions of whole columns, as plain loops that the compiler vectorises at every level.
 
 /// Whether every word equals the first one (true for an empty column).
 #[inline(always)]
@@ -9,7 +9,7 @@ pub fn all_equal(column: &[u32]) -> bool {
     column.iter().fold(0, |acc, &x| acc | (x ^ first)) == 0
 }
 
-/// All ones for true, none for false: what a vector comparison gives, so that loops over columns need no conversion.
+/// All ones for true, all zeros for false, like the result of a vector comparison: loops over columns need no conversion.
 #[inline(always)]
 pub fn mask(is: bool) -> u32 {
     u32::from(is).wrapping_neg()

@@ -1,6 +1,6 @@
-//! How many of a few sorted bounds a key exceeds: one step down a search tree.
+//! The number of sorted bounds that a key exceeds: one step down a search tree.
 
-/// Halves, without a branch.
+/// Binary search without a branch.
 #[inline(always)]
 pub(crate) fn above_scalar<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
     let (mut at, mut left) = (0, N);
@@ -16,8 +16,8 @@ pub(crate) fn above_scalar<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
 pub(crate) mod x86 {
     use std::arch::x86_64::*;
 
-    /// Four or eight comparisons at once; the population count does not mind in which order they stand, so that no
-    /// lanes are crossed, as they are when a compiler is left to it.
+    /// Four or eight comparisons at once. The population count does not depend on their order, so that no data crosses lanes,
+    /// as in the code that a compiler generates.
     ///
     /// # Safety
     /// The processor has x86-64-v3.
@@ -79,7 +79,7 @@ mod tests {
             state as i64
         };
         for round in 0..300 {
-            // Far apart, or so near that many are equal.
+            // Bounds with large distances, or with so small ones that many are equal.
             let narrow = if round % 2 == 0 { 0 } else { 60 };
             let mut bounds: [i64; 17] = std::array::from_fn(|_| random() >> narrow);
             bounds.sort_unstable();

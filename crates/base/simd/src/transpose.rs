@@ -1,11 +1,11 @@
 //! Header words of eight packets at once: eight rows of bytes become columns of words.
 
-/// How many bytes a load of `words` words reads at every address: whole 16-byte quarters of a line.
+/// The number of bytes that a load of `words` words reads at every address: whole 16-byte quarters of a line.
 pub const fn bytes_read(words: usize) -> usize {
     words.next_multiple_of(4) * 4
 }
 
-/// Plain definition: word `k` of row `r`, big-endian, to `out[k][r]`.
+/// Scalar definition: word `k` of row `r`, big-endian, to `out[k][r]`.
 ///
 /// # Safety
 /// `K` words are readable at every address, and eight words writable at every `out`, which do not overlap.
@@ -36,8 +36,8 @@ pub(crate) mod x86 {
         unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) }
     }
 
-    /// Transposes of 4 x 4 words in both halves of registers; rows `r` and `r + 4` share a register, so the columns come
-    /// out in row order. Bytes are swapped on the way out, once a column.
+    /// Transposes of 4 x 4 words in both halves of registers. Rows `r` and `r + 4` share a register, so that the columns are
+    /// in row order. Bytes are swapped at the end, once for each column.
     ///
     /// # Safety
     /// [`super::bytes_read`]`(K)` bytes are readable at every address, eight words writable at every `out`, which do not

@@ -1,7 +1,7 @@
-//! A test bench for nodes: packets in, node, packets out, at every vector length and instruction-set level.
+//! A test bench for nodes: runs packets through a node at every vector length and instruction-set level.
 //!
-//! The node under test is wired to collectors in place of its edges. The bench requires that no packet is lost or
-//! doubled, that every level gives the same result, and that buffers balance.
+//! Collectors replace the targets of the node's edges. The bench requires that no packet is lost or duplicated, that
+//! every level gives the same result, and that all buffers are freed.
 
 use crate::data::clock::Clock;
 use crate::data::col::Col;
@@ -24,21 +24,21 @@ use volley_buf::Pool;
 use volley_simd::{Isa, Level};
 use volley_tables::qsbr::Domain;
 
-/// Vector lengths that every node is tested with.
+/// Vector lengths for the test of every node.
 pub const LENGTHS: [usize; 8] = [1, 2, 3, 5, 7, 64, 255, 256];
 
-/// A packet that goes in.
+/// An input packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct In {
-    /// Its bytes.
+    /// The bytes of the packet.
     pub bytes: Vec<u8>,
-    /// The interface that it comes in by.
+    /// The receive interface.
     pub rx: u32,
-    /// Columns that an earlier node would have filled.
+    /// Columns that an earlier node fills.
     pub columns: Vec<(Col, u32)>,
-    /// What is left to be done with it.
+    /// The offload requests of the packet.
     pub offload: Offload,
-    /// Bytes to move the position on before the node sees it.
+    /// The number of bytes to advance the position before the node runs.
     pub advance: usize,
 }
 
@@ -54,49 +54,49 @@ impl In {
         }
     }
 
-    /// On another interface.
+    /// Set the receive interface.
     pub fn rx(mut self, rx: u32) -> Self {
         self.rx = rx;
         self
     }
 
-    /// With a column filled.
+    /// Fill a column.
     pub fn column(mut self, col: Col, word: u32) -> Self {
         self.columns.push((col, word));
         self
     }
 
-    /// With something left to be done.
+    /// Set offload requests.
     pub fn offload(mut self, offload: Offload) -> Self {
         self.offload = offload;
         self
     }
 
-    /// With the position moved on.
+    /// Advance the position.
     pub fn advance(mut self, bytes: usize) -> Self {
         self.advance = bytes;
         self
     }
 }
 
-/// A packet that came out.
+/// An output packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Out {
-    /// The node that the edge leads to.
+    /// The target of the edge.
     pub to: String,
-    /// Its bytes from the current position.
+    /// The bytes from the current position.
     pub bytes: Vec<u8>,
     /// The columns that were filled.
     pub columns: BTreeMap<Col, u32>,
-    /// What is left to be done with it.
+    /// The offload requests of the packet.
     pub offload: Offload,
-    /// The drop reason, where there is one: the counter's name.
+    /// The drop reason, if any: the counter's name.
     pub reason: Option<String>,
 }
 
 type Shared = Arc<Mutex<Vec<Out>>>;
 
-/// Collects what an edge delivers.
+/// Collects the packets of an edge.
 struct Collector {
     to: &'static str,
     out: Shared,
@@ -131,7 +131,7 @@ impl Node for Collector {
     }
 }
 
-/// Gives the test's packets to the node, `size` at a time.
+/// Sends the test's packets to the node, `size` at a time.
 struct Feeder {
     packets: Arc<Mutex<Vec<In>>>,
     size: usize,
@@ -172,8 +172,8 @@ impl Source for Feeder {
     }
 }
 
-/// Run `packets` through one node, `size` in a vector, at one level; packets out in the order in which the edges'
-/// nodes got them, grouped by edge.
+/// Run `packets` through one node, `size` in a vector, at one level. Returns the packets, grouped by edge, in the order in
+/// which the edges' nodes received them.
 pub fn run_once<N: Node>(
     level: Level,
     size: usize,
@@ -217,7 +217,7 @@ pub fn run_once<N: Node>(
     while worker.step() > 0 {}
     assert_eq!(pool.report().in_use(), 0, "every buffer came back");
     let mut out = std::mem::take(&mut *out.lock().unwrap_or_else(|e| e.into_inner()));
-    // What has no reason went to a node chosen at run time, which the bench does not have.
+    // A packet without a reason was sent to a node chosen at run time, which the bench does not have.
     for packet in &mut out {
         packet
             .columns
@@ -225,7 +225,7 @@ pub fn run_once<N: Node>(
     }
     let dropped = |p: &&mut Out| p.to == DROP_NODE && p.columns.get(&Col::ERR) > Some(&0);
     for packet in out.iter_mut().filter(dropped) {
-        // Of a dropped packet only the reason counts: other columns may hold words from behind its end.
+        // Only the reason of a dropped packet is compared: other columns may contain words from behind its end.
         packet.offload = Offload::NONE;
         let word = std::mem::take(&mut packet.columns).remove(&Col::ERR);
         packet.reason = word.and_then(|word| {
@@ -237,8 +237,8 @@ pub fn run_once<N: Node>(
     Ok(out)
 }
 
-/// Run `packets` through one node at every vector length and level; all must agree, and as many packets come out as go
-/// in. Returns what came out, grouped by edge, in order within an edge.
+/// Run `packets` through one node at every vector length and level. All results must be equal, and no packet may be lost.
+/// Returns the packets, grouped by edge, in order within an edge.
 pub fn run<N: Node>(
     packets: &[In],
     domain: &Arc<Domain>,
@@ -247,7 +247,7 @@ pub fn run<N: Node>(
     let mut reference: Option<Vec<Out>> = None;
     for level in Level::available() {
         for size in LENGTHS {
-            // Repeat the packets so that long vectors are really filled.
+            // Repeat the packets so that long vectors are full.
             let copies = size.div_ceil(packets.len().max(1));
             let many: Vec<In> = (0..copies).flat_map(|_| packets.iter().cloned()).collect();
             let got = match run_once(level, size, &many, domain, make.clone()) {

@@ -1,13 +1,13 @@
 //! The vector engine: nodes, vectors with columns, the dispatcher, feature arcs, traces and clocks.
 //!
-//! A packet is a *row* of a vector: its buffer index, position and length are columns, and so is everything that one
-//! node tells the next about it. A node is handed a whole [`Vector`] by value and must give back [`Consumed`], which only
-//! the sending verbs make: a packet cannot be lost or sent twice.
+//! A packet is a *row* of a vector: its buffer index, position and length are columns, and so is all metadata that one
+//! node passes to the next. A node receives a whole [`Vector`] by value and must return [`Consumed`], which only the
+//! sending methods make: a packet cannot be lost or sent twice.
 //!
-//! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread hands
-//! prepared changes over a lock-free queue ([`Engine`]); a worker swaps them in between two vectors and never waits.
+//! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread passes
+//! prepared changes over a lock-free queue ([`Engine`]); a worker applies them between two vectors and never waits.
 //!
-//! The rooms, each of which imports only those above it:
+//! The folders, each of which imports only those above it:
 //! - `data`: columns, frames, packets, offload requests, identifiers, limits and shares, clocks;
 //! - `queues`: pending frames, handoff rings, channels to workers, tables of feature arcs, records of traces and drops;
 //! - `node_api`: the traits of nodes, their context, the vector, the output of a source, stages, the drop node;

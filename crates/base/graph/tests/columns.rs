@@ -1,11 +1,11 @@
-//! The columns that nodes declare: what the engine refuses, and which columns share storage.
+//! The columns that nodes declare: contradictions that the engine refuses, and columns that share storage.
 
 use volley_graph::buf::Pool;
 use volley_graph::*;
 
 nexts! { enum Next { Drop => "error-drop" } }
 
-/// Sends everything to the drop node.
+/// Sends all packets to the drop node.
 struct Sink;
 
 impl Node for Sink {
@@ -78,12 +78,12 @@ fn contradictions_are_refused_in_one_sentence_that_names_both_sides() {
         let error = add(&mut engine, "two", &[column]).unwrap_err();
         assert!(error.starts_with(want), "{error}");
     }
-    // A node cannot tell two columns in one storage apart, whatever their lives.
+    // A node cannot distinguish two columns in one storage, whatever their lives.
     let both = [value("b0", 3, LAYER_B), value("a3", 3, LAYER_A)];
     let error = add(&mut engine, "two", &both).unwrap_err();
     let want = "column `a3` of `two` contradicts column `b0` of `two`";
     assert!(error.starts_with(want), "{error}");
-    // What was refused is not in the graph, and a removed node's columns are free again.
+    // A refused node is not in the graph, and a removed node's columns are free again.
     add(&mut engine, "two", &[]).unwrap();
     engine.remove("one").unwrap();
     assert_eq!(
@@ -103,7 +103,7 @@ fn columns_of_run_time_take_what_is_free_until_nothing_is() {
         let column = engine.register_column("plugin", name, ColumnKind::Value, LAYER_A);
         columns.push(column.unwrap());
     }
-    // All different, none in the storage of the constants, and a second request gives the first one's column.
+    // All columns differ, none uses the storage of the constants, and a second request returns the first one's column.
     assert_eq!(add(&mut engine, "plugin-node", &columns), Ok(()));
     let again = engine.register_column("plugin", "p3", ColumnKind::Value, LAYER_A);
     assert_eq!(again, Ok(columns[3]));
@@ -112,14 +112,14 @@ fn columns_of_run_time_take_what_is_free_until_nothing_is() {
         error.unwrap_err().to_string(),
         "column `p7` has no storage left: column `a0` of `one` has the last one, and their lives overlap"
     );
-    // Another layer has all storage for itself.
+    // A column of another layer may use all storage.
     let other = engine.register_column("plugin", "q", ColumnKind::Value, LAYER_B);
     assert!(
         columns
             .iter()
             .any(|column| Ok(column.col) == other.as_ref().map(|it| it.col))
     );
-    // There is one mark.
+    // Only one mark exists.
     let mark = engine.register_column("plugin", "m0", ColumnKind::Mark, LAYER_A);
     assert!(mark.is_ok());
     let error = engine.register_column("plugin", "m1", ColumnKind::Mark, LAYER_A);

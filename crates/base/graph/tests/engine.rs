@@ -1,4 +1,4 @@
-//! The engine as a whole: a small graph, packets in, packets out, whatever the vector size and level.
+//! The engine as a whole: a small graph at all vector sizes and levels.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use volley_graph::buf::Pool;
 use volley_graph::*;
 
-/// Counts allocations of the thread that asks for it.
+/// Counts allocations of the threads that enable it.
 struct Counting;
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
-// SAFETY: everything is handed to the system's allocator unchanged.
+// SAFETY: everything is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
@@ -41,7 +41,7 @@ counters! {
     }
 }
 
-/// Sends `left` packets whose first word is a running number.
+/// Sends `left` packets whose first word is a sequence number.
 struct Numbers {
     left: u32,
     next: u32,
@@ -74,7 +74,7 @@ impl Source for Numbers {
     }
 }
 
-/// Splits by number modulo `ways`; every 11th is dropped out.
+/// Splits by number modulo `ways`, and drops every 11th packet.
 struct Sorter {
     words: Words<1>,
     verdict: Column,
@@ -118,7 +118,7 @@ impl Node for Sorter {
     }
 }
 
-/// Checks that its packets come in rising order, and frees them.
+/// Checks that the numbers of its packets ascend, and frees them.
 struct End {
     last: u32,
     modulo: u32,
@@ -241,7 +241,7 @@ fn an_edge_to_nowhere_is_a_start_up_error() {
     ));
 }
 
-/// A feature that lets everything pass and counts it by its clock line.
+/// A feature that passes all packets on. Its statistics count them.
 struct Pass;
 impl Node for Pass {
     const NAME: &'static str = "pass";
@@ -436,7 +436,7 @@ fn traced_packets_tell_their_way() {
     assert!(engine.traces(&|_| String::new()).is_empty());
 }
 
-/// Lets through packets whose number is a multiple of this.
+/// Selects packets whose number is a multiple of this.
 struct Multiples(u32);
 
 impl TraceFilter for Multiples {
@@ -466,7 +466,7 @@ fn a_filter_chooses_the_packets_of_a_trace() {
         assert_eq!(numbers.len(), 2, "{node}");
         assert!(numbers.iter().all(|n| n % 5 == 0), "{node}: {numbers:?}");
     }
-    // A trace without a filter puts an end to the one before.
+    // A trace without a filter replaces the filter of the earlier trace.
     engine.clear_traces().unwrap();
     engine.trace("sorter", 3, None).unwrap();
     worker.step();

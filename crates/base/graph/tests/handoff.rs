@@ -1,4 +1,4 @@
-//! Packets that go from worker to worker: none lost, none doubled, flows in order whatever changes, buffers all back.
+//! Handoff between workers: no packet is lost or duplicated, flows stay in order through all changes, all buffers are freed.
 
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ counters! {
 
 const FLOWS: usize = 23;
 
-/// What all workers of a test share: the account of each flow, and who works on it.
+/// Shared by all workers of a test: the state of each flow, and its worker.
 struct Shared {
-    /// Packets that are still to be sent, and the next one's number, by worker.
+    /// Packets that are still to be sent, and the next packet's number, by worker.
     left: [AtomicU64; 4],
-    /// Number of the packet of a flow that came last.
+    /// The number of the last packet of each flow.
     last: [AtomicU32; FLOWS],
     seen: AtomicU64,
     by_worker: [AtomicU64; 4],
@@ -58,7 +58,7 @@ impl Shared {
         self.by_worker[..workers].iter().all(|n| n.load(SeqCst) > 0)
     }
 
-    /// Move every flow to a worker that `dice` throws.
+    /// Assign every flow to a random worker.
     fn shuffle(&self, dice: &mut u32, workers: u32) {
         for entry in &self.table {
             *dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -68,7 +68,7 @@ impl Shared {
     }
 }
 
-/// Packets of many flows, each with its flow and its number there. Flows belong to one source.
+/// Sends packets of many flows, each with its flow and its number in the flow. A flow has one source.
 struct Flows {
     worker: usize,
     burst: usize,
@@ -106,7 +106,7 @@ impl Source for Flows {
     }
 }
 
-/// Hands each packet to the worker that the table names for its flow.
+/// Hands each packet off to the worker that the table names for its flow.
 struct Spread {
     shared: Arc<Shared>,
     end: NodeId,
@@ -116,7 +116,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Use the table as it is now, if order can be kept.
+    /// Use the current table, if order can be kept.
     fn renew(&mut self, stage_cx: &mut StageCx<'_>) {
         let version = self.shared.version.load(SeqCst);
         if version != self.version && stage_cx.begin_epoch() {
@@ -160,7 +160,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Where packets end: each must be later in its flow than the one before, whichever worker that was on.
+/// The end of all packets: each must have a higher number in its flow than the last one on any worker.
 struct End {
     worker: usize,
     shared: Arc<Shared>,
@@ -238,7 +238,7 @@ fn bench(workers: usize, vector_size: usize, burst: usize) -> (Bench, Vec<Worker
 }
 
 impl Bench {
-    /// Everything sent has arrived or was refused, and every buffer is free.
+    /// Every sent packet was received or refused, and every buffer is free.
     fn check(&self, sent: u64) {
         let refused = self.shared.refused.load(SeqCst);
         assert_eq!(self.shared.seen.load(SeqCst) + refused, sent);
@@ -263,7 +263,7 @@ fn small() -> bool {
     std::env::var_os("VOLLEY_SMALL").is_some()
 }
 
-/// Step until nothing moves any more; a turn takes rounds without packets.
+/// Step until no packet moves; an epoch needs rounds without packets.
 fn settle(workers: &mut [Worker]) {
     let mut quiet = 0;
     while quiet < 4 {
@@ -287,7 +287,7 @@ fn one_busy_source_is_spread_over_workers_on_threads() {
                 if bench.shared.all_had_some(workers) {
                     break;
                 }
-                // One throw of the dice may leave a worker out, and a portion may be through before the next throw.
+                // A random assignment may leave a worker out, and a portion may be complete before the next assignment.
                 sent += portion;
                 bench.shared.left[0].store(portion, SeqCst);
             }
@@ -334,7 +334,7 @@ fn a_worker_that_does_not_run_refuses_and_nobody_waits() {
     for _ in 0..101 {
         workers[0].step();
     }
-    // Of 64 places one is kept for a turn, and one has the turn that the table began with.
+    // Of 64 entries one is reserved for the marker of an epoch, and one contains the marker of the first table.
     let took = bench.shared.went.load(SeqCst);
     assert_eq!(took, 16 * 62);
     assert_eq!(bench.shared.refused.load(SeqCst), 1600 - took);
@@ -361,7 +361,7 @@ fn what_waits_for_a_worker_that_ends_is_freed() {
     assert_eq!(bench.pool.report().in_use(), 0);
 }
 
-/// A source without packets that lets its worker sleep: the other one's is added later.
+/// A source without packets that allows its worker to sleep; the other worker's source is added later.
 struct Quiet;
 impl Source for Quiet {
     const NAME: &'static str = "quiet";
@@ -375,7 +375,7 @@ impl Source for Quiet {
     }
 }
 
-/// Two workers, of which the second one gets every flow.
+/// Two workers; all flows are assigned to the second one.
 fn sleepers() -> (Engine, Arc<Shared>) {
     let pool = Pool::new(4096).unwrap();
     let settings = Settings {
@@ -440,7 +440,7 @@ fn a_sleeping_worker_is_woken_by_what_it_is_handed() {
     running.stop();
     assert_eq!(shared.seen.load(SeqCst), 400);
     took.sort_unstable();
-    // Unrung it would sleep 20 ms each time, of which 2 have passed.
+    // Without a wake-up the worker would sleep 20 ms each time, of which 2 have passed.
     let quick = Duration::from_millis(10);
     assert!(slept > 0 && took[12] < quick, "{slept} {took:?}");
 }
@@ -448,7 +448,7 @@ fn a_sleeping_worker_is_woken_by_what_it_is_handed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if small() { 16 } else { 200 }))]
 
-    /// Workers stepped by hand in any interleaving, with changes of the table in between.
+    /// Workers are stepped in any interleaving, with changes of the table in between.
     #[test]
     fn any_interleaving_keeps_flows_in_order(
         workers in 2usize..=4,
@@ -475,12 +475,12 @@ proptest! {
     }
 }
 
-/// Who counts what a placed node's worker has no room for.
+/// The counter of packets that find the ring to a placed node's worker full.
 fn full(engine: &Engine) -> (NodeId, usize) {
     (engine.node("spread").unwrap(), Count::Full.index())
 }
 
-/// Packets that the counter of refused packets has, besides those that the node itself refused.
+/// The value of the counter of refused packets, without those that the node itself refused.
 fn turned_away(engine: &Engine) -> u64 {
     let all = engine.counters();
     let mine = all.iter().filter(|c| c.node == "spread");
@@ -577,8 +577,8 @@ fn nodes_move_between_workers_on_threads() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if small() { 16 } else { 200 }))]
 
-    /// A node moves while workers are stepped by hand in any order. Flows do not: on two hops one turn says nothing of the
-    /// second.
+    /// A node is moved while workers are stepped in any order. Flows are not moved: with two hops, the epoch of the first
+    /// states nothing about the second.
     #[test]
     fn any_placement_keeps_flows_in_order(
         count in 2usize..=4,

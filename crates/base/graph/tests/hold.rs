@@ -1,4 +1,4 @@
-//! Packets held outside the graph and resumed: none lost, none doubled, order and chains kept.
+//! Packets held outside the graph and resumed: none is lost or duplicated; order and chains are kept.
 
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ counters! {
     }
 }
 
-/// What a packet starts with: its number, and how long it is.
+/// The length of the packet with a number. A packet begins with both.
 fn length(number: u32) -> usize {
     if number.is_multiple_of(7) { 5000 } else { 64 }
 }
 
-/// Sends `left` packets to wait, and those that come back to out.
+/// Sends `left` packets to `wait`, and resumed packets to `out`.
 struct Numbers {
     left: u32,
     next: u32,
@@ -54,7 +54,7 @@ impl Source for Numbers {
     }
 }
 
-/// Holds all but every third packet; of those the even ones are dropped, some odd ones done with.
+/// Holds two of three packets; of the others the even ones are dropped, and some odd ones are freed.
 struct Wait(Arc<ArrayQueue<(u32, HeldPacket)>>);
 
 impl Node for Wait {
@@ -87,7 +87,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// Number, length and receiving interface of what arrived.
+/// Number, length and receive interface of each packet.
 type Seen = Arc<Mutex<Vec<(u32, usize, u32)>>>;
 
 struct Out(Seen);
@@ -152,7 +152,7 @@ fn held_packets_come_back_whole_and_in_order() {
         );
         while let Some((key, packet)) = held.pop() {
             assert_eq!((packet.len(), packet.rx()), (length(key), 1));
-            // Ten are forgotten, and free their buffers; the others come back.
+            // Ten are dropped, which frees their buffers; the others are resumed.
             if key > 15 {
                 assert!(back.push(packet).is_ok());
             }

@@ -13,7 +13,7 @@ nexts! {
     enum Next { Tx => "tx" }
 }
 
-/// What arrived: segment lengths, bytes, offload.
+/// The transmitted packets: segment lengths, bytes, offload.
 type Sent = Arc<Mutex<Vec<(Vec<usize>, Vec<u8>, Offload)>>>;
 
 struct Tx(Sent);
@@ -174,10 +174,10 @@ fn a_long_packet_without_buffers_leaves_an_empty_one() {
     assert_eq!(pool.report().in_use(), 0);
 }
 
-/// The length that a packet is cut to.
+/// The length to which a packet is cut.
 const CUT: ColumnInfo = ColumnInfo::new("cut", ColumnKind::Value, 5, Life::Hop);
 
-/// Cuts each packet to the length in its first column, and sends on what a device would be given.
+/// Cuts each packet to the length in its column, and records the buffers and bytes that a device would get.
 struct Cut(Arc<Mutex<Vec<(usize, usize)>>>);
 
 impl Node for Cut {

@@ -1,4 +1,4 @@
-//! Numbers of nodes that are gone are given out again, and nothing of the one before is said of the next.
+//! Ids of removed nodes are reused, and nothing of the old node is reported for the new one.
 
 use volley_graph::buf::Pool;
 use volley_graph::*;
@@ -13,7 +13,7 @@ counters! {
     }
 }
 
-/// Two packets, once.
+/// A source that sends two packets, once.
 struct Two(usize);
 
 impl Source for Two {
@@ -35,7 +35,7 @@ impl Source for Two {
     }
 }
 
-/// Drops whatever comes.
+/// Drops all packets.
 struct Judge(Column);
 
 impl Node for Judge {
@@ -103,7 +103,7 @@ fn thousands_come_and_go_and_each_begins_from_nothing() {
         worker.step();
         assert!(engine.settled() && id.index() < 8, "{id:?}");
     }
-    // What was noted at a node that is gone is forgotten with it; a trace that was asked for there, too.
+    // Records and trace requests of a removed node are deleted with it.
     let judged = |engine: &mut Engine| {
         let traces = engine.traces(&|_| String::new());
         let steps = traces.iter().flat_map(|t| &t.steps);

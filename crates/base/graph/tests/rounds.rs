@@ -1,4 +1,4 @@
-//! What a worker calls in a round: sources with queues, stages that hold something; and what its rounds cost.
+//! The calls of a worker in a round: sources with queues, stages with packets; and the cost of its rounds.
 
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use volley_graph::*;
 nexts! { enum Next { Keep => "keeper" } }
 nexts! { enum Out { Drop => "error-drop" } }
 
-/// How often nodes were called, and what a source has.
+/// The number of calls of nodes, and whether a source has a queue.
 #[derive(Default)]
 struct Seen {
     polls: AtomicU64,
@@ -17,7 +17,7 @@ struct Seen {
     has_queue: AtomicBool,
 }
 
-/// Sends as many packets as its inbox says, and is polled while it has a queue.
+/// Sends as many packets as an entry of its inbox requests, and is polled while it has a queue.
 struct Receiver {
     seen: Arc<Seen>,
     inbox: Arc<ArrayQueue<usize>>,
@@ -45,7 +45,7 @@ impl Source for Receiver {
         true
     }
 
-    /// Does not look: only the notice tells.
+    /// Does not check the inbox: only the notification wakes the worker.
     fn arm(&mut self, _: &mut WakeConditions) -> bool {
         true
     }
@@ -148,7 +148,7 @@ fn a_source_without_queue_is_polled_after_notices_only() {
     bench.inbox.push(3).unwrap();
     assert_eq!(bench.workers[0].steps(10), 0, "nobody said anything");
     bench.engine.wake();
-    // Three came in, and the stage gave them back.
+    // The source sent three, and the stage released them.
     assert_eq!(bench.workers[0].steps(10), 6);
     assert_eq!(bench.polls(), 2);
     bench.seen.has_queue.store(true, Relaxed);
@@ -180,12 +180,12 @@ fn a_stage_is_called_while_it_holds_something() {
     bench.engine.wake();
     assert_eq!(bench.workers[0].step(), 5);
     assert_eq!(releases(&bench), 1);
-    // It comes out whole, and with it the last call.
+    // The batch is released as a whole, and the second call finds the stage empty.
     assert_eq!(bench.workers[0].steps(20), 5);
     assert_eq!(releases(&bench), 2);
 }
 
-/// A worker that sleeps, and a source that does not look into its inbox when it is told that it does.
+/// A worker that sleeps, and a source that does not check its inbox in `arm`.
 #[test]
 fn sleepers_see_notices() {
     let mut bench = bench(256);
@@ -226,7 +226,7 @@ fn the_loop_and_the_nodes_are_the_whole_time() {
     assert!(line.state == NodeState::Loop && line.clocks > 0);
     let nodes: u64 = bench.engine.runtime(0).iter().map(|n| n.clocks).sum();
     let all = nodes + line.clocks;
-    // Short runs are estimates from every seventh; what other threads do meanwhile is in either figure.
+    // Short runs are estimates from every seventh run; both figures include interruptions by other threads.
     assert!(all <= most + most / 2 && all >= most / 2, "{all} of {most}");
     bench.engine.clear_runtime();
     let line = bench.line(LOOP);

@@ -1,4 +1,4 @@
-//! Workers that sleep: when they may, what wakes them, how fast.
+//! Sleeping workers: when they may sleep, what wakes them, and how fast.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,15 +15,15 @@ nexts! {
     enum Next { Drop => "error-drop" }
 }
 
-/// What a test says and sees of a source.
+/// The state of a source, shared with the test.
 #[derive(Default)]
 struct Seen {
-    /// Must be polled.
+    /// Whether the source must be polled.
     busy: AtomicBool,
     got: AtomicU64,
-    /// Time of the last packet, in nanoseconds of `since`.
+    /// The time of the last packet, in nanoseconds since `since`.
     at_ns: AtomicU64,
-    /// What is put in without a descriptor.
+    /// Entries that arrive without a descriptor.
     inbox: AtomicU64,
 }
 
@@ -103,7 +103,7 @@ impl Bench {
         }
     }
 
-    /// How long a packet takes from `send` to the source, at the median of a few.
+    /// The median time of several packets from `send` to the source.
     fn latency(&mut self, send: impl Fn(&mut Bench)) -> Duration {
         let mut all = Vec::new();
         for _ in 0..21 {

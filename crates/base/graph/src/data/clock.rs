@@ -1,9 +1,9 @@
-//! The time a worker sees. Tests own it.
+//! The clock of a worker. Tests use a manual clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where nanoseconds come from.
+/// The source of nanoseconds.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// The system's monotonic clock, read from the cycle counter between anchors.
@@ -13,7 +13,7 @@ pub enum Clock {
         /// Nanoseconds per cycle.
         scale: f64,
     },
-    /// A clock that stands still until it is moved.
+    /// A clock that changes only when a test advances it.
     Manual(Arc<AtomicU64>),
 }
 
@@ -27,7 +27,7 @@ impl Clock {
         }
     }
 
-    /// A clock that stands at 0 until [`Clock::advance`].
+    /// A clock that shows 0 until [`Clock::advance`].
     pub fn manual() -> Self {
         Clock::Manual(Arc::new(AtomicU64::new(0)))
     }
@@ -46,7 +46,7 @@ impl Clock {
         self.at(volley_simd::cycles())
     }
 
-    /// Milliseconds since midnight, universal time. A manual clock began at midnight.
+    /// Milliseconds since midnight, universal time. A manual clock starts at midnight.
     pub fn day_ms(&self) -> u32 {
         const DAY: u128 = 86_400_000;
         let ms = match self {
@@ -59,7 +59,7 @@ impl Clock {
         (ms % DAY) as u32
     }
 
-    /// Move a manual clock on by `ns` nanoseconds; the system's clock moves by itself.
+    /// Advance a manual clock by `ns` nanoseconds; the system's clock advances automatically.
     pub fn advance(&self, ns: u64) {
         if let Clock::Manual(now) = self {
             now.fetch_add(ns, Ordering::Relaxed);

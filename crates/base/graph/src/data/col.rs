@@ -2,7 +2,7 @@
 
 use crate::data::error::GraphError;
 
-/// How many columns a frame has.
+/// The number of columns of a frame.
 pub(crate) const COLUMNS: usize = 20;
 
 /// The storage of a column in a frame.
@@ -56,8 +56,8 @@ pub(crate) const TAGS: u32 = Col::ERR.bit()
     | Col::START.bit()
     | Col::MARK.bit();
 
-/// A handle of a column that nodes may read, write and hand on. The associated constants are the columns that the engine itself
-/// reads; the others are declared: see [`ColumnInfo`].
+/// A handle of a column that nodes may read, write and pass on. The associated constants are the columns that the engine itself
+/// reads; nodes declare the others: see [`ColumnInfo`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Col(Storage);
 
@@ -74,9 +74,10 @@ impl Col {
     pub const FEATURE: Col = Col(Storage::Feature);
     /// Trace number, 0 for none.
     pub const TRACE: Col = Col(Storage::Trace);
-    /// What is left to be done with the packet before it is on a wire, 0 for nothing: see [`crate::Offload`].
+    /// Offload requests: operations on the packet that must be completed before transmission, 0 for none. See
+    /// [`crate::Offload`].
     pub const OFFLOAD: Col = Col(Storage::Offload);
-    /// Bytes between where a fresh packet starts and where this one starts: a node has removed them from the packet. 0 for
+    /// The number of bytes between the start of a new packet and the start of this packet: nodes have removed them. 0 for
     /// none. See [`crate::PacketView::moved`].
     pub const START: Col = Col(Storage::Start);
 
@@ -94,7 +95,7 @@ impl Col {
         1 << self.0 as u8
     }
 
-    /// The columns that nodes may have words in when they leave a node: for the test harness.
+    /// The columns that may contain words when a packet leaves a node: for the test harness.
     pub(crate) fn handed_on() -> impl Iterator<Item = Col> {
         let of_nodes = MARKS.into_iter().chain(VALUES).map(Col);
         [Col::RX, Col::TX, Col::ERR].into_iter().chain(of_nodes)
@@ -104,9 +105,10 @@ impl Col {
 /// What the words of a declared column mean to the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
-    /// All packets of a vector have a word, or none has: a vector of packets with and without words loses the column.
+    /// All packets of a vector have a word, or none has: when packets with and without words merge, the vector loses the
+    /// column.
     Value,
-    /// 0 is no mark. A held packet keeps its mark, and a packet that is made from another has none.
+    /// 0 means no mark. A held packet keeps its mark, and a packet that is made from another has none.
     Mark,
 }
 
@@ -128,7 +130,7 @@ pub enum Life {
     Layer(&'static str),
 }
 
-/// A column that nodes hand on, as the crate that defines it declares it. Every node lists the columns that it reads or writes
+/// A column that nodes pass on, as the crate that defines it declares it. Every node lists the columns that it reads or writes
 /// ([`crate::Node::COLUMNS`]); the engine refuses a node whose columns contradict those of another node. Debug builds check that a
 /// node uses no column that it does not list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -211,8 +213,8 @@ pub(crate) fn check<'a>(
     Ok(())
 }
 
-/// A column in storage that no column uses with which it may not share; the last such storage, because constants count from
-/// the first.
+/// A column in storage that no column with an overlapping life uses. The last such storage is chosen, because constants count
+/// from the first.
 pub(crate) fn place<'a>(
     name: &'static str,
     kind: ColumnKind,

@@ -9,8 +9,8 @@ pub(crate) const SLACK: usize = 16;
 #[repr(C, align(64))]
 struct ColumnBlock([u32; 16]);
 
-/// How many rows of strip number `strip` of `n` rows a loop handles: all 16, as vector code wants it, or just those that
-/// there are, in code for a handful of packets.
+/// The number of rows of strip number `strip` of `n` rows that a loop handles: all 16 in vector code, only the existing
+/// rows in code for small vectors.
 #[inline(always)]
 pub fn strip_rows<I: Isa>(n: usize, strip: usize) -> usize {
     if I::FEW {
@@ -20,7 +20,7 @@ pub fn strip_rows<I: Isa>(n: usize, strip: usize) -> usize {
     }
 }
 
-/// One 32-bit word for every row of a vector. The default has no room at all, and no memory.
+/// One 32-bit word for every row of a vector. The default column has capacity 0 and no memory.
 #[derive(Default)]
 pub struct Column {
     blocks: Box<[ColumnBlock]>,
@@ -46,8 +46,8 @@ impl Column {
         &mut self.all_mut()[..n]
     }
 
-    /// The first `n` words in strips of 16, the last one filled up with whatever the slack holds: fixed arrays, so that
-    /// loops over them become vector code without asking about lengths or overlaps.
+    /// The first `n` words in strips of 16; the end of the last strip contains words of the slack. Strips are fixed arrays, so
+    /// that loops over them become vector code without checks of lengths or overlaps.
     #[inline(always)]
     pub fn strips(&self, n: usize) -> &[[u32; 16]] {
         &self.all().as_chunks().0[..n.div_ceil(16)]
@@ -59,7 +59,7 @@ impl Column {
         &mut self.all_mut().as_chunks_mut().0[..n.div_ceil(16)]
     }
 
-    /// The first strip, for code that handles a handful of packets.
+    /// The first strip, for code that handles small vectors.
     ///
     /// # Panics
     /// For a column without memory.
@@ -90,8 +90,8 @@ impl Column {
     }
 }
 
-/// `K` header words of every packet, filled by [`crate::Vector::words`]: strips of 16 packets, in a strip one word of all
-/// packets after the other. Loops over strips need one pointer, however many words there are.
+/// `K` header words of every packet, filled by [`crate::Vector::words`]: strips of 16 packets; a strip contains word 0 of all
+/// its packets, then word 1, and so on. Loops over strips need one pointer for any number of words.
 pub struct Words<const K: usize> {
     strips: Box<[WordBlock<K>]>,
 }
@@ -101,18 +101,18 @@ pub struct Words<const K: usize> {
 struct WordBlock<const K: usize>([[u32; 16]; K]);
 
 impl<const K: usize> Words<K> {
-    /// Room for up to `rows` rows.
+    /// Capacity for up to `rows` rows.
     pub fn new(rows: usize) -> Self {
         Words {
             strips: vec![WordBlock([[0; 16]; K]); rows.div_ceil(16)].into(),
         }
     }
 
-    /// The words of the first `n` rows: `[k][row]` in each strip, the last one filled up with whatever was there.
+    /// The words of the first `n` rows: `[k][row]` in each strip. The end of the last strip contains old words.
     #[inline(always)]
     pub fn strips(&self, n: usize) -> &[[[u32; 16]; K]] {
         let strips = &self.strips[..n.div_ceil(16)];
-        // SAFETY: `WordBlock` is its array, transparently but for the alignment, and a multiple of its alignment in size.
+        // SAFETY: `WordBlock` is its array with a larger alignment, and its size is a multiple of that alignment.
         unsafe { std::slice::from_raw_parts(strips.as_ptr().cast(), strips.len()) }
     }
 
@@ -132,10 +132,10 @@ impl<const K: usize> Words<K> {
         }
     }
 
-    /// Where the words of rows `8 * eight..` go, one place for each word: eight words each.
+    /// The destinations of the words of rows `8 * eight..`, one for each word: eight words each.
     ///
     /// # Panics
-    /// If there is no room for that row.
+    /// If the capacity is too small for that row.
     #[inline(always)]
     pub(crate) fn places(&mut self, eight: usize) -> [*mut u32; K] {
         let strip = &mut self.strips[eight / 2].0;

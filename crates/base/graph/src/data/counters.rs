@@ -1,11 +1,11 @@
 //! Counters of a node, as an enum beside its code.
 
-/// How bad it is that a counter moves.
+/// The severity of an increase of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
     /// Normal operation.
     Info,
-    /// Worth a look.
+    /// Unusual, may need attention.
     Warn,
     /// Packets are lost.
     Error,
@@ -22,12 +22,12 @@ impl Severity {
     }
 }
 
-/// What an operator is told about a counter. The unit is packets unless the text says otherwise.
+/// A counter's description for operators. The unit is packets unless the text states another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CounterInfo {
     /// Kebab-case name, public interface.
     pub name: &'static str,
-    /// How bad it is.
+    /// The severity of an increase.
     pub severity: Severity,
     /// One sentence.
     pub text: &'static str,
@@ -39,9 +39,9 @@ pub trait Counters: Copy + 'static {
     const INFO: &'static [CounterInfo];
     /// Position of a variant.
     fn index(self) -> usize;
-    /// The variant behind a verdict `code`; a code nobody made falls back to the first variant.
+    /// The variant behind a verdict `code`; an unknown code is mapped to the first variant.
     fn from_code(code: u32) -> Self;
-    /// The verdict code of a variant: 0 is kept for "nothing to say".
+    /// The verdict code of a variant; 0 is reserved for "no verdict".
     #[inline(always)]
     fn code(self) -> u32 {
         self.index() as u32 + 1

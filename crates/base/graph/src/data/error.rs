@@ -1,6 +1,6 @@
-//! What can be wrong with a graph.
+//! Errors of the graph.
 
-/// A graph that cannot be built or changed that way.
+/// Why a graph cannot be built or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// An edge's target does not exist.
@@ -10,13 +10,13 @@ pub enum GraphError {
     EdgeToNowhere {
         /// The node with the edge.
         node: String,
-        /// The name it wants.
+        /// The name of the missing target.
         target: String,
     },
     /// A crate needs a handle that no crate registered before it provides.
     #[error("no crate provides `{0}`: register the crate that does so earlier")]
     NotProvided(&'static str),
-    /// A node that cannot receive what it is for.
+    /// A node that cannot receive the packets that it is registered for.
     #[error("node `{node}` cannot be registered: {why}")]
     NotRegistered {
         /// The node.
@@ -41,7 +41,7 @@ pub enum GraphError {
         /// The feature.
         feature: String,
     },
-    /// Before and after contradict each other.
+    /// The orders `before` and `after` contradict each other.
     #[error(
         "the features of arc `{arc}` cannot be ordered: `{feature}` is both before and after another"
     )]
@@ -51,7 +51,7 @@ pub enum GraphError {
         /// One of the features.
         feature: String,
     },
-    /// Two columns that cannot be both.
+    /// Two columns that contradict each other.
     #[error(
         "column `{column}` of `{node}` contradicts column `{other}` of `{owner}`: columns that are needed at the same time have storage of their own, and a name has one declaration"
     )]
@@ -77,19 +77,19 @@ pub enum GraphError {
         /// The node or the plugin that declares that column.
         owner: String,
     },
-    /// More of the buffers than holders may have.
+    /// A holder requests more buffers than holders may have.
     #[error(
         "holder `{name}` requests {parts} sixteenths of the buffers, and {left} are left: request fewer, the rest is for forwarding"
     )]
     ShareOfBuffers {
         /// The holder.
         name: &'static str,
-        /// What it requests.
+        /// The requested sixteenths.
         parts: usize,
-        /// What is left.
+        /// The sixteenths that are left.
         left: usize,
     },
-    /// Too many nodes for the numbers.
+    /// No node id is free.
     #[error("the graph is full: {0} nodes is the limit")]
     TooManyNodes(usize),
     /// Too many interfaces with different feature sets.
@@ -98,14 +98,14 @@ pub enum GraphError {
     /// The vector size is out of range.
     #[error("vector size {0} is out of range: choose 1 to 1024")]
     VectorSize(usize),
-    /// More packets than vectors have room for, or next to none.
+    /// The vector size exceeds the capacity of vectors, or is too small.
     #[error(
         "vector size {packets} is out of range: choose 4 to {room}, or set max_vector_size of [engine] and start again"
     )]
     VectorRoom {
-        /// What was asked for.
+        /// The requested size.
         packets: usize,
-        /// What vectors have room for.
+        /// The capacity of vectors.
         room: usize,
     },
     /// The number of workers is out of range.
@@ -114,25 +114,25 @@ pub enum GraphError {
     /// There is no such worker.
     #[error("there is no worker {0}: `show workers` lists them")]
     NoWorker(usize),
-    /// A node that packets cannot be handed to.
+    /// A node to which packets cannot be handed off.
     #[error(
         "node `{0}` runs where its packets come: name a node between ethernet-input and interface-tx"
     )]
     NotPlaceable(String),
-    /// Every place has a worker.
+    /// Every worker id is in use.
     #[error(
         "there are {0} workers, and no more can be added: set max_workers of [engine] and start again"
     )]
     NoPlace(usize),
-    /// A worker's change queue is full: it has stopped taking changes.
+    /// A worker's change queue is full: the worker does not apply changes any more.
     #[error("worker {0} takes no changes: its queue is full")]
     WorkerBusy(usize),
     /// A thread could not be started.
     #[error("worker {worker} could not be started: {why}")]
     Thread {
-        /// Which worker.
+        /// The worker.
         worker: usize,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
 }

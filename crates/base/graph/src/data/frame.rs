@@ -6,7 +6,7 @@ use volley_simd::{Bits, Isa};
 
 /// Column of buffer indices (private: rows own their buffers).
 pub(crate) const IDX: usize = 0;
-/// Column of data positions in the slot; bit 31 says that the packet is a chain.
+/// Column of data positions in the slot; bit 31 marks a chain.
 pub(crate) const POS: usize = 1;
 /// The flag of a chained packet in [`POS`].
 pub(crate) const CHAINED: u32 = 1 << 31;
@@ -58,8 +58,8 @@ impl Frame {
         self.n = set.count();
     }
 
-    /// Agree with `other` on which columns are valid before rows of `other` are appended; `other`'s missing tags are
-    /// reported so that the appender can write zeros.
+    /// Agree with `other` on the valid columns before rows of `other` are appended. Returns the tags that `other` lacks, for
+    /// which the caller writes zeros.
     #[inline(always)]
     pub(crate) fn common_columns(&mut self, valid: u32) -> u32 {
         if self.n == 0 {

@@ -1,4 +1,4 @@
-//! Names of things by number.
+//! Numeric identifiers.
 
 /// The maximum number of nodes of a graph.
 pub(crate) const MAX_NODES: usize = 1024;

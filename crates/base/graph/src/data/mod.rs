@@ -1,6 +1,6 @@
-//! The data that move through the graph: columns, frames, packets, offload requests, identifiers, limits, clocks.
+//! The data that pass through the graph: columns, frames, packets, offload requests, identifiers, limits, clocks.
 //!
-//! This room imports no other room.
+//! This folder imports no other folder.
 
 pub(crate) mod clock;
 pub(crate) mod col;

@@ -1,10 +1,10 @@
-//! Memory nodes of the machine, and which cores are near to which.
+//! Memory nodes (NUMA) of the machine, and the cores of each.
 
 use std::path::Path;
 use std::sync::Arc;
 use volley_buf::{BufError, Pool};
 
-/// Where the kernel tells.
+/// The kernel's directory of memory nodes.
 const NODES: &str = "/sys/devices/system/node";
 
 /// The processor cores that workers can be pinned to; none where the system does not report them.
@@ -13,16 +13,16 @@ pub fn cores() -> Vec<usize> {
     all.into_iter().map(|core| core.id).collect()
 }
 
-/// A memory node with cores that workers can be on.
+/// A memory node with cores that workers can be pinned to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryNode {
-    /// Its number.
+    /// The number of the node.
     pub number: u32,
-    /// Its cores.
+    /// The cores of the node.
     pub cores: Vec<usize>,
 }
 
-/// Memory nodes with cores that workers can be on; one with all cores where the system does not tell.
+/// Memory nodes with cores that workers can be pinned to; one node with all cores where the system reports none.
 pub fn memory_nodes() -> Vec<MemoryNode> {
     let cores = cores();
     let mut all = read(Path::new(NODES), &cores);
@@ -48,7 +48,7 @@ fn read(folder: &Path, cores: &[usize]) -> Vec<MemoryNode> {
     all
 }
 
-/// Whether a list of the kernel's (`0-3,8`) has a core.
+/// Whether a list in the kernel's format (`0-3,8`) contains a core.
 fn within(list: &str, core: usize) -> bool {
     list.trim().split(',').any(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -59,14 +59,14 @@ fn within(list: &str, core: usize) -> bool {
     })
 }
 
-/// The memory node that a core is near to.
+/// The memory node of a core.
 pub fn node_of(core: usize) -> Option<u32> {
     let all = memory_nodes();
     let near = all.iter().find(|n| n.cores.contains(&core));
     near.map(|n| n.number)
 }
 
-/// A pool of so many buffers on each memory node.
+/// A pool of `buffers` buffers on each memory node.
 pub fn pool(buffers: usize) -> Result<Arc<Pool>, BufError> {
     let nodes = memory_nodes();
     let numbers: Vec<u32> = nodes.iter().map(|n| n.number).collect();

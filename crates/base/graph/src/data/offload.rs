@@ -1,11 +1,11 @@
-//! What is left to be done with a packet before it is on a wire: a checksum to be finished, a super-segment to be cut.
+//! Offload requests: a checksum to complete, or a super-segment to cut, before a packet is transmitted.
 //!
-//! Packets from kernels and guests come so as a matter of course. The word in [`Col::OFFLOAD`] says what; it is 0 for a
-//! packet with nothing to do, and a vector without such packets does not have the column. Places are kept as offsets in
-//! the buffer, so headers may come and go in front of them.
+//! Packets from kernels and guests have such requests. The word in [`Col::OFFLOAD`] describes them; it is 0 for a packet
+//! without requests, and a vector without such packets does not have the column. Positions are kept as offsets in the
+//! buffer, so that headers can be pushed and removed in front of them.
 //!
-//! The word: bit 31 a checksum is to be finished, bits 28-30 the kind of super-segment (0 for none), bits 16-27 where its
-//! headers end, bits 0-15 payload bytes per segment.
+//! The word: bit 31 a checksum to complete, bits 28-30 the kind of super-segment (0 for none), bits 16-27 the end of its
+//! headers, bits 0-15 payload bytes per segment.
 
 use crate::data::col::Col;
 use crate::data::frame::{CHAINED, Frame, IDX, POS};
@@ -16,17 +16,18 @@ const SUM: u32 = 1 << 31;
 /// The flag of a [`GsoKind`]; its two lower bits are its class, counted from 1.
 const FLAG: u8 = 1 << 2;
 
-/// What is to be done. Made from what a peer says, so nothing of it is believed before [`crate::NewVector::set_offload`] took it.
+/// The requests of a packet. A peer supplies them, so they are not trusted before [`crate::NewVector::set_offload`] has checked
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offload {
-    /// A checksum to be finished.
+    /// A checksum to complete.
     pub checksum: Option<Checksum>,
-    /// Segments to be cut.
+    /// A super-segment to cut.
     pub gso: Option<Gso>,
 }
 
-/// A checksum to be finished, as `virtio_net_hdr` describes it: the sum over everything from `start` to the packet's
-/// end goes to `start + offset`, where the sum of the pseudo header stands now.
+/// A checksum to complete, as `virtio_net_hdr` describes it: the sum of all bytes from `start` to the packet's end is
+/// written to `start + offset`, which contains the sum of the pseudo header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Checksum {
     /// Bytes from the packet's position to the first summed byte.
@@ -38,7 +39,7 @@ pub struct Checksum {
 /// A super-segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gso {
-    /// Kind of the segments.
+    /// The kind of the segments.
     pub kind: GsoKind,
     /// Payload bytes of each segment.
     pub size: u16,
@@ -46,8 +47,8 @@ pub struct Gso {
     pub headers: u16,
 }
 
-/// The kind of a super-segment: a class, which a device can cut or not, and a flag. The engine carries both; the crate that
-/// cuts super-segments defines what they mean, and names the classes ([`crate::Engine::set_gso_names`]).
+/// The kind of a super-segment: a class, which a device supports or not, and a flag. The engine carries both; the crate that
+/// cuts super-segments defines their meaning and names the classes ([`crate::Engine::set_gso_names`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GsoKind(u8);
 
@@ -86,32 +87,32 @@ impl GsoKind {
     }
 }
 
-/// Why a request is refused. The packet is to be dropped, and counted under this name.
+/// Why a request is refused. The packet must be dropped and counted under this name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadOffload {
-    /// The checksum does not lie in the packet's first segment.
+    /// The checksum is not in the packet's first segment.
     #[error("the checksum to be finished lies outside the packet")]
     Checksum,
     /// The segments would be empty.
     #[error("segments of 0 bytes are asked for")]
     Size,
-    /// The kind of segments is none that there is.
+    /// The kind of segments is unknown.
     #[error("the kind of segments is unknown")]
     Kind,
-    /// The headers do not lie in the packet's first segment.
+    /// The headers are not in the packet's first segment.
     #[error("the headers are longer than the packet")]
     Headers,
 }
 
 impl Offload {
-    /// Nothing to do.
+    /// No request.
     pub const NONE: Offload = Offload {
         checksum: None,
         gso: None,
     };
 
-    /// What a device must be able to do for a word of [`Col::OFFLOAD`], as bits: 0 a checksum, then classes of [`GsoKind`]; 4
-    /// what no device does: segments without a checksum to be finished.
+    /// The device features that a word of [`Col::OFFLOAD`] requires, as bits: 0 a checksum, then classes of [`GsoKind`]; 4
+    /// segments without a checksum to complete, which no device supports.
     #[inline(always)]
     pub fn needs(word: u32) -> u32 {
         let (kind, sum) = (word >> 28 & 3, word >> 31);
@@ -142,7 +143,7 @@ impl Offload {
     }
 }
 
-/// What a word says, for traces: nothing, or a clause that begins with a comma. `start` is where the checksum begins,
+/// The text of a word in traces: empty, or a clause that begins with a comma. `start` is the start of the checksum,
 /// `name` the name of a kind.
 pub(crate) fn text(word: u32, start: u16, name: impl Fn(GsoKind) -> &'static str) -> String {
     let sum = match word & SUM {
@@ -155,7 +156,7 @@ pub(crate) fn text(word: u32, start: u16, name: impl Fn(GsoKind) -> &'static str
     }
 }
 
-/// A checksum is still to be finished.
+/// Whether a checksum is to be completed.
 pub(crate) fn is_sum(word: u32) -> bool {
     word & SUM != 0
 }
@@ -165,7 +166,7 @@ fn kind(word: u32) -> Option<GsoKind> {
     (word >> 28 & 3 != 0).then_some(GsoKind((word >> 28 & 7) as u8))
 }
 
-/// Write a request into a row; its packet's position is `at`.
+/// Write a request into a row; `at` is the position of its packet.
 pub(crate) fn set(
     pool: &Pool,
     frame: &mut Frame,
@@ -191,8 +192,8 @@ pub(crate) fn set(
 }
 
 impl PacketView<'_> {
-    /// What is left to be done with the packet; places count from the current position. A place that the
-    /// position has passed is 65535, which is outside any packet's first segment.
+    /// The requests of the packet, with offsets from the current position. An offset in front of the current position is
+    /// reported as 65535, which is outside any packet's first segment.
     pub fn offload(&self) -> Offload {
         let word = self.get(Col::OFFLOAD).unwrap_or(0);
         if word == 0 {
@@ -219,8 +220,8 @@ impl PacketView<'_> {
         Offload { checksum, gso }
     }
 
-    /// Bytes from the current position of the longest packet that will be on the wire: the packet's own length, or that
-    /// of one segment.
+    /// The length, from the current position, of the longest packet that is transmitted: the packet itself, or one of its
+    /// segments.
     pub fn wire_len(&self) -> usize {
         match self.offload().gso {
             Some(gso) => self
@@ -232,12 +233,12 @@ impl PacketView<'_> {
 }
 
 impl Packet<'_> {
-    /// What is left to be done with the packet.
+    /// The requests of the packet.
     pub fn offload(&self) -> Offload {
         self.view().offload()
     }
 
-    /// Say what is left to be done with the packet; [`Offload::NONE`] when everything is.
+    /// Set the requests of the packet; [`Offload::NONE`] when all are complete.
     pub fn set_offload(&mut self, offload: &Offload) -> Result<(), BadOffload> {
         let first = self.bytes().len();
         set(self.pool, self.frame, self.row, offload, first)

@@ -1,10 +1,10 @@
-//! One packet at a time: the slow lane's view of a row, and the chain walk.
+//! One packet at a time: the slow path's view of a row, and the walk over a chain.
 
 use crate::data::col::Col;
 use crate::data::frame::{CHAINED, Frame, IDX, POS};
 use volley_buf::{BufIdx, Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
 
-/// A packet that may be read.
+/// A packet, for reading.
 #[derive(Clone, Copy)]
 pub struct PacketView<'a> {
     pub(crate) pool: &'a Pool,
@@ -23,7 +23,7 @@ impl<'a> PacketView<'a> {
     #[inline(always)]
     pub fn bytes(&self) -> &'a [u8] {
         let (at, n) = first_segment(self.pool, self.frame, self.row);
-        // SAFETY: the frame owns the buffer and is borrowed; the segment lies inside its slot.
+        // SAFETY: the frame owns the buffer and is borrowed; the segment is inside its slot.
         unsafe { std::slice::from_raw_parts(at, n) }
     }
 
@@ -33,37 +33,37 @@ impl<'a> PacketView<'a> {
         self.frame.words(Col::LEN.at())[self.row] as usize
     }
 
-    /// Whether nothing is left behind the current position.
+    /// Whether no byte follows the current position.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How far the position is behind where a fresh packet starts: bytes of outer headers in front of it. Zero when it
-    /// is there or in the headroom.
+    /// The distance from the start of a new packet to the current position: bytes of outer headers in front of it. Zero when
+    /// the position is at that start or in the headroom.
     pub fn moved(&self) -> usize {
         let pos = self.frame.words(POS)[self.row];
         let start = START + self.get(Col::START).unwrap_or(0) as usize;
         ((pos & !CHAINED) as usize).saturating_sub(start)
     }
 
-    /// The interface that it came in by.
+    /// The receive interface.
     pub fn rx(&self) -> u32 {
         self.frame.words(Col::RX.at())[self.row]
     }
 
-    /// A column's word, where the column is valid.
+    /// A column's word; none where the column is not valid.
     pub fn get(&self, col: Col) -> Option<u32> {
         self.frame
             .has(col)
             .then(|| self.frame.words(col.at())[self.row])
     }
 
-    /// The segments in order from the current position: what `writev` wants to have.
+    /// The segments in order from the current position, for `writev`.
     pub fn slices(&self) -> Slices<'a> {
         let pos = self.frame.words(POS)[self.row];
         let chained = pos & CHAINED != 0;
         let first = self.bytes();
-        // SAFETY: whoever owns the head owns the whole chain.
+        // SAFETY: the owner of the head owns the whole chain.
         let next = unsafe { chained.then(|| self.pool.meta(self.frame.words(IDX)[self.row]).next) };
         Slices {
             pool: self.pool,
@@ -73,7 +73,7 @@ impl<'a> PacketView<'a> {
         }
     }
 
-    /// Visit the segments in order, `back` bytes earlier than the current position (as far as the headroom goes).
+    /// Visit the segments in order, from `back` bytes in front of the current position (limited by the headroom).
     pub fn segments(&self, back: usize, mut visit: impl FnMut(&[u8])) {
         let pos = self.frame.words(POS)[self.row];
         let at = (pos & !CHAINED) as usize;
@@ -107,7 +107,7 @@ impl PacketView<'_> {
         (self.frame.words(POS)[self.row] & !CHAINED) as usize
     }
 
-    /// How many buffers the packet takes.
+    /// The number of buffers of the packet.
     pub fn buffers(&self) -> usize {
         let more = self.is_chain();
         let members = |row| members(self.pool, self.frame.words(IDX)[row]);
@@ -121,7 +121,7 @@ impl PacketView<'_> {
 }
 
 impl Packet<'_> {
-    /// How many buffers the packet takes.
+    /// The number of buffers of the packet.
     pub fn buffers(&self) -> usize {
         PacketView::new(self.pool, self.frame, self.row).buffers()
     }
@@ -143,7 +143,7 @@ impl<'a> Iterator for Slices<'a> {
             return Some(first);
         }
         while self.next != NO_BUFFER && self.left > 0 {
-            // SAFETY: the view that made this owns the chain and is borrowed; bounds are clamped to the slot.
+            // SAFETY: the view that made this value owns the chain and is borrowed; bounds are clamped to the slot.
             let segment = unsafe { segment(self.pool, self.next) };
             // SAFETY: as above.
             self.next = unsafe { self.pool.meta(self.next).next };
@@ -157,10 +157,10 @@ impl<'a> Iterator for Slices<'a> {
     }
 }
 
-/// What a member of a chain holds, clamped to its slot.
+/// The bytes of a member of a chain, clamped to its slot.
 ///
 /// # Safety
-/// `idx` belongs to whoever reads, for as long as the slice lives.
+/// The caller owns `idx` for as long as the slice lives.
 pub(crate) unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
     // SAFETY: the caller's contract; start and end are clamped.
     unsafe {
@@ -178,11 +178,11 @@ fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
     first_part(pool, place, frame.words(Col::LEN.at())[row] as usize)
 }
 
-/// Address and length of the first segment of a packet of `len` bytes, of which the caller owns buffer and position.
+/// Address and length of the first segment of a packet of `len` bytes, whose buffer the caller owns.
 #[inline(always)]
 pub(crate) fn first_part(pool: &Pool, (idx, pos): (u32, u32), len: usize) -> (*mut u8, usize) {
     let at = ((pos & !CHAINED) as usize).min(POS_MAX);
-    // SAFETY: the caller owns `idx`, so its metadata is ours to read; `at` is at most POS_MAX.
+    // SAFETY: the caller owns `idx` and may read its metadata; `at` is at most POS_MAX.
     let (start, end) = unsafe {
         let end = if pos & CHAINED != 0 {
             (pool.meta(idx).end as usize).min(END)
@@ -203,7 +203,7 @@ pub(crate) fn members(pool: &Pool, head: u32) -> usize {
 
 /// Visit the segments behind the head of a chain.
 pub(crate) fn walk(pool: &Pool, head: u32, mut visit: impl FnMut(&[u8])) {
-    // SAFETY: whoever owns the head owns the whole chain.
+    // SAFETY: the owner of the head owns the whole chain.
     unsafe {
         let mut idx = pool.meta(head).next;
         while idx != NO_BUFFER {
@@ -215,7 +215,7 @@ pub(crate) fn walk(pool: &Pool, head: u32, mut visit: impl FnMut(&[u8])) {
 
 /// Free the members behind the head of a chain.
 pub(crate) fn free_members(bufs: &mut Cache, head: u32) {
-    // SAFETY: as in `walk`; the head no longer points anywhere afterwards.
+    // SAFETY: as in `walk`; the head has no next buffer afterwards.
     unsafe {
         let mut idx = std::mem::replace(&mut bufs.pool().meta(head).next, NO_BUFFER);
         while idx != NO_BUFFER {
@@ -226,7 +226,7 @@ pub(crate) fn free_members(bufs: &mut Cache, head: u32) {
     }
 }
 
-/// A packet that may be changed: one row of a vector in the slow lane.
+/// A packet, for writing: one row of a vector on the slow path.
 pub struct Packet<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) frame: &'a mut Frame,
@@ -234,7 +234,7 @@ pub struct Packet<'a> {
 }
 
 impl Packet<'_> {
-    /// The same packet, to be read.
+    /// The same packet, for reading.
     pub fn view(&self) -> PacketView<'_> {
         PacketView::new(self.pool, self.frame, self.row)
     }
@@ -256,23 +256,23 @@ impl Packet<'_> {
         self.view().len()
     }
 
-    /// Whether nothing is left behind the current position.
+    /// Whether no byte follows the current position.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Shorten the packet to `len` bytes from the current position (longer is not possible).
+    /// Shorten the packet to `len` bytes from the current position. It is never made longer.
     pub fn truncate(&mut self, len: usize) {
         let word = &mut self.frame.cols[Col::LEN.at()].words_mut(self.frame.n)[self.row];
         *word = (*word).min(len as u32);
     }
 
-    /// The interface that it came in by.
+    /// The receive interface.
     pub fn rx(&self) -> u32 {
         self.view().rx()
     }
 
-    /// A column's word, where the column is valid.
+    /// A column's word; none where the column is not valid.
     pub fn get(&self, col: Col) -> Option<u32> {
         self.frame.declared.check(col);
         self.view().get(col)
@@ -286,7 +286,7 @@ impl Packet<'_> {
         self.frame.cols[col.at()].words_mut(n)[self.row] = word;
     }
 
-    /// Move the current position `bytes` on.
+    /// Move the current position forward by `bytes`.
     pub fn advance(&mut self, bytes: usize) {
         let (n, row) = (self.frame.n, self.row);
         let pos = &mut self.frame.cols[POS].words_mut(n)[row];
@@ -296,7 +296,8 @@ impl Packet<'_> {
         *len = len.saturating_sub(bytes as u32);
     }
 
-    /// Move the current position `bytes` back, into the headroom; false, and nothing done, where there is none left.
+    /// Move the current position back by `bytes`, into the headroom. Returns false, without a change, when the headroom is too
+    /// short.
     pub fn retreat(&mut self, bytes: usize) -> bool {
         let (n, row) = (self.frame.n, self.row);
         let pos = &mut self.frame.cols[POS].words_mut(n)[row];

@@ -1,10 +1,9 @@
-//! Shares of the buffer pool: how many buffers each kind of holder may keep outside the graph between two rounds, and what
-//! is left for forwarding whatever they do.
+//! Shares of the buffer pool: the number of buffers that each type of holder may keep outside the graph between two rounds. The
+//! rest is always available for forwarding.
 //!
 //! - Always true: the limits of all shares together leave [`RESERVE`] sixteenths of the pool, which no holder may touch.
 //! - A share is divided equally among the workers that exist. It is computed from the pool and the worker set at every use,
-//!   so a worker that is added lowers the limit of every other one at once; a holder above its limit yields the oldest that
-//!   it holds.
+//!   so a new worker lowers the limit of every other worker at once. A holder above its limit releases its oldest packets.
 //! - A holder counts buffers, not packets: a packet of several segments counts each of them.
 
 use crate::data::error::GraphError;
@@ -12,12 +11,12 @@ use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Sixteenths of the pool that are for forwarding alone.
+/// Sixteenths of the pool that are reserved for forwarding.
 pub const RESERVE: usize = 8;
-/// What shares are measured in.
+/// The denominator of shares.
 const PARTS: usize = 16;
 
-/// What one worker holds of a share; that worker alone writes it.
+/// The buffers that one worker holds of a share. Only that worker writes them.
 #[derive(Default)]
 #[repr(align(64))]
 struct Cells {
@@ -26,10 +25,10 @@ struct Cells {
     refused: AtomicU64,
 }
 
-/// The share of one kind of holder.
+/// The share of one type of holder.
 pub struct Share {
     name: &'static str,
-    /// Buffers of all workers together.
+    /// Buffers of all workers in total.
     limit: usize,
     worker_set: Arc<WorkerSet>,
     cells: Box<[Cells]>,
@@ -44,9 +43,9 @@ pub struct ShareReport {
     pub limit: u64,
     /// Buffers that one worker may hold.
     pub each: u64,
-    /// Buffers that are held.
+    /// Buffers that are held now.
     pub held: u64,
-    /// Packets that yielded to newer ones since the start.
+    /// Packets that were released in favour of newer ones since the start.
     pub evicted: u64,
     /// Packets that found no free buffer in the share since the start.
     pub refused: u64,
@@ -59,24 +58,24 @@ impl Share {
         self.limit / self.worker_set.count()
     }
 
-    /// Worker `worker` holds so many buffers now.
+    /// Set the number of buffers that worker `worker` holds now.
     pub fn set_held(&self, worker: usize, buffers: usize) {
         self.cells[worker % MAX_WORKERS]
             .held
             .store(buffers as u64, Relaxed);
     }
 
-    /// So many packets of worker `worker` yielded to newer ones. Called by that worker only.
+    /// Count packets of worker `worker` that were released in favour of newer ones. Called by that worker only.
     pub fn count_evicted(&self, worker: usize, packets: u64) {
         add(&self.cells[worker % MAX_WORKERS].evicted, packets);
     }
 
-    /// So many packets of worker `worker` found the share full. Called by that worker only.
+    /// Count packets of worker `worker` that found the share full. Called by that worker only.
     pub fn count_refused(&self, worker: usize, packets: u64) {
         add(&self.cells[worker % MAX_WORKERS].refused, packets);
     }
 
-    /// The share now.
+    /// The current state of the share.
     pub fn report(&self) -> ShareReport {
         let sum = |read: fn(&Cells) -> &AtomicU64| {
             let all = self.cells.iter().map(read);
@@ -93,7 +92,7 @@ impl Share {
     }
 }
 
-/// Add to a cell that the caller alone writes.
+/// Add to a cell whose only writer is the caller.
 fn add(cell: &AtomicU64, n: u64) {
     if n > 0 {
         cell.store(cell.load(Relaxed) + n, Relaxed);
@@ -104,12 +103,12 @@ fn add(cell: &AtomicU64, n: u64) {
 #[derive(Default)]
 pub(crate) struct Shares {
     all: Vec<Arc<Share>>,
-    /// Sixteenths of the pool that are given out.
+    /// Sixteenths of the pool that are assigned to shares.
     parts: usize,
 }
 
 impl Shares {
-    /// A share of a pool of `total` buffers: so many sixteenths. Refused if less than [`RESERVE`] sixteenths would be left.
+    /// A share of `parts` sixteenths of a pool of `total` buffers. Refused if less than [`RESERVE`] sixteenths would be left.
     pub(crate) fn add(
         &mut self,
         name: &'static str,

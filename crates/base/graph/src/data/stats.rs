@@ -2,19 +2,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Vectors with fewer packets than this are short: not every run of one is timed.
+/// Vectors with fewer packets than this are short: only a sample of their runs is timed.
 const BULK: usize = 64;
-/// Of so many runs with a short vector one is timed. No power of two: what alternates between a few kinds of vectors does so
-/// by those.
+/// One of this many runs with a short vector is timed. Not a power of two, because a traffic pattern may repeat with such a
+/// period.
 const SAMPLE: u64 = 7;
 
-/// Whether a vector is long enough that reading the clock for it is nothing beside it.
+/// Whether a vector is so long that the cost of reading the clock is negligible.
 #[inline(always)]
 pub(crate) fn is_bulk(rows: usize) -> bool {
     rows >= BULK
 }
 
-/// What one node did on one worker.
+/// Statistics of one node on one worker.
 pub(crate) struct NodeStats {
     pub(crate) calls: AtomicU64,
     pub(crate) vectors: AtomicU64,
@@ -42,7 +42,7 @@ impl NodeStats {
         }
     }
 
-    /// How many runs the clock of the next one stands for; 0: it is not timed.
+    /// The number of runs that the time of the next run represents; 0 if the next run is not timed.
     #[inline(always)]
     pub(crate) fn sample_weight(&self, is_bulk: bool) -> u64 {
         if is_bulk {
@@ -64,8 +64,8 @@ impl NodeStats {
         }
     }
 
-    /// Count a run that took so many cycles and stands for `weight` runs. Those that it stands for did not read the clock,
-    /// which costs `clock_cost`. Returns the cycles that were booked.
+    /// Count a run that took `took` cycles and represents `weight` runs. The other runs did not read the clock, which costs
+    /// `clock_cost`. Returns the cycles that were added.
     #[inline(always)]
     pub(crate) fn record_run(&self, rows: usize, took: u64, weight: u64, clock_cost: u64) -> u64 {
         let clocks = took + took.saturating_sub(clock_cost) * (weight - 1);
@@ -76,7 +76,7 @@ impl NodeStats {
 }
 
 impl NodeStats {
-    /// Cycles outside of a run: what a stage takes to give packets back.
+    /// Add cycles outside of a run: the time in which a stage releases packets.
     #[inline(always)]
     pub(crate) fn add_cycles(&self, clocks: u64) {
         add_relaxed(&self.clocks, clocks);

@@ -1,4 +1,4 @@
-//! The set of workers, as nodes see it. A node that divides a resource among workers (transmit queues, a rate limit of
+//! The set of workers, for nodes. A node that divides a resource among workers (transmit queues, a rate limit of
 //! messages) reads it for each vector, because workers are added and removed while the daemon runs.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -52,7 +52,7 @@ impl WorkerSet {
         self.all.load(Relaxed).count_ones().max(1) as usize
     }
 
-    /// How many workers have a lower id than `worker`, and how many workers there are. The first number is less than
+    /// The number of workers with a lower id than `worker`, and the number of all workers. The first number is less than
     /// the second for a worker of the set.
     #[inline(always)]
     pub fn rank(&self, worker: usize) -> (usize, usize) {

@@ -7,10 +7,10 @@ use crate::node_api::drop_node::DROP_NODE;
 use crate::queues::arcs::{ArcId, ArcTable, ArcTables, RECEIVE_ARC};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the arc of received packets begins, as `show features` names it: every source sends packets into it.
+/// The start of the arc of received packets in `show features`: every source sends packets into it.
 const SOURCES: &str = "sources";
 
-/// A feature that can be switched on for an interface: a node on an arc.
+/// A feature that can be enabled on an interface: a node on an arc.
 #[derive(Clone, Debug)]
 pub struct Feature {
     /// Name, public interface; the node has the same name.
@@ -35,17 +35,17 @@ impl Feature {
 /// An arc as `show features` tells it.
 #[derive(Clone, Debug)]
 pub struct ArcReport {
-    /// Its name.
+    /// The name of the arc.
     pub name: &'static str,
     /// The node that sends packets into it.
     pub start: &'static str,
-    /// The node behind it.
+    /// The node at the end of the arc.
     pub end: &'static str,
-    /// Its features in order, each with the interfaces where it is on.
+    /// The features in order, each with the interfaces where it is enabled.
     pub features: Vec<(&'static str, Vec<u32>)>,
 }
 
-/// The control thread's account of arcs: what exists, and what is on where.
+/// All arcs, and the features that are enabled on each interface.
 pub(crate) struct ArcRegistry {
     pub(crate) arcs: Vec<ArcEntry>,
 }
@@ -63,12 +63,12 @@ pub(crate) struct ArcEntry {
     pub(crate) name: &'static str,
     /// The node that sends packets into the arc.
     pub(crate) start: &'static str,
-    /// The node behind the arc.
+    /// The node at the end of the arc.
     pub(crate) end: &'static str,
     pub(crate) features: Vec<Feature>,
     /// Features that consume all packets of an interface; they are behind the others.
     pub(crate) consumers: BTreeSet<&'static str>,
-    /// Interface -> names of the features that are on.
+    /// Interface -> names of the enabled features.
     pub(crate) enabled: BTreeMap<u32, BTreeSet<&'static str>>,
 }
 
@@ -132,7 +132,7 @@ impl ArcRegistry {
         on.intersection(&entry.consumers).next().copied()
     }
 
-    /// The workers' form. `node` finds a node by name.
+    /// The tables for the workers. `node` finds a node by name.
     pub(crate) fn tables(
         &self,
         node: impl Fn(&str) -> Result<NodeId, GraphError>,
@@ -190,7 +190,7 @@ fn topological_order(arc: &str, mut left: Vec<Feature>) -> Result<Vec<Feature>, 
     Ok(out)
 }
 
-/// A feature that comes before one that must come earlier.
+/// A feature that precedes one that must come earlier.
 fn out_of_order(features: &[Feature]) -> Option<&'static str> {
     let mut pairs = features.iter().enumerate();
     let wrong = |at: usize, f: &Feature| {
@@ -332,10 +332,10 @@ mod tests {
         let tables = book.tables(node).unwrap();
         let node = NodeId(11);
         let behind = |interface| tables.after(ArcPosition { arc, node }, interface).unwrap();
-        // With the feature, alone with it, without it, without it and what is behind, without any.
+        // The feature with others, the feature alone, others alone, only features in front of it, none.
         let nodes = [0, 1, 2, 3, 9].map(|interface| behind(interface).0.0);
         assert_eq!(nodes, [12, 13, 12, 13, 13]);
-        // And the place that the packet gets leads on from there.
+        // The position that the packet gets continues from that node.
         for interface in [0, 2] {
             assert_eq!(
                 tables.next_on_arc(behind(interface).1).unwrap().0,

@@ -10,15 +10,15 @@ use crate::queues::trace::TraceFilter;
 use crate::worker::round::{Change, Slot, Worker};
 use std::sync::Arc;
 
-/// A node comes, or another takes its number.
+/// A node is added, or another node gets its id.
 pub(crate) struct AddNode {
     pub(crate) id: NodeId,
     pub(crate) slot: Option<Slot>,
     pub(crate) role: Role,
     pub(crate) pending: PendingNodes,
-    /// Frames for a number that no node had before. Otherwise they go back with the change: those of the node before stay.
+    /// Frames for a new id. If the id is reused, they return with the change, because the old node's frames stay.
     pub(crate) spare: Vec<Box<Frame>>,
-    /// Goes back with the change: the filter for traces that the node before had.
+    /// The trace filter of the old node. It returns with the change.
     pub(crate) filter: Option<Arc<dyn TraceFilter>>,
 }
 
@@ -28,12 +28,12 @@ impl Change for AddNode {
         if let Some(old) = worker.slots.get_mut(self.id.index()) {
             self.slot = Some(std::mem::replace(old, slot));
         } else {
-            // Vectors are made with room for the largest graph, so nothing is allocated here.
+            // The vectors have capacity for the largest graph, so nothing is allocated here.
             worker.slots.push(slot);
             worker.dispatch.queues.push(PendingFrames::default());
             worker.dispatch.add_frames(&mut self.spare);
         }
-        // Traces were asked for at the node that had the number.
+        // The trace request was for the old node with this id.
         let tracer = &mut worker.dispatch.tracer;
         if let Some(budget) = tracer.remaining.get_mut(self.id.index()) {
             *budget = 0;
@@ -52,7 +52,7 @@ impl Change for AddNode {
     }
 }
 
-/// Feature arcs change.
+/// Replaces the tables of feature arcs.
 pub(crate) struct SetArcs {
     pub(crate) tables: Box<ArcTables>,
 }
@@ -63,7 +63,7 @@ impl Change for SetArcs {
     }
 }
 
-/// Traces start at a node, or all stop.
+/// Starts traces at a node, or stops all traces.
 pub(crate) struct SetTrace {
     pub(crate) node: Option<NodeId>,
     pub(crate) packets: u32,
@@ -79,7 +79,7 @@ impl Change for SetTrace {
                 if let Some(budget) = tracer.remaining.get_mut(node.index()) {
                     *budget = budget.saturating_add(self.packets);
                 }
-                // What was there goes back with the change and is freed by the control thread.
+                // The old filter returns with the change, and the control thread frees it.
                 if let Some(filter) = tracer.filters.get_mut(node.index()) {
                     std::mem::swap(filter, &mut self.filter);
                 }
@@ -89,7 +89,7 @@ impl Change for SetTrace {
     }
 }
 
-/// Vectors get another size, of those that frames have room for.
+/// Sets the vector size, at most the capacity of frames.
 pub(crate) struct SetVectorSize(pub(crate) usize);
 
 impl Change for SetVectorSize {
@@ -114,7 +114,7 @@ mod tests {
     use crate::*;
     use volley_buf::Pool;
 
-    /// Frees whatever comes.
+    /// Frees all packets.
     struct Sink;
 
     impl Node for Sink {

@@ -18,7 +18,7 @@ impl Engine {
     }
 
     /// As [`Engine::add_feature`], for a node that consumes all packets of an interface: none of them continues on the arc.
-    /// Consumers come behind all other features.
+    /// Consumers are behind all other features.
     pub fn add_consumer(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
         self.arcs.add(arc, feature, true)
     }
@@ -28,7 +28,8 @@ impl Engine {
         self.arcs.consumer(arc, interface)
     }
 
-    /// Set the node behind the arc of received packets ([`RECEIVE_ARC`]): it gets the packets of interfaces without features.
+    /// Set the node at the end of the arc of received packets ([`RECEIVE_ARC`]): it gets the packets of interfaces without
+    /// features.
     pub fn set_receiver(&mut self, node: &'static str) -> Result<(), GraphError> {
         self.node(node)?;
         self.room_for_changes()?;
@@ -93,8 +94,8 @@ impl Engine {
         sent
     }
 
-    /// Disable a feature on an interface where nothing can report an error. If a queue of changes is full, the workers get
-    /// it with the next change of arcs.
+    /// Disable a feature on an interface where no error can be reported. If a queue of changes is full, the workers get
+    /// the change together with the next change of arcs.
     pub fn clear_feature(&mut self, arc: ArcId, feature: &str, interface: u32) {
         let entry = self.arcs.arcs.get_mut(usize::from(arc.0));
         let on = entry.and_then(|entry| entry.enabled.get_mut(&interface));

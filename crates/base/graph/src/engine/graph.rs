@@ -195,8 +195,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Register a column at run time: it gets storage that no other column needs at the same time, and keeps it. A name that
-    /// `owner` has registered already gives the same column. Nodes with such columns: [`Engine::add_with_columns`].
+    /// Register a column at run time. It gets storage that no other column needs at the same time, and keeps it. A name that
+    /// `owner` has already registered returns the same column. Nodes with such columns: [`Engine::add_with_columns`].
     pub fn register_column(
         &mut self,
         owner: &'static str,
@@ -246,8 +246,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Remove a node: packets that still reach it are dropped. Its name becomes free at once, its id when every worker
-    /// has removed it. An error while another node has an edge to it.
+    /// Remove a node: packets that still reach it are dropped. The name becomes free at once, the id when every worker
+    /// has removed the node. An error while another node has an edge to it.
     pub fn remove(&mut self, name: &str) -> Result<(), GraphError> {
         let id = self.node(name)?;
         self.check_no_edge_to(name)?;
@@ -292,7 +292,7 @@ impl Engine {
         })
     }
 
-    /// Call `tap` for every dropped packet. Call it before the workers are built.
+    /// Call `tap` for every dropped packet. The hook must be set before the workers are built.
     pub fn set_drop_hook(&mut self, tap: Arc<dyn DropHook>) {
         let (tables, ignored) = (self.drop_tables.clone(), self.ignored.clone());
         if let Some(def) = self

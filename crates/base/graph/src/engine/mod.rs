@@ -3,7 +3,7 @@
 //! Nodes can be added, arcs changed and traces started before and while workers run. A change is prepared here, and
 //! each worker applies it between two vectors; [`crate::Engine::settled`] reports when all workers use it.
 //!
-//! This room may import all rooms but [`crate::harness`].
+//! This folder may import all other folders, but not [`crate::harness`].
 
 pub(crate) mod arcs;
 mod changes;

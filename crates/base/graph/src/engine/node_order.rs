@@ -1,13 +1,14 @@
-//! The order of nodes in the graph, in which waiting nodes run: what several nodes send to one meets in one frame.
+//! The order of nodes in the graph, in which pending nodes run, so that packets from several nodes to one node merge in one
+//! frame.
 
 use crate::data::ids::NodeId;
 /// Order nodes so that edges point forward where the graph allows it: depth-first from every node, reversed.
-/// `last` (the drop node) comes behind everything else.
+/// `last` (the drop node) is behind everything else.
 pub(crate) fn order(edges: &[Vec<NodeId>], last: NodeId) -> Vec<NodeId> {
     let mut seen = vec![false; edges.len()];
     let mut out = Vec::with_capacity(edges.len());
-    // Nodes without edges of their own (transmit, drop) are visited first, so that they end up behind all others; then
-    // from where packets begin, so that loops are entered at their natural start.
+    // Nodes without outgoing edges (transmit, drop) are visited first, so that they are behind all others; then the sources,
+    // so that loops are entered where packets enter them.
     let mut reached = vec![false; edges.len()];
     edges
         .iter()

@@ -1,4 +1,4 @@
-//! Which number a node gets. Numbers are few, and interfaces with their nodes come and go for as long as the graph runs.
+//! Assignment of node ids. Ids are limited, and interfaces with their nodes are added and removed while the graph runs.
 
 use crate::data::error::GraphError;
 use crate::data::ids::{MAX_NODES, NodeId};
@@ -7,7 +7,7 @@ use crate::queues::trace::TraceRecord;
 use std::sync::atomic::Ordering::Acquire;
 
 impl Engine {
-    /// Give a node its number: one that is free, or a new one. What had the number before comes with it.
+    /// Assign an id to a node: a free one, or a new one. Also returns the old node with that id, if any.
     pub(super) fn enter(
         &mut self,
         def: NodeDefinition,
@@ -24,7 +24,7 @@ impl Engine {
         Ok((NodeId((self.defs.len() - 1) as u16), None))
     }
 
-    /// As if [`Engine::enter`] had not been.
+    /// Undo [`Engine::enter`].
     pub(super) fn withdraw(&mut self, id: NodeId, before: Option<NodeDefinition>) {
         match before {
             Some(before) => {
@@ -35,8 +35,8 @@ impl Engine {
         }
     }
 
-    /// A node was taken out. Rings between workers may carry numbers that there were from the start, for longer than
-    /// changes tell: those are not given out again.
+    /// Retire the id of a removed node. Ids that existed from the start are not reused: rings between workers may carry
+    /// them longer than the changes show.
     pub(super) fn leave(&mut self, id: NodeId) {
         if !self.is_from_start(id) {
             self.retired_nodes.0.push_back((id, self.sent.clone()));
@@ -51,7 +51,7 @@ impl Engine {
         Some(id)
     }
 
-    /// What was dropped and noted at a node that is gone is not said of the one that gets its number.
+    /// Remove drops and trace records of a removed node, so that they are not reported for the node that gets its id.
     fn forget_node(&mut self, id: NodeId) {
         let kinds = self.drop_kinds().into_iter();
         let of_node = kinds.filter(|(kind, _)| NodeId::of_reason(kind.reason).0 == id);
@@ -60,7 +60,7 @@ impl Engine {
         for queue in self.notes.iter().flatten() {
             let all = std::iter::from_fn(|| queue.pop()).take(queue.capacity());
             let others: Vec<TraceRecord> = all.filter(|note| note.node != id).collect();
-            // Beside workers that note more there may be no room for all: notes are lost, never packets.
+            // When workers add records meanwhile, the queue may be too short for all: records are lost, never packets.
             others.into_iter().for_each(|note| drop(queue.push(note)));
         }
     }

@@ -10,7 +10,7 @@ pub trait PeriodicTask: 'static {
     /// The name and the purpose of the process.
     const PROCESS: ProcessInfo;
 
-    /// The time until the next run; none while there is no work.
+    /// The time until the next run; none while no work is pending.
     fn next_run_in(&self) -> Option<Duration>;
 
     /// Run once.

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Places a node on another worker.
 struct PlaceNode {
     id: NodeId,
-    /// None: every worker runs it itself.
+    /// The worker. None: every worker runs the node for its own packets.
     to: Option<usize>,
     stub: Option<Box<HandoffStub>>,
 }
@@ -34,7 +34,7 @@ impl Change for PlaceNode {
             (detour.to, detour.starts_epoch) = (to, true);
             return;
         }
-        // Packets that this worker ran before are complete: only those that it handed off can be overtaken.
+        // Packets that this worker ran before are complete: only packets that it handed off can be overtaken.
         if to != me
             && let Some(mut shell) = self.stub.take()
         {
@@ -75,7 +75,7 @@ impl Change for RestoreNode {
 }
 
 impl Engine {
-    /// Have a node run on `worker` only, or (none) on every worker for the worker's own packets. Packets that are
+    /// Let a node run on `worker` only, or (none) on every worker for the worker's own packets. Packets that are
     /// dropped because the ring is full are counted by counter number `full.1` of node `full.0`. Nodes of interfaces,
     /// sources, stages and the drop node cannot be placed.
     pub fn place_node(

@@ -1,4 +1,4 @@
-//! What the engine tells of its nodes and workers, and what is counted from when.
+//! Reports on nodes and workers, and the baselines that they are relative to.
 
 use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_stack_sample::StackSampler;
 
-/// Name of the line for a worker's own loop: what its rounds cost beside its nodes.
+/// The name of the line for a worker's loop: the cost of its rounds outside of nodes.
 pub const LOOP: &str = "worker-loop";
 
 impl Engine {
-    /// What the rounds of `worker` cost beside its nodes since the last clear, as a line among those of
-    /// [`Engine::runtime`]: its calls are rounds, and with it the clocks of all lines are the whole time of the rounds.
+    /// The cost of the rounds of `worker` outside of its nodes since the last clear, as a line among those of
+    /// [`Engine::runtime`]. Its calls are rounds. The clocks of all lines together are the whole time of the rounds.
     pub fn loop_report(&self, worker: usize) -> Option<NodeReport> {
         let (channel, base) = (self.channels.get(worker)?, &self.loops_cleared[worker]);
         let now = LoopBase::of(&channel.rounds.0);
@@ -26,7 +26,7 @@ impl Engine {
             calls: now.rounds - base.rounds,
             vectors: now.packets - base.packets,
             suspends: 0,
-            // Clocks of nodes are estimates where not every run is timed, and this is what is left.
+            // Clocks of nodes are estimates where runs are sampled, and this value is the rest.
             clocks: now.clocks.saturating_sub(base.clocks),
             largest: 0,
         })
@@ -38,7 +38,7 @@ impl Engine {
         Some(StackSampler::new(channel.thread_stack.clone()))
     }
 
-    /// What every node did on `worker` since the last clear.
+    /// The statistics of every node on `worker` since the last clear.
     pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
         let asleep = self.is_asleep(worker);
         let line = |def: &NodeDefinition| {
@@ -64,7 +64,7 @@ impl Engine {
             .collect()
     }
 
-    /// Every counter of every node, all workers together, since the last clear.
+    /// Every counter of every node, summed over all workers, since the last clear.
     pub fn counters(&self) -> Vec<CounterReport> {
         let value = |def: &NodeDefinition, c: usize| {
             let of = |w: usize| {
@@ -92,7 +92,7 @@ impl Engine {
             .collect()
     }
 
-    /// Start `show runtime` from zero.
+    /// Reset `show runtime`.
     pub fn clear_runtime(&mut self) {
         for (channel, base) in self.channels.iter().zip(&mut self.loops_cleared) {
             channel.rounds.0.longest.store(0, Relaxed);
@@ -121,7 +121,7 @@ impl Engine {
         kinds
     }
 
-    /// Dropped packets by reason and receiving interface, all workers together, since the last clear.
+    /// Dropped packets by reason and receive interface, summed over all workers, since the last clear.
     pub fn drops(&self) -> Vec<DropReport> {
         let kinds = self.drop_kinds().into_iter();
         let report = |(kind, (count, sample)): (DropKey, (u64, Option<DropSample>))| {
@@ -138,14 +138,14 @@ impl Engine {
         kinds.filter_map(report).collect()
     }
 
-    /// Forget what was dropped of packets from interface `rx`, which goes: its number may be another's next.
+    /// Remove the drops of interface `rx`, which is being deleted: another interface may get its index.
     pub fn forget_drops(&mut self, rx: u32) {
         let kinds = self.drop_kinds().into_iter().filter(|(k, _)| k.rx == rx);
         let now = kinds.map(|(kind, (count, _))| (kind, count));
         self.drop_baselines.extend(now);
     }
 
-    /// Start `show errors` and `show drops` from zero.
+    /// Reset `show errors` and `show drops`.
     pub fn clear_counters(&mut self) {
         let now = self.drop_kinds().into_iter();
         self.drop_baselines = now.map(|(kind, (count, _))| (kind, count)).collect();
@@ -156,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// The longest round of a worker since the last clear, in microseconds: the longest that anything, a change of the
-    /// configuration included, has kept packets waiting.
+    /// The longest round of a worker since the last clear, in microseconds, including changes of the configuration: the
+    /// longest time that packets had to wait.
     pub fn longest_round_us(&self, worker: usize) -> f64 {
         let cycles = self
             .channels
@@ -166,7 +166,7 @@ impl Engine {
         cycles as f64 * 1e6 / volley_simd::cycles_per_second()
     }
 
-    /// Seconds that a worker has spent in rounds that found packets: what it is really used, whatever polling takes.
+    /// Seconds that a worker has spent in rounds with packets: its load, without idle polling.
     pub fn busy_seconds(&self, worker: usize) -> f64 {
         let cycles = self
             .channels
@@ -181,7 +181,7 @@ impl Engine {
         NodeId(channel.map_or(0, |c| c.node.load(Relaxed) as u16))
     }
 
-    /// Long gaps in a worker's rounds that nobody has asked for yet.
+    /// The long gaps in a worker's rounds since the last call.
     pub fn take_gaps(&self, worker: usize) -> Vec<RoundGap> {
         let channel = self.channels.get(worker);
         let queue = channel.into_iter().map(|c| &c.gaps);
@@ -190,13 +190,13 @@ impl Engine {
             .collect()
     }
 
-    /// How many long gaps a worker's rounds have had in all.
+    /// The total number of long gaps in a worker's rounds.
     pub fn long_gaps(&self, worker: usize) -> u64 {
         let channel = self.channels.get(worker);
         channel.map_or(0, |c| c.long_gaps.load(Relaxed))
     }
 
-    /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.
+    /// The number of rounds, rounds with packets, packets, and frames allocated while running, of one worker.
     pub fn load(&self, worker: usize) -> Option<(u64, u64, u64, u64)> {
         let c = &self.channels.get(worker)?.rounds.0;
         Some((

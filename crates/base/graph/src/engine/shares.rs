@@ -6,8 +6,8 @@ use crate::engine::state::Engine;
 use std::sync::Arc;
 
 impl Engine {
-    /// A share of the pool for a kind of holder: so many sixteenths. Refused if less than [`crate::RESERVE`] sixteenths
-    /// would be left.
+    /// A share of the pool for a type of holder, in sixteenths. Refused if less than [`crate::RESERVE`] sixteenths would be
+    /// left.
     pub fn add_share(
         &mut self,
         name: &'static str,

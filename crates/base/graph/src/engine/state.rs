@@ -1,4 +1,4 @@
-//! The state of the engine: what the control thread knows of nodes, workers, rings and arcs.
+//! The state of the engine on the control thread: nodes, workers, rings and arcs.
 
 use crate::data::clock::Clock;
 use crate::data::col::ColumnInfo;
@@ -40,7 +40,7 @@ pub struct Settings {
     /// The instruction-set level of node bodies.
     pub level: Level,
     /// The maximum number of workers: every node has an instance for each. [`Engine::build`] makes all workers,
-    /// [`Engine::build_first`] some.
+    /// [`Engine::build_first`] the first ones.
     pub workers: usize,
     /// The clock of the workers.
     pub clock: Clock,
@@ -60,12 +60,12 @@ impl Default for Settings {
 
 pub(crate) type NodeFactory = Box<dyn FnMut(usize) -> Box<dyn Body>>;
 
-/// A node, as the control thread knows it.
+/// A node of the graph, on the control thread.
 pub(crate) struct NodeDefinition {
     pub(super) name: String,
     pub(super) edges: &'static [&'static str],
     pub(super) counters: &'static [CounterInfo],
-    /// The columns that the node reads or hands on.
+    /// The columns that the node reads or passes on.
     pub(super) columns: Vec<ColumnInfo>,
     pub(super) role: Role,
     pub(super) removed: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Baseline {
     pub(super) counters: Vec<u64>,
 }
 
-/// A loop's figures at the last clear.
+/// The statistics of a worker's loop at the last clear.
 #[derive(Clone, Default)]
 pub(crate) struct LoopBase {
     pub(super) rounds: u64,
@@ -122,8 +122,8 @@ impl LoopBase {
     }
 }
 
-/// Numbers of nodes that were taken out, the oldest first, each with the changes that had been sent to each worker by
-/// then: a worker that has swapped in so many has nothing on its way to that node any more.
+/// Ids of removed nodes, oldest first, each with the number of changes that had been sent to each worker before the removal. A
+/// worker that has applied that many changes has no pending packets or changes for the node any more.
 #[derive(Default)]
 pub(crate) struct RetiredNodes(pub(super) VecDeque<(NodeId, Vec<u64>)>);
 
@@ -144,7 +144,7 @@ pub(crate) struct NodePlacement {
 #[derive(Default)]
 pub(crate) struct NodePlacements(pub(super) BTreeMap<NodeId, NodePlacement>);
 
-/// The graph, as the control thread knows it.
+/// The graph on the control thread.
 pub struct Engine {
     pub(super) settings: Settings,
     pub(super) defs: Vec<NodeDefinition>,

@@ -4,16 +4,16 @@ use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
 use crate::queues::drop_table::DropSample;
 
-/// What a node is doing.
+/// The state of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeState {
     /// A source that is polled.
     Polling,
-    /// A source of a worker that sleeps now: it is polled when something has woken the worker.
+    /// A source of a worker that sleeps: it is polled after the worker wakes up.
     Interrupt,
-    /// Runs when packets wait for it.
+    /// Runs when packets are pending.
     Active,
-    /// The worker's own loop: see [`crate::LOOP`].
+    /// The worker's loop: see [`crate::LOOP`].
     Loop,
     /// An asynchronous task on the control thread.
     Process,
@@ -22,34 +22,34 @@ pub enum NodeState {
 /// One line of `show runtime`.
 #[derive(Clone, Debug)]
 pub struct NodeReport {
-    /// Name in the graph.
+    /// The name in the graph.
     pub name: String,
-    /// What it is doing.
+    /// The state of the node.
     pub state: NodeState,
-    /// Times it ran.
+    /// The number of runs.
     pub calls: u64,
-    /// Packets that it handled.
+    /// The number of packets.
     pub vectors: u64,
-    /// Times that it waited (processes).
+    /// The number of waits (processes).
     pub suspends: u64,
-    /// Cycles spent in it.
+    /// The cycles of all runs.
     pub clocks: u64,
-    /// The largest vector it saw.
+    /// The largest vector.
     pub largest: u64,
 }
 
-/// Packets that came in by one interface and were dropped for one reason.
+/// Packets that were received on one interface and dropped for one reason.
 #[derive(Clone, Debug)]
 pub struct DropReport {
-    /// The node that decided.
+    /// The node that dropped them.
     pub node: NodeId,
-    /// Its counter.
+    /// The counter of the reason.
     pub counter: usize,
-    /// The interface they came in by.
+    /// The receive interface.
     pub rx: u32,
-    /// How many.
+    /// The number of packets.
     pub count: u64,
-    /// The last one.
+    /// The last packet.
     pub sample: Option<DropSample>,
 }
 
@@ -58,8 +58,8 @@ pub struct DropReport {
 pub struct CounterReport {
     /// The node that counts.
     pub node: String,
-    /// Which counter.
+    /// The counter.
     pub info: CounterInfo,
-    /// Its value.
+    /// The value.
     pub count: u64,
 }

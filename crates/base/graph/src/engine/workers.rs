@@ -50,7 +50,7 @@ impl Engine {
         built
     }
 
-    /// Build the worker with the lowest free id. It gets every change from now on, so it has to be run.
+    /// Build the worker with the lowest free id. It gets every change from now on, so the caller must run it.
     pub fn add_worker(&mut self) -> Result<Worker, GraphError> {
         let mut places = 0..self.channels.len();
         let free = places.find(|w| !self.worker_set.has(*w));
@@ -60,7 +60,7 @@ impl Engine {
         Ok(worker)
     }
 
-    /// A worker has ended and was dropped: its id is free. Its counts stay in the totals.
+    /// Remove a worker that has ended: its id becomes free. Its counts stay in the totals.
     pub fn remove_worker(&mut self, place: usize, worker: Option<Worker>) {
         self.worker_set.remove(place);
         drop(worker);
@@ -149,8 +149,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Sources or stages got work by another way than a change: wake all workers, which call all of them in the next
-    /// round.
+    /// Wake all workers because sources or stages got work by other means than a change. The workers call all of them in the
+    /// next round.
     pub fn wake(&self) {
         self.channels.iter().for_each(|c| c.notify());
     }

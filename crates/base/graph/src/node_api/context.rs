@@ -1,4 +1,4 @@
-//! What a node body may ask while it runs.
+//! The context of a node while it runs.
 
 use crate::data::col::Col;
 use crate::data::counters::Counters;
@@ -8,13 +8,13 @@ use crate::data::stats::{NodeStats, add_relaxed};
 use std::marker::PhantomData;
 use volley_tables::qsbr::Guard;
 
-/// The surroundings of one call of a node.
+/// The context of one run of a node.
 pub struct Cx<'a, C: Counters> {
     pub(crate) raw: &'a RawCx<'a>,
     pub(crate) count: PhantomData<C>,
 }
 
-/// [`Cx`] before it knows its node's type.
+/// [`Cx`] without the node's type.
 pub(crate) struct RawCx<'a> {
     pub(crate) node: NodeId,
     pub(crate) edges: &'a [NodeId],
@@ -60,8 +60,8 @@ impl<'a, C: Counters> Cx<'a, C> {
 }
 
 impl Packet<'_> {
-    /// Count the packet under `counter` and tag it with that as the reason of its drop. Always false, so that it can
-    /// end a test in [`crate::Vector::sift`].
+    /// Count the packet under `counter` and tag it with that drop reason. Always false, so that it can be the result of a
+    /// check in [`crate::Vector::sift`].
     pub fn fail<C: Counters>(&mut self, cx: &Cx<'_, C>, counter: C) -> bool {
         cx.count(counter, 1);
         self.set(Col::ERR, cx.node().reason(counter.index()));

@@ -31,15 +31,15 @@ pub trait DropHook: Send + Sync {
     /// Worker `worker` is about to free `packet`, whose `ERR` column is the reason.
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64);
 
-    /// The same of a packet that is ignored, not lost: its reason is information ([`Severity::Info`]).
+    /// Like [`Self::dropped`], for a packet that is ignored, not lost: its reason is information ([`Severity::Info`]).
     fn ignored(&self, _packet: &PacketView<'_>, _now_ns: u64) {}
 }
 
-/// Reasons that are information, by node: what hosts send to each other is no loss when the router ignores it.
+/// Reasons that are information, by node: traffic between other hosts that the router ignores is no loss.
 pub(crate) struct Ignored(Box<[AtomicU64]>);
 
 impl Ignored {
-    /// Nodes that there is room for; reasons of those beyond are drops.
+    /// The maximum number of nodes; reasons of further nodes are drops.
     const NODES: usize = 4096;
 
     pub(crate) fn new() -> Arc<Ignored> {
@@ -48,7 +48,7 @@ impl Ignored {
         ))
     }
 
-    /// A node has these counters from now on.
+    /// Record the severity of a node's counters.
     pub(crate) fn learn(&self, node: NodeId, counters: &[CounterInfo]) {
         let info = |(i, c): (usize, &CounterInfo)| u64::from(c.severity == Severity::Info) << i;
         let bits = counters.iter().take(64).enumerate().map(info);
@@ -65,7 +65,7 @@ impl Ignored {
     }
 }
 
-/// The last node of dropped packets.
+/// The node at which dropped packets end.
 pub struct DropNode {
     worker: usize,
     tap: Option<Arc<dyn DropHook>>,
@@ -76,7 +76,7 @@ pub struct DropNode {
 }
 
 impl DropNode {
-    /// The instance of `worker`. It writes to `book`, calls `tap`, and takes reasons in `ignored` for information.
+    /// The instance of `worker`. It writes to `book`, calls `tap`, and treats reasons in `ignored` as information.
     pub(crate) fn new(
         worker: usize,
         tap: Option<Arc<dyn DropHook>>,

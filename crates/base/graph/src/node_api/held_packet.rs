@@ -22,7 +22,7 @@ const HELD_COLUMNS: [Col; 5] = [Col::LEN, Col::RX, Col::TRACE, Col::OFFLOAD, Col
 /// The columns among them that a frame may not have.
 const OPTIONAL_COLUMNS: [Col; 3] = [Col::TRACE, Col::OFFLOAD, Col::MARK];
 
-/// A packet outside the graph.
+/// A packet that is held outside the graph.
 #[must_use = "a held packet is given back to a source, or freed by being dropped"]
 pub struct HeldPacket {
     pool: Arc<Pool>,
@@ -37,12 +37,12 @@ impl HeldPacket {
         self.kept[1]
     }
 
-    /// The bytes from the position on.
+    /// The number of bytes from the position on.
     pub fn len(&self) -> usize {
         self.kept[0] as usize
     }
 
-    /// How many buffers it takes.
+    /// The number of buffers.
     pub fn buffers(&self) -> usize {
         if self.pos & CHAINED == 0 {
             return 1;
@@ -75,7 +75,7 @@ impl HeldPacket {
         ((self.pos & !CHAINED) as usize).saturating_sub(START)
     }
 
-    /// Call the function for each segment, in order.
+    /// Call `visit` for each segment, in order.
     pub fn segments(&self, mut visit: impl FnMut(&[u8])) {
         let first = self.bytes_before(0);
         visit(first);

@@ -9,7 +9,7 @@
 /// }
 /// ```
 ///
-/// Of a node that exists once for each type of a trait, whose targets the type names:
+/// For a node that exists once for each type of a trait, where the type names targets:
 ///
 /// ```
 /// trait Family: 'static { const LOOKUP: &'static str; }
@@ -19,7 +19,7 @@
 /// }
 /// ```
 ///
-/// And where the type names all of them: `pub struct Next<F: Family> in F::EDGES => { DROP, LOOKUP }`.
+/// Where the type names all targets: `pub struct Next<F: Family> in F::EDGES => { DROP, LOOKUP }`.
 #[macro_export]
 macro_rules! nexts {
     ($(#[$doc:meta])* $vis:vis enum $name:ident { $($(#[$vdoc:meta])* $variant:ident => $target:expr),+ $(,)? }) => {

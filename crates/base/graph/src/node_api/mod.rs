@@ -1,7 +1,7 @@
-//! What a node is and what it sees: the traits of nodes, sources and stages, its context, the vector that it runs on, and
-//! the output of a source.
+//! The API for nodes: the traits of nodes, sources and stages, the context, the vector that a node runs on, and the
+//! output of a source.
 //!
-//! This room imports [`crate::data`] and [`crate::queues`] only.
+//! This folder imports [`crate::data`] and [`crate::queues`] only.
 
 pub(crate) mod context;
 pub(crate) mod device_buffers;

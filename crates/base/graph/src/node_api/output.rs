@@ -35,7 +35,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         self.dispatch.vector_size
     }
 
-    /// Whether every packet that this worker received has left it: no stage holds one. Until then a queue is not moved
+    /// Whether every packet that this worker received has left the worker: no stage holds one. Until then a queue is not moved
     /// to another worker, because packets of a flow would overtake each other.
     #[inline(always)]
     pub fn is_drained(&self) -> bool {
@@ -185,7 +185,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
                 // share buffers.
                 place.write(unsafe { &mut *pool.at(idx, START).cast() });
             }
-            // SAFETY: so many are initialised, and a MaybeUninit has the layout of its value.
+            // SAFETY: the first `rows.len()` entries are initialised, and a MaybeUninit has the layout of its value.
             body(unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast(), rows.len()) });
         }
         self.frame.cols[Col::LEN.at()]
@@ -375,7 +375,7 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
     #[inline(always)]
     pub(crate) fn release(self) -> (Box<Frame>, &'a mut DispatchState, I) {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not dropped, so its frame is taken and its borrow moves on exactly once.
+        // SAFETY: `this` is not dropped, so the frame and the reference are moved out of it exactly once.
         let (mut frame, dispatch) = unsafe {
             (
                 ManuallyDrop::take(&mut this.frame),
@@ -393,8 +393,8 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
 }
 
 impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
-    /// Say what is left to be done with a received packet, after its bytes were written. A request that does not fit the
-    /// packet is refused: then the packet is to be dropped and counted.
+    /// Set the offload requests of a received packet, after its bytes were written. A request that does not fit the packet is
+    /// refused: the caller must then drop and count the packet.
     pub fn set_offload(&mut self, row: usize, offload: &Offload) -> Result<(), BadOffload> {
         let first = self.view(row).bytes().len();
         let pool = self.dispatch.bufs.own_pool();
@@ -405,7 +405,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
 impl<I: Isa, X: Nexts> Drop for NewVector<'_, I, X> {
     fn drop(&mut self) {
         self.truncate(0);
-        // SAFETY: only this place and `send_to` (which forgets `self`) take the frame, and this is the last use.
+        // SAFETY: only this method and `send_to` (which forgets `self`) take the frame, and this is the last use.
         let frame = unsafe { ManuallyDrop::take(&mut self.frame) };
         self.dispatch.recycle(frame);
     }

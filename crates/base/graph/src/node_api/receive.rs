@@ -1,4 +1,4 @@
-//! How a driver puts long packets into buffers: as a chain that the peer's data are read straight into.
+//! Reception of long packets into chains of buffers, into which a driver reads directly.
 
 use crate::data::col::Col;
 use crate::data::frame::{CHAINED, IDX, POS};
@@ -8,13 +8,13 @@ use std::io::IoSliceMut;
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::Isa;
 
-/// The most buffers one packet may take: 65,535 bytes and the headers in front of them.
+/// The maximum number of buffers of a packet: 65,535 bytes and the headers in front of them.
 pub const MAX_SEGMENTS: usize = 33;
 
 impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
-    /// Receive one packet of up to `room` bytes (at most [`MAX_SEGMENTS`] buffers): `body` gets the buffers in order, as
-    /// `readv` wants them, and returns how many bytes it wrote from the first on. Buffers that stay empty are freed. None
-    /// (and an empty packet) when buffers run out; `body` is not called then.
+    /// Receive one packet of up to `room` bytes (at most [`MAX_SEGMENTS`] buffers): `body` gets the buffers in order, for
+    /// `readv`, and returns the number of bytes that it wrote. Buffers that stay empty are freed. When no buffers are free,
+    /// `body` is not called, the packet is empty and the result is none.
     pub fn scatter(
         &mut self,
         row: usize,
@@ -46,7 +46,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         Some(len)
     }
 
-    /// Make the buffers `idx`, filled one after the other with `len` bytes, the packet of `row`.
+    /// Make a chain of the buffers `idx`, filled with `len` bytes in order, the packet of `row`.
     fn link(&mut self, row: usize, idx: &[u32], len: usize) {
         let n = self.frame.n;
         if idx.len() > 1 {

@@ -22,7 +22,7 @@ pub enum ReplicateAction<X> {
     NextFeature,
     /// Send the packet to this edge; [`Packet::fail`] has tagged it.
     Drop(X),
-    /// Send its replicas in its place and free it.
+    /// Send the packet's replicas instead of the packet, and free it.
     Replaced,
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Role {
 
 /// A node that holds packets between rounds.
 pub trait Stage: Node {
-    /// Whether the stage holds packets: otherwise [`Stage::release`] is not called. The worker calls this after each
+    /// Whether the stage holds packets: otherwise [`Stage::release`] is not called. The worker calls this method after each
     /// vector that the stage runs and after [`crate::Engine::wake`]; nothing else may change the result.
     fn is_holding(&self) -> bool;
 
@@ -43,8 +43,8 @@ pub trait Stage: Node {
         self.is_holding()
     }
 
-    /// Release at most one vector, by [`Output::send_batch`] or [`Output::send_batch_on_receive`], and return the number of packets. Called again until it
-    /// returns 0.
+    /// Release at most one vector, by [`Output::send_batch`] or [`Output::send_batch_on_receive`], and return the number of
+    /// packets. The worker calls this method until it returns 0.
     fn release<I: Isa>(
         &mut self,
         cx: &Cx<'_, Self::Count>,
@@ -56,7 +56,7 @@ pub trait Stage: Node {
         !self.is_holding()
     }
 
-    /// The worker is about to sleep: add to `rest` when it must be awake again.
+    /// The worker is about to sleep: add to `rest` the time at which it must be awake again.
     fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
@@ -90,7 +90,7 @@ impl Batch {
     }
 }
 
-/// The context of a stage: frames to collect packets in, and the way to send them.
+/// The context of a stage: frames to collect packets in, and the methods to send them.
 pub struct StageCx<'a> {
     pub(crate) dispatch: &'a mut DispatchState,
     node: NodeId,
@@ -121,7 +121,7 @@ impl<'a> StageCx<'a> {
         rows
     }
 
-    /// How many buffers the packets of a batch take.
+    /// The number of buffers of the packets of a batch.
     #[inline(always)]
     pub fn buffers(&self, batch: &Batch) -> usize {
         if batch.has_chains() {
@@ -168,7 +168,7 @@ impl<'a> StageCx<'a> {
             return rows;
         }
         let mut targets = std::mem::take(&mut self.dispatch.targets);
-        // Packets of an interface come in runs.
+        // Consecutive packets are often of the same interface.
         let (mut last, mut next) = (first, u32::from(next.0));
         for (word, &rx) in targets.words_mut(rows).iter_mut().zip(rx) {
             if rx != last {
@@ -271,13 +271,13 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         self.dispatch.behind_on_receive(node, interface)
     }
 
-    /// The node behind the arc of received packets: for a node that sends packets back there which have passed the arc.
+    /// The node at the end of the arc of received packets: for a node that returns packets to it which have passed the arc.
     #[inline(always)]
     pub fn receive_end(&self) -> NodeId {
         self.dispatch.receive_end()
     }
 
-    /// The first node of the packets that `interface` received: for a node that makes packets of one interface those of another.
+    /// The first node of the packets that `interface` received: for a node that changes the receive interface of packets.
     #[inline(always)]
     pub fn receiver(&self, interface: u32) -> NodeId {
         self.dispatch.receiver(interface)

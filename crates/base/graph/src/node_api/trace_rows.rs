@@ -6,7 +6,7 @@ use crate::data::packet::PacketView;
 use crate::node_api::context::RawCx;
 use crate::queues::dispatch::DispatchState;
 use crate::queues::trace::{Trace, TraceRecord};
-/// Record every marked row of `frame`. When the queue is full, records are lost, but no packets.
+/// Record every marked row of `frame`. When the queue is full, records are lost, but no packets are.
 #[cold]
 pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
     if !frame.has(Col::TRACE) {

@@ -21,7 +21,7 @@ use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
 #[must_use = "a node returns what the sending verb gave it"]
 pub struct Consumed(pub(crate) ());
 
-/// Marks a code of [`Vector::send_by_or_to`] that names a node in place of an edge.
+/// Marks a code of [`Vector::send_by_or_to`] that names a node instead of an edge.
 const RUN_TIME: u32 = 1 << 16;
 
 /// The code of a node chosen at run time, for [`Vector::send_by_or_to`].
@@ -39,7 +39,7 @@ pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) next: PhantomData<X>,
 }
 
-/// Where [`Vector::each_to`] sends a packet.
+/// The destination of a packet in [`Vector::each_to`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextNode<X> {
     /// Along an edge.
@@ -349,8 +349,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     }
 
     /// Drop the packets whose `verdict` is not 0: each is counted by its code (see [`Counters::code`]), tagged with
-    /// the reason and sent to the edge that `route` names. The others stay, in order. Costs one pass over the verdicts
-    /// when all are 0.
+    /// the reason and sent to the edge that `route` names. The others stay, in order. When all verdicts are 0, this costs
+    /// one pass over them.
     #[inline(always)]
     pub fn drop_out<C: Counters>(
         &mut self,
@@ -392,8 +392,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.keep(&stay);
     }
 
-    /// Send packets whose mark is not 0 to edge `next`; the others stay, in order. Costs one pass over the marks when
-    /// all are 0.
+    /// Send packets whose mark is not 0 to edge `next`; the others stay, in order. When all marks are 0, this costs one pass
+    /// over them.
     #[inline(always)]
     pub fn divert(&mut self, marks: &Column, next: X) {
         if or_all(marks.words(self.frame.n)) != 0 {

@@ -12,7 +12,7 @@ pub const RECEIVE: ArcId = ArcId(0);
 /// The name of [`RECEIVE`].
 pub const RECEIVE_ARC: &str = "device-input";
 
-/// What a worker knows of the arcs.
+/// The tables of arcs for workers.
 #[derive(Default)]
 pub(crate) struct ArcTables {
     pub(crate) arcs: Vec<ArcTable>,
@@ -21,17 +21,17 @@ pub(crate) struct ArcTables {
 #[derive(Default)]
 pub(crate) struct ArcTable {
     pub(crate) active: bool,
-    /// The node behind the arc, if there is one of its name.
+    /// The node at the end of the arc, if it exists.
     pub(crate) end: Option<NodeId>,
-    /// Per interface: 1 + position in `chains`, 0 for none.
+    /// Per interface: 1 + index in `chains`, 0 for none.
     pub(crate) chain_of: Vec<u8>,
-    /// Each chain ends with the node behind the arc.
+    /// Each chain ends with the node at the end of the arc.
     pub(crate) chains: Vec<Vec<NodeId>>,
-    /// All features in order, and the node behind the arc.
+    /// All features in order, and the node at the end of the arc.
     pub(crate) order: Vec<NodeId>,
 }
 
-/// A feature of an arc that packets leave for other nodes and come back behind.
+/// A feature that packets leave for other nodes, and after which they return to the arc.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArcPosition {
     /// The arc.
@@ -40,7 +40,7 @@ pub struct ArcPosition {
     pub node: NodeId,
 }
 
-/// A place on an arc as the `FEATURE` column carries it: arc, chain, position; 0 is no place.
+/// A position on an arc in the `FEATURE` column: arc, chain, index; 0 for no position.
 fn arc_word(arc: usize, chain: usize, position: usize) -> u32 {
     1 << 31 | (arc as u32) << 20 | (chain as u32) << 8 | position as u32
 }
@@ -51,7 +51,7 @@ impl ArcTables {
         self.arcs.get(arc.0 as usize).is_some_and(|a| a.active)
     }
 
-    /// The first feature of `interface`, and the packet's place.
+    /// The first feature of `interface`, and the packet's position.
     pub(crate) fn enter(&self, arc: ArcId, interface: u32) -> Option<(NodeId, u32)> {
         let table = self.arcs.get(arc.0 as usize)?;
         let chain = (*table.chain_of.get(interface as usize)? as usize).checked_sub(1)?;
@@ -61,7 +61,7 @@ impl ArcTables {
         ))
     }
 
-    /// The node behind the arc of received packets.
+    /// The node at the end of the arc of received packets.
     #[inline(always)]
     pub(crate) fn receive_end(&self) -> Option<NodeId> {
         self.arcs.first()?.end
@@ -81,7 +81,8 @@ impl ArcTables {
         }
     }
 
-    /// Where a packet of `interface` goes on behind `spot`, whatever has been switched since it came there.
+    /// The next node of a packet of `interface` after `spot`, even if features were enabled or disabled since the packet was
+    /// there.
     pub(crate) fn after(&self, spot: ArcPosition, interface: u32) -> Option<(NodeId, u32)> {
         let arc = spot.arc.0 as usize;
         let table = self.arcs.get(arc)?;
@@ -100,7 +101,7 @@ impl ArcTables {
         Some((*nodes.get(at)?, arc_word(arc, chain, at)))
     }
 
-    /// The node behind a place.
+    /// The next node after a position.
     pub(crate) fn next_on_arc(&self, word: u32) -> Option<(NodeId, u32)> {
         let (arc, chain, position) = (
             (word >> 20 & 0xff) as usize,

@@ -1,5 +1,5 @@
-//! What the control thread and one worker share: notices, the wake-up of the worker, and statistics of its rounds. The
-//! changes to the worker are in queues of their own.
+//! The data shared by the control thread and one worker: notices, the wake-up of the worker, and statistics of its rounds. The
+//! changes to the worker are in separate queues.
 
 use crate::data::ids::NodeId;
 use crate::data::stats::add_relaxed;
@@ -14,7 +14,7 @@ use volley_tables::notices::Notices;
 /// A long gap between the ends of two rounds of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundGap {
-    /// The begin of the gap, in cycles.
+    /// The start of the gap, in cycles.
     pub from: u64,
     /// The length of the gap, in cycles.
     pub duration_cycles: u64,
@@ -66,22 +66,22 @@ impl Rounds {
     }
 }
 
-/// What the control thread and one worker share.
+/// The data shared by the control thread and one worker.
 pub(crate) struct Channel {
-    /// Posted after a change was enqueued, and after anything was enqueued for one of the worker's sources.
+    /// Posted after a change, or an entry for one of the worker's sources, was enqueued.
     pub(crate) notices: CachePadded<Notices>,
-    /// Statistics of its rounds.
+    /// Statistics of the worker's rounds.
     pub(crate) rounds: CachePadded<Rounds>,
     /// Changes applied.
     pub(crate) changes: AtomicU64,
     /// The number of times that the worker slept.
     pub(crate) sleeps: AtomicU64,
-    /// The node that it ran last.
+    /// The node that the worker ran last.
     pub(crate) node: AtomicU32,
-    /// The long gaps without those that found the queue full, and the number of all long gaps.
+    /// Long gaps; those that found the queue full are only counted.
     pub(crate) gaps: ArrayQueue<RoundGap>,
     pub(crate) long_gaps: AtomicU64,
-    /// Wakes the worker; set when it runs on a thread. Other threads read it when they enqueue something.
+    /// Wakes the worker; set when the worker runs on a thread. Other threads read it when they enqueue something.
     pub(crate) wakeup: CachePadded<OnceLock<Wakeup>>,
     /// The thread of the worker.
     pub(crate) thread_stack: Arc<ThreadStack>,
@@ -102,8 +102,8 @@ impl Channel {
         }
     }
 
-    /// Notify the worker that something was enqueued for it: it applies its changes, and calls all its sources and
-    /// stages. Wakes it if it is asleep.
+    /// Notify the worker that something was enqueued for it: the worker applies its changes, and calls all its sources and
+    /// stages. Wakes the worker if it is asleep.
     pub(crate) fn notify(&self) {
         self.notices.0.post();
         self.wake();

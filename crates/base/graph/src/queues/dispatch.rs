@@ -33,7 +33,7 @@ pub(crate) struct DispatchState {
     /// A whole frame for a node while no other frame is pending: it runs next and bypasses the queue.
     pub(crate) next_frame: Option<(NodeId, Box<Frame>)>,
     pub(crate) free_frames: Vec<Box<Frame>>,
-    /// The maximum number of rows of a frame, and its capacity in rows, which is the same or greater.
+    /// The maximum number of rows of a frame, and the capacity of frames in rows, which is the same or greater.
     pub(crate) vector_size: usize,
     pub(crate) frame_capacity: usize,
     pub(crate) bufs: Cache,
@@ -49,7 +49,7 @@ pub(crate) struct DispatchState {
     pub(crate) holders: Holders,
     /// Stages among them whose packets must not be overtaken.
     pub(crate) holding: bool,
-    /// Frames that were allocated while running. They mean that the capacity was too small; tests check it.
+    /// Frames that were allocated while running, because the capacity was too small; tests check that there are none.
     pub(crate) frames_allocated: u64,
 }
 
@@ -78,14 +78,14 @@ impl DispatchState {
         self.free_frames.push(frame);
     }
 
-    /// Take more free frames, as many as there is room for without an allocation.
+    /// Add free frames, up to the capacity of the list.
     pub(crate) fn add_frames(&mut self, spare: &mut Vec<Box<Frame>>) {
         let room = self.free_frames.capacity() - self.free_frames.len();
         let at = spare.len().saturating_sub(room);
         self.free_frames.extend(spare.drain(at..));
     }
 
-    /// The next frame to run: that of the first node in graph order.
+    /// The next frame to run: a frame of the first pending node in graph order.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {
         if let Some(handed) = self.next_frame.take() {
@@ -94,7 +94,7 @@ impl DispatchState {
         let node = self.pending.first()?;
         let queue = &mut self.queues[node.index()];
         if let Some(full) = queue.full.pop_front() {
-            // There is an open frame, which is the last: rows move to `full` only when a new one is opened.
+            // An open frame follows: rows move to `full` only when a new frame is opened.
             return Some((node, full));
         }
         self.pending.clear(node);
@@ -231,9 +231,9 @@ impl DispatchState {
         self.push_each(target, frame, count, rows[..count].iter().copied());
     }
 
-    /// Send each row of `frame` to the node that `target` names for its code. The frame is consumed. With one code the
-    /// frame itself is moved; so is it for the code of most rows, after the other rows were copied. Up to eight codes
-    /// are handled by one compress each, or row by row where a code has few rows; more codes are handled row by row.
+    /// Send each row of `frame` to the node that `target` names for its code. The frame is consumed. With one code the frame
+    /// itself is moved; with more codes it is moved for the code of most rows, after the other rows were copied. Up to eight
+    /// codes are handled by one compress each, or row by row where a code has few rows; more codes are handled row by row.
     #[inline(always)]
     pub(crate) fn split<I: Isa>(
         &mut self,
@@ -279,7 +279,7 @@ impl DispatchState {
         self.arcs.receiver(interface).unwrap_or(self.drop_node)
     }
 
-    /// The node behind the arc of received packets.
+    /// The node at the end of the arc of received packets.
     #[inline(always)]
     pub(crate) fn receive_end(&self) -> NodeId {
         self.arcs.receive_end().unwrap_or(self.drop_node)

@@ -1,10 +1,10 @@
 //! Dropped packets by reason and receive interface, with the last packet of each key: written by the worker, read by
 //! the control thread.
 //!
-//! Each worker has a table and is its only writer. A slot is found by reason and interface, and is never freed. When
-//! all slots near it are in use, packets of that key are not in the table (the counter of their node has them). A
-//! sample is written between two increments of a sequence number, which is odd meanwhile: a reader that finds it odd
-//! or changed tries again, and the writer never waits.
+//! Each worker has a table and is its only writer. A slot is found by reason and interface, and is never freed. When all
+//! slots that are searched for a key are in use, packets of that key are not in the table (the counter of their node
+//! includes them). A sample is written between two increments of a sequence number, which is odd meanwhile: a reader that
+//! finds an odd or changed number tries again, and the writer never waits.
 
 use crate::data::packet::PacketView;
 use crate::data::stats;

@@ -1,4 +1,4 @@
-//! Handoff: packets go from one worker to another in rings of whole frames, one ring for each ordered pair of workers.
+//! Handoff: rings of whole frames carry packets from one worker to another, one ring for each ordered pair of workers.
 //!
 //! Nothing blocks. A full ring refuses a frame, and the producer drops and counts its packets. Every frame is
 //! exchanged for an empty one in both directions, so each worker keeps as many frames as it had. The producer wakes
@@ -49,8 +49,8 @@ pub(crate) struct HandoffEntry {
     pub(crate) node: NodeId,
     /// The number of the epoch that begins; 0 for an entry with packets.
     pub(crate) epoch: u64,
-    /// The node is placed on another worker than the producer: it runs on the consumer, even if the consumer places it
-    /// elsewhere.
+    /// The node is placed on another worker than the producer: the consumer runs it, even if the consumer's own table
+    /// places the node elsewhere.
     pub(crate) placed: bool,
     pub(crate) frame: Box<Frame>,
 }

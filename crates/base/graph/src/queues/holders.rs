@@ -2,11 +2,11 @@
 
 use crate::data::ids::{MAX_NODES, NodeId};
 
-/// Stages that have something to give back, or might.
+/// Stages that hold packets, or may hold some.
 pub(crate) struct Holders {
     /// By node.
     is_one: Box<[bool]>,
-    /// Whether there is one.
+    /// Whether any stage holds packets.
     pub(crate) any: bool,
 }
 
@@ -18,7 +18,7 @@ impl Holders {
         }
     }
 
-    /// A stage holds something, or nothing any more.
+    /// Record whether a stage holds packets.
     #[inline(always)]
     pub(crate) fn set(&mut self, stage: NodeId, on: bool) {
         if let Some(is_one) = self.is_one.get_mut(stage.index()) {
@@ -27,7 +27,7 @@ impl Holders {
         self.any |= on;
     }
 
-    /// Whether a stage has to be called.
+    /// Whether a stage must be called.
     #[inline(always)]
     pub(crate) fn has(&self, stage: NodeId) -> bool {
         self.is_one.get(stage.index()).is_some_and(|is_one| *is_one)

@@ -1,7 +1,7 @@
 //! Queues between nodes and between threads: pending frames, handoff rings, channels to workers, records of traces and
 //! drops, and the tables of feature arcs.
 //!
-//! This room imports [`crate::data`] only.
+//! This folder imports [`crate::data`] only.
 
 pub(crate) mod arcs;
 pub(crate) mod channel;

@@ -1,19 +1,19 @@
-//! The set of nodes with waiting rows, in the order of the graph.
+//! The set of nodes with pending rows, in graph order.
 
 use crate::data::ids::NodeId;
 
-/// The set of nodes with waiting rows, first in graph order first.
+/// The set of nodes with pending rows. The first node in graph order is the first of the set.
 #[derive(Default)]
 pub(crate) struct PendingNodes {
     rank: Vec<u16>,
     node: Vec<NodeId>,
     words: Vec<u64>,
-    /// How many nodes are in the set.
+    /// The number of nodes in the set.
     count: usize,
 }
 
 impl PendingNodes {
-    /// `order` lists every node once, first to run first.
+    /// `order` lists every node once, in the order in which nodes run.
     pub(crate) fn new(order: Vec<NodeId>) -> Self {
         let mut rank = vec![0; order.len()];
         for (position, node) in order.iter().enumerate() {

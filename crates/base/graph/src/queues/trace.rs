@@ -124,7 +124,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// A trace record on its way to the control thread.
+/// A trace record in the queue to the control thread.
 pub(crate) struct TraceRecord {
     pub(crate) packet: u32,
     pub(crate) node: NodeId,

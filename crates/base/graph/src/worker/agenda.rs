@@ -1,22 +1,22 @@
-//! Which sources and stages a worker calls in a round: those that have something to do.
+//! The sources and stages that a worker calls in a round: those with work.
 //!
-//! A source without a queue is left out ([`crate::Source::is_vacant`]), and so is a stage that holds nothing
-//! ([`crate::Stage::is_holding`]). All of them are called in the round after the control thread has handed something over
-//! ([`crate::Engine::wake`], [`crate::Engine::send`]): the worker looks at one word for that, so what has nothing to do costs
-//! nothing. A stage is called again from the vector on that it takes packets from.
+//! A source without a queue ([`crate::Source::is_vacant`]) and a stage without packets ([`crate::Stage::is_holding`]) are left
+//! out. In the round after a notification of the control thread ([`crate::Engine::wake`], [`crate::Engine::send`]) the worker
+//! calls all of them. The worker reads one word to detect a notification, so that idle sources and stages cost nothing. A
+//! stage is called again as soon as a vector has left packets in it.
 
 use crate::data::ids::{MAX_NODES, NodeId};
 
-/// Rounds after which all sources and stages are called whatever they said: a notice that was forgotten costs a delay.
+/// The number of rounds after which all sources and stages are called in any case: a missing notification costs only a delay.
 const SWEEP: u32 = 1024;
 
-/// The sources that are polled, and when all are again.
+/// The sources to poll, and the time at which all are called again.
 pub(crate) struct Agenda {
     /// In the order of all sources.
     pub(crate) sources: Vec<NodeId>,
-    /// Notices of the control thread that were seen.
+    /// The number of notifications that were seen.
     pub(crate) seen: u64,
-    /// Rounds until all are called.
+    /// Rounds until all sources and stages are called.
     left: u32,
 }
 
@@ -29,12 +29,12 @@ impl Agenda {
         }
     }
 
-    /// Have all sources and stages called in the next round.
+    /// Request that all sources and stages are called in the next round.
     pub(crate) fn call_all(&mut self) {
         self.left = 0;
     }
 
-    /// A round begins: whether it calls all, for it is time, or there is news.
+    /// Begin a round. Returns whether the round calls all, because it is time or because of a notification.
     #[inline(always)]
     pub(crate) fn is_full(&mut self, news: bool) -> bool {
         if self.left > 0 && !news {

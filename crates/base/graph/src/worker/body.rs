@@ -1,4 +1,4 @@
-//! A node or source without its type: what the dispatcher calls.
+//! A node or source without its type, for the dispatcher.
 
 use crate::data::col::{ColumnInfo, ColumnSet};
 use crate::data::frame::Frame;
@@ -15,7 +15,7 @@ use crate::worker::handoff_stub::HandoffStub;
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
-/// Vectors with fewer packets than this run code that goes packet by packet. The packets that come out are the same.
+/// Vectors with fewer packets than this use code that handles packet by packet. The result is the same.
 pub(crate) const SMALL_VECTOR: usize = 8;
 
 /// One node's instance on one worker.
@@ -30,7 +30,7 @@ pub(crate) trait Body: Send {
     );
     /// Handle one frame with fewer than [`SMALL_VECTOR`] packets.
     fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>);
-    /// Handle one frame that another worker handed over, where that differs from waiting for [`Body::run`].
+    /// Handle one frame that another worker handed off, where that differs from [`Body::run`].
     fn arrive(
         &mut self,
         _level: Level,
@@ -40,19 +40,19 @@ pub(crate) trait Body: Send {
     ) -> Result<(), Box<Frame>> {
         Err(frame)
     }
-    /// Whether it only stands in for a node.
+    /// The handoff stub, if this body is one.
     fn as_handoff_stub(&mut self) -> Option<&mut HandoffStub> {
         None
     }
     /// Make packets.
     fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize;
-    /// Note the traced rows of a frame that is about to run.
+    /// Record the traced rows of a frame that is about to run.
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame);
     /// Stages: see [`Stage::keeps_order`].
     fn keeps_order(&self) -> bool {
         false
     }
-    /// Whether the worker may end: see [`Source::can_exit`]; stages hold nothing that must not be lost.
+    /// Whether the worker may end: see [`Source::can_exit`]; a stage contains nothing that must not be lost.
     fn can_exit(&self) -> bool {
         !self.keeps_order()
     }
@@ -173,7 +173,7 @@ impl<S: Stage> Kernel for ReleaseCall<'_, S> {
     }
 }
 
-/// A whole vector.
+/// Run a node on a whole vector.
 #[inline(always)]
 fn run_many<N: Node>(
     node: &mut N,
@@ -191,7 +191,7 @@ fn run_many<N: Node>(
     volley_simd::call(level, call);
 }
 
-/// A handful of packets.
+/// Run a node on a small vector.
 #[inline(always)]
 fn run_small<N: Node>(
     node: &mut N,
@@ -236,7 +236,7 @@ impl<N: Node> Body for NodeBody<N> {
 }
 
 impl<S: Source> Body for SourceBody<S> {
-    /// Nothing may be sent to a source: what arrives is freed where dropped packets are.
+    /// No node may send packets to a source: they are freed like dropped packets.
     fn run(&mut self, _: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
         self.run_small(cx, dispatch, frame);
     }

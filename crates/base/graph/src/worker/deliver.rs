@@ -46,7 +46,7 @@ impl Worker {
         rows
     }
 
-    /// The next entry of consumer `inlet` in exchange for an empty frame. The marker of an epoch is recorded.
+    /// The next entry of a consumer's ring, in exchange for an empty frame. The marker of an epoch is recorded.
     #[inline(always)]
     fn next_entry(&mut self, consumer: usize, frame: Box<Frame>) -> Option<HandoffEntry> {
         let mut entry = HandoffEntry::empty(frame);
@@ -91,8 +91,8 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// Free the packets that were handed off to a worker that ends, and its pending changes: a ring among them would
-    /// keep the channel of the worker at its other end, whose changes may keep this one's.
+    /// Free the packets that were handed off to a worker that ends, and the worker's pending changes. A ring in such a change
+    /// would keep the channel of the worker at its other end alive, whose changes may keep this worker's channel alive.
     fn drop(&mut self) {
         while self.change_queues.pending.pop().is_some() {}
         let dispatch = &mut self.dispatch;

@@ -1,5 +1,5 @@
-//! What replaces a node on a worker that does not run it: a stub, which hands the packets for the node off to the worker that
-//! does. The stub keeps the node: packets that another worker handed off for it earlier still run here.
+//! The handoff stub: it replaces a node on a worker that does not run the node, and hands the packets off to the worker that
+//! does. The stub keeps the node, because packets that other workers handed off for it earlier still run here.
 
 use crate::data::frame::Frame;
 use crate::data::stats::{NodeStats, add_relaxed};
@@ -15,7 +15,7 @@ pub(crate) struct HandoffStub {
     pub(crate) inner: Option<Box<dyn Body>>,
     /// The worker that packets are handed off to; this worker while the node moves back to it.
     pub(crate) to: usize,
-    /// No packet was handed off there yet, so an epoch begins with the next one.
+    /// No packet was handed off to that worker yet, so an epoch begins with the next one.
     pub(crate) starts_epoch: bool,
     pub(crate) full: CongestionCounter,
 }
@@ -28,7 +28,7 @@ pub(crate) struct CongestionCounter {
     pub(crate) stats: Arc<NodeStats>,
 }
 
-/// Replaces the body of a node during an exchange. It has size 0, so a box of it allocates nothing.
+/// Replaces the body of a node during an exchange. The type has size 0, so that a box of it allocates nothing.
 pub(crate) struct EmptyBody;
 
 impl Body for EmptyBody {
@@ -47,7 +47,7 @@ impl Body for EmptyBody {
 }
 
 impl HandoffStub {
-    /// Hand a frame off. Returns it when it is to be run on this worker.
+    /// Hand a frame off. Returns the frame when it is to be run on this worker.
     fn forward(
         &mut self,
         cx: &RawCx<'_>,

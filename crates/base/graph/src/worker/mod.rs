@@ -1,6 +1,6 @@
 //! A worker: its round, its sleep, its thread, and the instances of nodes that it runs.
 //!
-//! This room imports [`crate::data`], [`crate::queues`] and [`crate::node_api`] only.
+//! This folder imports [`crate::data`], [`crate::queues`] and [`crate::node_api`] only.
 
 pub(crate) mod agenda;
 pub(crate) mod body;

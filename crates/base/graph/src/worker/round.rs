@@ -1,4 +1,4 @@
-//! A worker: it polls its sources, runs the pending frames in graph order, passes a quiescent point, and begins again.
+//! A worker: it polls its sources, runs the pending frames in graph order, passes a quiescent point, and starts again.
 
 use crate::data::clock::Clock;
 use crate::data::ids::NodeId;
@@ -65,7 +65,7 @@ pub struct Worker {
     pub(crate) clock_read_cycles: u64,
     /// The end of the last round; 0 before the first round and after a sleep.
     pub(crate) ended: u64,
-    /// The begin of the next round, if the last round ended then; 0 when the clock has to be read.
+    /// The start of the next round, if the last round ended then; 0 when the clock must be read.
     pub(crate) began: u64,
     /// The cycles of all rounds, and those among them that were added to nodes.
     pub(crate) spent: u64,
@@ -103,7 +103,7 @@ impl Worker {
         (0..rounds).map(|_| self.round()).sum()
     }
 
-    /// Run one round, which begins where the last one ended, or now if [`Worker::began`] is 0. Never inlined: the cost
+    /// Run one round, which starts at the end of the last one, or now if [`Worker::began`] is 0. Never inlined: the cost
     /// of a round is counted under this name.
     #[inline(never)]
     pub(crate) fn round(&mut self) -> usize {
@@ -146,13 +146,13 @@ impl Worker {
         entered + moved
     }
 
-    /// Apply pending changes, and call every source and stage in this round: any of them may have got work.
+    /// Apply pending changes, and call every source and stage in this round, because any of them may have got work.
     #[cold]
     fn call_all(&mut self) {
         while let Some(mut change) = self.change_queues.pending.pop() {
             change.swap(self);
             self.channel.changes.fetch_add(1, Release);
-            // The return queue is twice as long as this queue, and the control thread empties it before it adds.
+            // The return queue is twice as long as this queue, and the control thread empties it before it adds changes.
             if let Err(change) = self.change_queues.done.push(change) {
                 drop(change);
             }
@@ -166,8 +166,8 @@ impl Worker {
         grown.store(self.dispatch.frames_allocated, Relaxed);
     }
 
-    /// All sources were polled: sources without queues are left out until the next notification. Stages without
-    /// packets are left out when they have been called.
+    /// After a poll of all sources: leave out sources without queues until the next notification. Stages without
+    /// packets are left out after their call.
     #[cold]
     fn leave_out(&mut self) {
         let slots = &self.slots;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Rounds without a packet after which a worker that must poll yields its core between rounds.
+/// The number of rounds without a packet after which a worker that must poll yields its core between rounds.
 const IDLE_ROUNDS_BEFORE_YIELD: u32 = 2_000;
 
 /// The time limit for all workers together to stop. A round takes less than a millisecond; a round that does not end
@@ -19,7 +19,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// The interval of the checks whether a thread has ended.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// The return value of a thread; none when it panicked or is still running at `until`: it is then detached.
+/// The return value of a thread; none when the thread panicked, or still runs at `until` and is detached.
 fn join<T>(thread: JoinHandle<T>, until: Instant) -> Option<T> {
     while !thread.is_finished() {
         if Instant::now() >= until {
@@ -55,7 +55,7 @@ impl WorkerThread {
         Self::start_with(worker, core, || ())
     }
 
-    /// The same; the thread calls `first` before its first round.
+    /// As [`Self::start`]; the thread calls `first` before its first round.
     pub fn start_with(
         worker: Worker,
         core: Option<usize>,
@@ -99,7 +99,7 @@ impl WorkerThreads {
         Self::start_with(workers, cores, || ())
     }
 
-    /// The same; each thread calls `first` before its first round.
+    /// As [`Self::start`]; each thread calls `first` before its first round.
     pub fn start_with(
         workers: Vec<Worker>,
         cores: &[usize],
@@ -184,7 +184,7 @@ impl Drop for WorkerThreads {
     }
 }
 
-/// A worker on its core, with its memory near.
+/// Run a worker on its core, with its memory on the core's memory node.
 fn pinned(
     mut worker: Worker,
     core: Option<usize>,

@@ -1,6 +1,6 @@
-//! What a table refuses to do.
+//! Errors of tables.
 
-/// Why a prefix was not taken into a table. The table is unchanged.
+/// Why a prefix was not added to a table. The table is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LpmError {
     /// The prefix is longer than an address.
@@ -8,7 +8,7 @@ pub enum LpmError {
         "prefix length {len} is longer than the {max} bits of an address: give a length of 0 to {max}"
     )]
     Length {
-        /// The length asked for, in bits.
+        /// The requested length, in bits.
         len: u8,
         /// The address width, in bits.
         max: u8,
@@ -16,7 +16,7 @@ pub enum LpmError {
     /// The leaf id does not fit in 31 bits.
     #[error("leaf id {leaf} does not fit in 31 bits: use an id below 2147483648")]
     Leaf {
-        /// The leaf id asked for.
+        /// The requested leaf id.
         leaf: u32,
     },
     /// Too many /24 networks contain prefixes longer than /24.
@@ -30,7 +30,7 @@ pub enum LpmError {
     },
 }
 
-/// Checks what both address families require of a prefix.
+/// Checks a prefix of either address family.
 pub(crate) fn check(len: u8, max: u8, leaf: u32) -> Result<(), LpmError> {
     if len > max {
         return Err(LpmError::Length { len, max });

@@ -20,7 +20,7 @@ struct Ring<T> {
     taken: Line,
 }
 
-// SAFETY: a slot is accessed by the producer while it is free and by the consumer while it is full. The counters tell
+// SAFETY: the producer accesses a slot while it is free and the consumer while it is full. The counters determine
 // which; their release stores and acquire loads order the accesses.
 unsafe impl<T: Send> Sync for Ring<T> {}
 // SAFETY: the ring owns its items.
@@ -33,7 +33,7 @@ impl<T> Ring<T> {
         // The number of slots is a power of two.
         let place = &self.slots[at as usize & (self.slots.len() - 1)];
         place.with_mut(|p| {
-            // SAFETY: by the counters, the caller is the only one that may access the slot now.
+            // SAFETY: by the counters, only the caller may access the slot now.
             unsafe { std::ptr::swap(p, item) }
         });
     }
@@ -155,14 +155,14 @@ impl Epochs {
         })
     }
 
-    /// Add consumer `taker`; it was given nothing before epoch `turn`.
+    /// Add a consumer, which has no items of epochs before `turn`.
     pub fn join(&self, consumer: usize, turn: u64) {
         if let Some(cell) = self.arrived.get(consumer) {
             cell.0.store(turn, Ordering::Release);
         }
     }
 
-    /// Consumer `taker` has used all items of the epochs before `turn`.
+    /// Record that a consumer has used all items of the epochs before `turn`.
     pub fn complete(&self, consumer: usize, turn: u64) {
         if let Some(cell) = self.arrived.get(consumer) {
             // The consumer may have been removed already.
@@ -170,7 +170,7 @@ impl Epochs {
         }
     }
 
-    /// Remove consumer `taker`: its epochs count as complete.
+    /// Remove a consumer: its epochs count as complete.
     pub fn leave(&self, consumer: usize) {
         self.complete(consumer, NOBODY);
     }

@@ -1,16 +1,15 @@
 //! Tables that workers read without locks while one writer changes them.
 //!
-//! - [`qsbr`]: snapshots ([`Snap`], [`Publisher`]) and the grace periods ([`Domain`], [`Reader`]) that
-//!   say when an old value may be freed. Readers never write shared memory except one store per loop,
-//!   and the writer never waits for them.
-//! - [`exchange`]: bounded rings from one thread to another, and the turns by which order is kept across several of them.
-//! - [`notices`]: one word that says whether anything was handed over by any of several ways.
+//! - [`qsbr`]: snapshots ([`Snap`], [`Publisher`]) and grace periods ([`Domain`], [`Reader`]), after which an old value is
+//!   freed. Readers never write shared memory except for one store per loop, and the writer never waits for them.
+//! - [`exchange`]: bounded rings from one thread to another, and the epochs that keep order across several of them.
+//! - [`notices`]: one word that shows whether anything was enqueued in any of several queues.
 //! - [`lpm4`], [`lpm6`]: longest-prefix match from addresses to 31-bit leaf ids. Leaf 0 means "no route".
 //! - [`mac`]: exact match from 64-bit keys (a MAC address and its bridge domain) to entries, with marks of use.
 //!
 //! The control thread owns the writer halves ([`Lpm4`], [`Lpm6`], [`MacTable`], [`Publisher`]); workers hold the cloneable
 //! reader halves ([`Lpm4Snap`], [`Lpm6Snap`], [`MacSnap`], [`Snap`]) and read them under a [`Guard`], once per frame.
-//! A change is visible to every read that starts after the writer's call returned; to learn that all
+//! A change is visible to every read that starts after the writer's call returned. To learn when all
 //! workers use it, take a ticket from [`Domain::epoch`] and poll [`Domain::passed`].
 
 mod error;

@@ -1,7 +1,7 @@
 //! Deferred free of slots that readers may still read.
 //!
-//! A table that recycles pieces of its own memory (leaf runs, blocks) adds a piece here when no new reader can find
-//! it. The pieces are freed in order, when every reader has passed a quiescent point. A grace period is started per
+//! A table that recycles parts of its memory (leaf runs, blocks) adds a piece to this list when no new reader can find
+//! the piece. The pieces are freed in order, when every reader has passed a quiescent point. A grace period is started per
 //! batch, not per piece, because a new epoch costs every worker a cache miss.
 
 use std::collections::VecDeque;

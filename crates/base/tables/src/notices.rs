@@ -1,9 +1,9 @@
-//! Notices: one thread enqueues work in several places (queues, shared cells) and posts a notice. The reader checks
-//! one word, and checks the places only after a notice.
+//! Notices: one thread enqueues work in several queues or shared cells and posts a notice. The reader checks
+//! one word, and checks the queues only after a notice.
 //!
 //! # Contract
 //! [`Notices::post`] is called *after* the work was enqueued. A reader that calls [`Notices::is_news`] and then checks
-//! all the places misses nothing: either it finds the work, or the next call of `is_news` returns true. A check costs
+//! all the queues misses nothing: either it finds the work, or the next call of `is_news` returns true. A check costs
 //! the reader one load of a cache line that no thread writes meanwhile.
 
 use crate::sync::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
-//! Large zeroed arrays on huge pages when the kernel has them.
+//! Large zeroed arrays, on huge pages if the kernel has them.
 //!
 //! Random lookups in a table of several MiB miss the TLB on 4 KiB pages. The memory is reserved, not touched:
-//! what is never written costs nothing.
+//! pages that are never written cost nothing.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use memmap2::{Advice, MmapMut};
 
 const HUGE: usize = 2 << 20;
 
-/// A type that may be conjured from zeroed memory.
+/// A type whose values may be zeroed memory.
 ///
 /// # Safety
 /// All-zero bytes are a valid value, no value needs dropping, and the alignment is at most a page.
@@ -26,17 +26,17 @@ unsafe impl Zeroed for AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Zeroed for AtomicU64 {}
 
-/// `len` zeroed values of `T`, for life.
+/// An array of `len` zeroed values of `T`.
 pub(crate) struct Pages<T> {
     map: MmapMut,
-    /// Where the first value lies in `map`, in bytes.
+    /// The offset of the first value in `map`, in bytes.
     start: usize,
     len: usize,
     of: PhantomData<[T]>,
 }
 
 impl<T: Zeroed> Pages<T> {
-    /// Reserves the array. Like any allocation, aborts when the system has no memory left.
+    /// Reserves the array. Like any allocation, this aborts when the system has no memory left.
     pub(crate) fn new(len: usize) -> Self {
         let bytes = len * size_of::<T>();
         let slack = if bytes >= HUGE { HUGE } else { 0 };
@@ -46,11 +46,11 @@ impl<T: Zeroed> Pages<T> {
             std::alloc::handle_alloc_error(layout.unwrap_or(std::alloc::Layout::new::<T>()))
         };
         let start = if slack == 0 {
-            // Where the kernel gives huge pages unasked, it would join small arrays and give them one.
+            // A kernel that always uses huge pages would otherwise merge small arrays into one.
             let _ = map.advise(Advice::NoHugePage);
             0
         } else {
-            // A hint: without huge pages the table is slower, not wrong.
+            // Optional: without huge pages the table is slower, not wrong.
             let _ = map.advise(Advice::HugePage);
             (map.as_ptr() as usize).next_multiple_of(HUGE) - map.as_ptr() as usize
         };
@@ -75,7 +75,7 @@ impl<T: Zeroed> Deref for Pages<T> {
     fn deref(&self) -> &[T] {
         // SAFETY: the mapping is private and anonymous, at least `start + len * size_of::<T>()` bytes long, page
         // aligned as is `start`, zeroed at first, and unmapped only with `self`. `Zeroed` makes its bytes
-        // values of `T`; all later writes go through `&T`, and nobody else looks at `map`.
+        // values of `T`; all later writes go through `&T`, and no other code accesses `map`.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().add(self.start).cast(), self.len) }
     }
 }

@@ -1,4 +1,4 @@
-//! The synchronisation primitives of this crate, so that loom can drive them.
+//! The synchronisation primitives of this crate, which loom can replace.
 
 // tidy: allow(Mutex) re-exported for the domain's registration
 #[cfg(loom)]
@@ -15,7 +15,7 @@ pub(crate) use std::sync::{
     atomic::{AtomicPtr, AtomicU64, Ordering, fence},
 };
 
-/// Locks, going on after a panic elsewhere: the guarded lists are valid between any two statements.
+/// Locks, also after a panic of another thread: the guarded lists are valid between any two statements.
 pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Readers on other threads while the writer changes: every answer is one that some moment allows.
+//! Readers on other threads while the writer changes the table: every answer must be valid at some moment of the read.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::batch6;
 use volley_simd::Level;
 use volley_tables::{Domain, Lpm4, Lpm6, Publisher, Reader};
 
-/// `VOLLEY_TEST_SCALE` (percent) stretches or shortens the test.
+/// The duration of a test; `VOLLEY_TEST_SCALE` (percent) changes it.
 fn run_for() -> Duration {
     let percent = std::env::var("VOLLEY_TEST_SCALE")
         .ok()
@@ -19,7 +19,7 @@ fn run_for() -> Duration {
     Duration::from_millis(8 * percent)
 }
 
-/// Runs `read` in two threads, and `write(round)` here until time is up and every reader has had some vectors.
+/// Runs `read` in two threads, and `write(round)` here until the time is over and every reader has read several vectors.
 fn contend(domain: &Arc<Domain>, read: impl Fn(&Reader) + Sync, mut write: impl FnMut(u32)) {
     let stop = AtomicBool::new(false);
     let counts = [AtomicU64::new(0), AtomicU64::new(0)];
@@ -183,7 +183,7 @@ fn tickets_pass_when_every_reader_has_been_quiescent() {
     assert!(!domain.passed(ticket));
     drop(b);
     assert!(domain.passed(ticket));
-    // An idle guard brings an offline reader back.
+    // A guard without a read brings an offline reader online again.
     a.offline();
     let _ = a.guard();
     assert!(!domain.passed(domain.epoch()));

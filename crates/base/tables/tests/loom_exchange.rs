@@ -1,4 +1,4 @@
-//! Every interleaving (up to a bound) of the rings between workers, and of the turns that keep order across them.
+//! The rings between workers, and the epochs that keep order across them, under every interleaving up to a bound.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p volley-tables --release --test loom_exchange`
 #![cfg(loom)]
@@ -49,17 +49,17 @@ fn what_is_given_arrives_once_in_order_and_empties_come_back() {
     });
 }
 
-/// A thing with what it is: a packet (0), or a turn.
+/// An item and its type: a packet (0), or the marker of an epoch.
 type Thing = (u64, u32);
 
-/// What two workers do to one flow: loom finds a race if they are not in order.
+/// The state of a flow, which two workers change: loom finds a race if they are not in order.
 struct Flow(UnsafeCell<u32>);
 // SAFETY: loom checks.
 unsafe impl Sync for Flow {}
 
 fn used(flow: &Flow, number: u32) {
     flow.0.with_mut(|p| {
-        // SAFETY: loom checks that nobody else is here.
+        // SAFETY: loom checks that no other thread accesses the cell.
         let last = unsafe { std::mem::replace(&mut *p, number) };
         assert_eq!(last + 1, number, "order is kept");
     });

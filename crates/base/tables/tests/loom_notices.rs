@@ -1,4 +1,4 @@
-//! Every interleaving of a thread that hands things over by two ways and a worker that looks at them only when there is news.
+//! A thread that enqueues into two inboxes and a worker that reads them only after a notice, under every interleaving.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p volley-tables --release --test loom_notices`
 #![cfg(loom)]
@@ -8,7 +8,7 @@ use loom::thread;
 use std::sync::Arc;
 use volley_tables::notices::Notices;
 
-/// Two sources' inboxes, each with room for one thing.
+/// The inboxes of two sources, each for one item.
 #[derive(Default)]
 struct Ways {
     inboxes: [Inbox; 2],
@@ -23,12 +23,12 @@ impl Default for Inbox {
     }
 }
 
-/// A worker's rounds: inboxes are looked at when there is news, or when there was something the last time.
+/// A worker's rounds: inboxes are read after a notice, or when the last round found an item.
 fn rounds(ways: &Ways, most: usize, seen: &mut u64, taken: &mut [bool; 2]) {
     for _ in 0..most {
         if ways.notices.is_news(seen) {
             for (inbox, taken) in ways.inboxes.iter().zip(taken.iter_mut()) {
-                // No exchange: loom takes a store of the other thread for one that may have come in between.
+                // No exchange: in loom's model a store of the other thread could come in between.
                 if inbox.0.load(Relaxed) {
                     inbox.0.store(false, Relaxed);
                     *taken = true;
@@ -39,7 +39,7 @@ fn rounds(ways: &Ways, most: usize, seen: &mut u64, taken: &mut [bool; 2]) {
     }
 }
 
-/// A source that is not polled any more is polled again after each notice: nothing handed over is left lying.
+/// A source that is not polled any more is polled again after each notice: no item is left in an inbox.
 #[test]
 fn what_is_handed_over_is_found_after_its_notice() {
     loom::model(|| {

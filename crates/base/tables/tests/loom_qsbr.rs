@@ -1,4 +1,4 @@
-//! Every interleaving (up to a bound) of readers and the writer around one published value.
+//! Readers and the writer of one published value, under every interleaving up to a bound.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p volley-tables --release --test loom_qsbr`
 #![cfg(loom)]
@@ -9,7 +9,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 use volley_tables::{Domain, Publisher, Reader, Snap};
 
-/// A value whose drop is a write that loom sees: a reader that could still look is a race, and fails.
+/// A value whose drop is a write that loom sees: with a reader that can still access the value it is a race, and fails.
 struct Watched(UnsafeCell<u32>);
 
 impl Watched {
@@ -48,7 +48,7 @@ fn look(snap: &Snap<Watched>, reader: &Reader, at_least: u32) -> u32 {
     let value = snap.read(reader.guard());
     let seen = value.get();
     assert!(seen >= at_least && seen < 10);
-    // Still the same value, however long we look.
+    // The same value for as long as the guard lives.
     assert_eq!(value.get(), seen);
     seen
 }

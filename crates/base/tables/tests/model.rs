@@ -1,4 +1,4 @@
-//! Random changes against a model that tries every prefix, through the writer and through readers' batches.
+//! Random changes are compared with a model that tries every prefix, through the writer and through readers' batches.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::batch6;
 use volley_simd::Level;
 use volley_tables::{Domain, Lpm4, Lpm6, LpmError, MAX_LEAF};
 
-/// `VOLLEY_TEST_SCALE` (percent) shrinks or grows the number of cases.
+/// The number of cases; `VOLLEY_TEST_SCALE` (percent) changes it.
 fn scale(n: u32) -> u32 {
     let percent = std::env::var("VOLLEY_TEST_SCALE")
         .ok()
@@ -65,12 +65,12 @@ impl Model {
 enum Op {
     Insert(u128, u8, u32),
     Remove(u128, u8),
-    /// Removes the n-th of what is there.
+    /// Removes the n-th of the existing prefixes.
     RemoveOne(usize),
     Bulk(Vec<(u128, u8, u32)>),
 }
 
-/// Addresses that share few values in every byte, so that prefixes nest and touch.
+/// Addresses with few different values in every byte, so that prefixes nest and touch.
 fn addr() -> impl Strategy<Value = u128> {
     let byte = prop_oneof![Just(0u8), Just(0xff), Just(0x80), Just(1), any::<u8>()];
     let near = proptest::collection::vec(byte, 16)
@@ -102,7 +102,7 @@ trait Table {
     fn get(&self, addr: u128, len: u8) -> Option<u32>;
     fn load(&mut self, routes: Vec<(u128, u8, u32)>);
     fn len(&self) -> usize;
-    /// Looks all up in every way there is; they must agree.
+    /// Looks all addresses up by every method, whose results must be equal.
     fn lookup(&self, domain: &Arc<Domain>, addr: &[u128]) -> Vec<u32>;
 }
 
@@ -322,7 +322,7 @@ fn ids_beyond_15_bits_widen_the_table() {
         (wide.lookup(0x0a00_0907), wide.lookup(0x0a00_0908)),
         (0x7fff, 10)
     );
-    // The old view is still what it was.
+    // The old view still shows the old state.
     assert_eq!(narrow.lookup(0x0a00_0501), 6);
 }
 
@@ -368,7 +368,7 @@ fn memory_is_recycled() {
         domain.reclaim();
         bytes.push(t.bytes());
     }
-    // 3 prefixes in each of 2000 blocks: at most 7 answers each, and slack.
+    // 3 prefixes in each of 2000 blocks: at most 7 answers each, and spare capacity.
     assert!(t.bytes() < (4 << 20) + 2000 * 7 * 2 * 8, "{bytes:?}");
     assert!(bytes[39] <= bytes[10], "memory still grows: {bytes:?}");
 }
@@ -388,17 +388,17 @@ fn a_stalled_reader_makes_tables_grow_not_fail() {
             .unwrap();
         t6.remove(u64::from((i + 77) % 5000) << 32, 0, 32);
     }
-    // What a stalled reader sees may be old or new, but stays readable.
+    // A reader that does not proceed may see old or new answers, but the memory stays readable.
     assert!(old4.lookup(5 << 13) < 8 && old6.lookup(5 << 32, 0) < 8);
     assert_eq!(domain.reclaim(), 0);
     assert!(domain.retired() > 0);
-    // Nobody reads any more: nothing waits.
+    // Without readers no value waits.
     drop(stalled);
     assert_eq!(domain.retired(), 0);
 }
 
-/// A /24 gets its longer prefixes one by one and loses them again, beside others that keep theirs: every address of all of
-/// them is compared with the longest of the prefixes after every step.
+/// Longer prefixes are added to a /24 one by one and removed again, beside other /24 that keep theirs. After every step
+/// each address is compared with the longest of the prefixes.
 #[test]
 fn a_network_gets_many_long_prefixes_and_loses_them() {
     let domain = Domain::new();
@@ -461,11 +461,11 @@ fn a_lone_host_route_costs_a_cache_line() {
         assert_eq!(near, [0, 1 + i % 100, 0]);
     }
     let each = (table.bytes() - empty) / n as usize;
-    // A line of 64 bytes, up to three pooled answers of 16 or 32 bits, and the room to grow (twice as many lines at most).
+    // A line of 64 bytes, up to three pooled answers of 16 or 32 bits, and spare capacity (at most twice the number of lines).
     assert!(each <= 160, "{each} bytes a route");
 }
 
-/// What a new table of the router has: answers for all addresses, for groups, for reserved ones and for one host.
+/// The routes of a new table of the router: all addresses, groups, reserved addresses and one host.
 #[test]
 fn a_table_without_routes_costs_kilobytes() {
     let domain = Domain::new();

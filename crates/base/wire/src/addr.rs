@@ -37,13 +37,13 @@ impl MacAddr {
     /// `00:00:00:00:00:00`
     pub const ZERO: MacAddr = MacAddr([0; 6]);
 
-    /// `02:00:00:00:xx:xx`: a locally administered address with a number, as tests and generated interfaces use it.
+    /// `02:00:00:00:xx:xx`: a locally administered address with number `n`, for tests and generated interfaces.
     pub const fn local(n: u32) -> MacAddr {
         let [a, b, c, d] = n.to_be_bytes();
         MacAddr([2, 0, a, b, c, d])
     }
 
-    /// The link-local IPv6 address that an interface with this MAC address has (RFC 4291, appendix A).
+    /// The link-local IPv6 address of an interface with this MAC address (RFC 4291, appendix A).
     pub fn link_local(self) -> Ipv6Addr {
         let [a, b, c, d, e, f] = self.0;
         let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
@@ -62,7 +62,7 @@ impl MacAddr {
         self == Self::BROADCAST
     }
 
-    /// Neither zero nor a group: an address an interface may have.
+    /// Neither zero nor a group address: valid for an interface.
     #[inline]
     pub fn is_unicast(self) -> bool {
         !self.is_multicast() && self != Self::ZERO
@@ -111,7 +111,7 @@ impl FromStr for MacAddr {
     }
 }
 
-/// `N` groups of `digits` hex digits (a single digit may stand for two) to six bytes.
+/// `N` groups of `digits` hex digits (a single digit may abbreviate two) to six bytes.
 fn hex_groups<const N: usize>(text: &str, separator: char, digits: usize) -> Option<[u8; 6]> {
     let mut out = [0u8; 6];
     let mut groups = text.split(separator);
@@ -128,7 +128,7 @@ fn hex_groups<const N: usize>(text: &str, separator: char, digits: usize) -> Opt
 }
 
 numbers! {
-    /// What an Ethernet payload is; below 0x600 it is an 802.3 length.
+    /// The type of an Ethernet payload; a value below 0x600 is an 802.3 length.
     pub struct EtherType(U16) {
         /// IPv4
         IP4 = 0x0800 "IP4",
@@ -256,7 +256,7 @@ numbers! {
         AH = 51 "AH",
         /// ICMPv6
         ICMP6 = 58 "ICMP6",
-        /// IPv6: nothing follows
+        /// IPv6: no next header
         NO_NEXT = 59 "no-next-header",
         /// IPv6 destination options
         DEST_OPTS = 60 "dest-options",

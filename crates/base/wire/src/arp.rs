@@ -1,7 +1,7 @@
 //! ARP for IPv4 over Ethernet (RFC 826).
 //!
-//! Contract: [`ArpPacket::parse`] accepts hardware type 1, protocol 0x0800 and address lengths 6 and 4 only, and any operation;
-//! the fields of an accepted packet mean what their names say.
+//! Contract: [`ArpPacket::parse`] accepts only hardware type 1, protocol 0x0800 and address lengths 6 and 4, with any
+//! operation.
 
 use core::net::Ipv4Addr;
 
@@ -38,7 +38,7 @@ pub const REQUEST: u16 = 1;
 pub const REPLY: u16 = 2;
 
 impl ArpPacket {
-    /// An ARP packet for IPv4 over Ethernet; an error names the field that says otherwise.
+    /// An ARP packet for IPv4 over Ethernet; an error names the field with another value.
     pub fn parse(bytes: &[u8]) -> Result<&ArpPacket, WireError> {
         let (arp, _padding) = ArpPacket::split(bytes)?;
         let field = |what, value: u32| WireError::Field { what, value };
@@ -71,7 +71,7 @@ impl ArpPacket {
         }
     }
 
-    /// "Who has `target`? Tell `sender`."
+    /// A request by `sender` for the MAC address of `target`.
     pub fn request(sender_mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) -> ArpPacket {
         Self::new(REQUEST, (sender_mac, sender), (MacAddr::ZERO, target))
     }

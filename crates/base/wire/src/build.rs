@@ -1,8 +1,8 @@
-//! Packets put together layer by layer, for tests and for the packet generator's templates.
+//! Builds packets layer by layer, for tests and for the packet generator's templates.
 //!
-//! Contract: [`Packet::build`] fills in what follows from the layers (types, protocols, lengths, checksums) unless a layer was told
-//! otherwise, so a packet is correct unless it was made wrong on purpose. Methods that set a field act on the innermost
-//! layer that has it and do nothing if there is none. Lengths above 65,535 are cut as the header emitters cut them.
+//! Contract: [`Packet::build`] fills in the fields that follow from the layers (types, protocols, lengths, checksums) unless a
+//! layer sets them, so a packet is correct unless a fault was requested. Methods that set a field act on the innermost
+//! layer that has the field, and do nothing if there is none. Lengths above 65,535 are truncated as by the header emitters.
 //!
 //! ```
 //! use volley_wire::{MacAddr, build::Packet};
@@ -28,7 +28,7 @@ use crate::udp::UdpHeader;
 use crate::vlan::{Tci, VlanTag};
 use crate::{EtherType, IntoBytes, IpProto, MacAddr, U16, U32};
 
-/// One layer; `None` in a type or protocol field stands for "what follows".
+/// One layer; `None` in a type or protocol field means the type of the next layer.
 #[derive(Debug, Clone)]
 enum Layer {
     Eth(EthHeader, Option<EtherType>),
@@ -37,7 +37,7 @@ enum Layer {
     Arp(ArpPacket),
     Ip4(Ip4Header, Vec<u8>, Option<IpProto>),
     Ip6(Ip6Header, Option<IpProto>),
-    /// Extension header: kind and everything behind the next-header byte.
+    /// Extension header: type, and everything behind the next-header byte.
     Ext(IpProto, Vec<u8>, Option<IpProto>),
     Udp(UdpHeader),
     Tcp(TcpHeader, Vec<u8>),
@@ -54,7 +54,7 @@ pub struct Packet {
     checksums: Checksums,
 }
 
-/// What becomes of transport checksums.
+/// The treatment of transport checksums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Checksums {
     #[default]
@@ -63,7 +63,7 @@ enum Checksums {
 }
 
 impl Packet {
-    /// Starts with Ethernet.
+    /// Starts with an Ethernet header.
     pub fn eth(dst: MacAddr, src: MacAddr) -> Packet {
         Packet::bare().push(Layer::Eth(
             EthHeader {
@@ -75,7 +75,7 @@ impl Packet {
         ))
     }
 
-    /// Starts with nothing: the first layer added is the outermost.
+    /// Starts without a layer: the first layer added is the outermost.
     pub fn bare() -> Packet {
         Packet::default()
     }
@@ -137,15 +137,15 @@ impl Packet {
         self.extension(IpProto::DEST_OPTS, options)
     }
 
-    /// A routing header with zeros behind its four fields, room for `addresses` IPv6 addresses.
+    /// A routing header with zeros behind its four fields and space for `addresses` IPv6 addresses.
     pub fn routing(self, routing_type: u8, segments_left: u8, addresses: usize) -> Packet {
         let mut content = alloc::vec![routing_type, segments_left];
         content.resize(6 + addresses.min(127) * 16, 0);
         self.extension(IpProto::ROUTING, &content)
     }
 
-    /// Any extension header with a length byte in units of 8; `content` is what stands behind that byte and is filled up with
-    /// padding (one PadN, or zeros where it is no options header).
+    /// Any extension header with a length byte in units of 8. `content` follows that byte and is padded (with one PadN, or with
+    /// zeros in a header without options).
     pub fn extension(self, kind: IpProto, content: &[u8]) -> Packet {
         let content = content.get(..content.len().min(2046)).unwrap_or(&[]);
         let mut bytes = alloc::vec![0];
@@ -209,13 +209,14 @@ impl Packet {
         self.icmp6(Icmp6Header::echo_request(id, seq))
     }
 
-    /// What stands behind the innermost header.
+    /// The bytes behind the innermost header.
     pub fn payload(mut self, bytes: impl AsRef<[u8]>) -> Packet {
         self.payload = bytes.as_ref().to_vec();
         self
     }
 
-    /// Length of the whole packet without FCS: the payload is cut or filled up with a counting pattern. Headers are never cut.
+    /// Length of the whole packet without FCS: the payload is truncated, or extended by a counting pattern. Headers are never
+    /// truncated.
     pub fn frame_len(mut self, len: usize) -> Packet {
         self.frame_len = Some(len);
         self
@@ -278,7 +279,7 @@ impl Packet {
         self.edit_ip4(|h| h.flags_fragment = U16::new(h.flags_fragment.get() | FLAG_DONT_FRAGMENT))
     }
 
-    /// Makes it a fragment; `offset` in bytes is cut to a multiple of 8.
+    /// Makes the packet a fragment; `offset` in bytes is cut to a multiple of 8.
     pub fn fragment4(self, offset: u16, more: bool, id: u16) -> Packet {
         let more = if more { FLAG_MORE_FRAGMENTS } else { 0 };
         self.edit_ip4(|h| {
@@ -288,7 +289,7 @@ impl Packet {
         })
     }
 
-    /// Adds IPv4 or TCP options as they stand on the wire; filled up with "end of list" to a multiple of 4, at most 40 bytes.
+    /// Adds IPv4 or TCP options in wire format, padded with "end of list" to a multiple of 4, at most 40 bytes.
     pub fn options(self, bytes: &[u8]) -> Packet {
         self.edit(|layer| match layer {
             Layer::Ip4(_, options, _) | Layer::Tcp(_, options) => {
@@ -311,7 +312,7 @@ impl Packet {
         })
     }
 
-    /// Names another protocol than the one that follows.
+    /// Sets another protocol than that of the next layer.
     pub fn proto(self, proto: IpProto) -> Packet {
         self.edit(|layer| match layer {
             Layer::Ip4(_, _, p) | Layer::Ip6(_, p) | Layer::Ext(_, _, p) => {
@@ -322,7 +323,7 @@ impl Packet {
         })
     }
 
-    /// Names another EtherType than the one that follows.
+    /// Sets another EtherType than that of the next layer.
     pub fn ether_type(self, ether_type: EtherType) -> Packet {
         self.edit(|layer| match layer {
             Layer::Eth(_, t) | Layer::Vlan(_, _, t) => {
@@ -339,7 +340,7 @@ impl Packet {
         self
     }
 
-    /// Bytes of all headers together.
+    /// The total number of bytes of all headers.
     pub fn headers_len(&self) -> usize {
         self.layers.iter().map(Layer::len).sum()
     }
@@ -400,7 +401,7 @@ impl Layer {
         }
     }
 
-    /// This layer's header bytes; `inner`: everything behind it.
+    /// The bytes of this layer's header; `inner`: everything behind the header.
     fn head(
         &self,
         outer: &[Layer],
@@ -410,7 +411,7 @@ impl Layer {
     ) -> Vec<u8> {
         let ether_type = |set: Option<EtherType>| {
             set.or(next.map(Layer::ether_type))
-                .unwrap_or(EtherType::new(0x88b5)) // IEEE local experimental
+                .unwrap_or(EtherType::new(0x88b5)) // for local experiments (IEEE 802)
         };
         let proto =
             |set: Option<IpProto>| set.or(next.map(Layer::proto)).unwrap_or(IpProto::NO_NEXT);
@@ -488,7 +489,7 @@ fn ip4_head(mut h: Ip4Header, options: &[u8], protocol: IpProto, payload: usize)
     [h.as_bytes(), options].concat()
 }
 
-/// The pseudo-header of the innermost IP layer; for IPv6 with its own destination (no routing header is looked at).
+/// The pseudo-header of the innermost IP layer; for IPv6 with the destination of its header (routing headers are ignored).
 fn pseudo(outer: &[Layer], proto: IpProto, len: usize) -> Sum {
     let ip = outer
         .iter()

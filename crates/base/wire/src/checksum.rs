@@ -1,14 +1,14 @@
 //! The Internet checksum: whole (RFC 1071), incremental (RFC 1624) and with pseudo-headers (RFC 768, 8200 8.1, 9293).
 //!
-//! Contract: nothing here panics or allocates, and any length and alignment is right. Checksum fields are `u16` in host order
-//! (what `U16::get` gives); a field that is in its place when the sum is taken makes a correct packet's sum `0xffff`.
+//! Contract: no function panics or allocates, and any length and alignment is valid. Checksum fields are `u16` in host order
+//! (the result of `U16::get`). If the field is included when the sum is taken, a correct packet's sum is `0xffff`.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::IpProto;
 
-/// A one's complement sum under way. Slices of odd length may be added in any order of parts (buffer chains): the sum keeps
-/// track of the byte it stands at.
+/// An incomplete one's complement sum. Slices of odd length may be added one after the other (buffer chains): the sum
+/// records whether its position is odd.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sum {
     /// Sum of native-endian 16- and 32-bit words, not folded. 2^32 additions of 32-bit words fit.
@@ -17,17 +17,17 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Nothing added yet.
+    /// The sum of no bytes.
     pub const fn new() -> Sum {
         Sum { acc: 0, odd: false }
     }
 
-    /// Adds bytes as they stand in the packet.
+    /// Adds bytes in wire order.
     #[inline]
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Sum {
         let part = fold(sum_native(bytes));
-        // RFC 1071 2(B): at an odd place all bytes are swapped, and so is their sum
+        // RFC 1071 2(B): at an odd position all bytes are swapped, and so is their sum
         let part = if self.odd { part.swap_bytes() } else { part };
         Sum {
             acc: self.acc + u64::from(part),
@@ -35,7 +35,7 @@ impl Sum {
         }
     }
 
-    /// Adds a 16-bit field given in host order, at an even place.
+    /// Adds a 16-bit field in host order, at an even position.
     #[inline]
     #[must_use]
     pub fn word(self, word: u16) -> Sum {
@@ -67,7 +67,7 @@ impl Sum {
             .word(u16::from(proto.0))
     }
 
-    /// The sum folded to 16 bits, host order; `0xffff` says that a packet with its checksum in place is right.
+    /// The sum folded to 16 bits, host order; `0xffff` means that a packet that includes its checksum is correct.
     #[inline]
     pub fn folded(self) -> u16 {
         u16::from_be(fold(self.acc))
@@ -79,7 +79,7 @@ impl Sum {
         !self.folded()
     }
 
-    /// The same for UDP, where zero means "none" and is sent as `0xffff` (RFC 768).
+    /// The same for UDP, where zero means "no checksum" and is sent as `0xffff` (RFC 768).
     #[inline]
     pub fn checksum_udp(self) -> u16 {
         match self.checksum() {
@@ -88,14 +88,14 @@ impl Sum {
         }
     }
 
-    /// A sum over everything, checksum field included, is that of a correct packet.
+    /// Whether a sum over all bytes, checksum field included, is that of a correct packet.
     #[inline]
     pub fn is_valid(self) -> bool {
         self.folded() == 0xffff
     }
 }
 
-/// Sum of the native 32-bit words, two lanes to a 64-bit load, plus the tail; plain enough for the compiler to vectorise.
+/// Sum of the native 32-bit words, two lanes to a 64-bit load, plus the tail; simple enough for the compiler to vectorise.
 #[inline]
 fn sum_native(bytes: &[u8]) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<32>();
@@ -134,19 +134,19 @@ fn fold(acc: u64) -> u16 {
     acc as u16
 }
 
-/// The checksum of some bytes whose checksum field is zero.
+/// The checksum of bytes whose checksum field is zero.
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::new().bytes(bytes).checksum()
 }
 
-/// Bytes that contain their checksum are right.
+/// Whether bytes that contain their checksum are correct.
 #[inline]
 pub fn is_valid(bytes: &[u8]) -> bool {
     Sum::new().bytes(bytes).is_valid()
 }
 
-/// RFC 1624 equation 3: the checksum after one 16-bit field went from `old` to `new`.
+/// RFC 1624 equation 3: the checksum after one 16-bit field changed from `old` to `new`.
 #[inline]
 #[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
@@ -155,7 +155,7 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !(((sum & 0xffff) + (sum >> 16)) as u16)
 }
 
-/// The same for a 32-bit field (an IPv4 address, a TCP sequence number).
+/// As [`update`], for a 32-bit field (an IPv4 address, a TCP sequence number).
 #[inline]
 #[must_use]
 pub fn update32(checksum: u16, old: u32, new: u32) -> u16 {
@@ -164,8 +164,8 @@ pub fn update32(checksum: u16, old: u32, new: u32) -> u16 {
     update(update(checksum, old_hi, new_hi), old_lo, new_lo)
 }
 
-/// The same for any run of bytes at an even place, equally long before and after (an IPv6 address); a tail that has no
-/// partner counts as zeros on the shorter side.
+/// As [`update`], for any bytes at an even position (an IPv6 address). If `old` and `new` differ in length, the shorter one is
+/// extended by zeros.
 #[must_use]
 pub fn update_bytes(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     let old = Sum::new().bytes(old).folded();
@@ -173,7 +173,7 @@ pub fn update_bytes(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     update(checksum, old, new)
 }
 
-/// An IPv4 header's checksum after its TTL went down by one.
+/// An IPv4 header's checksum after its TTL was decremented by one.
 #[inline]
 #[must_use]
 pub fn after_ttl_decrement(checksum: u16) -> u16 {
@@ -182,13 +182,13 @@ pub fn after_ttl_decrement(checksum: u16) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// A UDP or TCP segment over IPv4 is right with its checksum in place (a UDP checksum of zero is the caller's case).
+/// Whether a UDP or TCP segment over IPv4, including its checksum, is correct. The caller handles a UDP checksum of zero.
 pub fn is_valid4(src: Ipv4Addr, dst: Ipv4Addr, proto: IpProto, segment: &[u8]) -> bool {
     u16::try_from(segment.len())
         .is_ok_and(|len| Sum::pseudo4(src, dst, proto, len).bytes(segment).is_valid())
 }
 
-/// A UDP, TCP or ICMPv6 message over IPv6 is right with its checksum in place.
+/// Whether a UDP, TCP or ICMPv6 message over IPv6, including its checksum, is correct.
 pub fn is_valid6(src: Ipv6Addr, dst: Ipv6Addr, proto: IpProto, segment: &[u8]) -> bool {
     u32::try_from(segment.len())
         .is_ok_and(|len| Sum::pseudo6(src, dst, proto, len).bytes(segment).is_valid())
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(checksum(&bytes), 0x220d);
     }
 
-    /// RFC 1624 4: the example on which RFC 1141's equation goes wrong.
+    /// RFC 1624 4: the example for which RFC 1141's equation is wrong.
     #[test]
     fn rfc1624_example() {
         assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);

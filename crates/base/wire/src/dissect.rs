@@ -1,10 +1,10 @@
-//! A packet's headers as text for people: one line (packet traces, drop traces) or one line per layer.
+//! A packet's headers as text: one line (packet traces, drop traces) or one line per layer.
 //!
-//! Contract: any bytes give a text, never a panic; what is cut or wrong is named where it is found and ends the text. At most
-//! [`MAX_LAYERS`] headers are told, so the length is bounded whatever the bytes say. Checksums are told only when wrong.
-//! Of a packet whose first bytes only are here ([`Dissect::of`]), length fields are judged against the length of the whole
-//! packet; a header that is not all here ends the text with `(80 of 1514 bytes kept)`, and no checksum is judged over bytes
-//! that are not here. A checksum that the device has still to finish ([`Dissect::offloaded`]) is told as such.
+//! Contract: any bytes result in a text, never in a panic; a fault is reported where it is found and ends the text. At most
+//! [`MAX_LAYERS`] headers are shown, so the length is bounded for any bytes. Checksums are shown only when they are wrong.
+//! If only the first bytes of a packet are available ([`Dissect::of`]), length fields are compared with the length of the whole
+//! packet, an incomplete header ends the text with `(80 of 1514 bytes kept)`, and a checksum over missing bytes is not
+//! checked. A checksum that the device has still to complete ([`Dissect::offloaded`]) is shown as such.
 //!
 //! `IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:02 / UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 46 / ports 1234 -> 80`
 
@@ -20,17 +20,17 @@ use core::fmt::{self, Display};
 use crate::EtherType;
 use out::{Kept, Next, Out, Step, Stop};
 
-/// How many headers are told at most.
+/// The maximum number of headers that are shown.
 pub const MAX_LAYERS: usize = 16;
 
-/// Where the first byte of a packet stands.
+/// The type of a packet's first header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
-    /// At an Ethernet header.
+    /// An Ethernet header.
     Ethernet,
-    /// At an IP header of either version.
+    /// An IP header of either version.
     Ip,
-    /// At the header of this type.
+    /// The header of this EtherType.
     Type(EtherType),
 }
 
@@ -44,7 +44,7 @@ pub struct Dissect<'a> {
 }
 
 impl Dissect<'_> {
-    /// The whole packet has this many bytes, of which only the first are here.
+    /// Sets the length of the whole packet, of which only the first bytes are available.
     pub fn of(self, len: usize) -> Self {
         Dissect {
             len: len.max(self.bytes.len()),
@@ -52,7 +52,7 @@ impl Dissect<'_> {
         }
     }
 
-    /// The checksum over everything from this byte on is still to be finished (a partial checksum, as virtio's).
+    /// Sets the start of a checksum that is still to be completed (a partial checksum, as in virtio).
     pub fn offloaded(self, start: Option<usize>) -> Self {
         Dissect {
             offloaded: start,

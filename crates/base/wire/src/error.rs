@@ -1,18 +1,18 @@
-//! What can be wrong with bytes ([`WireError`]: small, no allocation) and with text ([`TextError`]).
+//! Errors of parsers of bytes ([`WireError`]: small, no allocation) and of text ([`TextError`]).
 
 use alloc::string::String;
 
-/// Why bytes are not the header they should be.
+/// Why bytes are not a valid header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Fewer bytes than the header, or than the length it states.
+    /// Fewer bytes than the header, or than its length field states.
     #[error("{what} cut short: needs {need} bytes, has {have}")]
     Short {
         /// The header or field.
         what: &'static str,
-        /// Bytes it needs.
+        /// Bytes required.
         need: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
     /// The version field of an IP header names another protocol.
@@ -23,27 +23,27 @@ pub enum WireError {
         /// The version found.
         version: u8,
     },
-    /// A length field is below what the header itself takes.
+    /// A length field is smaller than the header itself.
     #[error("{what} length field is {len}, less than the least of {min}")]
     LengthBelow {
         /// The header or option.
         what: &'static str,
-        /// The length stated, in bytes.
+        /// The value of the length field, in bytes.
         len: usize,
-        /// The least it can be.
+        /// The minimum.
         min: usize,
     },
-    /// A length field is beyond the bytes there are.
+    /// A length field exceeds the available bytes.
     #[error("{what} length field is {len}, more than the {have} bytes there are")]
     LengthBeyond {
         /// The header or option.
         what: &'static str,
-        /// The length stated, in bytes.
+        /// The value of the length field, in bytes.
         len: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
-    /// A field has a value its standard does not allow here.
+    /// A field has a value that its standard does not allow.
     #[error("{what} is {value}, which its standard does not allow here")]
     Field {
         /// Header and field.
@@ -51,23 +51,23 @@ pub enum WireError {
         /// The value found.
         value: u32,
     },
-    /// A hop-by-hop options header anywhere but right behind the IPv6 header (RFC 8200 4.1).
+    /// A hop-by-hop options header that does not follow the IPv6 header (RFC 8200 4.1).
     #[error("IPv6 hop-by-hop options header is not the first extension header")]
     HopByHopNotFirst,
-    /// No room to write.
+    /// The output buffer is too short.
     #[error("no room for {what}: needs {need} bytes, has {have}")]
     NoRoom {
         /// The header.
         what: &'static str,
-        /// Bytes it needs.
+        /// Bytes required.
         need: usize,
-        /// Bytes there are.
+        /// Bytes available.
         have: usize,
     },
 }
 
 impl WireError {
-    /// How many bytes more there would have to be, where it is only that bytes are missing at the end.
+    /// The number of missing bytes, if only bytes at the end are missing.
     pub(crate) fn shortfall(&self) -> Option<usize> {
         match *self {
             WireError::Short { need, have, .. } => need.checked_sub(have),
@@ -76,7 +76,7 @@ impl WireError {
         }
     }
 
-    /// The same fault where there are so many bytes more than were looked at.
+    /// The same error for a buffer that is `bytes` longer than the one that was parsed.
     pub(crate) fn with_more(mut self, bytes: usize) -> Self {
         if let WireError::Short { have, .. } | WireError::LengthBeyond { have, .. } = &mut self {
             *have += bytes;
@@ -85,7 +85,7 @@ impl WireError {
     }
 }
 
-/// Why a text is not the address, prefix or range it should be. Each message quotes the text and says how to write it.
+/// Why a text is not a valid address, prefix or range. Each message quotes the text and shows how to write it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// Not a MAC address.
@@ -115,10 +115,10 @@ pub enum TextError {
     HostBits {
         /// The text.
         text: String,
-        /// The prefix meant, perhaps.
+        /// The prefix with the host bits cleared.
         prefix: String,
     },
-    /// A range whose last address lies before its first.
+    /// A range whose last address is below its first.
     #[error("\"{0}\": the last address of a range must not lie before the first")]
     Backwards(String),
     /// Not an EtherType or protocol number.

@@ -1,7 +1,7 @@
 //! Ethernet (IEEE 802.3): destination, source, type or length.
 //!
-//! Contract: frames carry no preamble and no FCS. [`frame`] walks any number of VLAN tags; what follows is the payload of the
-//! innermost one, padding included (an IP header says where it ends).
+//! Contract: frames have no preamble and no FCS. [`frame`] walks any number of VLAN tags; the rest is the payload of the
+//! innermost one, padding included (the IP header contains the length of the packet).
 
 use crate::header::header;
 use crate::vlan::{VlanTag, VlanTags};
@@ -14,12 +14,12 @@ header! {
         pub dst: MacAddr,
         /// Sender
         pub src: MacAddr,
-        /// What follows, or its length (802.3)
+        /// Type of the payload, or its length (802.3)
         pub ether_type: EtherType,
     }
 }
 
-/// A frame taken apart down to its payload.
+/// A parsed frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Addresses and the outermost type.
@@ -30,11 +30,11 @@ pub struct Frame<'a> {
     pub ether_type: EtherType,
     /// Bytes from the frame's start to the payload.
     pub offset: usize,
-    /// What follows, padding included.
+    /// The payload, padding included.
     pub payload: &'a [u8],
 }
 
-/// Takes a frame apart; an error if the header or a tag is cut short.
+/// Parses a frame; an error if the header or a tag is truncated.
 pub fn frame(bytes: &[u8]) -> Result<Frame<'_>, WireError> {
     let (header, tagged) = EthHeader::split(bytes)?;
     let mut ether_type = header.ether_type;

@@ -13,7 +13,7 @@ macro_rules! plain {
 
 plain!(IP4 ARP VLAN QINQ QINQ_OLD IP6 MPLS MPLS_MCAST PPPOE TEB);
 
-/// The first of the two types that IEEE 802 leaves to local experiments.
+/// The first of the two types that IEEE 802 reserves for local experiments.
 pub const EXPERIMENT: u16 = 0x88b5;
 
 /// Whether the type is that of a VLAN tag.

@@ -1,12 +1,12 @@
-//! Fields of headers by name: one table that says where each field lies in its header, how wide it is and what it holds.
+//! Fields of headers by name: one table with the position, the width and the type of each field.
 //!
-//! Templates of the packet generator, filters of traces and captures, rules of the path batcher, and the text of headers in packet
-//! traces all read this table, so that a field has one name everywhere. A place is a number of bits from the start of the header,
-//! most significant bit first, as in the drawings of the RFCs.
+//! Templates of the packet generator, filters of traces and captures, rules of the path batcher, and the text of headers in
+//! packet traces use this table, so that a field has one name everywhere. A position is a number of bits from the start of the
+//! header, most significant bit first, as in the diagrams of the RFCs.
 
 use crate::{EtherType, IpProto, udp};
 
-/// What the bits of a field mean.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
     /// A number.
@@ -17,43 +17,43 @@ pub enum FieldKind {
     Ip4,
     /// An IPv6 address.
     Ip6,
-    /// Bytes behind the fixed part of the header, as many as a length says.
+    /// Bytes behind the fixed part of the header; a length field determines their number.
     Bytes,
 }
 
 /// A field of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name, unique in its header.
+    /// The name, unique in its header.
     pub name: &'static str,
     /// Other names of the field.
     pub aliases: &'static [&'static str],
     /// First bit.
     pub bit: u16,
-    /// Number of bits; 0 for [`FieldKind::Bytes`], which have no fixed place.
+    /// Number of bits; 0 for [`FieldKind::Bytes`], which have no fixed position.
     pub bits: u8,
-    /// What the bits mean.
+    /// The type of the value.
     pub kind: FieldKind,
     /// The field covers or is covered by other fields of the table, such as the whole TOS byte beside DSCP and ECN. Code that
     /// writes a header leaves such a field out.
     pub overlaps: bool,
-    /// What it says, without a full stop.
+    /// The meaning of the field, without a full stop.
     pub text: &'static str,
 }
 
 impl Field {
-    /// Whether the field has this name, or this one among its other names.
+    /// Whether this is the field's name or one of its aliases.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// Whether the field has a fixed place in the header.
+    /// Whether the field has a fixed position in the header.
     pub fn has_place(&self) -> bool {
         self.bits > 0
     }
 
-    /// The value in a header that begins these bytes, most significant bit first; none where the bytes end before the field
-    /// does, and for a field without a fixed place.
+    /// The value in a header at the start of these bytes, most significant bit first; none if the bytes end before the field,
+    /// and for a field without a fixed position.
     pub fn read(&self, header: &[u8]) -> Option<u128> {
         if !self.has_place() {
             return None;
@@ -77,36 +77,36 @@ impl Field {
 /// A header whose fields have names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HeaderFields {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// Other names of the header.
     pub aliases: &'static [&'static str],
-    /// What it is and where it is defined.
+    /// The purpose of the header, and the document that defines it.
     pub text: &'static str,
-    /// Bytes of its fixed part.
+    /// Length of the fixed part in bytes.
     pub len: u16,
-    /// Its fields in their order.
+    /// The fields in order.
     pub fields: &'static [Field],
 }
 
 impl HeaderFields {
-    /// Whether the header has this name, or this one among its other names.
+    /// Whether this is the header's name or one of its aliases.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// The field of this name, or with this one among its other names.
+    /// The field with this name or alias.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.is_called(name))
     }
 }
 
-/// The header of this name, or with this one among its other names.
+/// The header with this name or alias.
 pub fn header(name: &str) -> Option<&'static HeaderFields> {
     HEADERS.into_iter().find(|header| header.is_called(name))
 }
 
-/// The header that an EtherType announces.
+/// The header of an EtherType.
 pub fn of_ether_type(ether_type: EtherType) -> Option<&'static HeaderFields> {
     Some(match ether_type {
         EtherType::ARP => &ARP,
@@ -128,7 +128,7 @@ pub fn of_udp_port(port: u16) -> Option<&'static HeaderFields> {
     })
 }
 
-/// The header that an IP protocol number announces.
+/// The header of an IP protocol number.
 pub fn of_protocol(protocol: IpProto) -> Option<&'static HeaderFields> {
     Some(match protocol {
         IpProto::HOP_BY_HOP => &IP6_HBH,

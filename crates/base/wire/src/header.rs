@@ -1,4 +1,4 @@
-//! What all header structs share: a name, a size and the way in and out of bytes.
+//! The trait of all header structs: a name, a size, and conversions from and to bytes.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -6,25 +6,25 @@ use crate::WireError;
 
 /// A fixed-size header at the start of some bytes.
 pub trait Header: FromBytes + IntoBytes + KnownLayout + Immutable + Unaligned + Sized {
-    /// The name errors use.
+    /// The name in errors.
     const NAME: &'static str;
     /// Bytes on the wire.
     const LEN: usize = size_of::<Self>();
 
-    /// The header and what follows it.
+    /// The header, and the bytes behind it.
     #[inline]
     fn split(bytes: &[u8]) -> Result<(&Self, &[u8]), WireError> {
         Self::ref_from_prefix(bytes).map_err(|_| short::<Self>(bytes.len()))
     }
 
-    /// The same for changing it in place.
+    /// As [`Self::split`], for changes in place.
     #[inline]
     fn split_mut(bytes: &mut [u8]) -> Result<(&mut Self, &mut [u8]), WireError> {
         let have = bytes.len();
         Self::mut_from_prefix(bytes).map_err(|_| short::<Self>(have))
     }
 
-    /// Writes the header and returns the room behind it.
+    /// Writes the header and returns the rest of the buffer.
     #[inline]
     fn emit<'a>(&self, out: &'a mut [u8]) -> Result<&'a mut [u8], WireError> {
         let have = out.len();
@@ -48,7 +48,7 @@ fn short<H: Header>(have: usize) -> WireError {
     }
 }
 
-/// The first `len` bytes as `what`, whose length field said `len`.
+/// The first `len` bytes of `what`, whose length field is `len`.
 #[inline]
 pub(crate) fn stated<'a>(
     bytes: &'a [u8],
@@ -78,7 +78,7 @@ macro_rules! header {
 }
 pub(crate) use header;
 
-/// Defines a number on the wire with named values: `Debug` and `Display` give the name where there is one.
+/// Defines a wire number with named values: `Debug` and `Display` show the name if there is one.
 macro_rules! numbers {
     ($(#[$doc:meta])* pub struct $name:ident($inner:ty) {
         $($(#[$vdoc:meta])* $value:ident = $num:literal $text:literal,)*
@@ -91,10 +91,10 @@ macro_rules! numbers {
         impl $name {
             $($(#[$vdoc])* pub const $value: $name = $name(<$crate::header::Num<$inner>>::make($num));)*
 
-            /// All that have a name here.
+            /// All values with names.
             pub const NAMED: &'static [$name] = &[$(Self::$value),*];
 
-            /// The name people use, if it has one here.
+            /// The common name of the value, if it is defined here.
             pub fn name(self) -> Option<&'static str> {
                 $(if self == Self::$value { return Some($text); })*
                 None

@@ -1,7 +1,8 @@
 //! ICMP for IPv4 (RFC 792, RFC 1191 next-hop MTU).
 //!
-//! Contract: [`Icmp4::parse`] asks for the 8 bytes every message has and leaves type and code to the reader; the checksum is
-//! checked by [`Icmp4::checksum_ok`] only. Error messages quote a cut packet: what is in `body` may be short by design.
+//! Contract: [`Icmp4::parse`] requires the 8 bytes that every message has, and does not check type and code. Only
+//! [`Icmp4::checksum_ok`] checks the checksum. Error messages quote a truncated packet, so `body` may be shorter than that
+//! packet.
 
 use core::net::Ipv4Addr;
 
@@ -63,7 +64,7 @@ pub mod unreachable {
 }
 
 header! {
-    /// The 8 bytes all messages begin with.
+    /// The 8 bytes at the start of all messages.
     pub struct Icmp4Header: 8, "ICMP header" {
         /// Message type
         pub kind: Icmp4Type,
@@ -115,7 +116,7 @@ impl Icmp4Header {
         self.rest.into()
     }
 
-    /// Pointer of a parameter problem: the offset of the byte at fault.
+    /// Pointer of a parameter problem: the offset of the faulty byte.
     pub fn pointer(&self) -> u8 {
         self.rest[0]
     }
@@ -136,7 +137,7 @@ impl<'a> Icmp4<'a> {
         Icmp4Header::split(bytes).map(|(header, body)| Icmp4 { header, body })
     }
 
-    /// The checksum is right.
+    /// Whether the checksum is correct.
     pub fn checksum_ok(&self) -> bool {
         Sum::new()
             .bytes(self.header.as_bytes())
@@ -144,7 +145,7 @@ impl<'a> Icmp4<'a> {
             .is_valid()
     }
 
-    /// An error message: it quotes a packet, and none may be sent about it (RFC 1812 4.3.2.7).
+    /// Whether this is an error message: it quotes a packet, and no error may be sent in response (RFC 1812 4.3.2.7).
     pub fn is_error(&self) -> bool {
         use Icmp4Type as T;
         matches!(

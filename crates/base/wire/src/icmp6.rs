@@ -1,14 +1,14 @@
-//! ICMPv6 (RFC 4443): the part all messages share. Neighbour discovery is in [`crate::nd`].
+//! ICMPv6 (RFC 4443): the common part of all messages. Neighbour discovery is in [`crate::nd`].
 //!
-//! Contract: [`Icmp6::parse`] asks for 8 bytes and leaves type and code to the reader; the checksum (with pseudo-header) is checked
-//! by [`Icmp6::checksum_ok`] only. A message of 4 to 7 bytes is an error: no type in use is that short.
+//! Contract: [`Icmp6::parse`] requires 8 bytes, and does not check type and code. Only [`Icmp6::checksum_ok`] checks the
+//! checksum (with pseudo-header). A message of 4 to 7 bytes is an error: no type in use is so short.
 
 use crate::checksum::Sum;
 use crate::header::{header, numbers};
 use crate::{Header, IntoBytes, U16, WireError};
 
 numbers! {
-    /// Message type; below 128: an error.
+    /// Message type; values below 128 are errors.
     pub struct Icmp6Type(u8) {
         /// Destination unreachable
         UNREACHABLE = 1 "unreachable",
@@ -44,7 +44,7 @@ numbers! {
 }
 
 impl Icmp6Type {
-    /// An error message: it quotes a packet, and none may be sent about it (RFC 4443 2.4 e).
+    /// Whether this is an error message: it quotes a packet, and no error may be sent in response (RFC 4443 2.4 e).
     #[inline]
     pub fn is_error(self) -> bool {
         self.0 < 128
@@ -126,7 +126,7 @@ impl Icmp6Header {
 pub struct Icmp6<'a> {
     /// The first 8 bytes.
     pub header: &'a Icmp6Header,
-    /// What follows.
+    /// The rest of the message.
     pub body: &'a [u8],
 }
 
@@ -136,7 +136,7 @@ impl<'a> Icmp6<'a> {
         Icmp6Header::split(bytes).map(|(header, body)| Icmp6 { header, body })
     }
 
-    /// The checksum is right; `pseudo` is the pseudo-header's sum.
+    /// Whether the checksum is correct; `pseudo` is the pseudo-header's sum.
     pub fn checksum_ok(&self, pseudo: Sum) -> bool {
         pseudo
             .bytes(self.header.as_bytes())

@@ -1,8 +1,8 @@
-//! IPv4 (RFC 791, validity in the order of RFC 1812 5.2.2).
+//! IPv4 (RFC 791; checks in the order of RFC 1812 5.2.2).
 //!
-//! Contract: a [`Ip4`] from [`Ip4::parse`] has version 4, a header length of 5 to 15 words within the bytes, and a total length
-//! from the header's up to the bytes there are; `payload` ends where the total length says, not where the buffer does.
-//! The header checksum is checked by [`Ip4::checksum_ok`] only, options by walking them.
+//! Contract: an [`Ip4`] from [`Ip4::parse`] has version 4, a header length of 5 to 15 words within the bytes, and a total
+//! length between the header length and the number of bytes; `payload` ends at the total length, not at the end of the buffer.
+//! Only [`Ip4::checksum_ok`] checks the header checksum; options are checked when they are walked.
 
 use core::net::Ipv4Addr;
 
@@ -25,7 +25,7 @@ header! {
         pub flags_fragment: U16,
         /// Time to live
         pub ttl: u8,
-        /// What follows
+        /// Protocol of the payload
         pub protocol: IpProto,
         /// Header checksum
         pub checksum: U16,
@@ -36,7 +36,7 @@ header! {
     }
 }
 
-/// The "evil" bit, always zero (RFC 791).
+/// The reserved bit, always zero (RFC 791).
 pub const FLAG_RESERVED: u16 = 0x8000;
 /// Don't fragment.
 pub const FLAG_DONT_FRAGMENT: u16 = 0x4000;
@@ -58,7 +58,7 @@ pub mod option {
 }
 
 impl Ip4Header {
-    /// A header without options, checksum right, for `payload_len` bytes; the total is cut to 65,535.
+    /// A header without options, with a correct checksum, for `payload_len` bytes; the total length is limited to 65,535.
     pub fn new(
         src: Ipv4Addr,
         dst: Ipv4Addr,
@@ -83,7 +83,7 @@ impl Ip4Header {
         header
     }
 
-    /// The header with options behind it: lengths and checksum are right for them. Their length is a multiple of 4, at most 40.
+    /// The header for these options: lengths and checksum include them. Their length is a multiple of 4, at most 40.
     pub fn with_options(mut self, options: &[u8]) -> Ip4Header {
         let len = options.len().min(40);
         self.version_ihl = 4 << 4 | ((Self::LEN + len) / 4) as u8;
@@ -109,7 +109,7 @@ impl Ip4Header {
         self.version_ihl >> 4
     }
 
-    /// Header length in bytes, as stated.
+    /// Header length in bytes, from the header.
     #[inline]
     pub fn header_len(&self) -> usize {
         usize::from(self.version_ihl & 0xf) * 4
@@ -145,13 +145,13 @@ impl Ip4Header {
         usize::from(self.flags_fragment.get() & 0x1fff) * 8
     }
 
-    /// A fragment, first or later.
+    /// Whether the packet is a fragment, first or later.
     #[inline]
     pub fn is_fragment(&self) -> bool {
         self.flags_fragment.get() & (FLAG_MORE_FRAGMENTS | 0x1fff) != 0
     }
 
-    /// One hop less: TTL and checksum. The caller has checked that the TTL is not zero (else it wraps to 255).
+    /// Decrements the TTL and updates the checksum. The caller has checked that the TTL is not zero (else it wraps to 255).
     #[inline]
     pub fn decrement_ttl(&mut self) {
         self.ttl = self.ttl.wrapping_sub(1);
@@ -166,7 +166,7 @@ pub struct Ip4<'a> {
     pub header: &'a Ip4Header,
     /// Option bytes, 0 to 40.
     pub options: &'a [u8],
-    /// Up to the total length.
+    /// The bytes up to the total length.
     pub payload: &'a [u8],
     /// Bytes behind the total length (link-layer padding).
     pub trailer: &'a [u8],
@@ -209,7 +209,7 @@ impl<'a> Ip4<'a> {
         })
     }
 
-    /// The header checksum is right.
+    /// Whether the header checksum is correct.
     pub fn checksum_ok(&self) -> bool {
         checksum::Sum::new()
             .bytes(self.header.as_bytes())
@@ -217,12 +217,12 @@ impl<'a> Ip4<'a> {
             .is_valid()
     }
 
-    /// Walks the options; "no operation" is passed over, "end of list" ends.
+    /// Walks the options; "no operation" is skipped, "end of list" ends the walk.
     pub fn options(&self) -> Options<'a> {
         Options::classic(self.options, "IPv4 option")
     }
 
-    /// UDP, TCP or another transport header starts the payload (not so in later fragments).
+    /// Whether the payload starts with UDP, TCP or another transport header (false for later fragments).
     pub fn has_transport_header(&self) -> bool {
         self.header.fragment_offset() == 0
     }
@@ -234,7 +234,7 @@ mod tests {
     use alloc::string::ToString;
     use alloc::vec::Vec;
 
-    /// A UDP packet's IPv4 header as seen on a wire, with a router alert option put in.
+    /// A captured UDP packet's IPv4 header with an inserted router alert option.
     const BYTES: [u8; 32] = [
         0x46, 0x00, 0x00, 0x1c, 0x12, 0x34, 0x40, 0x00, 0x40, 0x11, 0x7f, 0x96, 10, 0, 0, 1, 10, 1,
         0, 1, 0x94, 0x04, 0, 0, 1, 2, 3, 4, 0xee, 0xee, 0xee, 0xee,

@@ -1,7 +1,7 @@
 //! IPv6 (RFC 8200): the fixed header.
 //!
-//! Contract: an [`Ip6`] from [`Ip6::parse`] has version 6 and a payload length within the bytes there are; `payload` ends where
-//! the header says. Jumbograms (RFC 2675) are not known: a payload length of zero is an empty payload.
+//! Contract: an [`Ip6`] from [`Ip6::parse`] has version 6 and a payload length within the bytes; `payload` ends at the
+//! payload length. Jumbograms (RFC 2675) are not supported: a payload length of zero is an empty payload.
 //! Extension headers are walked by [`Ip6::extensions`] and [`Ip6::upper`] (see [`crate::ip6_ext`]).
 
 use core::net::Ipv6Addr;
@@ -16,9 +16,9 @@ header! {
     pub struct Ip6Header: 40, "IPv6 header" {
         /// Version (4 bits), traffic class (8), flow label (20)
         pub version_class_flow: U32,
-        /// Bytes behind this header
+        /// Number of bytes behind this header
         pub payload_len: U16,
-        /// What follows
+        /// Type of the next header
         pub next_header: IpProto,
         /// Hop limit
         pub hop_limit: u8,
@@ -30,7 +30,7 @@ header! {
 }
 
 impl Ip6Header {
-    /// A header for `payload_len` bytes; the length is cut to 65,535.
+    /// A header for `payload_len` bytes; the length is limited to 65,535.
     pub fn new(
         src: Ipv6Addr,
         dst: Ipv6Addr,
@@ -99,7 +99,7 @@ impl Ip6Header {
 pub struct Ip6<'a> {
     /// The fixed header.
     pub header: &'a Ip6Header,
-    /// Up to the payload length, extension headers included.
+    /// The bytes up to the payload length, extension headers included.
     pub payload: &'a [u8],
     /// Bytes behind the payload length (link-layer padding).
     pub trailer: &'a [u8],
@@ -129,7 +129,7 @@ impl<'a> Ip6<'a> {
         Extensions::new(self.header.next_header, self.payload)
     }
 
-    /// Walks past all extension headers to what they carry.
+    /// Walks all extension headers and returns the upper-layer payload.
     pub fn upper(&self) -> Result<Upper<'a>, WireError> {
         self.extensions().upper()
     }

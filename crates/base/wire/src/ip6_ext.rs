@@ -1,17 +1,17 @@
 //! IPv6 extension headers (RFC 8200 4): hop-by-hop options, routing, fragment, destination options, and AH (RFC 4302).
 //!
-//! Contract: each step of [`Extensions`] consumes at least 8 bytes of payload, so a walk ends; after an error it is over.
-//! Hop-by-hop options anywhere but first are an error. The walk ends at the first protocol that is none of these (ESP included:
-//! what it hides is not known), behind "no next header", and behind a fragment header that is not of the first fragment.
+//! Contract: each step of [`Extensions`] consumes at least 8 bytes of payload, so a walk ends; an error ends it, too.
+//! Hop-by-hop options in any position but the first are an error. The walk ends at the first protocol that is not listed above
+//! (ESP included: its contents are encrypted), after "no next header", and after a fragment header of a later fragment.
 
 use crate::header::{header, stated};
 use crate::tlv::Options;
 use crate::{Header, IpProto, U16, U32, WireError};
 
 header! {
-    /// What hop-by-hop, routing and destination options headers begin with.
+    /// The common start of hop-by-hop, routing and destination options headers.
     pub struct ExtHeader: 2, "IPv6 extension header" {
-        /// What follows
+        /// Type of the next header
         pub next_header: IpProto,
         /// Length in units of 8 bytes, the first 8 not counted (AH: units of 4, less 2)
         pub len: u8,
@@ -21,7 +21,7 @@ header! {
 header! {
     /// The fragment header (RFC 8200 4.5).
     pub struct FragmentHeader: 8, "IPv6 fragment header" {
-        /// What follows, in the first fragment
+        /// Type of the next header, in the first fragment
         pub next_header: IpProto,
         /// Zero
         pub reserved: u8,
@@ -38,7 +38,7 @@ impl FragmentHeader {
         usize::from(self.offset_flags.get() & 0xfff8)
     }
 
-    /// More fragments follow.
+    /// Whether more fragments follow.
     pub fn more(&self) -> bool {
         self.offset_flags.get() & 1 != 0
     }
@@ -47,7 +47,7 @@ impl FragmentHeader {
 header! {
     /// The fixed part of a routing header (RFC 8200 4.4).
     pub struct RoutingHeader: 4, "IPv6 routing header" {
-        /// What follows
+        /// Type of the next header
         pub next_header: IpProto,
         /// Length in units of 8 bytes, the first 8 not counted
         pub len: u8,
@@ -61,13 +61,13 @@ header! {
 /// One extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ext<'a> {
-    /// Which one.
+    /// Type of the header.
     pub kind: IpProto,
-    /// What follows it.
+    /// Type of the next header.
     pub next: IpProto,
-    /// The whole header, 8 bytes at least.
+    /// The whole header, at least 8 bytes.
     pub bytes: &'a [u8],
-    /// Where it stands, from the start of the payload.
+    /// Offset of the header from the start of the payload.
     pub offset: usize,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Ext<'a> {
         Options::ip6(bytes, "IPv6 option")
     }
 
-    /// It as a fragment header.
+    /// The header as a fragment header.
     pub fn fragment(&self) -> Option<&'a FragmentHeader> {
         if self.kind != IpProto::FRAGMENT {
             return None;
@@ -93,7 +93,7 @@ impl<'a> Ext<'a> {
             .map(|(header, _)| header)
     }
 
-    /// It as a routing header.
+    /// The header as a routing header.
     pub fn routing(&self) -> Option<&'a RoutingHeader> {
         if self.kind != IpProto::ROUTING {
             return None;
@@ -104,21 +104,21 @@ impl<'a> Ext<'a> {
     }
 }
 
-/// What stands behind the extension headers.
+/// The upper-layer payload behind the extension headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upper<'a> {
-    /// Its protocol.
+    /// Protocol of the payload.
     pub proto: IpProto,
-    /// Its bytes.
+    /// Bytes of the payload.
     pub payload: &'a [u8],
-    /// Where it starts, from the start of the IPv6 payload.
+    /// Offset of the payload from the start of the IPv6 payload.
     pub offset: usize,
-    /// The fragment header passed on the way, if any.
+    /// The fragment header, if any.
     pub fragment: Option<&'a FragmentHeader>,
 }
 
 impl Upper<'_> {
-    /// The payload starts with the protocol's own header (not so in later fragments).
+    /// Whether the payload starts with the protocol's own header (false for later fragments).
     pub fn has_transport_header(&self) -> bool {
         self.fragment.is_none_or(|f| f.offset() == 0)
     }
@@ -134,7 +134,7 @@ pub struct Extensions<'a> {
 }
 
 impl<'a> Extensions<'a> {
-    /// `next`: what the fixed header says follows; `payload`: everything behind it.
+    /// `next`: the next header of the fixed header; `payload`: everything behind the fixed header.
     pub fn new(next: IpProto, payload: &'a [u8]) -> Self {
         Extensions {
             next,
@@ -144,7 +144,7 @@ impl<'a> Extensions<'a> {
         }
     }
 
-    /// `kind` is a header this walk knows how to pass.
+    /// Whether `kind` is a header that this walk supports.
     #[inline]
     pub fn is_extension(kind: IpProto) -> bool {
         use IpProto as P;
@@ -154,7 +154,7 @@ impl<'a> Extensions<'a> {
         )
     }
 
-    /// Walks to the end.
+    /// Walks to the end of the extension headers.
     pub fn upper(mut self) -> Result<Upper<'a>, WireError> {
         let mut fragment = None;
         while let Some(ext) = self.step()? {
@@ -196,7 +196,7 @@ impl<'a> Extensions<'a> {
     }
 }
 
-/// Bytes an extension header takes by its kind and length field.
+/// Length of an extension header in bytes, by its type and length field.
 fn ext_len(kind: IpProto, field: u8) -> usize {
     let field = usize::from(field);
     match kind {

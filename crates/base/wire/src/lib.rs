@@ -1,13 +1,14 @@
-//! Wire formats: what the bytes of a packet mean, and nothing about what to do with it.
+//! Wire formats: parsing and writing of headers, without any policy.
 //!
 //! Contract of every module here:
-//! - A header is a `#[repr(C)]` struct of big-endian fields with no padding and alignment 1; its size is asserted at compile time.
-//! - `split` / `parse` take any bytes whatever and return a view into them or a [`WireError`]; they never panic, allocate or
-//!   read past the slice. A view that was returned holds what the function's documentation promises, so its accessors are infallible.
-//! - `emit` writes into a caller's slice and returns the rest of it, or says how much room it needs.
-//! - Nothing is checked twice and nothing silently: checksums are checked only by functions that say so.
+//! - A header is a `#[repr(C)]` struct of big-endian fields without padding, of alignment 1; its size is asserted at compile
+//!   time.
+//! - `split` / `parse` take any bytes and return a view into them or a [`WireError`]; they never panic, allocate or
+//!   read past the slice. A returned view fulfils the function's documentation, so its accessors are infallible.
+//! - `emit` writes into a caller's slice and returns the rest of it, or an error with the required length.
+//! - Checksums are checked only by functions whose documentation states it; no check is repeated.
 //!
-//! | module | what | source |
+//! | module | contents | source |
 //! |---|---|---|
 //! | [`eth`], [`vlan`], [`arp`] | Ethernet II / 802.3, 802.1Q and 802.1ad tags, ARP | IEEE 802.3, 802.1Q, RFC 826 |
 //! | [`ip4`], [`icmp4`] | IPv4 with options, ICMP | RFC 791, 792, 1812 |
@@ -15,9 +16,9 @@
 //! | [`udp`], [`tcp`] | transport headers | RFC 768, 9293 |
 //! | [`checksum`] | Internet checksum, whole and incremental | RFC 1071, 1624 |
 //! | [`addr`], [`prefix`], [`ethertype`] | MAC addresses, protocol numbers, prefixes and ranges, with their text | |
-//! | [`field`] | fields of headers by name: their place, width and kind | |
-//! | [`dissect`] | a packet's headers as text for people | |
-//! | [`build`] | packets put together for tests and templates | |
+//! | [`field`] | fields of headers by name: their position, width and type | |
+//! | [`dissect`] | a packet's headers as text | |
+//! | [`build`] | packets for tests and templates | |
 #![no_std]
 #![forbid(unsafe_code)]
 

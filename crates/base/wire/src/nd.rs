@@ -1,8 +1,8 @@
 //! Neighbour discovery (RFC 4861): solicitations, advertisements, redirect, and their options.
 //!
-//! Contract: [`NdMessage::parse`] applies the checks of RFC 4861 6.1 and 7.1 that the message itself decides (code 0, lengths, no
-//! option of length 0, target not multicast); hop limit 255 and the checksum lie outside the message and are the caller's.
-//! Every option of an accepted message is well-formed, so [`NdMessage::options`] has no errors to report.
+//! Contract: [`NdMessage::parse`] applies the checks of RFC 4861 6.1 and 7.1 that depend only on the message (code 0, lengths,
+//! no option of length 0, target not multicast). The caller checks the hop limit of 255 and the checksum. Every option of an
+//! accepted message is well-formed, so [`NdMessage::options`] returns no errors.
 
 use core::net::Ipv6Addr;
 
@@ -21,9 +21,9 @@ header! {
 header! {
     /// Router advertisement, behind the ICMPv6 header.
     pub struct RouterTimes: 8, "router advertisement" {
-        /// Reachable time in ms, 0: not said
+        /// Reachable time in ms, 0: unspecified
         pub reachable_ms: U32,
-        /// Retransmission time in ms, 0: not said
+        /// Retransmission time in ms, 0: unspecified
         pub retransmit_ms: U32,
     }
 }
@@ -63,14 +63,14 @@ pub const NA_SOLICITED: u8 = 0x40;
 /// Flag of an advertisement: replace a cached address.
 pub const NA_OVERRIDE: u8 = 0x20;
 
-/// What a message says, options aside.
+/// The contents of a message, without options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NdBody {
-    /// Are there routers?
+    /// Router solicitation.
     RouterSolicitation,
-    /// Here is one.
+    /// Router advertisement.
     RouterAdvertisement {
-        /// Hop limit for hosts, 0: not said
+        /// Hop limit for hosts, 0: unspecified
         hop_limit: u8,
         /// 0x80: managed addresses, 0x40: other configuration
         flags: u8,
@@ -79,19 +79,19 @@ pub enum NdBody {
         /// Reachable and retransmission time
         times: RouterTimes,
     },
-    /// Who has `target`?
+    /// Neighbour solicitation for `target`.
     NeighbourSolicitation {
         /// Not multicast
         target: Ipv6Addr,
     },
-    /// `target` is here.
+    /// Neighbour advertisement of `target`.
     NeighbourAdvertisement {
         /// Not multicast
         target: Ipv6Addr,
         /// [`NA_ROUTER`], [`NA_SOLICITED`], [`NA_OVERRIDE`]
         flags: u8,
     },
-    /// There is a better first hop.
+    /// Redirect to a better first hop.
     Redirect {
         /// The better hop
         target: Ipv6Addr,
@@ -109,7 +109,7 @@ pub enum NdOption<'a> {
     TargetMac(MacAddr),
     /// A prefix of the link
     Prefix(&'a PrefixInfo),
-    /// The packet a redirect is about, cut
+    /// The start of the packet that caused a redirect
     Redirected(&'a [u8]),
     /// MTU of the link
     Mtu(u32),
@@ -117,7 +117,7 @@ pub enum NdOption<'a> {
     Other {
         /// The option's number
         kind: u8,
-        /// What stands behind type and length
+        /// Bytes behind type and length
         data: &'a [u8],
     },
 }
@@ -125,7 +125,7 @@ pub enum NdOption<'a> {
 /// An accepted message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NdMessage<'a> {
-    /// What it says.
+    /// The contents.
     pub body: NdBody,
     options: &'a [u8],
 }
@@ -137,14 +137,14 @@ impl<'a> NdMessage<'a> {
         Some(message.and_then(|message| message.check_options().map(|()| message)))
     }
 
-    /// The same, the options unchecked: [`NdMessage::options`] ends before one that is not sound.
+    /// As [`Self::parse`], without a check of options: [`NdMessage::options`] ends before one that is not well-formed.
     pub(crate) fn parse_body(icmp: &Icmp6<'a>) -> Option<Result<NdMessage<'a>, WireError>> {
         let kind = icmp.header.kind.0;
         let is_nd = (Icmp6Type::ROUTER_SOLICITATION.0..=Icmp6Type::REDIRECT.0).contains(&kind);
         is_nd.then(|| Self::parse_nd(icmp))
     }
 
-    /// Every option is sound.
+    /// Checks that every option is well-formed.
     pub(crate) fn check_options(&self) -> Result<(), WireError> {
         self.options().check()
     }
@@ -226,7 +226,7 @@ fn not_multicast(addr: [u8; 16]) -> Result<Ipv6Addr, WireError> {
     }
 }
 
-/// Walks options of units of 8 bytes.
+/// Walks options, whose length is in units of 8 bytes.
 #[derive(Debug, Clone)]
 pub struct NdOptions<'a> {
     bytes: &'a [u8],

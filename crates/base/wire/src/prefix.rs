@@ -1,7 +1,8 @@
 //! IP prefixes and address ranges, and their text.
 //!
-//! Contract: a [`Prefix4`] / [`Prefix6`] never has bits set behind its length and its length is in range; whoever holds one need
-//! not check again. Order is by address, then length (the order of the routing-table files). `Display` and `FromStr` are inverse.
+//! Contract: a [`Prefix4`] / [`Prefix6`] never has bits set behind its length, and its length is in range, so that users of the
+//! type need no check. Order is by address, then length (the order of the routing-table files). `Display` and `FromStr` are
+//! inverse.
 
 use alloc::string::ToString;
 use core::fmt;
@@ -10,7 +11,7 @@ use core::str::FromStr;
 
 use crate::TextError;
 
-/// The two families are the same text with other widths: one body for both.
+/// Both families have the same text with different widths: one macro defines both.
 macro_rules! family {
     ($prefix:ident, $range:ident, $addr:ty, $int:ty, $bits:literal, $v:literal, $ver:literal) => {
         #[doc = concat!("An ", $ver, " prefix: address and length, no bits set behind the length.")]
@@ -21,7 +22,7 @@ macro_rules! family {
         }
 
         impl $prefix {
-            /// Everything: `/0`.
+            /// The prefix of all addresses: `/0`.
             pub const DEFAULT: $prefix = $prefix { addr: 0, len: 0 };
             /// Bits of an address.
             pub const BITS: u8 = $bits;
@@ -38,7 +39,7 @@ macro_rules! family {
                 })
             }
 
-            /// The prefix of `len` bits that `addr` lies in.
+            /// The prefix of `len` bits that contains `addr`.
             pub fn of(addr: $addr, len: u8) -> Result<$prefix, TextError> {
                 if len > $bits {
                     return Err(TextError::Length {
@@ -60,7 +61,7 @@ macro_rules! family {
                 }
             }
 
-            /// `ADDRESS/LEN` as an interface has it: the address, and the prefix it lies in.
+            /// Parses `ADDRESS/LEN` of an interface: the address, and the prefix that contains it.
             pub fn parse_interface(text: &str) -> Result<($addr, $prefix), TextError> {
                 let (addr, len) = parse_parts(text)?;
                 Ok((addr, Self::of(addr, len)?))
@@ -95,18 +96,18 @@ macro_rules! family {
                 <$addr>::from_bits(self.addr | !self.mask())
             }
 
-            /// `addr` lies in it.
+            /// Whether the prefix contains `addr`.
             #[inline]
             pub fn contains(self, addr: $addr) -> bool {
                 addr.to_bits() & self.mask() == self.addr
             }
 
-            /// `other` is the same or lies in it.
+            /// Whether `other` is equal to or inside this prefix.
             pub fn covers(self, other: $prefix) -> bool {
                 self.len <= other.len && other.addr & self.mask() == self.addr
             }
 
-            /// Its addresses as a range.
+            /// The addresses as a range.
             pub fn range(self) -> $range {
                 $range {
                     first: self.addr(),
@@ -162,12 +163,12 @@ macro_rules! family {
                 self.last
             }
 
-            /// How many addresses there are, less one (so that the whole address space fits).
+            /// The number of addresses minus one (so that the whole address space fits).
             pub fn span(self) -> $int {
                 self.last.to_bits() - self.first.to_bits()
             }
 
-            /// The address `offset` places behind the first, round and round.
+            /// The address at `offset` from the first, modulo the number of addresses.
             pub fn nth(self, offset: $int) -> $addr {
                 let step = match self.span().checked_add(1) {
                     Some(count) => offset % count,
@@ -176,7 +177,7 @@ macro_rules! family {
                 <$addr>::from_bits(self.first.to_bits() + step)
             }
 
-            /// `addr` lies in it.
+            /// Whether the range contains `addr`.
             pub fn contains(self, addr: $addr) -> bool {
                 self.first <= addr && addr <= self.last
             }
@@ -279,7 +280,7 @@ impl Prefix {
         }
     }
 
-    /// `ADDRESS/LEN` as an interface has it: the address, and the prefix it lies in.
+    /// Parses `ADDRESS/LEN` of an interface: the address, and the prefix that contains it.
     pub fn parse_interface(text: &str) -> Result<(IpAddr, Prefix), TextError> {
         if text.contains(':') {
             return Prefix6::parse_interface(text).map(|(a, p)| (a.into(), Prefix::V6(p)));

@@ -1,7 +1,7 @@
 //! TCP (RFC 9293): the header and its options; no state machine.
 //!
-//! Contract: a [`Tcp`] from [`Tcp::parse`] has a data offset of 5 to 15 words within the bytes. Options are checked by walking
-//! them, the checksum by [`Tcp::checksum_ok`] only.
+//! Contract: a [`Tcp`] from [`Tcp::parse`] has a data offset of 5 to 15 words within the bytes. Options are checked when they
+//! are walked; only [`Tcp::checksum_ok`] checks the checksum.
 
 use crate::checksum::Sum;
 use crate::header::{header, stated};
@@ -84,7 +84,7 @@ impl TcpHeader {
         }
     }
 
-    /// Header length in bytes, as stated.
+    /// Header length in bytes, from the header.
     #[inline]
     pub fn header_len(&self) -> usize {
         usize::from(self.data_offset >> 4) * 4
@@ -110,7 +110,7 @@ pub struct Tcp<'a> {
     pub header: &'a TcpHeader,
     /// Option bytes, 0 to 40.
     pub options: &'a [u8],
-    /// What follows.
+    /// The bytes behind the header.
     pub payload: &'a [u8],
 }
 
@@ -139,13 +139,13 @@ impl<'a> Tcp<'a> {
         Options::classic(self.options, "TCP option")
     }
 
-    /// The maximum segment size option, if it is there and well-formed.
+    /// The maximum segment size option, if it is present and well-formed.
     pub fn mss(&self) -> Option<u16> {
         let mss = self.options().flatten().find(|o| o.kind == option::MSS)?;
         Some(u16::from_be_bytes(mss.data.try_into().ok()?))
     }
 
-    /// The checksum is right; `pseudo` is the pseudo-header's sum.
+    /// Whether the checksum is correct; `pseudo` is the pseudo-header's sum.
     pub fn checksum_ok(&self, pseudo: Sum) -> bool {
         pseudo
             .bytes(self.header.as_bytes())

@@ -1,7 +1,7 @@
 //! The option lists of IPv4 (RFC 791), TCP (RFC 9293) and IPv6 (RFC 8200 4.2): type, length, value.
 //!
-//! Contract: each step of [`Options`] consumes at least one byte, so a list ends after at most as many steps as it has bytes;
-//! after an error it is over. Padding is passed over silently.
+//! Contract: each step of [`Options`] consumes at least one byte, so the number of steps is at most the number of bytes;
+//! an error ends the list. Padding is skipped.
 
 use crate::WireError;
 
@@ -10,22 +10,22 @@ use crate::WireError;
 pub struct TlvOption<'a> {
     /// The option's number, with its flag bits.
     pub kind: u8,
-    /// What stands behind type and length.
+    /// The bytes behind type and length.
     pub data: &'a [u8],
-    /// Where the option's type stands, from the start of the list.
+    /// Offset of the option's type from the start of the list.
     pub offset: usize,
 }
 
-/// How a list is written.
+/// The encoding of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
-    /// IPv4 and TCP: 0 ends, 1 pads, the length counts type and length.
+    /// IPv4 and TCP: 0 ends the list, 1 is padding, the length includes type and length.
     Classic,
-    /// IPv6: 0 is one byte of padding, 1 is padding with a length, the length counts data only.
+    /// IPv6: 0 is one byte of padding, 1 is padding with a length, the length is that of the data only.
     Ip6,
 }
 
-/// The options of a header; an error where the list is cut or lies.
+/// The options of a header; an error where the list is truncated or a length is wrong.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     bytes: &'a [u8],
@@ -35,7 +35,7 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// A list as in IPv4 and TCP headers; `what` is what errors call an option.
+    /// A list as in IPv4 and TCP headers; `what` is the name of an option in errors.
     pub fn classic(bytes: &'a [u8], what: &'static str) -> Self {
         Options {
             bytes,
@@ -55,12 +55,12 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The whole list is well-formed.
+    /// Checks that the whole list is well-formed.
     pub fn check(self) -> Result<(), WireError> {
         self.into_iter().try_for_each(|option| option.map(|_| ()))
     }
 
-    /// Whether an option of a kind with just this data is there, in front of any error.
+    /// Whether an option of this type with exactly this data exists, in front of any error.
     pub fn has(self, kind: u8, data: &[u8]) -> bool {
         let mut good = self.into_iter().map_while(Result::ok);
         good.any(|option| option.kind == kind && option.data == data)

@@ -1,7 +1,7 @@
 //! UDP (RFC 768).
 //!
-//! Contract: a [`Udp`] from [`Udp::parse`] has a length field from 8 up to the bytes there are, and its payload ends there.
-//! Checksums are checked by [`Udp::checksum_ok4`] / [`Udp::checksum_ok6`] only.
+//! Contract: a [`Udp`] from [`Udp::parse`] has a length field between 8 and the number of bytes, and its payload ends there.
+//! Only [`Udp::checksum_ok4`] and [`Udp::checksum_ok6`] check checksums.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use crate::checksum::Sum;
 use crate::header::{header, stated};
 use crate::{Header, IntoBytes, IpProto, U16, WireError};
 
-/// Destination ports that announce a header of a tunnel.
+/// Destination ports of tunnels.
 pub mod port {
     /// GTP-U (3GPP TS 29.281, 4.4.2).
     pub const GTPU: u16 = 2152;
@@ -28,13 +28,13 @@ header! {
         pub dst_port: U16,
         /// Header and payload in bytes
         pub len: U16,
-        /// Checksum; zero is "none" over IPv4
+        /// Checksum; over IPv4, zero means "no checksum"
         pub checksum: U16,
     }
 }
 
 impl UdpHeader {
-    /// A header without checksum for `payload_len` bytes; the length is cut to 65,535.
+    /// A header without checksum for `payload_len` bytes; the length is limited to 65,535.
     pub fn new(src_port: u16, dst_port: u16, payload_len: usize) -> UdpHeader {
         let len = u16::try_from(payload_len.saturating_add(Self::LEN)).unwrap_or(u16::MAX);
         UdpHeader {
@@ -57,7 +57,7 @@ impl UdpHeader {
 pub struct Udp<'a> {
     /// The header.
     pub header: &'a UdpHeader,
-    /// Up to the length field.
+    /// The bytes up to the length field.
     pub payload: &'a [u8],
 }
 
@@ -78,7 +78,7 @@ impl<'a> Udp<'a> {
         Ok(Udp { header, payload })
     }
 
-    /// Right over IPv4: also if there is none.
+    /// Whether the checksum over IPv4 is correct or absent.
     pub fn checksum_ok4(&self, src: Ipv4Addr, dst: Ipv4Addr) -> bool {
         let none = self.header.checksum.get() == 0;
         none || self
@@ -86,7 +86,7 @@ impl<'a> Udp<'a> {
             .is_valid()
     }
 
-    /// Right over IPv6, where it must be there (RFC 8200 8.1).
+    /// Whether the checksum over IPv6, where it is mandatory, is correct (RFC 8200 8.1).
     pub fn checksum_ok6(&self, src: Ipv6Addr, dst: Ipv6Addr) -> bool {
         let there = self.header.checksum.get() != 0;
         there
@@ -152,11 +152,11 @@ mod tests {
         assert!(!udp.checksum_ok6(1u128.into(), 2u128.into()));
     }
 
-    /// A sum that comes out as zero is sent as all ones (RFC 768).
+    /// A computed sum of zero is sent as all ones (RFC 768).
     #[test]
     fn zero_is_sent_as_ones() {
         let (src, dst) = (0u128.into(), 0u128.into());
-        // pseudo: 10 + 17; header: 10; payload makes the sum 0xffff
+        // pseudo-header: 10 + 17; header: 10; the payload makes the sum 0xffff
         let payload = (0xffffu16 - 10 - 17 - 10).to_be_bytes();
         let mut header = UdpHeader::new(0, 0, 2);
         header.fill_checksum(Sum::pseudo6(src, dst, IpProto::UDP, 10), &payload);

@@ -1,6 +1,6 @@
 //! VLAN tags: 802.1Q (0x8100) and 802.1ad (0x88a8).
 //!
-//! Contract: a [`VlanTag`] is what stands behind a tag's own EtherType: control information, then the next type.
+//! Contract: a [`VlanTag`] contains the bytes behind a tag's own EtherType: control information, then the next type.
 
 use crate::header::header;
 use crate::{EtherType, Header, U16};
@@ -22,7 +22,7 @@ use crate::{EtherType, Header, U16};
 pub struct Tci(pub U16);
 
 impl Tci {
-    /// From VLAN id (12 bits) and priority (3 bits); higher bits are cut off.
+    /// From VLAN id (12 bits) and priority (3 bits); higher bits are ignored.
     pub fn new(id: u16, priority: u8) -> Tci {
         Tci(U16::new(u16::from(priority & 7) << 13 | (id & 0xfff)))
     }
@@ -47,11 +47,11 @@ impl Tci {
 }
 
 header! {
-    /// Control information and the type of what follows.
+    /// Control information and the type of the payload.
     pub struct VlanTag: 4, "VLAN tag" {
         /// Priority and VLAN id
         pub tci: Tci,
-        /// What follows
+        /// Type of the payload
         pub ether_type: EtherType,
     }
 }
@@ -63,7 +63,7 @@ pub struct VlanTags<'a> {
 }
 
 impl<'a> VlanTags<'a> {
-    /// `tagged`: everything behind the Ethernet header; `payload`: its end behind the last tag.
+    /// `tagged`: everything behind the Ethernet header; `payload`: the part of it behind the last tag.
     pub(crate) fn new(tagged: &'a [u8], payload: &[u8]) -> Self {
         let len = tagged.len().saturating_sub(payload.len());
         VlanTags {
@@ -71,7 +71,7 @@ impl<'a> VlanTags<'a> {
         }
     }
 
-    /// How many tags are left.
+    /// The number of tags that are left.
     pub fn count_left(&self) -> usize {
         self.bytes.len() / VlanTag::LEN
     }

@@ -1,4 +1,4 @@
-//! What `tracing` gives events to. Spans are not used: who does something is said by fields.
+//! The subscriber of `tracing` events. Spans are not used: fields name the origin of a record.
 
 use crate::limit::Draft;
 use crate::model::LogModule;
@@ -12,9 +12,9 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::subscriber::Interest;
 use tracing_core::{Event, Level, LevelFilter, Metadata, Subscriber};
 
-/// Longest message, in bytes.
+/// The maximum length of a message, in bytes.
 const MESSAGE: usize = 4096;
-/// Longest value of a field, in bytes.
+/// The maximum length of a field's value, in bytes.
 const VALUE: usize = 1024;
 
 pub(crate) struct Collector(pub Arc<Shared>);
@@ -96,11 +96,11 @@ impl Fields {
     fn put(&mut self, name: &str, value: impl fmt::Display) {
         let limit = if name == "message" { MESSAGE } else { VALUE };
         let mut text = Bounded(String::new(), limit);
-        // It is full: what is there is kept.
+        // An error means that the text is full: the part that fits is kept.
         let _ = write!(text, "{value}");
         match name {
             "message" => self.message = text.0,
-            // A particular without a value is none.
+            // A field without a value is omitted.
             _ if text.0.is_empty() => {}
             _ => _ = self.fields.insert(name.to_owned(), text.0),
         }
@@ -117,7 +117,7 @@ impl Visit for Fields {
     }
 }
 
-/// Text that is cut at so many bytes.
+/// A text with a maximum number of bytes.
 struct Bounded(String, usize);
 
 impl Write for Bounded {

@@ -1,8 +1,8 @@
-//! Why the log cannot begin.
+//! Errors at the start of the log.
 
 use std::path::PathBuf;
 
-/// One sentence each.
+/// Why the log cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file cannot be opened.
@@ -10,7 +10,7 @@ pub enum LogError {
     File {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The journal's socket cannot be made.

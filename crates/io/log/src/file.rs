@@ -1,5 +1,5 @@
-//! Records in a file: appended, one line each. A file that has become too large is renamed to `FILE.1`, `FILE.1` to `FILE.2`
-//! and so on; a file that somebody else renamed or removed (logrotate) is begun anew without being told.
+//! Records in a file: appended, one line each. A file that exceeds its size limit is renamed to `FILE.1`, `FILE.1` to `FILE.2`
+//! and so on. When another process renames or removes the file (logrotate), a new file is created automatically.
 
 use crate::error::LogError;
 use crate::record::LogRecord;
@@ -13,12 +13,12 @@ use volley_model::acts_on_terminals;
 pub(crate) struct File {
     path: PathBuf,
     format: LogFormat,
-    /// Bytes after which it is renamed; 0 = never.
+    /// The size limit in bytes; 0 = none.
     most: u64,
     kept: u32,
     open: Option<fs::File>,
     bytes: u64,
-    /// The last line was cut: the next one begins with a new line.
+    /// The last line is incomplete: the next record begins with a new line.
     torn: bool,
 }
 
@@ -41,7 +41,7 @@ impl File {
         Ok(file)
     }
 
-    /// Onto a file that could not be opened by its path: `/dev/full`, which is like a full disk.
+    /// Writes to a file that was not opened by its path: `/dev/full`, which is like a full disk.
     #[cfg(test)]
     pub fn onto(path: &Path, open: fs::File) -> File {
         let settings = LogSettings::default();
@@ -68,7 +68,7 @@ impl File {
         Ok(())
     }
 
-    /// Whether the path names another file by now, or none.
+    /// Whether the path names another file now, or none.
     fn is_moved(&self) -> bool {
         let same = || {
             let (mine, there) = (
@@ -128,7 +128,7 @@ impl File {
     }
 }
 
-/// One line of JSON; characters that act on terminals are written as `\uXXXX`, for people look at such files, too.
+/// One line of JSON; terminal control characters are written as `\uXXXX`, because such files are shown on terminals, too.
 pub(crate) fn json(record: &LogRecord) -> String {
     // A record is plain data with text keys, which can always be written.
     let text = serde_json::to_string(record).unwrap_or_default();

@@ -1,16 +1,16 @@
-//! What the thread that writes is given to do.
+//! Jobs for the writer's thread.
 
 use crate::record::LogRecord;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-/// What the writer is given.
+/// A job for the writer.
 pub(crate) enum Job {
     Record(Arc<LogRecord>),
-    /// Something was suppressed.
+    /// Records were suppressed.
     Wake,
     /// Open the file again.
     Reopen,
-    /// Everything before this is written.
+    /// Confirm that everything before this job is written.
     Flush(SyncSender<()>),
 }

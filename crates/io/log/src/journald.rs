@@ -1,4 +1,4 @@
-//! The systemd journal by its own protocol (systemd's "Native Journal Protocol"): a datagram per record, a line per field.
+//! The systemd journal by its native protocol ("Native Journal Protocol"): a datagram per record, a line per field.
 
 use crate::record::{LogLevel, LogRecord};
 use std::io;
@@ -15,7 +15,7 @@ pub(crate) struct Journald {
     path: PathBuf,
 }
 
-/// Whether systemd connected standard error to the journal: `$JOURNAL_STREAM` has its device and inode.
+/// Whether systemd connected standard error to the journal: `$JOURNAL_STREAM` contains its device and inode.
 pub(crate) fn is_stderr() -> bool {
     let stream = std::env::var("JOURNAL_STREAM").unwrap_or_default();
     let stderr = io::stderr().as_fd().try_clone_to_owned();
@@ -38,7 +38,7 @@ impl Journald {
         Ok(Journald { socket, path })
     }
 
-    /// Each record finds the socket anew: a journal that is started again is found again.
+    /// Looks up the socket for each record, so that a restarted journal is found.
     pub fn write(&self, record: &LogRecord) -> io::Result<()> {
         self.socket.send_to(&datagram(record), &self.path).map(drop)
     }
@@ -53,7 +53,7 @@ fn priority(level: LogLevel) -> u8 {
     }
 }
 
-/// Values have no newline, for they are escaped: each field is one line.
+/// Values are escaped and have no newline: each field is one line.
 fn datagram(record: &LogRecord) -> Vec<u8> {
     let mut out = format!(
         "MESSAGE={}: {}\nPRIORITY={}\nSYSLOG_IDENTIFIER=volley\nVOLLEY_MODULE={}\nVOLLEY_SEQUENCE={}\n",
@@ -100,7 +100,7 @@ mod tests {
             "MESSAGE=memif: peer connected\\nPRIORITY=0 peer-name=\"x\\nMESSAGE=forged\"\nPRIORITY=4\n\
              SYSLOG_IDENTIFIER=volley\nVOLLEY_MODULE=memif\nVOLLEY_SEQUENCE=7\nVOLLEY_PEER_NAME=x\\nMESSAGE=forged\n"
         );
-        // A journal that is gone is an error, and one that is back gets records again.
+        // Without a journal, writing is an error; with a new journal it works again.
         drop(journal);
         std::fs::remove_file(&path).unwrap();
         assert!(journald.write(&record).is_err());

@@ -1,11 +1,11 @@
-//! The log: what the control thread and its helpers say by the macros of `tracing`.
+//! The log: records of the control thread and its helper threads by the macros of `tracing`.
 //!
-//! - A record passes the levels, then the limit of its class (call site and interface), then it is in memory for `show log`,
-//!   with the readers of events, and in the queue of the [`Writer`], a thread that writes to the destination.
-//! - Whoever logs never waits: no file, socket or terminal is touched in the thread that logs. A destination that does not
-//!   keep up or refuses records loses them, and how many is counted and shown.
+//! - A record must pass the levels and the rate limit of its class (call site and interface). Then it is kept in memory for
+//!   `show log`, sent to the event subscribers, and queued for the [`Writer`], a thread that writes to the destination.
+//! - A thread that logs never waits: it accesses no file, socket or terminal. If a destination is too slow or refuses records,
+//!   they are lost and counted, and the count is shown.
 //! - Memory is bounded by number and bytes of records.
-//! - Workers do not log: what happens there reaches the control thread as state, and is logged by it.
+//! - Workers do not log: the control thread logs their events when it reads their state.
 #![forbid(unsafe_code)]
 
 mod collector;
@@ -46,18 +46,18 @@ use writer::{QUEUE, Sink};
 #[derive(Clone)]
 pub struct Log(Arc<Shared>);
 
-/// One reader of records, from the moment it was made.
+/// A reader of the records that are logged after its creation.
 #[derive(Debug)]
 pub struct Reader(broadcast::Receiver<Arc<LogRecord>>);
 
-/// What a reader gets.
+/// The result of [`Reader::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The next record.
     Record(Arc<LogRecord>),
-    /// The reader was too slow: so many records are lost to it.
+    /// The reader was too slow: this number of records is lost to it.
     Lost(u64),
-    /// There will be no more.
+    /// The log has ended.
     Ended,
 }
 
@@ -79,44 +79,44 @@ impl Log {
         LOG.get_or_init(|| Log(Arc::default())).clone()
     }
 
-    /// A log that nothing of the process goes to, for tests.
+    /// A log that gets no records of the process, for tests.
     #[cfg(test)]
     pub(crate) fn alone() -> Log {
         Log(Arc::default())
     }
 
-    /// Begin to log. The destination is opened; the [`Writer`] that is returned must be run by a thread of its own.
+    /// Start the log. The destination is opened; the caller must run the returned [`Writer`] on a dedicated thread.
     pub fn start(&self, settings: &LogSettings) -> Result<Writer, LogError> {
         let writer = self.writer(Sink::of(settings)?);
         self.0.configure(&settings.levels());
-        // A second start in one process keeps the first one's collector, which is the same.
+        // A second start in one process keeps the first subscriber, which is the same.
         let _ = tracing_core::dispatcher::set_global_default(self.dispatch());
         Ok(writer)
     }
 
-    /// What `tracing` gives records to.
+    /// The `tracing` subscriber.
     pub(crate) fn dispatch(&self) -> Dispatch {
         Dispatch::new(Collector(self.0.clone()))
     }
 
-    /// The thread's part, for a destination.
+    /// The writer for a destination.
     pub(crate) fn writer(&self, sink: Sink) -> Writer {
         let (sender, jobs) = sync_channel(QUEUE);
         self.0.connect(sender, sink.to_string());
         Writer::new(jobs, sink, self.0.clone())
     }
 
-    /// The records in memory that are selected, and how the log fares.
+    /// The selected records in memory, and the state of the log.
     pub fn show(&self, select: Select<'_>) -> LogReply {
         self.0.show(select)
     }
 
-    /// The levels in force.
+    /// The active levels.
     pub fn levels(&self) -> LogLevels {
         self.0.levels()
     }
 
-    /// Set the level of a module, or of those that have none of their own; none = the configured level.
+    /// Set the level of a module, or the level of all modules without their own; none = the configured level.
     pub fn set_level(&self, module: Option<&'static str>, level: Option<LogLevel>) -> bool {
         self.0.set_level(module, level)
     }
@@ -148,12 +148,12 @@ impl Log {
         Reader(self.0.subscribe())
     }
 
-    /// Have the writer open its file again.
+    /// Let the writer open its file again.
     pub fn reopen(&self) {
         self.0.send(Job::Reopen);
     }
 
-    /// Wait until everything logged so far is written, at most so long.
+    /// Wait until all records so far are written, at most this long.
     pub fn flush(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         let (done, written) = sync_channel(1);

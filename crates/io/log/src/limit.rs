@@ -1,21 +1,21 @@
-//! Rate limits: records of one class (a call site and an interface) pass a bucket of tokens. What does not pass is counted,
-//! and after a while one record says how many there were.
+//! Rate limits: the records of one class (a call site and an interface) pass a token bucket. Suppressed records are counted,
+//! and one record reports their number later.
 
 use crate::record::LogLevel;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 use tracing_core::callsite::Identifier;
 
-/// Records of a class that may come at once.
+/// The number of records of a class that may be logged at once.
 pub(crate) const BURST: u32 = 100;
-/// Time after which one more may come.
+/// The time after which one more is allowed.
 const REFILL: Duration = Duration::from_millis(100);
-/// Time after the first suppressed record after which the suppressed ones are reported.
+/// The time from the first suppressed record to the report of all of them.
 pub(crate) const REPORT: Duration = Duration::from_secs(5);
-/// Classes that are told apart by their interface; further ones share the bucket of their call site.
+/// The maximum number of classes that are distinguished by interface; further ones share the bucket of their call site.
 const CLASSES: usize = 1024;
 
-/// A record that has no number yet.
+/// A record without a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub level: LogLevel,
@@ -61,7 +61,7 @@ impl Bucket {
 #[derive(Default)]
 pub(crate) struct Limiter {
     classes: HashMap<(Identifier, String), Bucket>,
-    /// Classes with suppressed records.
+    /// The number of classes with suppressed records.
     waiting: usize,
 }
 
@@ -96,7 +96,7 @@ impl Limiter {
         Verdict::Suppress
     }
 
-    /// Whether suppressed records are to be reported at some time.
+    /// Whether a report of suppressed records is pending.
     pub fn is_waiting(&self) -> bool {
         self.waiting > 0
     }

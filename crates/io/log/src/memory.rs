@@ -4,9 +4,9 @@ use crate::record::LogRecord;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Records that are kept.
+/// The maximum number of records.
 pub(crate) const RECORDS: usize = 10_000;
-/// Bytes that they have at most.
+/// The maximum number of their bytes.
 pub(crate) const BYTES: usize = 8 << 20;
 
 #[derive(Default)]
@@ -15,7 +15,7 @@ pub(crate) struct Memory {
     bytes: usize,
 }
 
-/// What a record takes, about.
+/// The approximate size of a record.
 fn size(record: &LogRecord) -> usize {
     let fields = record.fields.iter();
     let fields: usize = fields

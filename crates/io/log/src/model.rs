@@ -33,7 +33,7 @@ pub enum LogModule {
     Vhost,
     /// Captures that start and end.
     Capture,
-    /// Whatever libraries log; not more than warn unless it has a level of its own.
+    /// Records of libraries; at most warn unless the module has its own level.
     Library,
 }
 
@@ -43,7 +43,7 @@ impl LogModule {
         choice_name(&self)
     }
 
-    /// The module that a target is: the name itself, or that of the crate.
+    /// The module of a `tracing` target: the target itself, or that of the crate.
     pub(crate) fn of_target(target: &str) -> &'static str {
         let first = target.split("::").next().unwrap_or_default();
         let name = first.strip_prefix("volley_").unwrap_or(first);

@@ -1,16 +1,16 @@
-//! Which records a reader of the memory wants.
+//! A selection of the records in memory.
 
 use crate::record::LogLevel;
 
-/// Which records are read.
+/// The selected records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Select<'a> {
     /// At most this many, the newest.
     pub max: Option<u64>,
-    /// Of this level and of more serious ones.
+    /// Records of this level and of more serious ones.
     pub level: Option<LogLevel>,
-    /// Of this module.
+    /// Records of this module.
     pub module: Option<&'a str>,
-    /// Behind this number.
+    /// Records after this number.
     pub after: Option<u64>,
 }

@@ -13,10 +13,10 @@ use volley_object::{
     syntax_field,
 };
 
-/// Bytes after which the file is renamed.
+/// The valid range of the size limit of a file.
 const FILE_SIZE: std::ops::RangeInclusive<u64> = 0..=1 << 40;
 
-/// Levels of modules that have their own. Written `memif=debug,client=off`; in the file a table.
+/// The levels of modules that have their own. Text form `memif=debug,client=off`; in the configuration file a table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ModuleLevels(BTreeMap<&'static str, LogLevel>);
 
@@ -64,18 +64,18 @@ fn text_of_table(levels: &[Option<Value>]) -> Result<String, FieldError> {
     Ok(all.collect::<Vec<String>>().join(","))
 }
 
-/// A word of the levels; an error says what there is to choose.
+/// Parses a word of the levels; an error lists the choices.
 fn word<T: Choice>(what: &str, word: &str) -> Result<T, String> {
     choice_named(word).map_err(|why| format!("{what} '{}' is not valid: {why}", escape(word)))
 }
 
 impl ModuleLevels {
-    /// The level of a module, where it has its own.
+    /// The level of a module, if it has its own.
     pub fn get(&self, module: &str) -> Option<LogLevel> {
         self.0.get(module).copied()
     }
 
-    /// Gives a module a level of its own, or takes that away.
+    /// Sets or removes the level of a module.
     pub(crate) fn set(&mut self, module: &'static str, level: Option<LogLevel>) {
         match level {
             Some(level) => _ = self.0.insert(module, level),
@@ -83,7 +83,7 @@ impl ModuleLevels {
         }
     }
 
-    /// Reads `memif=debug`.
+    /// Parses `memif=debug`.
     fn read(&mut self, module: &str, level: &str) -> Result<(), String> {
         let module: LogModule = word("log module", module)?;
         self.set(module.name(), Some(word("log level", level)?));
@@ -114,17 +114,17 @@ impl FromStr for ModuleLevels {
     }
 }
 
-/// Which records are logged: a level, and modules that have another one. Written `info,memif=debug`.
+/// The levels of records that are logged: a level, and modules with another one. Text form `info,memif=debug`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LogLevels {
-    /// The level of modules that have none of their own.
+    /// The level of modules without their own.
     pub level: LogLevel,
     /// Levels of single modules.
     pub modules: ModuleLevels,
 }
 
 impl LogLevels {
-    /// The level of a module.
+    /// The effective level of a module.
     pub fn of(&self, module: &str) -> LogLevel {
         self.modules.get(module).unwrap_or(match module {
             "library" => self.level.min(LogLevel::Warn),
@@ -132,7 +132,7 @@ impl LogLevels {
         })
     }
 
-    /// The most verbose level of all.
+    /// The most verbose of all levels.
     pub fn most(&self) -> LogLevel {
         let own = self.modules.0.values().copied().max();
         own.map_or(self.level, |own| own.max(self.level))

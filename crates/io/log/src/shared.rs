@@ -1,4 +1,4 @@
-//! What the threads that log, the writer and those who read share. Nothing here waits for a destination.
+//! The state shared by the threads that log, the writer and the readers. No function here waits for a destination.
 
 // tidy: allow(Mutex) control threads, helpers and the writer hold it; no worker logs
 // tidy: allow(RwLock) the same threads read the levels
@@ -17,18 +17,18 @@ use tokio::sync::broadcast;
 use tracing_core::callsite::Identifier;
 use volley_model::Timestamp;
 
-/// Records that wait for the slowest reader; older ones are lost to it, and counted.
+/// The number of records that are kept for the slowest reader; it loses older ones, and they are counted.
 const HELD: usize = 1024;
-/// Records that are shown unless somebody says how many.
+/// The number of records that are shown by default.
 const SHOWN: u64 = 100;
 
 pub(crate) struct Shared {
     levels: RwLock<Levels>,
     state: Mutex<State>,
     readers: broadcast::Sender<Arc<LogRecord>>,
-    /// The writer has no room for these.
+    /// The number of records that found the writer's queue full.
     pub dropped: AtomicU64,
-    /// The destination did not take these.
+    /// The number of records that the destination refused.
     pub failed: AtomicU64,
     fault: Mutex<Option<String>>,
 }
@@ -49,7 +49,7 @@ struct State {
     destination: String,
 }
 
-/// A thread that panicked while it logged left a whole state behind: every change of it is one step.
+/// Locks also after a panic of a thread that logged: every change of the state is one step, so the state is valid.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -92,7 +92,7 @@ impl Shared {
         differs
     }
 
-    /// Set a level; true when that changes something.
+    /// Set a level; returns whether this changes something.
     pub fn set_level(&self, module: Option<&'static str>, level: Option<LogLevel>) -> bool {
         self.change_levels(|Levels { configured, now }| match (module, level) {
             (None, level) => now.level = level.unwrap_or(configured.level),
@@ -117,7 +117,7 @@ impl Shared {
         levels.now.most()
     }
 
-    /// Take a record, unless too many of its class came before.
+    /// Log a record, unless its class is over the limit.
     pub fn take(&self, site: Identifier, draft: Draft) {
         let mut state = held(&self.state);
         let waiting = state.limiter.is_waiting();
@@ -125,7 +125,7 @@ impl Shared {
             Verdict::Pass => self.keep(&mut state, draft),
             Verdict::Suppress => {
                 state.suppressed += 1;
-                // The writer looks once a second while something waits to be reported. A full queue wakes it as well.
+                // The writer checks once a second while a report is pending. A full queue wakes it as well.
                 if !waiting {
                     let _ = state.queue.as_ref().map(|queue| queue.try_send(Job::Wake));
                 }
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// A record gets its number, and goes wherever records go.
+    /// Assign a number to a record, and pass it to memory, readers and writer.
     fn keep(&self, state: &mut State, draft: Draft) {
         state.newest += 1;
         let record = Arc::new(LogRecord {
@@ -146,7 +146,7 @@ impl Shared {
         });
         state.memory.push(record.clone());
         if self.readers.receiver_count() > 0 {
-            // A reader that went away meanwhile needs nothing.
+            // An error means that the reader has ended meanwhile.
             let _ = self.readers.send(record.clone());
         }
         let queue = state.queue.as_ref();
@@ -155,7 +155,7 @@ impl Shared {
         }
     }
 
-    /// Log what was suppressed, where its time has come; true while something waits.
+    /// Report suppressed records that are due; returns whether a report is pending.
     pub fn report(&self, now: Instant) -> bool {
         let mut state = held(&self.state);
         for draft in state.limiter.due(now) {
@@ -164,13 +164,13 @@ impl Shared {
         state.limiter.is_waiting()
     }
 
-    /// Hand the writer something that is no record; false when the queue is full.
+    /// Send a job that is not a record to the writer; false when the queue is full.
     pub fn send(&self, job: Job) -> bool {
         let queue = held(&self.state).queue.clone();
         queue.is_none_or(|queue| queue.try_send(job).is_ok())
     }
 
-    /// The destination took a record, or did not.
+    /// Count whether the destination accepted a record.
     pub fn written(&self, done: std::io::Result<()>) {
         let mut fault = held(&self.fault);
         match done {

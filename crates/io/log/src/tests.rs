@@ -1,4 +1,4 @@
-//! The whole log, by the macros that everybody uses. Each test has a log of its own, for its thread.
+//! The whole log, used by its macros. Each test has a separate log for its thread.
 
 use super::*;
 use crate::file::File;
@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 use volley_model::{Owners, Request};
 use volley_object::{Value, classes};
 
-/// What a test's destination got.
+/// The output to a test's destination.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -31,8 +31,8 @@ impl Kept {
     }
 }
 
-/// Held while a test logs: `tracing` caches for the process which call sites are on, so the logs of other tests must not come and
-/// go meanwhile.
+/// Locked while a test logs: `tracing` caches, for the process, which call sites are enabled, so no other test may add or
+/// remove a log meanwhile.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> std::sync::MutexGuard<'static, ()> {
@@ -40,13 +40,13 @@ fn turn() -> std::sync::MutexGuard<'static, ()> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Gives a log the levels it has without a configuration. A change of levels makes `tracing` ask again which call sites are on.
+/// Sets the default levels of a log. After a change of levels `tracing` checks again which call sites are enabled.
 fn configure(log: &Log) {
     let _turn = turn();
     log.0.configure(&LogLevels::default());
 }
 
-/// Logs at these levels.
+/// Runs `work` with these levels.
 fn with(log: &Log, levels: &str, work: impl FnOnce()) {
     let _turn = turn();
     log.0.configure(&levels.parse().unwrap());
@@ -189,7 +189,7 @@ fn a_flood_of_one_interface_leaves_room_for_another_and_is_counted() {
     assert_eq!(of("tap1"), 1);
     let suppressed = log.show(Select::default()).suppressed;
     assert_eq!(suppressed as usize, BURST as usize + 500 - of("tap0"));
-    // Their number is reported, once, after a while.
+    // The number of suppressed records is reported once, after a while.
     assert!(log.0.report(Instant::now()), "it waits");
     assert!(!log.0.report(Instant::now() + REPORT));
     let last = log
@@ -229,10 +229,10 @@ fn classes_are_bounded_and_refill() {
         fields: [("interface".to_owned(), n.to_string())].into(),
         ..Draft::default()
     };
-    // A thousand interfaces have a bucket each, and the others one together.
+    // A thousand interfaces have a bucket each; the others share one.
     let passed = (0..5000).filter(|n| limiter.judge(site(), &draft(*n), now) == Verdict::Pass);
     assert_eq!(passed.count(), 1024 + BURST as usize);
-    // Later all have forgotten.
+    // Later all buckets are full again.
     let later = now + Duration::from_secs(60);
     assert_eq!(limiter.due(later).len(), 1);
     let passed = (6000..6500).filter(|n| limiter.judge(site(), &draft(*n), later) == Verdict::Pass);
@@ -261,12 +261,12 @@ fn text_from_outside_forges_no_line() {
     );
 }
 
-/// A destination that takes nothing until it is told to.
+/// A destination that blocks until a message arrives.
 struct Stuck(Receiver<()>, Kept);
 
 impl Write for Stuck {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The sender goes away when it may go on for good.
+        // After the sender is dropped, no call blocks any more.
         let _ = self.0.recv();
         self.1.write(bytes)
     }
@@ -285,7 +285,7 @@ fn a_destination_that_hangs_stops_nobody_and_losses_are_counted() {
         .unwrap();
     configure(&log);
     let began = Instant::now();
-    // As many of each class as may come at once: not the limit, but the queue is what is tried.
+    // The maximum burst of each class: this tests the queue, not the limit.
     let classes = QUEUE as u32 / BURST + 10;
     let count = classes * BURST;
     for n in 0..classes {
@@ -306,7 +306,7 @@ fn a_destination_that_hangs_stops_nobody_and_losses_are_counted() {
         before.rsplit(' ').next()?.parse::<u64>().ok()
     });
     assert_eq!(gaps.sum::<u64>(), dropped, "{text}");
-    // What is in memory is complete.
+    // The memory contains all records.
     let reply = log.show(Select {
         max: Some(u64::MAX),
         ..Select::default()

@@ -1,4 +1,4 @@
-//! The thread that writes records to their destination, so that nobody else waits for it.
+//! The thread that writes records to their destination, so that no other thread waits for it.
 
 use crate::error::LogError;
 use crate::file::File;
@@ -15,12 +15,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use volley_model::Timestamp;
 
-/// Records that wait for the writer; further ones are not written, and counted.
+/// The capacity of the writer's queue; further records are not written, but counted.
 pub(crate) const QUEUE: usize = 4096;
-/// Between two looks for suppressed records to report.
+/// The interval of checks for suppressed records to report.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Where records go.
+/// The destination of records.
 pub(crate) enum Sink {
     Stderr {
         colour: bool,
@@ -28,13 +28,13 @@ pub(crate) enum Sink {
     File(File),
     Journald(Journald),
     Nowhere,
-    /// A test's.
+    /// The destination of a test.
     #[cfg(test)]
     Test(Box<dyn Write + Send>),
 }
 
 impl Sink {
-    /// Open what the settings name.
+    /// Open the destination of the settings.
     pub fn of(settings: &LogSettings) -> Result<Sink, LogError> {
         let journald = || {
             Journald::open()
@@ -79,7 +79,7 @@ impl fmt::Display for Sink {
     }
 }
 
-/// A record as a line of text; the level in colour where somebody looks.
+/// A record as a line of text, with the level in colour on a terminal.
 fn line(record: &LogRecord, colour: bool) -> String {
     if !colour {
         return format!("{record}\n");
@@ -97,12 +97,12 @@ fn line(record: &LogRecord, colour: bool) -> String {
     )
 }
 
-/// Writes records to their destination, on a thread of its own.
+/// Writes records to their destination, on a dedicated thread.
 pub struct Writer {
     jobs: Receiver<Job>,
     sink: Sink,
     shared: Arc<Shared>,
-    /// Dropped records that were reported.
+    /// The number of dropped records that were reported.
     reported: u64,
 }
 
@@ -116,7 +116,7 @@ impl Writer {
         }
     }
 
-    /// Start the thread. It has the capabilities of the thread that starts it.
+    /// Start the thread. It inherits the capabilities of the calling thread.
     pub fn spawn(self) -> Result<(), LogError> {
         let thread = std::thread::Builder::new().name("volley-log".into());
         let started = thread.spawn(move || self.run());

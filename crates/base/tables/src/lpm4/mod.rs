@@ -5,13 +5,13 @@
 //! - [`Lpm4::insert`] and [`Lpm4::remove`] are visible to every read that starts after they return. While they run, a
 //!   reader sees for each address the old or the new answer, never a third; different addresses of one prefix may
 //!   change at slightly different times.
-//! - A view read under a guard stays valid for the guard's life. If the table moved to bigger memory meanwhile, the view
-//!   shows the state before the move: read a new one per frame.
+//! - A view read under a guard stays valid for the guard's life. If the table moved to new memory meanwhile, the view
+//!   shows the state before the move: read a new view per frame.
 //! - Lookups neither panic nor allocate. Updates allocate when the table grows.
-//! - Cost of an update: one root entry (about 100 ns), unless the prefix is /18 or shorter: then `2^(19 - len)` entries. While
+//! - Cost of an update: one root entry (about 100 ns); for a prefix of /18 or shorter, `2^(19 - len)` entries. While
 //!   the table is small (`root.rs`), the first and the last prefix of a /10 cost 512 entries.
 //!
-//! Layout and why no reader ever sees a torn state: `view.rs`.
+//! Layout, and why readers never see an inconsistent state: `view.rs`.
 
 mod plane;
 mod rib;
@@ -27,17 +27,17 @@ use plane::{Plane, needs_wide};
 use rib::{Rib, Span};
 pub use view::Lpm4View;
 
-/// Most /24 networks with longer prefixes in one table (1 GiB of answers where each has many).
+/// The maximum number of /24 networks with longer prefixes in one table (1 GiB of answers if each has many).
 const MAX_LONG: usize = 1 << 20;
 
-/// The writer's side of one IPv4 table: the prefixes, and the answers painted from them.
+/// The writer's side of one IPv4 table: the prefixes, and the answers computed from them.
 pub struct Lpm4 {
     rib: Rib,
     plane: Plane,
 }
 
 impl Lpm4 {
-    /// An empty table: every lookup gives leaf 0.
+    /// An empty table: every lookup returns leaf 0.
     pub fn new(domain: &Arc<Domain>) -> Self {
         Self {
             rib: Rib::new(),
@@ -65,7 +65,7 @@ impl Lpm4 {
         Ok(old)
     }
 
-    /// Takes `addr/len` out and returns the leaf it had.
+    /// Removes `addr/len` and returns the leaf it had.
     pub fn remove(&mut self, addr: u32, len: u8) -> Option<u32> {
         if len > 32 {
             return None;
@@ -88,8 +88,8 @@ impl Lpm4 {
         }
     }
 
-    /// Adds many prefixes at once, `(address, length, leaf)`: like inserting each, but every part of the table is
-    /// painted once and readers change over at the end.
+    /// Adds many prefixes `(address, length, leaf)` at once. The result is as with single inserts, but every part of the table
+    /// is painted once, and readers switch to the new state at the end.
     ///
     /// # Errors
     /// As [`Lpm4::insert`]; the table is then unchanged.
@@ -124,22 +124,22 @@ impl Lpm4 {
         Lpm4Snap(self.plane.snap())
     }
 
-    /// The leaf of the longest prefix that holds `addr`; 0 if there is none.
+    /// The leaf of the longest prefix that contains `addr`; 0 if there is none.
     pub fn lookup(&self, addr: u32) -> u32 {
         self.plane.view().lookup(addr)
     }
 
-    /// The bytes that readers may touch. The writer's own knowledge is not counted.
+    /// The bytes that readers may access, without the writer's own data.
     pub fn bytes(&self) -> usize {
         self.plane.view().bytes()
     }
 
-    /// How many prefixes there are.
+    /// The number of prefixes.
     pub fn len(&self) -> usize {
         self.rib.len()
     }
 
-    /// Whether there is no prefix.
+    /// Whether the table has no prefix.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -177,7 +177,7 @@ fn check_long(long: usize) -> Result<(), LpmError> {
 pub struct Lpm4Snap(Snap<Lpm4View>);
 
 impl Lpm4Snap {
-    /// The table as it is now. Once per frame.
+    /// The current table. Call this once per frame.
     ///
     /// # Panics
     /// If the guard is of another [`Domain`] than the table's.

@@ -1,4 +1,4 @@
-//! The writer's hand on what readers see: runs, chunks and lines, given out, recycled, moved to bigger memory.
+//! The writer's side of the memory that readers see: allocates and recycles runs, chunks and lines, and grows the memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use super::view::{
 use crate::limbo::DeferredFree;
 use crate::{Domain, Publisher, Snap};
 
-/// Largest leaf id with 16-bit answers.
+/// The largest leaf id with 16-bit answers.
 const NARROW: u32 = 1 << 15;
-/// Most chunks, and most lines, with 16-bit answers.
+/// The maximum number of chunks, and of lines, with 16-bit answers.
 const NARROW_CHUNKS: usize = 1 << 14;
-/// Room beyond what is in use when memory is (re)made: a quarter and this many answers.
+/// Spare capacity of new memory: a quarter, and this number of answers.
 const SLACK: usize = 4096;
 const FIRST_CHUNKS: usize = 16;
 const FIRST_LINES: usize = 64;
 
-/// The chunks and lines of networks with prefixes longer than /24: which are free, and their answers.
+/// The chunks and lines of networks with prefixes longer than /24: free numbers, and answers.
 #[derive(Default)]
 struct Longs {
     chunks: Numbers,
@@ -29,7 +29,7 @@ struct Longs {
 }
 
 impl Longs {
-    /// Takes a chunk or line back that no reader can see any more.
+    /// Recycles a chunk or line that no reader can access any more.
     fn give(&mut self, chunk: u32) {
         let number = chunk & !(IS_CHUNK | IS_LINE);
         let of = if chunk & IS_LINE == 0 {
@@ -40,9 +40,9 @@ impl Longs {
         of.free.push(number);
     }
 
-    /// Sets the answers of a /24. `old` is the chunk or line that it has (0: none). That one is changed in place if readers
-    /// see only old and new answers meanwhile, else another one is filled. Returns the one that it has now. Both are in the
-    /// writer's notation.
+    /// Sets the answers of a /24. `old` is its current chunk or line (0: none), which is changed in place if readers see only
+    /// old and new answers meanwhile; otherwise another one is filled. Returns the chunk or line that the /24 has now. Both
+    /// numbers are in the writer's notation.
     fn set(&mut self, view: &Lpm4View, old: u32, cells: &Cells, line: bool) -> Result<u32, Full> {
         if line {
             return self.set_line(view, old, cells);
@@ -76,7 +76,7 @@ fn lines_of(view: &Lpm4View) -> &[Line] {
     }
 }
 
-/// The answers of a block as readers want them: where they change, and to what.
+/// The answers of a block in the layout for readers: the slots where the answer changes, and the answers.
 struct Run {
     bitmap: u32,
     len: usize,
@@ -108,7 +108,7 @@ impl Run {
     }
 }
 
-/// Brings one root entry up to date; returns the run that nobody can find any more.
+/// Updates one root entry; returns the run that new readers cannot find any more.
 fn set_entry<W: Word>(
     entry: &AtomicU64,
     store: &Store<W>,
@@ -168,7 +168,7 @@ fn share_page<W: Word>(
     let base = room.singles.take(answer, store, &mut room.runs)?;
     room.singles.more(answer, entries - 1);
     let before = room.pages.shared_entry(&view.root, page);
-    // The entries of a private page, before the page goes.
+    // Read the entries of a private page before the page is released.
     let own: Vec<u64> = (page * PAGE..(page + 1) * PAGE)
         .filter(|_| before.is_none())
         .map(|block| view.root.entry(block).load(Ordering::Relaxed))
@@ -219,7 +219,7 @@ fn set_cells_of(view: &Lpm4View, chunk: u32, cells: &Cells) {
     }
 }
 
-/// Copies all answers, widening them if need be, and packs the runs. `pages` are those of the old root.
+/// Copies all answers, widens them if necessary, and packs the runs. `pages` are those of the old root.
 fn copy<A: Word, B: Word>(
     from: (&Lpm4View, &Store<A>),
     to: (&Lpm4View, &Store<B>),
@@ -281,23 +281,23 @@ fn copy_page<A: Word, B: Word>(
     Ok(())
 }
 
-/// Whether answers must be wide for this leaf id and this many chunks, or lines.
+/// Whether this leaf id, or this number of chunks or lines, needs wide answers.
 pub(super) fn needs_wide(leaf: u32, chunks: usize) -> bool {
     leaf >= NARROW || chunks > NARROW_CHUNKS
 }
 
-/// The last block of one answer that was painted. Where the next one changes from the same answer to the same answer, which
-/// is the rule under a short prefix (a default route has half a million blocks), its entry becomes the same, and the books
-/// are brought up to date once for all.
+/// The last painted block with a single answer. When the next block changes from the same answer to the same answer, its entry
+/// becomes the same, and the reference counts are updated once for all such blocks. This is common under a short prefix: a
+/// default route has half a million blocks.
 struct Streak {
     answer: u32,
     old: u64,
     new: u64,
-    /// Entries changed since the books were kept.
+    /// Entries changed since the reference counts were updated.
     entries: u32,
 }
 
-/// The room of an empty table.
+/// The capacities of an empty table.
 const EMPTY: Sizes = Sizes {
     leaves: SLACK,
     chunks: 0,
@@ -310,7 +310,7 @@ pub(super) struct Plane {
     longs: Longs,
     limbo: DeferredFree<Piece>,
     streak: Option<Streak>,
-    /// Times that everything moved to new memory.
+    /// The number of moves to new memory.
     moves: u64,
 }
 
@@ -338,7 +338,7 @@ impl Plane {
         self.publisher.snap()
     }
 
-    /// Takes back what no reader can see any more. Between two updates.
+    /// Recycles the memory that no reader can access any more. Called between two updates.
     pub(super) fn collect(&mut self) {
         let Self {
             publisher,
@@ -354,21 +354,21 @@ impl Plane {
         });
     }
 
-    /// Makes room for leaf ids of 31 bits.
+    /// Changes to wide answers, for leaf ids of 31 bits.
     pub(super) fn widen(&mut self) {
         if !self.view().is_wide() {
             self.grow(true, Grow::Leaves);
         }
     }
 
-    /// Frees a chunk or line once no reader can see it.
+    /// Frees a chunk or line once no reader can access it.
     pub(super) fn free_chunk(&mut self, chunk: u32) {
         if chunk != 0 {
             self.limbo.push(Piece::Chunk(chunk));
         }
     }
 
-    /// [`Longs::set`], with more room where there is none.
+    /// [`Longs::set`]; grows the memory if it is full.
     fn set_long(&mut self, old: u32, cells: &Cells, line: bool) -> u32 {
         loop {
             match self.longs.set(self.publisher.current(), old, cells, line) {
@@ -379,7 +379,7 @@ impl Plane {
         }
     }
 
-    /// Makes sure that the entry of a block may be changed.
+    /// Makes the entry of a block writable: gives a shared page's /10 a private page.
     fn own_page(&mut self, block: usize) {
         let root = &self.publisher.current().root;
         match self.room.pages.own(root, block / PAGE) {
@@ -394,7 +394,7 @@ impl Plane {
         }
     }
 
-    /// Whether a block has one answer, and this one.
+    /// Whether a block has one answer, and that answer is `answer`.
     fn is_plain(&self, block: usize, answer: u32) -> bool {
         let view = self.publisher.current();
         let (base, len) = unpack(view.root.entry(block).load(Ordering::Relaxed));
@@ -409,7 +409,7 @@ impl Plane {
     pub(super) fn paint_page(&mut self, rib: &Rib, page: usize, answer: u32) {
         let blocks = page * PAGE..(page + 1) * PAGE;
         if !self.is_paged() || self.share_page(page, answer).is_err() {
-            // Where there was no page to share, painting makes a dense root.
+            // If there is no page to share, painting makes a dense root.
             blocks.for_each(|block| self.paint(rib, block, answer));
         }
     }
@@ -448,7 +448,7 @@ impl Plane {
         let new = self.publisher.current().root.entry(block);
         let new = new.load(Ordering::Relaxed);
         let one_answer = unpack(old).1 == 1 && unpack(new).1 == 1;
-        // Where everything moved on the way, the old place means nothing any more.
+        // If everything was moved meanwhile, the old position is invalid.
         self.streak = (one_answer && new != old && self.moves == moves).then_some(Streak {
             answer,
             old,
@@ -457,7 +457,7 @@ impl Plane {
         });
     }
 
-    /// Brings the books up to date. After every update.
+    /// Updates the reference counts. Called after every update.
     pub(super) fn settle(&mut self) {
         let Some(streak) = self.streak.take().filter(|s| s.entries > 0) else {
             return;
@@ -491,12 +491,12 @@ impl Plane {
         }
     }
 
-    /// Moves everything to new memory with room to spare. Readers change over at their next frame.
+    /// Moves everything to new memory with spare capacity. Readers switch to it with their next frame.
     fn grow(&mut self, wide: bool, what: Grow) {
-        // The counts are made again from the entries: entries that a streak has yet to count would be counted twice.
+        // The counts are recomputed from the entries: entries that a streak has not counted yet would be counted twice.
         self.settle();
         self.moves += 1;
-        // More than enough: `used` counts runs in limbo, too, and those are not copied.
+        // More than enough: `used` also counts runs in the deferred-free list, which are not copied.
         let used = self.room.runs.used;
         let mut sizes = Sizes {
             leaves: used + used / 4 + SLACK,
@@ -577,7 +577,7 @@ impl Plane {
         self.publisher.publish(view);
     }
 
-    /// Repaints one block.
+    /// Recomputes one block.
     pub(super) fn paint(&mut self, rib: &Rib, block: usize, inherited: u32) {
         if rib.is_plain(block) {
             return self.set_plain(block, inherited);
@@ -596,8 +596,8 @@ impl Plane {
         }
     }
 
-    /// What a block's entry must say. `set_long(old, answers, line)` brings a network with longer prefixes up to date and
-    /// says which chunk or line it has now.
+    /// The run of a block. `set_long(old, answers, line)` updates a network with longer prefixes and returns its new chunk or
+    /// line.
     fn run(
         rib: &Rib,
         block: usize,
@@ -622,7 +622,7 @@ impl Plane {
     }
 }
 
-/// What a view has too little of. A bigger view has more pooled answers in any case.
+/// The part of a view that is full. A larger view has more pooled answers in any case.
 #[derive(Clone, Copy)]
 enum Grow {
     /// Pages: the root becomes a dense one.
@@ -632,7 +632,7 @@ enum Grow {
     Lines,
 }
 
-/// Twice the room: memory that is not used costs nothing, and a move costs a copy.
+/// Twice the capacity: unused memory costs nothing, and a move costs a copy.
 fn twice(have: usize, first: usize) -> usize {
     (2 * have).max(first)
 }
@@ -648,7 +648,7 @@ mod tests {
         W::answer(word.load())
     }
 
-    /// The entries that name each shared answer, counted, against the books.
+    /// Compares the reference counts of shared answers with the number of entries that use each.
     fn books_are_right(lpm: &Lpm4) {
         let view = lpm.plane.view();
         let answer = |base: u32| match &view.leaves {
@@ -674,8 +674,8 @@ mod tests {
         lpm.plane.room.pages.check(&view.root);
     }
 
-    /// Short and long prefixes come and go at random in few /10 and in many: the answers are those of a linear search, and
-    /// the books are right, while the root is paged, when it becomes dense, and after.
+    /// Short and long prefixes are added and removed at random in few /10 and in many. The answers equal those of a linear
+    /// search, and the reference counts are correct, while the root is paged, when it becomes dense, and afterwards.
     #[test]
     fn a_paged_root_answers_as_a_dense_one() {
         let domain = Domain::new();
@@ -754,7 +754,7 @@ mod tests {
                 books_are_right(&lpm);
             }
         }
-        // Past the narrow answers: everything moves, in the middle of the painting of a short prefix.
+        // Beyond the narrow answers: everything moves while a short prefix is painted.
         lpm.insert(0, 0, 40_000).unwrap();
         lpm.insert(0, 0, 3).unwrap();
         books_are_right(&lpm);

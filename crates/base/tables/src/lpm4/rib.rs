@@ -1,12 +1,12 @@
-//! What the writer knows: every prefix of an IPv4 table, laid out for repainting.
+//! The prefixes of an IPv4 table, on the writer's side, in a layout for painting.
 //!
-//! - up to /19: a complete binary tree in heap order, node `2^len + prefix`, of which parts without prefixes have no memory;
-//! - /20 to /24: per root entry (8192 addresses) such a tree of five levels, only where there are any;
-//! - /25 to /32: per /24 such a tree of eight levels, only where there are any.
+//! - up to /19: a complete binary tree in heap order, node `2^len + prefix`; parts without prefixes have no memory;
+//! - /20 to /24: per root entry (8192 addresses) a tree of five levels, if the entry has such prefixes;
+//! - /25 to /32: per /24 a tree of eight levels, if the /24 has such prefixes.
 //!
 //! The trees below root entries and /24 are lists of the nodes that have a prefix, because most trees have one or two.
 //!
-//! *Painting* pushes answers from the top of a tree to its last level.
+//! *Painting* propagates answers from the top of a tree to its last level.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -14,9 +14,9 @@ use std::collections::{HashMap, HashSet};
 use super::root::{PAGE, PAGE_BITS, PAGES, ROOT};
 use super::view::{CHUNK, LINE_PREFIXES};
 
-/// Nodes of the tree of short prefixes hold `leaf + 1`; 0 is "no prefix here".
+/// Nodes of the tree of short prefixes contain `leaf + 1`; 0 means that the node has no prefix.
 const NONE: u32 = 0;
-/// The longest prefix in the tree of short ones.
+/// The length of the longest prefix in the tree of short ones.
 pub(super) const SHORT: u8 = 19;
 
 /// The nodes of a small tree that have a prefix, in order, each with its leaf.
@@ -38,7 +38,7 @@ impl Nodes {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, leaf)),
             Err(at) => {
                 if self.0.len() == self.0.capacity() {
-                    // A `Vec` begins with room for four, which most of a million lists would never use.
+                    // A `Vec` starts with capacity for four, which most of a million lists would never use.
                     self.0.reserve_exact(self.0.len().div_ceil(2).max(1));
                 }
                 self.0.insert(at, (node as u16, leaf));
@@ -55,7 +55,7 @@ impl Nodes {
         self.0.len()
     }
 
-    /// The answers of the last level, of `N` nodes, where `inherited` is what the tree's parent says.
+    /// The answers of the last level of `N` nodes; `inherited` is the answer of the tree's parent.
     fn paint<const N: usize>(&self, inherited: u32) -> [u32; N] {
         let mut last = [inherited; N];
         // Parents have smaller numbers than their children, so that longer prefixes overwrite shorter ones.
@@ -82,21 +82,21 @@ struct Block {
 #[derive(Default)]
 struct Long {
     own: Nodes,
-    /// The chunk or line that readers find, in the writer's notation; 0 before the first painting.
+    /// The chunk or line for readers, in the writer's notation; 0 before the first painting.
     chunk: Cell<u32>,
 }
 
-/// Where a prefix lives.
+/// The tree that contains a prefix.
 enum Home {
     Short(usize),
     Block { block: usize, node: usize },
     Long { net: u32, node: usize },
 }
 
-/// A long array of numbers, most of them 0: parts that never had another one have no memory.
+/// A long array of numbers, most of them 0: parts that contain only 0 from the start have no memory.
 struct Sparse(Vec<Option<Box<[u32; PART]>>>);
 
-/// Numbers in a part.
+/// The numbers of a part.
 const PART: usize = 1 << 10;
 
 impl Sparse {
@@ -118,9 +118,9 @@ impl Sparse {
     }
 }
 
-/// What a short prefix covers.
+/// The range that a short prefix covers.
 pub(super) enum Span {
-    /// A root page that has nothing but its inherited answer.
+    /// A root page that contains only its inherited answer.
     Page(usize),
     Block(usize),
 }
@@ -129,7 +129,7 @@ pub(super) struct Rib {
     short: Sparse,
     /// Per root block: its index in `blocks` + 1, or 0.
     block_of: Sparse,
-    /// Per root page: how many prefixes of /11 to /19, and blocks with longer ones, it has.
+    /// Per root page: the number of prefixes of /11 to /19 and of blocks with longer ones.
     contents: Box<[u16; PAGES]>,
     blocks: Vec<Block>,
     free: Vec<u32>,
@@ -159,7 +159,7 @@ fn home(addr: u32, len: u8) -> Home {
     }
 }
 
-/// The root page that a node of the tree of short prefixes lies in, unless it covers whole ones.
+/// The root page of a node of the tree of short prefixes, unless the node covers whole pages.
 fn page_above(node: usize) -> Option<usize> {
     let below = node.ilog2().checked_sub(u32::from(PAGE_BITS))?;
     (below > 0).then(|| (node >> below) - PAGES)
@@ -219,7 +219,7 @@ impl Rib {
         }
     }
 
-    /// Sets a prefix that lives in the tree of short ones or in an existing or new block.
+    /// Sets a prefix in the tree of short ones or in an existing or new block.
     pub(super) fn set(&mut self, addr: u32, len: u8, leaf: u32) -> Option<u32> {
         let old = match home(addr, len) {
             Home::Short(node) => self.set_short(node, leaf + 1),
@@ -244,7 +244,7 @@ impl Rib {
         old
     }
 
-    /// Takes a prefix away. A /24 that lost its last longer prefix gives its chunk or line back.
+    /// Removes a prefix. A /24 without longer prefixes returns its chunk or line.
     pub(super) fn unset(&mut self, addr: u32, len: u8) -> Option<(u32, Option<u32>)> {
         let mut chunk = None;
         let leaf = match home(addr, len) {
@@ -287,7 +287,7 @@ impl Rib {
         value.split_off(ROOT)
     }
 
-    /// Whether a root page has nothing but its inherited answer.
+    /// Whether a root page contains only its inherited answer.
     pub(super) fn is_plain_page(&self, page: usize) -> bool {
         self.contents[page] == 0
     }
@@ -297,15 +297,15 @@ impl Rib {
         self.inherited_at(PAGES + page)
     }
 
-    /// Calls `f(span, inherited)` for all blocks whose answer comes, so far, from the short prefix `addr/len`, and for
-    /// whole root pages of them where that is possible.
+    /// Calls `f(span, inherited)` for all blocks whose inherited answer comes from the short prefix `addr/len`, and, where
+    /// possible, for whole root pages instead.
     pub(super) fn under(&self, addr: u32, len: u8, mut f: impl FnMut(&Self, Span, u32)) {
         let Home::Short(top) = home(addr, len) else {
             return;
         };
         let inherited = self.inherited_at(top);
         let mut pending = vec![top];
-        // Left to right, so that blocks come in address order.
+        // Left to right, so that blocks are visited in address order.
         while let Some(node) = pending.pop() {
             if node != top && self.short.get(node) != NONE {
                 continue;
@@ -321,7 +321,7 @@ impl Rib {
         }
     }
 
-    /// How many different pages a root needs.
+    /// The number of different pages that a root needs.
     pub(super) fn count_pages(&self) -> usize {
         let (plain, own): (Vec<usize>, _) = (0..PAGES).partition(|p| self.is_plain_page(*p));
         let answers: HashSet<u32> = plain.iter().map(|p| self.page_inherited(*p)).collect();
@@ -338,12 +338,12 @@ impl Rib {
         0
     }
 
-    /// Whether a block has nothing but its inherited answer.
+    /// Whether a block contains only its inherited answer.
     pub(super) fn is_plain(&self, block: usize) -> bool {
         self.block_of.get(block) == 0
     }
 
-    /// The answers of a block's 32 slots, not counting prefixes longer than /24.
+    /// The answers of a block's 32 slots, without prefixes longer than /24.
     pub(super) fn slots(&self, block: usize, inherited: u32) -> Slots {
         self.block(block)
             .map_or([inherited; 32], |b| b.own.paint(inherited))
@@ -354,7 +354,7 @@ impl Rib {
         self.block(block).map_or(0, |b| b.long)
     }
 
-    /// Most pooled answers that painting every block can take.
+    /// The maximum number of pooled answers of all blocks.
     pub(super) fn most_leaves(&self) -> usize {
         self.blocks
             .iter()
@@ -362,7 +362,8 @@ impl Rib {
             .sum()
     }
 
-    /// How many networks with prefixes longer than /24 need a chunk, and for how many a line is enough.
+    /// The number of networks with prefixes longer than /24 that need a chunk, and the number of those for which a line
+    /// suffices.
     pub(super) fn count_chunks_and_lines(&self) -> (usize, usize) {
         let fits = |long: &&Long| long.own.len() <= LINE_PREFIXES;
         let lines = self.longs.values().filter(fits).count();
@@ -377,7 +378,7 @@ impl Rib {
         self.longs.contains_key(&net)
     }
 
-    /// The chunk or line of a /24, in the writer's notation; 0 if it has none.
+    /// The chunk or line of a /24, in the writer's notation; 0 if the /24 has none.
     pub(super) fn chunk(&self, net: u32) -> u32 {
         self.longs.get(&net).map_or(0, |l| l.chunk.get())
     }
@@ -388,7 +389,7 @@ impl Rib {
         }
     }
 
-    /// Whether a line has room for all answers of a /24.
+    /// Whether all answers of a /24 fit into a line.
     pub(super) fn fits_line(&self, net: u32) -> bool {
         self.longs
             .get(&net)

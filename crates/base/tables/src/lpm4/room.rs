@@ -1,15 +1,14 @@
-//! What the writer has given out of a view's memory, and what it may give out: runs of answers, single answers, numbers of
-//! chunks and lines, pages.
+//! Allocation of a view's memory by the writer: runs of answers, single answers, numbers of chunks and lines, pages.
 
 use std::collections::HashMap;
 
 use super::root::PageAllocator;
 use super::view::{Full, Store, Word};
 
-/// Longest run.
+/// The maximum length of a run.
 pub(super) const SLOTS: usize = 32;
 
-/// Memory that readers may still look at.
+/// Memory that readers may still access.
 pub(super) enum Piece {
     Run {
         base: u32,
@@ -21,12 +20,12 @@ pub(super) enum Piece {
     Page(u8),
 }
 
-/// The free parts of a pool, by run length; parts beyond `next` were never used.
+/// The free parts of a pool, by run length; parts from `next` on were never used.
 pub(super) struct Runs {
     free: [Vec<u32>; SLOTS + 1],
     next: u32,
     end: u32,
-    /// Answers in use or in limbo.
+    /// Answers in use or in the deferred-free list.
     pub(super) used: usize,
 }
 
@@ -34,7 +33,7 @@ impl Runs {
     pub(super) fn new(leaves: usize) -> Self {
         Self {
             free: std::array::from_fn(|_| Vec::new()),
-            // Index 0 is answer 0: what every entry of an empty table names.
+            // Index 0 is answer 0, to which every entry of an empty table refers.
             next: 1,
             end: leaves as u32,
             used: 0,
@@ -54,7 +53,7 @@ impl Runs {
         Some(base)
     }
 
-    /// Cuts a longer free run in two.
+    /// Splits a longer free run into two.
     pub(super) fn split(&mut self, len: u32) -> Option<u32> {
         let longer = (len as usize + 1..=SLOTS).find(|&l| !self.free[l].is_empty())?;
         let base = self.free[longer].pop()?;
@@ -68,7 +67,7 @@ impl Runs {
     }
 }
 
-/// Numbers of free chunks, or of free lines; those from `next` to `end` were never used.
+/// The numbers of free chunks, or of free lines; those from `next` to `end` were never used.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub(super) free: Vec<u32>,
@@ -92,23 +91,23 @@ pub(super) fn pack(bitmap: u32, base: u32) -> u64 {
     u64::from(bitmap) | u64::from(base) << 32
 }
 
-/// The run behind a root entry: where, and how many answers; one answer may be shared.
+/// The run of a root entry: position and number of answers; a single answer may be shared.
 pub(super) fn unpack(entry: u64) -> (u32, u32) {
     ((entry >> 32) as u32, (entry as u32).count_ones() + 1)
 }
 
-/// Places of single answers, shared by all blocks that have nothing but this answer.
+/// The positions of single answers. All blocks with only that answer share it.
 #[derive(Default)]
 pub(super) struct Singles(pub(super) HashMap<u32, Single>);
 
 pub(super) struct Single {
     pub(super) base: u32,
-    /// Entries that name it.
+    /// The number of entries that refer to the answer.
     pub(super) users: u32,
 }
 
 impl Singles {
-    /// The place of `answer` for one more entry; place 0 is always answer 0.
+    /// The position of `answer` for one more entry; position 0 is always answer 0.
     pub(super) fn take<W: Word>(
         &mut self,
         answer: u32,
@@ -128,19 +127,19 @@ impl Singles {
         Ok(base)
     }
 
-    /// `entries` more entries name the place of `answer`.
+    /// Adds `entries` references to `answer`.
     pub(super) fn more(&mut self, answer: u32, entries: u32) {
         if let Some(single) = self.0.get_mut(&answer) {
             single.users += entries;
         }
     }
 
-    /// One entry less names `answer`; its place when that was the last one.
+    /// Removes one reference to the answer at `base`; returns its position if that was the last one.
     pub(super) fn give<W: Word>(&mut self, base: u32, store: &Store<W>) -> Option<(u32, u32)> {
         self.fewer(base, store, 1)
     }
 
-    /// `entries` entries less name the answer at `base`; its place when those were the last.
+    /// Removes `entries` references to the answer at `base`; returns its position if those were the last.
     pub(super) fn fewer<W: Word>(
         &mut self,
         base: u32,
@@ -158,7 +157,7 @@ impl Singles {
     }
 }
 
-/// Where the writer finds room: runs of several answers, shared single ones, and pages of a paged root.
+/// The writer's allocators: runs of several answers, shared single ones, and pages of a paged root.
 pub(super) struct Room {
     pub(super) runs: Runs,
     pub(super) singles: Singles,
@@ -174,7 +173,7 @@ impl Room {
         }
     }
 
-    /// The room that is free once `entry` is gone.
+    /// The memory that becomes free when `entry` is removed.
     pub(super) fn release<W: Word>(&mut self, entry: u64, store: &Store<W>) -> Option<(u32, u32)> {
         match unpack(entry) {
             (base, 1) => self.singles.give(base, store),

@@ -1,8 +1,8 @@
 //! The root of a table: an entry for each [`BLOCK`](super::view::block) of 8192 addresses.
 //!
-//! A *dense* root is an array of all entries (4 MiB). A table with few prefixes has a *paged* root: a page holds the
-//! entries of a /10, a number for each /10 says which page holds its entries, and each /10 without prefixes
-//! shares one page with all others that have the same answer. An empty table has one page, so that a thousand empty
+//! A *dense* root is an array of all entries (4 MiB). A table with few prefixes has a *paged* root: a page contains the
+//! entries of a /10, and a number for each /10 names its page. All /10 without prefixes that have the same answer share
+//! one page. An empty table has one page, so that a thousand empty
 //! tables (VRFs) cost megabytes, not gigabytes. A paged root costs each lookup one more load, from a list of 2 KiB.
 //!
 //! Readers never see an entry change in a shared page: the writer gives a /10 a private page first, filled before its
@@ -16,16 +16,16 @@ use crate::pages::Pages;
 
 /// Root entries.
 pub(super) const ROOT: usize = 1 << 19;
-/// Entries in a page: those of a /10.
+/// Entries in a page: the entries of a /10.
 pub(super) const PAGE: usize = 512;
 /// Pages in a root.
 pub(super) const PAGES: usize = ROOT / PAGE;
 /// Bits of a prefix whose entries are one page.
 pub(super) const PAGE_BITS: u8 = 10;
-/// Most pages of a paged root: 16 bits name an entry. A table that needs more gets a dense root.
+/// The maximum number of pages of a paged root: 16 bits name an entry. A table that needs more gets a dense root.
 const MOST: usize = (1 << u16::BITS) / PAGE;
 
-/// Where lookups find the entry of a block.
+/// Finds the entry of a block.
 pub(super) trait Entries {
     fn entry(&self, block: usize) -> &AtomicU64;
 }
@@ -37,7 +37,7 @@ impl Entries for [AtomicU64; ROOT] {
     }
 }
 
-/// What lookups read of a paged root.
+/// The data of a paged root that lookups read.
 pub(super) struct Paged<'a> {
     offsets: &'a Offsets,
     entries: &'a [AtomicU64; MOST * PAGE],
@@ -50,8 +50,8 @@ impl Entries for Paged<'_> {
     }
 }
 
-/// Which page holds the entries of each /10: what is to be added, modulo 2^16, to the number of a block to get the place of
-/// its entry. A sum needs fewer instructions than a page number, and no check.
+/// The page of each /10, as an offset: the number of a block plus the offset, modulo 2^16, is the position of the block's
+/// entry. A sum needs fewer instructions than a page number, and no check.
 pub(super) struct Offsets([AtomicU16; PAGES]);
 
 impl Offsets {
@@ -72,7 +72,7 @@ impl Offsets {
         (self.place(page * PAGE) / PAGE) as u8
     }
 
-    /// Stores the number of the page of a /10, and returns the one before.
+    /// Stores the number of the page of a /10, and returns the old one.
     fn replace(&self, page: usize, number: u8) -> u8 {
         let old = self.number(page);
         let place = usize::from(number) * PAGE;
@@ -86,7 +86,7 @@ pub(super) enum Root {
     Dense(Pages<AtomicU64>),
     Paged {
         offsets: Box<Offsets>,
-        /// Page 0 holds the entry 0, always.
+        /// Page 0 always contains the entry 0.
         entries: Pages<AtomicU64>,
     },
 }
@@ -133,7 +133,7 @@ impl Root {
         }
     }
 
-    /// The bytes that readers may touch.
+    /// The bytes that readers may access.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Dense(entries) => entries.bytes(),
@@ -148,23 +148,23 @@ impl Root {
 /// A page that several /10 share.
 struct Shared {
     number: u8,
-    /// How many share it.
+    /// The number of /10 that share the page.
     users: u32,
 }
 
-/// What the writer knows of the pages of a paged root.
+/// Allocates the pages of a paged root.
 pub(super) struct PageAllocator {
     free: Vec<u8>,
-    /// Pages from this one on were never used.
+    /// Pages from this number on were never used.
     next: u8,
-    /// Pages of one entry, by that entry.
+    /// Shared pages, by their only entry.
     by_entry: HashMap<u64, Shared>,
     /// The entry of each shared page.
     by_number: HashMap<u8, u64>,
 }
 
 impl PageAllocator {
-    /// Of an empty root.
+    /// The allocator of an empty root.
     pub(super) fn new() -> Self {
         let zero = Shared {
             number: 0,
@@ -189,12 +189,12 @@ impl PageAllocator {
         Ok(self.next - 1)
     }
 
-    /// Takes a page back that no reader can see any more.
+    /// Recycles a page that no reader can access any more.
     pub(super) fn give(&mut self, number: u8) {
         self.free.push(number);
     }
 
-    /// The one entry of all blocks of a /10 that shares its page.
+    /// The entry of all blocks of a /10 that shares its page.
     pub(super) fn shared_entry(&self, root: &Root, page: usize) -> Option<u64> {
         match root {
             Root::Dense(_) => None,
@@ -202,7 +202,7 @@ impl PageAllocator {
         }
     }
 
-    /// One user less of a shared page; its number when that was the last one.
+    /// Removes a user of a shared page; returns the page's number if that was the last user.
     fn leave(&mut self, entry: u64) -> Option<u8> {
         let shared = self.by_entry.get_mut(&entry)?;
         shared.users -= 1;
@@ -215,7 +215,7 @@ impl PageAllocator {
         Some(number)
     }
 
-    /// Gives a /10 a private page, with the entries that it has. Returns a page that readers cannot find any more.
+    /// Gives a /10 a private page with its current entries. Returns a page that new readers cannot find any more.
     pub(super) fn own(&mut self, root: &Root, page: usize) -> Result<Option<u8>, Full> {
         let Some(entry) = self.shared_entry(root, page) else {
             return Ok(None);
@@ -231,7 +231,7 @@ impl PageAllocator {
         Ok(self.leave(entry))
     }
 
-    /// Lets a /10 share the page that has `entry` everywhere. Returns a page that readers cannot find any more.
+    /// Lets a /10 share the page whose entries all are `entry`. Returns a page that new readers cannot find any more.
     pub(super) fn share(
         &mut self,
         root: &Root,
@@ -263,12 +263,12 @@ impl PageAllocator {
         })
     }
 
-    /// Whether a root with so many different pages is a paged one, with room to spare.
+    /// Whether a paged root has capacity for this number of different pages, with a reserve.
     pub(super) fn suffices(pages: usize) -> bool {
         pages < MOST / 2
     }
 
-    /// Panics unless the users of each shared page are as many as the root says.
+    /// Panics unless the number of users of each shared page equals that in the root.
     #[cfg(test)]
     pub(super) fn check(&self, root: &Root) {
         let Root::Paged { offsets, entries } = root else {

@@ -1,17 +1,17 @@
-//! What IPv4 lookups read.
+//! The data that IPv4 lookups read.
 //!
 //! The root ([`Root`]) has one 64-bit entry per 8192 addresses (32 /24 slots): a bitmap (low half) and a base (high half).
-//! Bit `s` says that slot `s` differs from slot `s - 1`; bit 0 is never set. The answer of a slot is at
-//! `pool[base + ones(bitmap up to s)]`; blocks of one answer share its place in the pool, so that they need no case of
-//! their own, and no cache line of their own. An answer with its top bit set names what a /24 with longer prefixes has:
-//! a *line* (the bit below the top one is set too) or a *chunk*. A line is 64 bytes: the addresses where the answer changes,
-//! and the answers; that is enough for [`LINE_PREFIXES`] prefixes, so that a lone host route costs one cache line. A chunk
+//! Bit `s` means that slot `s` differs from slot `s - 1`; bit 0 is never set. The answer of a slot is at
+//! `pool[base + ones(bitmap up to s)]`. Blocks of one answer share its position in the pool, so that they need no special
+//! case and no separate cache line. An answer with its top bit set names the *line* (the bit below the top one is set too) or
+//! the *chunk* of a /24 with longer prefixes. A line is 64 bytes: the addresses where the answer changes, and the answers.
+//! This is enough for [`LINE_PREFIXES`] prefixes, so that a single host route costs one cache line. A chunk
 //! has 256 answers, one per address.
 //!
 //! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer. The addresses
 //! in a line never change while readers can find the line. A run, line or chunk is reused only after a grace period.
 //!
-//! The one invariant that readers rely on without asking: `base + ones(bitmap)` of every entry lies inside the pool of
+//! The invariant on which readers depend without a check: `base + ones(bitmap)` of every entry is inside the pool of
 //! the same view.
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -21,32 +21,32 @@ use volley_simd::prefetch;
 use super::root::{Entries, Root};
 use crate::pages::{Pages, Zeroed};
 
-/// The pool has no run of the length that is needed, or there is no free chunk, line or page.
+/// The pool has no run of the required length, or no chunk, line or page is free.
 #[derive(Debug)]
 pub(super) struct Full;
 
-/// Addresses in a chunk.
+/// The number of addresses of a chunk.
 pub(super) const CHUNK: usize = 256;
-/// Says, in the writer's 32-bit notation, that an answer names a chunk or a line.
+/// The flag, in the writer's 32-bit notation, of an answer that names a chunk or a line.
 pub(super) const IS_CHUNK: u32 = 1 << 31;
-/// Says, with [`IS_CHUNK`], that it is a line.
+/// With [`IS_CHUNK`]: the answer names a line.
 pub(super) const IS_LINE: u32 = 1 << 30;
-/// Most answers of a line.
+/// The maximum number of answers of a line.
 const LINE_ANSWERS: usize = 12;
-/// Most prefixes longer than /24 of a /24 with a line: each prefix makes two changes of answer at most.
+/// The maximum number of prefixes longer than /24 of a /24 with a line: each prefix changes the answer at most twice.
 pub(super) const LINE_PREFIXES: usize = (LINE_ANSWERS - 1) / 2;
-/// Destinations between a prefetch and its use: about one memory latency's worth of work.
+/// The number of destinations between a prefetch and its use: work for about one memory latency.
 const STRIP: usize = 64;
 
-/// An answer as it is stored: a leaf id, or the number of a chunk or line with its flags.
+/// A stored answer: a leaf id, or the number of a chunk or line with its flags.
 pub(super) trait Word: Zeroed {
-    /// The flag of this width: chunk or line.
+    /// The flag of a chunk or line in this width.
     const FLAG: u32;
-    /// Beside the flag: a line.
+    /// With [`Self::FLAG`]: a line.
     const LINE: u32 = Self::FLAG >> 1;
     fn load(&self) -> u32;
     fn store(&self, raw: u32);
-    /// From the writer's notation.
+    /// Converts from the writer's notation.
     fn raw(answer: u32) -> u32 {
         if answer & IS_CHUNK == 0 {
             return answer;
@@ -54,7 +54,7 @@ pub(super) trait Word: Zeroed {
         let line = if answer & IS_LINE == 0 { 0 } else { Self::LINE };
         (answer & !(IS_CHUNK | IS_LINE)) | Self::FLAG | line
     }
-    /// To the writer's notation.
+    /// Converts to the writer's notation.
     fn answer(raw: u32) -> u32 {
         if raw & Self::FLAG == 0 {
             return raw;
@@ -86,11 +86,11 @@ impl Word for AtomicU32 {
     }
 }
 
-/// The answers of a /24 with few longer prefixes. The answer of an address is at the number of starts up to the address;
-/// starts that are not used are 255, and answers that are not used repeat the last one.
+/// The answers of a /24 with few longer prefixes. The index of an address's answer is the number of starts up to the address;
+/// unused starts are 255, and unused answers repeat the last one.
 #[repr(C, align(64))]
 pub(super) struct Line {
-    /// Last byte of each address whose answer differs from that of the address before, a byte each, in order.
+    /// The last byte of each address whose answer differs from that of the address before, one byte each, in order.
     starts: [AtomicU64; 2],
     answers: [AtomicU32; LINE_ANSWERS],
 }
@@ -100,14 +100,14 @@ const _: () = assert!(size_of::<Line>() == 64);
 // SAFETY: atomics of plain integers: zero is a value, nothing to drop, aligned to 64 bytes.
 unsafe impl Zeroed for Line {}
 
-/// What a line says.
+/// The contents of a line.
 pub(super) struct LineText {
     starts: [u64; 2],
     answers: [u32; LINE_ANSWERS],
 }
 
 impl LineText {
-    /// What the line of a /24 with at most [`LINE_PREFIXES`] longer prefixes says.
+    /// The contents of the line of a /24 with at most [`LINE_PREFIXES`] longer prefixes.
     pub(super) fn new(cells: &[u32; CHUNK]) -> Self {
         let (mut starts, mut answers) = ([u8::MAX; 16], [cells[0]; LINE_ANSWERS]);
         let mut changes = 0;
@@ -128,7 +128,7 @@ impl LineText {
 }
 
 impl Line {
-    /// Counting without branches: where an address lies is random.
+    /// Counts without branches, because addresses are random.
     #[inline(always)]
     fn lookup(&self, dst: u32) -> u32 {
         let address = dst as u8;
@@ -141,7 +141,7 @@ impl Line {
         self.answers[usize::from(rank).min(LINE_ANSWERS - 1)].load(Ordering::Acquire)
     }
 
-    /// Whether the answers change where the text says.
+    /// Whether the answers change at the addresses of `text`.
     pub(super) fn changes_as(&self, text: &LineText) -> bool {
         let mut words = self.starts.iter().zip(text.starts);
         words.all(|(have, want)| have.load(Ordering::Relaxed) == want)
@@ -164,7 +164,7 @@ impl Line {
         }
     }
 
-    /// Makes this line, which no reader can find yet, equal to another.
+    /// Copies another line into this one, which no reader can find yet.
     pub(super) fn copy(&self, from: &Line) {
         for (to, from) in self.starts.iter().zip(&from.starts) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -177,11 +177,11 @@ impl Line {
 
 /// Answers of one width.
 pub(super) struct Store<W> {
-    /// The runs. Index 0 holds answer 0 for ever.
+    /// The runs. Index 0 always contains answer 0.
     pub(super) pool: Pages<W>,
-    /// Chunk `c` is at `c * CHUNK`.
+    /// Chunk `c` begins at `c * CHUNK`.
     pub(super) chunks: Pages<W>,
-    /// Networks with few longer prefixes.
+    /// The lines of networks with few longer prefixes.
     pub(super) lines: Pages<Line>,
 }
 
@@ -226,11 +226,11 @@ impl<W: Word> Store<W> {
         }
     }
 
-    /// [`STRIP`] destinations, or fewer at the end of a vector. Written out in eights, because
-    /// compilers do not unroll it and the counter costs a fifth of so short a body.
+    /// Looks up [`STRIP`] destinations, or fewer at the end of a vector. Unrolled by eight, because
+    /// compilers do not unroll the loop, and its counter costs a fifth of so short a body.
     #[inline(always)]
     fn lookup_strip(&self, root: &impl Entries, dst: &[u32], leaf: &mut [u32]) {
-        // Taken once: behind a reference it would be loaded again after every store.
+        // Read once: through a reference it would be loaded again after every store.
         let pool: &[W] = &self.pool;
         let mut places = [0u32; STRIP];
         let places = &mut places[..dst.len()];
@@ -284,13 +284,13 @@ fn number<W: Word>(raw: u32) -> usize {
     (raw & (W::LINE - 1)) as usize
 }
 
-/// Where in the chunk that `raw` names the answer of `dst` is.
+/// The position of the answer of `dst` in the chunk that `raw` names.
 #[inline(always)]
 fn cell<W: Word>(raw: u32, dst: u32) -> usize {
     number::<W>(raw) * CHUNK + dst as usize % CHUNK
 }
 
-/// Where the answer of one destination is, with its line on the way.
+/// The position of the answer of one destination; prefetches the cache line of the answer.
 #[inline(always)]
 fn find<W>(root: &impl Entries, pool: &[W], dst: u32) -> u32 {
     let place = place(root.entry(block(dst)).load(Ordering::Acquire), dst);
@@ -298,11 +298,11 @@ fn find<W>(root: &impl Entries, pool: &[W], dst: u32) -> u32 {
     place
 }
 
-/// The answer at a place that [`place`] gave for an entry of the same view.
+/// The answer at a position from [`place`], for an entry of the same view.
 #[inline(always)]
 fn at<W: Word>(pool: &[W], place: u32) -> u32 {
     debug_assert!((place as usize) < pool.len());
-    // SAFETY: the view's invariant: every place that one of its entries names lies inside its pool.
+    // SAFETY: the view's invariant: every position that one of its entries names is inside its pool.
     unsafe { pool.get_unchecked(place as usize) }.load()
 }
 
@@ -312,7 +312,7 @@ pub(super) fn block(dst: u32) -> usize {
     (dst >> 13) as usize
 }
 
-/// Where in the pool the answer is.
+/// The position of the answer in the pool.
 #[inline(always)]
 fn place(entry: u64, dst: u32) -> u32 {
     let slot = (dst >> 8) & 31;
@@ -320,7 +320,7 @@ fn place(entry: u64, dst: u32) -> u32 {
     ((entry >> 32) as u32).wrapping_add(rank)
 }
 
-/// How much room a view has.
+/// The capacities of a view.
 pub(super) struct Sizes {
     /// Number of pooled answers.
     pub(super) leaves: usize,
@@ -330,7 +330,7 @@ pub(super) struct Sizes {
     pub(super) lines: usize,
 }
 
-/// Answers, as narrow as the largest leaf id, chunk number and line number allow.
+/// Answers, in the smallest width that the largest leaf id, chunk number and line number allow.
 pub(super) enum Leaves {
     Narrow(Store<AtomicU16>),
     Wide(Store<AtomicU32>),
@@ -343,7 +343,7 @@ pub struct Lpm4View {
 }
 
 impl Lpm4View {
-    /// An empty table with room for so many.
+    /// An empty table with these capacities.
     pub(super) fn new(dense: bool, wide: bool, sizes: &Sizes) -> Self {
         Self {
             root: Root::new(dense),
@@ -360,7 +360,7 @@ impl Lpm4View {
         matches!(self.leaves, Leaves::Wide(_))
     }
 
-    /// The bytes that readers may touch.
+    /// The bytes that readers may access.
     pub fn bytes(&self) -> usize {
         let leaves = match &self.leaves {
             Leaves::Narrow(s) => s.bytes(),
@@ -369,16 +369,16 @@ impl Lpm4View {
         self.root.bytes() + leaves
     }
 
-    /// Starts loading the first thing that a lookup of `dst` (host byte order) will need.
+    /// Prefetches the first cache line that a lookup of `dst` (host byte order) needs.
     #[inline(always)]
     pub fn prefetch(&self, dst: u32) {
-        // A paged root is small, and stays near.
+        // A paged root is small and stays in the cache.
         if let Root::Dense(entries) = &self.root {
             prefetch(entries.as_ptr().wrapping_add(block(dst)));
         }
     }
 
-    /// The leaf of the longest prefix that holds `dst` (host byte order); 0 if there is none.
+    /// The leaf of the longest prefix that contains `dst` (host byte order); 0 if there is none.
     #[inline(always)]
     pub fn lookup(&self, dst: u32) -> u32 {
         let entry = self.root.entry(block(dst)).load(Ordering::Acquire);
@@ -388,8 +388,8 @@ impl Lpm4View {
         }
     }
 
-    /// Looks up a vector: `leaf[i]` becomes the answer for `dst[i]`, as [`Lpm4View::lookup`] gives it.
-    /// The shorter slice counts.
+    /// Looks up a vector: `leaf[i]` becomes the answer for `dst[i]`, as [`Lpm4View::lookup`] returns it.
+    /// The shorter slice determines the number of lookups.
     #[inline(always)]
     pub fn lookup_batch(&self, dst: &[u32], leaf: &mut [u32]) {
         match &self.root {

@@ -9,7 +9,7 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     const BITS: u8;
     const ZERO: Self;
     const MAX: Self;
-    /// No key is greater.
+    /// The largest key.
     const PAD: Self::Stored;
     fn stored(self) -> Self::Stored;
     /// The host bits of a prefix length of at most `BITS`, all set.
@@ -17,13 +17,13 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     fn first(self, len: u8) -> Self;
     fn last(self, len: u8) -> Self;
     fn next(self) -> Option<Self>;
-    /// What a key must exceed to be `self` or more; `self` is not zero.
+    /// The bound that a key exceeds if and only if it is at least `self`; `self` is not zero.
     fn bound(self) -> Self::Stored;
-    /// How many of the sorted bounds `x` exceeds.
+    /// The number of sorted bounds that `x` exceeds.
     fn above<I: Isa, const N: usize>(isa: I, bounds: &[Self::Stored; N], x: Self::Stored) -> usize;
 }
 
-/// How many of the sorted bounds `x` exceeds, for one key at a time.
+/// The number of sorted bounds that `x` exceeds, for one key at a time.
 #[inline(always)]
 pub(super) fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
     bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize

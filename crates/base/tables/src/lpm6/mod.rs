@@ -5,12 +5,12 @@
 //! - [`Lpm6::insert`] and [`Lpm6::remove`] are visible to every read that starts after they return: nothing is batched.
 //!   While they run, a reader sees for each address the old or the new answer, never a third; different
 //!   addresses of one prefix may change at slightly different times.
-//! - A view read under a guard stays valid for the guard's life, but need not show later changes: read one per frame.
+//! - A view read under a guard stays valid for the guard's life, but may not show later changes: read a new view per frame.
 //! - Lookups neither panic nor allocate.
-//! - Cost of an update: one block (some 200 ns) per about 46 ranges that the prefix spans, and now and then
+//! - Cost of an update: one block (some 200 ns) per about 46 ranges that the prefix spans, and occasionally
 //!   a new index.
 //!
-//! An address is a pair of host-order halves, `hi` with the network part.
+//! An address is a pair of host-order halves; `hi` contains the network part.
 
 mod key;
 mod ranges;
@@ -25,9 +25,9 @@ use ranges::{Entry, Ranges};
 pub use view::Lpm6View;
 use view::{LONGER, join};
 
-/// The longest prefix that the upper half decides.
+/// The length of the longest prefix in the upper half.
 const UPPER: u8 = 64;
-/// The length of the mark on an upper half with longer prefixes.
+/// The length of the mark for an upper half with longer prefixes.
 const MARK: u8 = UPPER + 1;
 
 /// The writer's side of one IPv6 table.
@@ -39,7 +39,7 @@ pub struct Lpm6 {
 }
 
 impl Lpm6 {
-    /// An empty table: every lookup gives leaf 0.
+    /// An empty table: every lookup returns leaf 0.
     pub fn new(domain: &Arc<Domain>) -> Self {
         let upper = Ranges::new(domain, 0);
         let whole = Ranges::new(domain, LONGER);
@@ -80,7 +80,7 @@ impl Lpm6 {
         Ok(old)
     }
 
-    /// Takes a prefix out and returns the leaf it had.
+    /// Removes a prefix and returns the leaf it had.
     pub fn remove(&mut self, hi: u64, lo: u64, len: u8) -> Option<u32> {
         let old = match len {
             0..=UPPER => self.upper.change(hi.first(len), len, None),
@@ -106,8 +106,8 @@ impl Lpm6 {
         }
     }
 
-    /// Adds many prefixes at once, `(hi, lo, length, leaf)`: like inserting each, but everything is painted once
-    /// and readers change over at the end.
+    /// Adds many prefixes `(hi, lo, length, leaf)` at once. The result is as with single inserts, but everything is painted
+    /// once, and readers switch to the new state at the end.
     ///
     /// # Errors
     /// As [`Lpm6::insert`]; the table is then unchanged.
@@ -149,27 +149,27 @@ impl Lpm6 {
         Lpm6Snap(self.publisher.snap())
     }
 
-    /// The leaf of the longest prefix that holds the address; 0 if there is none.
+    /// The leaf of the longest prefix that contains the address; 0 if there is none.
     pub fn lookup(&self, hi: u64, lo: u64) -> u32 {
         self.publisher.current().lookup(hi, lo)
     }
 
-    /// The bytes that readers may touch. The writer's own knowledge is not counted.
+    /// The bytes that readers may access, without the writer's own data.
     pub fn bytes(&self) -> usize {
         self.publisher.current().bytes()
     }
 
-    /// How many prefixes there are.
+    /// The number of prefixes.
     pub fn len(&self) -> usize {
         self.upper.len() - self.marks + self.whole.len()
     }
 
-    /// Whether there is no prefix.
+    /// Whether the table has no prefix.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts one longer prefix more or less below an upper half.
+    /// Adds `by` to the number of longer prefixes below an upper half.
     fn mark(&mut self, hi: u64, by: i32) {
         let count = self.upper.get(hi, MARK);
         let new = count.unwrap_or(0).saturating_add_signed(by);
@@ -178,7 +178,7 @@ impl Lpm6 {
     }
 
     fn publish(&mut self) {
-        // Both, always: no short circuit.
+        // Both must run: no short circuit.
         if self.upper.refresh() | self.whole.refresh() {
             self.publisher.publish(Lpm6View {
                 upper: self.upper.view().clone(),
@@ -188,7 +188,7 @@ impl Lpm6 {
     }
 }
 
-/// Sorts entries; of equal prefixes the last given stays.
+/// Sorts entries; of equal prefixes the last one is kept.
 fn settle<K: Key>(entries: &mut Vec<Entry<K>>) {
     entries.reverse();
     entries.sort_by_key(Entry::order);
@@ -200,7 +200,7 @@ fn settle<K: Key>(entries: &mut Vec<Entry<K>>) {
 pub struct Lpm6Snap(Snap<Lpm6View>);
 
 impl Lpm6Snap {
-    /// The table as it is now. Once per frame.
+    /// The current table. Call this once per frame.
     ///
     /// # Panics
     /// If the guard is of another [`Domain`] than the table's.

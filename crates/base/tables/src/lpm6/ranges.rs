@@ -1,8 +1,8 @@
-//! The writer of a range table: prefixes in key order, cut into blocks, painted into what readers see.
+//! The writer of a range table: prefixes in key order, divided into blocks, painted into the data for readers.
 //!
-//! Every block knows its *own* prefixes (those that start in it) and its *covers* (those that start before and reach
-//! in), so that it can be painted without looking anywhere else. An update edits the block where the prefix
-//! starts, the covers of the blocks it reaches into, and repaints those.
+//! Every block knows its *own* prefixes (those that start in it) and its *covers* (those that start before it and extend
+//! into it), so that it can be painted without other data. An update edits the block where the prefix
+//! starts and the covers of the blocks into which it extends, and repaints those blocks.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use super::view::{Block, LONGER, RANGES, RangeView, Segment};
 use crate::Domain;
 use crate::limbo::DeferredFree;
 
-/// Ranges put into a block by a bulk load: leaves room for changes.
+/// The number of ranges that a bulk load puts into a block: this leaves space for changes.
 const FILL: usize = 46;
-/// Most prefixes that start in one block. More than can start at one key, so that a fuller block can be cut.
+/// The maximum number of prefixes that start in one block. More than can start at one key, so that a fuller block can be split.
 const OWN: usize = 144;
-/// Two neighbours with no more ranges than this are merged.
+/// Two neighbours with at most this number of ranges together are merged.
 const SPARSE: usize = RANGES / 2;
 
-/// A prefix. One that is a bit longer than its key marks a key below which longer prefixes exist;
-/// its leaf counts them.
+/// A prefix. A prefix that is one bit longer than its key marks a key below which longer prefixes exist;
+/// its leaf is their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry<K> {
     pub(super) start: K,
@@ -49,14 +49,14 @@ impl<K: Key> Entry<K> {
     }
 }
 
-/// Where a block lies: segment and index.
+/// The position of a block: segment and index.
 #[derive(Clone, Copy)]
 struct Slot(u32, u32);
 
 struct Part<K> {
     own: Vec<Entry<K>>,
     covers: Vec<Entry<K>>,
-    /// None until first painted.
+    /// None before the first painting.
     slot: Option<Slot>,
     ranges: usize,
 }
@@ -68,7 +68,7 @@ struct Sweep<K> {
 }
 
 impl<K: Key> Sweep<K> {
-    /// Flattens nested prefixes to the ranges of `lo..=hi`. `covers` are nested, widest first, and all hold `lo`.
+    /// Flattens nested prefixes to the ranges of `lo..=hi`. `covers` are nested, widest first, and all contain `lo`.
     fn run(&mut self, lo: K, hi: K, outside: u32, covers: &[Entry<K>], own: &[Entry<K>]) {
         self.ranges.clear();
         self.open.clear();
@@ -87,7 +87,7 @@ impl<K: Key> Sweep<K> {
         self.close(hi, answer);
     }
 
-    /// Ends what ends before `key`; `open` holds each prefix's last key and what was the answer around it.
+    /// Ends the prefixes that end before `key`; `open` contains each prefix's last key and the answer around the prefix.
     fn close(&mut self, key: K, mut answer: u32) -> u32 {
         while let Some(&(last, around)) = self.open.last()
             && last < key
@@ -111,10 +111,10 @@ impl<K: Key> Sweep<K> {
     }
 }
 
-/// A set of prefixes over keys, and the blocks that readers find them in.
+/// A set of prefixes over keys, and their blocks for readers.
 pub(super) struct Ranges<K: Key> {
     domain: Arc<Domain>,
-    /// The answer where no prefix is.
+    /// The answer where there is no prefix.
     outside: u32,
     starts: Vec<K>,
     parts: Vec<Part<K>>,
@@ -123,7 +123,7 @@ pub(super) struct Ranges<K: Key> {
     limbo: DeferredFree<Slot>,
     sweep: Sweep<K>,
     view: Arc<RangeView<K>>,
-    /// The parts or segments are no longer those of `view`.
+    /// The parts or segments differ from those of `view`.
     moved: bool,
     len: usize,
 }
@@ -132,11 +132,11 @@ impl<K: Key> Ranges<K> {
     pub(super) fn new(domain: &Arc<Domain>, outside: u32) -> Self {
         let segment = Segment::new(1);
         let first = segment.at(0);
-        // SAFETY: the segment is new and nobody else knows it.
+        // SAFETY: the segment is new, and no other reference to it exists.
         unsafe { first.write(Block::new(&[(K::ZERO, outside)])) };
         let segments = vec![Arc::new(segment)];
         let starts = vec![K::ZERO];
-        // SAFETY: one start, one block, just written; `set_slot` and `collect` keep the rest of the contract.
+        // SAFETY: one start and one initialised block; `set_slot` and `collect` fulfil the rest of the contract.
         let view = unsafe { RangeView::new(&starts, [first].into_iter(), segments.clone()) };
         Self {
             domain: domain.clone(),
@@ -215,8 +215,8 @@ impl<K: Key> Ranges<K> {
         old
     }
 
-    /// The most frequent update, a new leaf for a prefix without longer ones, is a single store if neither the
-    /// old nor the new answer is the neighbours'.
+    /// Handles the most frequent update, a new leaf for a prefix without longer ones, by a single store if neither the
+    /// old nor the new answer is that of a neighbour.
     fn change_alone(&self, i: usize, start: K, len: u8, leaf: u32) -> bool {
         let (part, end) = (&self.parts[i], start.last(len));
         let after = part.own.partition_point(|e| e.order() <= (start, len));
@@ -227,15 +227,15 @@ impl<K: Key> Ranges<K> {
         let Some(slot) = part.slot.filter(|_| inside) else {
             return false;
         };
-        // SAFETY: a part's block is initialised and only this thread writes blocks.
+        // SAFETY: the block of a part is initialised, and only this thread writes blocks.
         let block = unsafe { &*self.at(slot) };
         block.set_range(part.ranges, self.starts[i], start, next, leaf)
     }
 
-    /// Replaces everything. The entries are sorted and distinct.
+    /// Replaces all entries. The new ones are sorted and distinct.
     pub(super) fn load(&mut self, entries: &[Entry<K>]) {
         self.len = entries.len();
-        // New memory in key order; the old blocks go with the last view of them.
+        // New memory in key order; the old blocks are freed with their last view.
         self.parts.clear();
         self.starts.clear();
         self.segments.clear();
@@ -285,13 +285,13 @@ impl<K: Key> Ranges<K> {
         });
     }
 
-    /// Paints parts `first` to `last`, cutting those that became too full.
+    /// Paints parts `first` to `last`, and splits those that became too full.
     fn repaint(&mut self, first: usize, mut last: usize) {
         let mut i = first;
         while i <= last {
             let part = &self.parts[i];
             let hi = self.starts.get(i + 1).map_or(K::MAX, |s| *s);
-            // One past the end is fine as the limit of a part that has a successor: nothing is emitted there.
+            // One key past the end is valid as the limit of a part that has a successor: no range is emitted for it.
             self.sweep
                 .run(self.starts[i], hi, self.outside, &part.covers, &part.own);
             if i + 1 < self.starts.len() && self.sweep.ranges.last().is_some_and(|r| r.0 == hi) {
@@ -307,7 +307,7 @@ impl<K: Key> Ranges<K> {
         }
     }
 
-    /// Where to cut part `i`, just swept, if it is too full.
+    /// Where to split part `i`, which was just swept, if it is too full.
     fn cut_at(&self, i: usize) -> Option<K> {
         let ranges = &self.sweep.ranges;
         if ranges.len() > RANGES {
@@ -349,12 +349,12 @@ impl<K: Key> Ranges<K> {
         self.moved = true;
     }
 
-    /// Makes the ranges just swept what readers find as part `i`.
+    /// Makes the ranges that were just swept visible to readers as part `i`.
     fn show(&mut self, i: usize) {
         let old = self.parts[i].slot;
         self.parts[i].ranges = self.sweep.ranges.len();
         if let Some(slot) = old {
-            // SAFETY: a part's block is initialised and only this thread writes blocks.
+            // SAFETY: the block of a part is initialised, and only this thread writes blocks.
             let block = unsafe { &*self.at(slot) };
             if block.has_starts(&self.sweep.ranges) {
                 return block.set_answers(&self.sweep.ranges);
@@ -363,12 +363,12 @@ impl<K: Key> Ranges<K> {
         }
         let slot = self.take_slot();
         let block = self.at(slot);
-        // SAFETY: a free slot is either new or has passed a grace period since it was unlinked: nobody reads it.
+        // SAFETY: a free slot is either new or has passed a grace period since it was unlinked: no reader can access it.
         unsafe { block.write(Block::new(&self.sweep.ranges)) };
         self.parts[i].slot = Some(slot);
         if !self.moved {
-            // SAFETY: the block is initialised and in a segment that this view knows (a new one sets `moved`).
-            // The old block is in limbo, to be collected in a later update.
+            // SAFETY: the block is initialised and in a segment of this view (a new segment sets `moved`).
+            // The old block is in the deferred-free list and is collected in a later update.
             unsafe { self.view.replace(i, block) };
         }
     }
@@ -414,13 +414,13 @@ impl<K: Key> Ranges<K> {
     fn add_segment(&mut self, blocks: usize) {
         let segment = self.segments.len() as u32;
         self.segments.push(Arc::new(Segment::new(blocks)));
-        // Popped from the end: hand out in address order.
+        // Entries are popped from the end: this order allocates in address order.
         self.free
             .extend((0..blocks as u32).rev().map(|i| Slot(segment, i)));
         self.moved = true;
     }
 
-    /// Frees slots whose grace period is over. Only between updates, when nothing is half linked.
+    /// Frees slots whose grace period is over. Called between updates only, when no block is partly linked.
     fn collect(&mut self) {
         let free = &mut self.free;
         self.limbo.collect(&self.domain, |slot| free.push(slot));
@@ -437,7 +437,7 @@ impl<K: Key> Ranges<K> {
             .filter_map(|p| p.slot)
             .map(|slot| self.at(slot));
         // SAFETY: every part is painted after an update, so there is one initialised block per start, in
-        // `segments`; `show` and `collect` keep the rest of the contract.
+        // `segments`; `show` and `collect` fulfil the rest of the contract.
         self.view =
             Arc::new(unsafe { RangeView::new(&self.starts, blocks, self.segments.clone()) });
         true

@@ -1,14 +1,14 @@
-//! What IPv6 lookups read: ranges of keys, in blocks under a small index.
+//! The data that IPv6 lookups read: ranges of keys, in blocks under a small index.
 //!
 //! The prefixes are flattened to ranges; a range begins where the answer changes. About 46 (at most 54) consecutive
-//! ranges share a *block*: one line of 8 separators, then up to 9 lines that hold 5 range starts and 6 answers each, so
-//! that the last comparison and the answer cost one cache line together. Above the blocks lies an implicit
-//! 9-ary tree, a cache line per node, that is rebuilt (some ten microseconds) when a block is split or merged.
+//! ranges share a *block*: one line of 8 separators, then up to 9 lines of 5 range starts and 6 answers each, so
+//! that the last comparison and the answer cost one cache line together. An implicit 9-ary tree, a cache line per node, is
+//! the index of the blocks. It is rebuilt (some ten microseconds) when a block is split or merged.
 //!
 //! The keys of a block never change while a reader can find it: an update writes another block and replaces the
-//! pointer. If only answers change they are stored in place, so that every address goes from old to new.
+//! pointer. If only answers change, they are stored in place, so that every address changes from its old to its new answer.
 //!
-//! Bounds are stored as "start minus one", so that a single greater-than, which is all AVX2 has, decides.
+//! Bounds are stored as "start minus one", so that a single greater-than comparison suffices, the only one that AVX2 has.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ const WAYS: usize = KEYS + 1;
 /// Range starts in a line.
 const LINE_KEYS: usize = 5;
 const LINE_RANGES: usize = LINE_KEYS + 1;
-/// Most ranges of a block.
+/// The maximum number of ranges of a block.
 pub(super) const RANGES: usize = WAYS * LINE_RANGES;
-/// An answer with this bit: a longer prefix may know better; the other bits are the answer if none does.
+/// The flag of an answer for which a longer prefix may exist; the other bits are the answer if none matches.
 pub(super) const LONGER: u32 = 1 << 31;
-/// Keys between a prefetch and its use: about one memory latency's worth of work.
+/// The number of keys between a prefetch and its use: work for about one memory latency.
 const STRIP: usize = 64;
 
 /// A node of the index: one cache line of sorted bounds.
@@ -74,7 +74,7 @@ impl<K: Key> Block<K> {
         (1..RANGES).all(|i| self.bound(i - 1) == ranges.get(i).map_or(K::PAD, |r| r.0.bound()))
     }
 
-    /// The bound above range `i`: where range `i + 1` starts.
+    /// The bound above range `i`: the start of range `i + 1`.
     fn bound(&self, i: usize) -> K::Stored {
         let (c, k) = (i / LINE_RANGES, i % LINE_RANGES);
         if k == LINE_KEYS {
@@ -88,7 +88,7 @@ impl<K: Key> Block<K> {
         &self.lines[i / LINE_RANGES].answers[i % LINE_RANGES]
     }
 
-    /// Gives `start..next` a new answer if exactly that is one of the block's `ranges` (number of them) and stays one,
+    /// Gives `start..next` a new answer if it is exactly one of the block's `ranges` ranges and stays one,
     /// because its neighbours have other answers. `next` is `None` at the end of the block.
     pub(super) fn set_range(
         &self,
@@ -138,8 +138,8 @@ impl<K: Key> Line<K> {
 /// Memory for blocks.
 pub(super) struct Segment<K: Key>(Pages<UnsafeCell<Block<K>>>);
 
-// SAFETY: a block is written only by the one writer while no reader can reach it (a fresh slot, or one whose grace
-// period is over), and is shared read-only (answers: atomics) from its publication on.
+// SAFETY: only the single writer writes a block, while no reader can reach it (a new slot, or one whose grace
+// period is over); after its publication the block is shared read-only (answers: atomics).
 unsafe impl<K: Key> Sync for Segment<K> {}
 // SAFETY: plain memory without ties to a thread.
 unsafe impl<K: Key> Send for Segment<K> {}
@@ -153,15 +153,15 @@ impl<K: Key> Segment<K> {
         self.0.len()
     }
 
-    /// Where block `i` lives. Valid as long as the segment.
+    /// The address of block `i`. Valid as long as the segment.
     pub(super) fn at(&self, i: usize) -> *mut Block<K> {
         self.0[i].get()
     }
 }
 
-/// One state of a range table's index, over blocks that may change under it.
+/// One state of a range table's index, over blocks that may change meanwhile.
 pub(super) struct RangeView<K: Key> {
-    /// Top first.
+    /// Levels of the index, top first.
     levels: Vec<Box<[Node<K>]>>,
     /// In key order; always valid pointers into `segments`, which live as long as this view.
     blocks: Box<[AtomicPtr<Block<K>>]>,
@@ -172,8 +172,8 @@ impl<K: Key> RangeView<K> {
     /// The view of blocks that begin at `starts` (sorted, the first is zero).
     ///
     /// # Safety
-    /// `blocks` has one pointer per start, each to an initialised block in `segments`; whoever replaces one by
-    /// [`RangeView::replace`] keeps it so, and does not write to a block or reuse it before a grace period has
+    /// `blocks` has one pointer per start, each to an initialised block in `segments`. A caller of [`RangeView::replace`]
+    /// keeps this true, and does not write to a block or reuse it before a grace period has
     /// passed after the last pointer to it was replaced.
     pub(super) unsafe fn new(
         starts: &[K],
@@ -217,7 +217,7 @@ impl<K: Key> RangeView<K> {
     #[inline(always)]
     fn block(&self, i: usize) -> &Block<K> {
         // SAFETY: by the contract of `new` the pointer is to an initialised block in `segments`; its keys are not
-        // written while it can be reached from here plus a grace period, which our caller's guard prevents from ending.
+        // written while it can be reached from here plus a grace period, which the caller's guard prevents from ending.
         unsafe { &*self.blocks[i].load(Ordering::Acquire) }
     }
 
@@ -232,7 +232,7 @@ impl<K: Key> RangeView<K> {
         block.lines[above(&block.separators.0, x)].lookup(x)
     }
 
-    /// Starts loading the node of the index's last level that a lookup will need: the ones above are always near.
+    /// Prefetches the node of the index's last level that a lookup needs: the levels above stay in the cache.
     #[inline(always)]
     pub(super) fn prefetch(&self, key: K) {
         let x = key.stored();
@@ -248,8 +248,8 @@ impl<K: Key> RangeView<K> {
         at * WAYS + above(&level[at].0, x)
     }
 
-    /// Descends two levels with all keys: enough work to hide its latency, and few enough instructions to overlap many
-    /// keys. `then` is told where each has got to.
+    /// Descends two levels with all keys: enough work to hide the latency, and few enough instructions to overlap many
+    /// keys. `then` gets the new position of each key.
     #[inline(always)]
     fn descend<I: Isa>(
         isa: I,
@@ -265,21 +265,21 @@ impl<K: Key> RangeView<K> {
         }
     }
 
-    /// [`RangeView::step`] for one of many.
+    /// [`RangeView::step`] for one of many keys.
     #[inline(always)]
     fn down<I: Isa>(isa: I, level: &[Node<K>], at: usize, x: K::Stored) -> usize {
         debug_assert!(at < level.len());
-        // SAFETY: a level has a node for every place that the one above leads to: padding bounds are never exceeded, so
-        // that no more than the real ones are counted.
+        // SAFETY: a level has a node for every position to which the level above leads: padding bounds are never exceeded, so
+        // that only real bounds are counted.
         let node = unsafe { level.get_unchecked(at) };
         at * WAYS + K::above(isa, &node.0, x)
     }
 
-    /// Where block `i` is, on its way.
+    /// The address of block `i`; prefetches its first line.
     #[inline(always)]
     fn fetch(&self, i: usize) -> *const Block<K> {
         debug_assert!(i < self.blocks.len());
-        // SAFETY: as in `down`: the last level leads to as many places as there are blocks.
+        // SAFETY: as in `down`: the last level leads to as many positions as there are blocks.
         let block = unsafe { self.blocks.get_unchecked(i) }.load(Ordering::Acquire);
         prefetch(block);
         block
@@ -327,7 +327,7 @@ impl<K: Key> RangeView<K> {
         }
         let mut any = 0;
         for ((&x, &line), answer) in xs.iter().zip(&*lines).zip(answers) {
-            // SAFETY: the line is one of a block's, see above; five keys lead to six answers.
+            // SAFETY: the line belongs to a block, see above; five keys lead to six answers.
             *answer = unsafe {
                 let line = &*line;
                 line.answers.get_unchecked(K::above(isa, &line.keys, x))
@@ -343,7 +343,7 @@ impl<K: Key> RangeView<K> {
 pub struct Lpm6View {
     /// Prefixes up to /64, by the upper 64 bits.
     pub(super) upper: Arc<RangeView<u64>>,
-    /// Longer ones, by the whole address; [`LONGER`] where there is none.
+    /// Longer prefixes, by the whole address; [`LONGER`] where there is none.
     pub(super) whole: Arc<RangeView<u128>>,
 }
 
@@ -353,18 +353,18 @@ pub(super) fn join(hi: u64, lo: u64) -> u128 {
 }
 
 impl Lpm6View {
-    /// The bytes that readers may touch.
+    /// The bytes that readers may access.
     pub fn bytes(&self) -> usize {
         self.upper.bytes() + self.whole.bytes()
     }
 
-    /// Starts loading what a lookup of this address (two halves in host byte order) will need.
+    /// Prefetches the data for a lookup of this address (two halves in host byte order).
     #[inline(always)]
     pub fn prefetch(&self, hi: u64, _lo: u64) {
         self.upper.prefetch(hi);
     }
 
-    /// The leaf of the longest prefix that holds the address; 0 if there is none.
+    /// The leaf of the longest prefix that contains the address; 0 if there is none.
     #[inline(always)]
     pub fn lookup(&self, hi: u64, lo: u64) -> u32 {
         let answer = self.upper.lookup(hi);
@@ -375,8 +375,8 @@ impl Lpm6View {
         }
     }
 
-    /// Looks up a vector: `leaf[i]` becomes the answer for `(hi[i], lo(i))`, as [`Lpm6View::lookup`] gives it. The lower
-    /// halves are asked for only where prefixes longer than /64 are. The shorter slice counts.
+    /// Looks up a vector: `leaf[i]` becomes the answer for `(hi[i], lo(i))`, as [`Lpm6View::lookup`] returns it. `lo` is
+    /// called only where prefixes longer than /64 exist. The shorter slice determines the number of lookups.
     #[inline(always)]
     pub fn lookup_batch<I: Isa>(
         &self,
@@ -399,7 +399,7 @@ impl Lpm6View {
         }
     }
 
-    /// Asks the longer prefixes.
+    /// Looks an address up among the longer prefixes.
     #[inline(always)]
     fn longer(&self, answer: u32, hi: u64, lo: u64) -> u32 {
         let longer = self.whole.lookup(join(hi, lo));

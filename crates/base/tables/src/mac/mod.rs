@@ -1,15 +1,15 @@
-//! Exact match from 64-bit keys to entries: the stations of bridge domains.
+//! Exact match from 64-bit keys to entries: the MAC entries of bridge domains.
 //!
-//! A key is a MAC address in the upper 48 bits and its domain in the lower 16. The control thread is the only writer; workers
-//! look keys up in batches ([`MacView`]) and leave marks at the entries that they use, each worker in bytes of its own, which
-//! it writes only where they change. So nothing is written by two workers, and a station that sends without pause costs its
+//! A key is a MAC address in the upper 48 bits and its domain in the lower 16. The control thread is the only writer. Workers
+//! look keys up in batches ([`MacView`]) and mark the entries that they use. Each worker has separate mark bytes, which it
+//! writes only where they change. So no byte is written by two workers, and a host that sends continuously costs its
 //! worker one store between two sweeps of the writer.
 //!
-//! Buckets are cache lines of four keys with their answers. A key lies in its first bucket, or in its second one when that was
-//! full; the first bucket then says so, and only then is the second one looked at. Where both are full a key of either makes
-//! room by going to its own second bucket: it is there before it is gone here, so nobody misses it. The table is at most half
-//! full and doubles; readers go over to the larger one with their next frame. A reader looks at the key before and behind the
-//! answer: what it takes belongs to that key, although slots are used again at once.
+//! Buckets are cache lines of four keys with their answers. A key is in its first bucket, or in its second one if the first was
+//! full; the first bucket counts such keys, and a lookup reads the second bucket only if there are any. If both are full, a key
+//! in one of them is moved to its own second bucket: it is inserted there before it is removed here, so that no lookup misses
+//! it. The table is at most half full and doubles; readers switch to the larger one with their next frame. A reader reads the
+//! key before and after the answer: the answer then belongs to that key, although slots are reused at once.
 
 mod store;
 
@@ -21,22 +21,22 @@ use store::{Place, Store};
 
 pub use store::{ID_BITS, MacView, TAG_MAX};
 
-/// The most entries a table can hold: ids are from 1.
+/// The maximum number of entries of a table: ids start at 1.
 pub const MAX_ENTRIES: usize = (1 << ID_BITS) - 1;
 /// Buckets of an empty table.
 const FIRST: usize = 1 << 8;
-/// Seeds that are tried where keys do not fit, before the table doubles.
+/// The number of seeds that are tried when keys do not fit, before the table doubles.
 const SEEDS: usize = 4;
 
-/// The table has no room for one more key: it holds as many as it may, or both buckets of the key are full.
+/// The table has no free slot for another key: it contains the maximum, or both buckets of the key are full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the MAC table has no room for this address: let entries age, or flush some")]
 pub struct Full;
 
-/// The writer's half. Entries are named by ids from 1, which are small numbers and are used again.
+/// The writer's half. Entries are named by ids, which start at 1, are small and are reused.
 pub struct MacTable {
     store: Publisher<Store>,
-    /// Key and place of each id; a key of 0 is free.
+    /// Key and position of each id; a key of 0 means that the id is free.
     entries: Vec<(u64, Place)>,
     free: Vec<u32>,
     used: usize,
@@ -49,7 +49,7 @@ pub struct MacTable {
 pub struct MacSnap(Snap<Store>);
 
 impl MacSnap {
-    /// The table as it is now, for one worker and one frame.
+    /// The current table, for one worker and one frame.
     #[inline(always)]
     pub fn read<'g>(&self, guard: Guard<'g>, worker: usize) -> MacView<'g> {
         self.0.read(guard).view(worker)
@@ -62,7 +62,7 @@ fn seeds() -> (u32, u32) {
 }
 
 impl MacTable {
-    /// An empty table for `workers` workers that holds at most `max` entries.
+    /// An empty table for `workers` workers with at most `max` entries.
     pub fn new(domain: &Arc<Domain>, workers: usize, max: usize) -> Self {
         MacTable {
             store: Publisher::new(domain, Store::new(FIRST, workers, seeds())),
@@ -79,17 +79,17 @@ impl MacTable {
         MacSnap(self.store.snap())
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether there is none.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// How many buckets there are, of four entries each.
+    /// The number of buckets, of four slots each.
     pub fn buckets(&self) -> usize {
         self.store.buckets()
     }
@@ -111,7 +111,7 @@ impl MacTable {
         (answer != 0).then_some(answer & MAX_ENTRIES as u32)
     }
 
-    /// Put a key there that is not yet there, with a tag of at most [`TAG_MAX`]; returns its id.
+    /// Insert a new key, with a tag of at most [`TAG_MAX`]; returns its id. The key must not exist.
     pub fn insert(&mut self, key: u64, tag: u32) -> Result<u32, Full> {
         debug_assert!(key != 0 && key != u64::MAX && self.get(key).is_none());
         if self.used >= self.max {
@@ -123,7 +123,7 @@ impl MacTable {
         let spare = self.free.last().copied();
         let id = spare.unwrap_or(self.entries.len() as u32);
         let mut placed = self.place(key, id, tag);
-        // No room for it and its like: rare at half load, so a table twice as large as it need be is the most there is.
+        // Neither bucket has a free slot. This is rare at half load, so the table is at most twice as large as necessary.
         if placed.is_none() && self.store.capacity() < 2 * self.max {
             self.grow(self.store.buckets() * 2)?;
             placed = self.place(key, id, tag);
@@ -135,12 +135,12 @@ impl MacTable {
         }
         self.entries[id as usize] = (key, place);
         self.used += 1;
-        // Whoever had the number before may have left a mark.
+        // The previous entry with this id may have left a mark.
         self.store.take_mark(id);
         Ok(id)
     }
 
-    /// Writes a key where there is room for it, or where another key makes room.
+    /// Writes a key into a free slot, or into a slot from which another key is moved.
     fn place(&mut self, key: u64, id: u32, tag: u32) -> Option<Place> {
         let store = self.store.current();
         if let Some(place) = store.place(key, id, tag) {
@@ -151,7 +151,7 @@ impl MacTable {
         store.place(key, id, tag)
     }
 
-    /// Give an entry another tag.
+    /// Change the tag of an entry.
     pub fn set(&mut self, id: u32, tag: u32) {
         if let Some((key, place)) = self.entries.get(id as usize)
             && *key != 0
@@ -160,7 +160,7 @@ impl MacTable {
         }
     }
 
-    /// Take an entry away.
+    /// Remove an entry.
     pub fn remove(&mut self, id: u32) {
         let Some(entry) = self.entries.get_mut(id as usize).filter(|e| e.0 != 0) else {
             return;
@@ -171,12 +171,12 @@ impl MacTable {
         self.used -= 1;
     }
 
-    /// Whether a worker used an entry since this was last asked.
+    /// Whether a worker has used an entry since the last call.
     pub fn take_mark(&mut self, id: u32) -> bool {
         self.store.take_mark(id)
     }
 
-    /// Everything into a table of `buckets` buckets or more.
+    /// Moves all entries into a table of at least `buckets` buckets.
     fn grow(&mut self, buckets: usize) -> Result<(), Full> {
         for attempt in 0..2 * SEEDS {
             let fresh = Store::new(buckets << (attempt / SEEDS), self.workers, seeds());

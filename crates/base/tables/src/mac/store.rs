@@ -1,21 +1,21 @@
-//! What lookups of MAC addresses read: buckets of one cache line, and the marks of each worker.
+//! The data that lookups of MAC addresses read: buckets of one cache line, and the marks of each worker.
 
 use crate::pages::{Pages, Zeroed};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use volley_simd::prefetch;
 
-/// Bits of an entry's number in an answer.
+/// Bits of an entry's id in an answer.
 pub const ID_BITS: u32 = 20;
 /// The largest tag of an entry.
 pub const TAG_MAX: u32 = (1 << (32 - ID_BITS)) - 1;
-/// Keys of one bucket.
+/// The number of keys of a bucket.
 const SLOTS: usize = 4;
-/// Four keys and their answers: tag and number.
+/// Four keys and their answers: tag and id.
 #[repr(C, align(64))]
 struct Bucket {
     keys: [AtomicU64; SLOTS],
     answers: [AtomicU32; SLOTS],
-    /// How many keys lie in their second bucket because this one was full.
+    /// The number of keys that are in their second bucket because this one was full.
     more: AtomicU32,
 }
 
@@ -25,8 +25,8 @@ unsafe impl Zeroed for Bucket {}
 const _: () = assert!(size_of::<Bucket>() == 64);
 
 impl Bucket {
-    /// The answer of a slot that had `key` a moment ago; 0 where it no longer has. An answer is written (release) behind
-    /// the loss of the key before it, so whoever read (acquire) a new one sees that the key is another.
+    /// The answer of a slot that contained `key` before; 0 if it does not any more. An answer is written (release) after
+    /// the old key was removed, so that a reader that reads (acquire) a new answer sees that the key has changed.
     #[inline(always)]
     fn answer(&self, slot: usize, key: u64) -> u32 {
         let answer = self.answers[slot].load(Ordering::Acquire);
@@ -35,7 +35,7 @@ impl Bucket {
     }
 }
 
-/// Where a key lies: bucket and slot.
+/// The position of a key: bucket and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// How keys are spread over the buckets of one table.
+/// The hash of keys to the buckets of one table.
 #[derive(Clone, Copy)]
 struct Spread {
     high: u32,
@@ -64,7 +64,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Addresses of one vendor differ in few bits, and rarely in the low ones of a half: two rounds of multiplication.
+    /// Addresses of one vendor differ in few bits, and rarely in the low bits of a half: two rounds of multiplication.
     #[inline(always)]
     fn mix(self, high: u32, low: u32) -> u32 {
         let low = low.rotate_left(16).wrapping_mul(self.low);
@@ -78,7 +78,7 @@ impl Spread {
         self.mix(high, low) >> self.shift
     }
 
-    /// Never the first one: its lowest bit differs.
+    /// Never equal to the first bucket: the lowest bit differs.
     #[inline(always)]
     fn second(self, high: u32, low: u32) -> u32 {
         let mixed = self.mix(high, low);
@@ -87,15 +87,15 @@ impl Spread {
     }
 }
 
-/// Buckets and marks of one size.
+/// The buckets and marks of a table size.
 pub(super) struct Store {
     buckets: Pages<Bucket>,
-    /// For each worker, a byte for each entry's number.
+    /// For each worker, a byte for each entry's id.
     marks: Box<[Pages<AtomicU8>]>,
     spread: Spread,
 }
 
-/// The table for one worker, as it is during one frame.
+/// The table for one worker during one frame.
 #[derive(Clone, Copy)]
 pub struct MacView<'g> {
     buckets: &'g [Bucket],
@@ -127,7 +127,7 @@ impl Store {
         self.buckets.len()
     }
 
-    /// How many entries this size is for: half of its slots.
+    /// The maximum number of entries for this size: half of the slots.
     pub(super) fn capacity(&self) -> usize {
         self.buckets.len() * SLOTS / 2
     }
@@ -140,7 +140,7 @@ impl Store {
         }
     }
 
-    /// A slot without a key.
+    /// A free slot of a bucket.
     fn free_in(&self, bucket: u32) -> Option<Place> {
         let keys = &self.buckets[bucket as usize].keys;
         let free = keys.iter().position(|k| k.load(Ordering::Relaxed) == 0)?;
@@ -157,14 +157,15 @@ impl Store {
     }
 
     fn write(&self, key: u64, place: Place, id: u32, tag: u32) {
-        // Whoever sees the key sees its answer, and whoever misses it in its first bucket sees that it is elsewhere.
+        // A reader that finds the key finds its answer, and a reader that misses it in the first bucket finds the overflow
+        // count.
         self.set(place, id, tag);
         let bucket = &self.buckets[place.bucket() as usize];
         bucket.keys[place.slot()].store(key, Ordering::Release);
         self.overflow(key, place, 1);
     }
 
-    /// The first bucket of a key that lies in its second one counts it.
+    /// Adjusts the overflow count of the first bucket of a key that is in its second one.
     fn overflow(&self, key: u64, place: Place, by: i32) {
         let (high, low) = halves(key);
         let first = self.spread.first(high, low);
@@ -185,14 +186,14 @@ impl Store {
         bucket.answers[place.slot()].load(Ordering::Relaxed) >> ID_BITS
     }
 
-    /// Nobody finds the key any more.
+    /// Removes the key: readers do not find it any more.
     pub(super) fn unlink(&self, key: u64, place: Place) {
         let bucket = &self.buckets[place.bucket() as usize];
         bucket.keys[place.slot()].store(0, Ordering::Release);
         self.overflow(key, place, -1);
     }
 
-    /// Moves a key out of a bucket of `key` into its own second one; returns its number and where it is now.
+    /// Moves a key out of a bucket of `key` into its own second one; returns its id and its new position.
     pub(super) fn make_room(&self, key: u64) -> Option<(u32, Place)> {
         let (high, low) = halves(key);
         let full = [self.spread.first(high, low), self.spread.second(high, low)];
@@ -206,7 +207,7 @@ impl Store {
                 of.answers[slot].load(Ordering::Relaxed),
             );
             let (high, low) = halves(other);
-            // From a second bucket back to the first one a reader could miss it: it looks at the first one first.
+            // Only from first to second bucket: readers check the first bucket first and could miss a key that moves back.
             if self.spread.first(high, low) != bucket {
                 continue;
             }
@@ -222,13 +223,13 @@ impl Store {
 
     pub(super) fn take_mark(&self, id: u32) -> bool {
         let marks = self.marks.iter().filter_map(|marks| marks.get(id as usize));
-        // Read first: a swap would take the line away from a worker that has nothing to say.
+        // Read first: a swap would take the cache line from a worker that has not set its mark.
         let taken = marks
             .map(|mark| mark.load(Ordering::Relaxed) != 0 && mark.swap(0, Ordering::Relaxed) != 0);
         taken.fold(false, |any, one| any | one)
     }
 
-    /// The marks of a smaller table.
+    /// Copies the marks of a smaller table.
     pub(super) fn take_over(&self, old: &Store) {
         for (new, old) in self.marks.iter().zip(&old.marks) {
             for (new, old) in new.iter().zip(old.iter()) {
@@ -239,23 +240,23 @@ impl Store {
 }
 
 impl MacView<'_> {
-    /// The bucket that a key's lookup begins in. Plain arithmetic: loops over columns become vector code.
+    /// The first bucket of a key. Plain arithmetic: loops over columns become vector code.
     #[inline(always)]
     pub fn bucket(&self, high: u32, low: u32) -> u32 {
         self.spread.first(high, low)
     }
 
-    /// Ask for a bucket's line.
+    /// Prefetch a bucket's cache line.
     #[inline(always)]
     pub fn ask(&self, bucket: u32) {
         prefetch(self.buckets.as_ptr().wrapping_add(bucket as usize));
     }
 
-    /// The answer to a key whose bucket is known: the entry's tag above [`ID_BITS`] bits of its number; 0 for no entry.
+    /// The answer to a key whose bucket is known: the entry's tag above [`ID_BITS`] bits of its id; 0 for no entry.
     #[inline(always)]
     pub fn find_in(&self, bucket: u32, high: u32, low: u32) -> u32 {
         let at = bucket as usize & (self.buckets.len() - 1);
-        // SAFETY: there are a power of two of buckets and at least one, so the mask leaves a number below theirs.
+        // SAFETY: the number of buckets is a power of two, so the masked number is below it.
         let bucket = unsafe { self.buckets.get_unchecked(at) };
         let key = u64::from(high) << 32 | u64::from(low);
         for slot in 0..SLOTS {
@@ -282,13 +283,13 @@ impl MacView<'_> {
         slot.map_or(0, |slot| bucket.answer(slot, key))
     }
 
-    /// The answer to a key.
+    /// The answer to a key; see [`Self::find_in`].
     pub fn find(&self, key: u64) -> u32 {
         let (high, low) = halves(key);
         self.find_in(self.bucket(high, low), high, low)
     }
 
-    /// Leave a mark at the entry of an answer. Written only where it is not there.
+    /// Mark the entry of an answer. Written only if the mark is not set.
     #[inline(always)]
     pub fn mark(&self, answer: u32) {
         let id = answer as usize & ((1 << ID_BITS) - 1);

@@ -81,7 +81,7 @@ fn readers_never_see_an_answer_of_another_key() {
     let domain = Domain::new();
     let mut table = MacTable::new(&domain, 1, 4000);
     let (snap, stop) = (table.snap(), Arc::new(AtomicBool::new(false)));
-    // The tag of a key is fixed, so that a reader knows what it must see.
+    // The tag is a function of the key, so that a reader can check it.
     let tag = |n: u64| (n * 7 % 4093) as u32;
     let over = stop.clone();
     let watched = Arc::new(AtomicU64::new(0));

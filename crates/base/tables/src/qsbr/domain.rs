@@ -1,4 +1,4 @@
-//! Grace periods: who reads, since when, and what waits to be dropped.
+//! Grace periods: the readers, their progress, and the values that wait to be dropped.
 
 // tidy: allow(Mutex) guards registration and retired values: writers and starting workers only
 use std::any::Any;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock};
 
-/// Slot value of a reader that holds nothing.
+/// Slot value of a reader without references.
 const OFFLINE: u64 = 0;
 
-/// One reader's progress, alone on its cache lines (128: the adjacent-line prefetcher pairs them).
+/// One reader's progress, on separate cache lines (128 bytes: the adjacent-line prefetcher pairs lines).
 #[repr(align(128))]
 struct Slot {
     /// The newest epoch the reader has seen at a quiescent point, or `OFFLINE`.
@@ -23,13 +23,13 @@ struct Retired {
     _value: Box<dyn Any + Send>,
 }
 
-/// The readers of one daemon and the values that wait for them.
+/// The readers of one daemon, and the values that wait for them.
 ///
-/// While there is no reader nothing waits: what is retired is dropped at once. At the end of a daemon nobody comes to
-/// reclaim, and values may hold handles on this domain, which would keep it, and them, for ever.
+/// While there is no reader, a retired value is dropped at once. At the end of a daemon no thread calls
+/// [`Domain::reclaim`], and values may contain references to this domain, which would keep both alive for ever.
 pub struct Domain {
     epoch: AtomicU64,
-    /// A lower bound of what every reader has passed, to answer repeated questions without a scan.
+    /// A lower bound of the epochs that every reader has passed, to answer repeated queries without a scan.
     safe: AtomicU64,
     readers: Mutex<Vec<Arc<Slot>>>,
     retired: Mutex<VecDeque<Retired>>,
@@ -46,7 +46,7 @@ impl Domain {
         })
     }
 
-    /// Adds a reader, online. Call it where it may lock (at worker start).
+    /// Adds a reader, online. Takes a lock: call it at the start of a worker.
     pub fn register(self: &Arc<Self>) -> Reader {
         let slot = Arc::new(Slot {
             seen: AtomicU64::new(OFFLINE),
@@ -75,7 +75,7 @@ impl Domain {
     /// The value must already be unreachable for new readers. Returns the ticket it waits for.
     pub fn retire(&self, value: Box<dyn Any + Send>) -> u64 {
         let mut retired = lock(&self.retired);
-        // Under the lock, so that the queue is in ticket order.
+        // The lock keeps the queue in ticket order.
         let ticket = self.epoch();
         retired.push_back(Retired {
             ticket,
@@ -86,9 +86,9 @@ impl Domain {
         ticket
     }
 
-    /// Drops what waits when nobody reads.
+    /// Drops all waiting values if there is no reader.
     fn if_deserted(&self) {
-        // What is dropped may retire more, but only so much.
+        // A dropped value may retire others; this ends because values are finite.
         while lock(&self.readers).is_empty() && self.reclaim() > 0 {}
     }
 
@@ -97,7 +97,7 @@ impl Domain {
         self.retire(Box::new(RunOnDrop(Some(f))))
     }
 
-    /// Drops, on this thread, what no reader can hold any more; returns how many values that were.
+    /// Drops, on this thread, all values that no reader can access any more; returns their number.
     pub fn reclaim(&self) -> usize {
         let safe = self.oldest();
         let ready: Vec<Retired> = {
@@ -109,7 +109,7 @@ impl Domain {
         ready.len()
     }
 
-    /// How many values wait to be dropped.
+    /// The number of values that wait to be dropped.
     pub fn retired(&self) -> usize {
         lock(&self.retired).len()
     }
@@ -117,7 +117,7 @@ impl Domain {
     /// The newest epoch that every online reader has seen.
     fn oldest(&self) -> u64 {
         let now = self.epoch.load(Ordering::Acquire);
-        // Pairs with the fence in `Reader::enter`: either we see that reader online, or it sees
+        // Pairs with the fence in `Reader::enter`: either this thread sees that reader online, or the reader sees
         // everything published before this point.
         fence(Ordering::SeqCst);
         let oldest = lock(&self.readers)
@@ -144,7 +144,7 @@ impl<F: FnOnce()> Drop for RunOnDrop<F> {
 pub struct Reader {
     pub(super) domain: Arc<Domain>,
     slot: Arc<Slot>,
-    /// What `slot` says, for this thread; the `Cell` also keeps a `Reader` from being shared.
+    /// The state of `slot`, for this thread; the `Cell` also prevents that a `Reader` is shared.
     online: Cell<bool>,
 }
 
@@ -159,7 +159,7 @@ impl Reader {
         Guard(self)
     }
 
-    /// Says that this reader holds nothing it read before. Once per worker loop.
+    /// Declares that this reader has no references to values that it read before. Called once per worker loop.
     #[inline]
     pub fn quiescent(&mut self) {
         if self.online.get() {
@@ -168,13 +168,13 @@ impl Reader {
         }
     }
 
-    /// Leaves: nobody waits for this reader until it comes back.
+    /// Goes offline: no grace period waits for this reader until it is online again.
     pub fn offline(&mut self) {
         self.online.set(false);
         self.slot.seen.store(OFFLINE, Ordering::Release);
     }
 
-    /// Comes back.
+    /// Goes online again.
     pub fn online(&mut self) {
         if !self.online.get() {
             self.enter();

@@ -1,4 +1,4 @@
-//! One published value: a writer that replaces it, readers that look at it.
+//! One published value: a writer that replaces it, and readers.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Domain, Guard};
 use crate::sync::{AtomicPtr, Ordering};
 
-/// The place where a value is published.
+/// The pointer to the published value.
 struct Place<T: Send + Sync + 'static> {
     /// Always from `Box::into_raw`, never null.
     ptr: AtomicPtr<T>,
@@ -14,11 +14,11 @@ struct Place<T: Send + Sync + 'static> {
 }
 
 impl<T: Send + Sync + 'static> Place<T> {
-    /// Stores `new` and hands the value it replaces to the domain.
+    /// Stores `new` and retires the old value.
     fn replace(&self, new: *mut T) -> u64 {
         let old = self.ptr.swap(new, Ordering::AcqRel);
-        // SAFETY: `ptr` only ever holds pointers from `Box::into_raw`, and each leaves it exactly once,
-        // by a swap. Readers that still use the value are waited for by the domain before it is dropped.
+        // SAFETY: `ptr` only ever contains pointers from `Box::into_raw`, and each is removed exactly once,
+        // by a swap. The domain waits for readers of the value before it drops the value.
         self.domain.retire(unsafe { Box::from_raw(old) })
     }
 }
@@ -36,7 +36,7 @@ impl<T: Send + Sync + 'static> Drop for Place<T> {
 pub struct Snap<T: Send + Sync + 'static>(Arc<Place<T>>);
 
 impl<T: Send + Sync + 'static> Snap<T> {
-    /// The value as it is now. Read it once per frame, so that the frame sees one version.
+    /// The current value. Read it once per frame, so that the frame sees one version.
     ///
     /// # Panics
     /// If the guard is of another [`Domain`] than the publisher's: it would protect nothing.
@@ -77,7 +77,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
         Snap(self.0.clone())
     }
 
-    /// Replaces the value and returns the ticket of the change, without waiting for anybody.
+    /// Replaces the value and returns the ticket of the change, without waiting for readers.
     pub fn publish(&mut self, value: T) -> u64 {
         self.0.replace(Box::into_raw(Box::new(value)))
     }
@@ -85,8 +85,8 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// The published value.
     pub fn current(&self) -> &T {
         let ptr = self.0.ptr.load(Ordering::Acquire);
-        // SAFETY: only `publish` unlinks the value, and it needs `&mut self`; `Place::drop` needs this
-        // publisher's share of the `Arc` to be gone.
+        // SAFETY: only `publish` unlinks the value, and it needs `&mut self`; `Place::drop` runs only after this
+        // publisher's reference to the `Arc` was dropped.
         unsafe { &*ptr }
     }
 

@@ -20,7 +20,7 @@ fn v6(last: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last)
 }
 
-/// Every byte written out by hand, both checksums included.
+/// The expected bytes are literals, both checksums included.
 #[test]
 fn a_udp_packet_byte_by_byte() {
     let bytes = base()

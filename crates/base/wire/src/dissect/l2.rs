@@ -4,7 +4,7 @@ use super::out::{Kept, Next, Out, Step};
 use crate::eth::{self, EthHeader, Frame};
 use crate::{EtherType, Header};
 
-/// Addresses, tags, and the name of what follows.
+/// Addresses, tags, and the name of the payload.
 pub(super) fn ethernet<'a>(out: &mut Out<'_, '_>, all: Kept<'a>) -> Step<'a> {
     match eth::frame(all.bytes) {
         Ok(frame) => known(out, all, &frame),

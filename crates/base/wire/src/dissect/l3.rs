@@ -11,7 +11,7 @@ use crate::ip6::{Ip6, Ip6Header};
 use crate::ip6_ext::{Ext, Extensions};
 use crate::{EtherType, Header, IpProto, WireError};
 
-/// What an EtherType announces.
+/// Shows the header of an EtherType.
 pub(super) fn payload<'a>(
     out: &mut Out<'_, '_>,
     ether_type: EtherType,
@@ -42,7 +42,7 @@ fn arp<'a>(out: &mut Out<'_, '_>, packet: Kept<'_>) -> Step<'a> {
     Ok(None)
 }
 
-/// Puts the fault of a header behind what could be read of it.
+/// Shows the readable part of a header, followed by the header's fault.
 fn tell_fault(out: &mut Out<'_, '_>, told: fmt::Arguments<'_>, error: WireError) -> Stop {
     match out.layer(told) {
         Ok(()) => Stop::Bad(error),
@@ -50,7 +50,7 @@ fn tell_fault(out: &mut Out<'_, '_>, told: fmt::Arguments<'_>, error: WireError)
     }
 }
 
-/// The header's lengths are those of a packet of so many bytes.
+/// Compares the header's lengths with the length of the packet.
 fn lengths4(header: &Ip4Header, have: usize) -> Result<(), WireError> {
     let (head, total) = (header.header_len(), usize::from(header.total_len.get()));
     let below = |what, len, min| Err(WireError::LengthBelow { what, len, min });
@@ -247,7 +247,7 @@ fn extension(out: &mut Out<'_, '_>, ext: &Ext<'_>) -> fmt::Result {
     out.add(format_args!("]"))
 }
 
-/// The header of a packet that an ICMP error quotes; its lengths are those of the packet once sent, not of what is here.
+/// The header of a packet that an ICMP error quotes; its lengths are those of the original packet, not of the quoted bytes.
 pub(super) fn quoted<'a>(
     out: &mut Out<'_, '_>,
     ether_type: EtherType,

@@ -12,7 +12,7 @@ use crate::tcp::{Tcp, TcpHeader, flag};
 use crate::udp::{Udp, UdpHeader};
 use crate::{EtherType, Header, IpProto, WireError};
 
-/// What a protocol number announces.
+/// Shows the header of a protocol number.
 pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>) -> Step<'a> {
     match proto {
         IpProto::UDP => udp(out, &over),
@@ -35,7 +35,7 @@ pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>)
     }
 }
 
-/// What there is to say about a checksum; `right` is asked only where it can be judged.
+/// The text about a checksum; `right` is called only if the checksum can be checked.
 fn checksum(
     out: &mut Out<'_, '_>,
     over: &Over<'_>,
@@ -51,7 +51,7 @@ fn checksum(
     Ok(())
 }
 
-/// A header that cannot be read: of a fragment the rest is in other packets.
+/// A header that cannot be read: the rest of a fragment's header is in other packets.
 fn unread<'a>(over: &Over<'_>, error: WireError) -> Step<'a> {
     match over.payload.stop(error) {
         Stop::Bad(error) if !over.whole && error.shortfall().is_some() => Ok(None),
@@ -91,7 +91,7 @@ fn tcp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
     let tcp = Tcp::parse(bytes);
     let h = match (TcpHeader::split(bytes), tcp) {
         (Ok((header, _)), Ok(_)) => header,
-        // Only options are not here.
+        // Only options are missing.
         (Ok((header, _)), Err(error)) if matches!(over.payload.stop(error), Stop::Cut) => header,
         (_, Err(error)) | (Err(error), _) => return unread(over, error),
     };

@@ -11,13 +11,13 @@ const PPP_IP6: u128 = 0x0057;
 /// Type of the GTP-U message that carries a user's packet (G-PDU).
 const GTPU_DATA: u128 = 255;
 
-/// A transport header that the table of fields has; an authentication header is followed by the protocol that it protects.
+/// A transport header from the table of fields; an authentication header is followed by the protocol that it protects.
 pub(super) fn transport<'a>(
     out: &mut Out<'_, '_>,
     header: &'static HeaderFields,
     over: Over<'a>,
 ) -> Step<'a> {
-    // Of a fragment the rest of the header may be in another packet.
+    // The rest of a fragment's header may be in another packet.
     if !over.whole && over.payload.len() < usize::from(header.len) {
         return Ok(None);
     }
@@ -39,7 +39,7 @@ pub(super) fn transport<'a>(
     Ok(Some(Next::Transport(IpProto(proto as u8), over)))
 }
 
-/// The name of the header with its fields that are not zero.
+/// The name of the header, and its fields that are not zero.
 pub(super) fn layer<'a>(
     out: &mut Out<'_, '_>,
     header: &'static HeaderFields,
@@ -74,7 +74,7 @@ fn value(header: &HeaderFields, name: &str, bytes: &[u8]) -> Option<u128> {
     header.field(name)?.read(bytes)
 }
 
-/// What is behind a header; none where the table does not say.
+/// The header behind a header; none where the table does not define it.
 fn follows<'a>(header: &HeaderFields, packet: Kept<'a>) -> Option<Next<'a>> {
     let value = |name| value(header, name, packet.bytes).unwrap_or_default();
     let behind = packet.after(usize::from(header.len));
@@ -84,7 +84,7 @@ fn follows<'a>(header: &HeaderFields, packet: Kept<'a>) -> Option<Next<'a>> {
     };
     Some(match header.name {
         "mpls" if value("bottom") == 0 => Next::Type(EtherType::MPLS, behind),
-        // The first four bits tell the version of IP; a pseudowire has others (RFC 4928).
+        // The first four bits are the version of IP; a pseudowire has other values (RFC 4928).
         "mpls" => match behind.bytes.first()? >> 4 {
             4 | 6 => Next::ip(behind),
             _ => return None,
@@ -101,7 +101,7 @@ fn follows<'a>(header: &HeaderFields, packet: Kept<'a>) -> Option<Next<'a>> {
         }
         "vxlan" => Next::Ethernet(behind),
         "geneve" => of_type(behind.after(4 * value("length") as usize)),
-        // With a flag of the first byte's last three, 4 bytes and perhaps extension headers follow.
+        // With a flag in the last three bits of the first byte, 4 bytes and perhaps extension headers follow.
         "gtpu" if value("type") == GTPU_DATA && packet.bytes.first()? & 7 == 0 => Next::ip(behind),
         _ => return None,
     })

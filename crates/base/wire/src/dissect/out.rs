@@ -1,4 +1,4 @@
-//! What a dissection passes from header to header, and where its text goes.
+//! The state that a dissection passes from header to header, and its output.
 
 use core::fmt;
 
@@ -8,22 +8,22 @@ use crate::ip4::Ip4Header;
 use crate::ip6::Ip6Header;
 use crate::{EtherType, IpProto, WireError};
 
-/// A part of the packet: its bytes that are here, and how many bytes of it are not.
+/// A part of the packet: its available bytes, and the number of its missing bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Kept<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) lost: usize,
-    /// Bytes from the packet's start.
+    /// The offset from the packet's start.
     pub(super) at: usize,
 }
 
 impl<'a> Kept<'a> {
-    /// Its length in the whole packet.
+    /// The length of the part in the whole packet.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() + self.lost
     }
 
-    /// Without its first `n` bytes.
+    /// The part without its first `n` bytes.
     pub(super) fn after(self, n: usize) -> Kept<'a> {
         let gone = n.saturating_sub(self.bytes.len());
         Kept {
@@ -33,7 +33,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Its first `n` bytes.
+    /// The first `n` bytes of the part.
     pub(super) fn first(self, n: usize) -> Kept<'a> {
         let bytes = self.bytes.get(..n).unwrap_or(self.bytes);
         Kept {
@@ -43,7 +43,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Why a header cannot be read: bytes of it are not here, or the packet is wrong.
+    /// Why a header cannot be read: its bytes are missing, or the packet is wrong.
     pub(super) fn stop(&self, error: WireError) -> Stop {
         match error.shortfall() {
             Some(bytes) if bytes <= self.lost => Stop::Cut,
@@ -52,13 +52,13 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// What is at the place reached.
+/// The next header.
 pub(super) enum Next<'a> {
     Ethernet(Kept<'a>),
     Type(EtherType, Kept<'a>),
-    /// What a transport header needs of the IP header before it.
+    /// A transport header, and the data of the IP header in front of it.
     Transport(IpProto, Over<'a>),
-    /// A packet quoted by an ICMP error: cut by design.
+    /// A packet quoted by an ICMP error: usually truncated.
     Quoted(EtherType, Kept<'a>),
     /// A header whose text comes from the table of fields.
     Named(&'static HeaderFields, Kept<'a>),
@@ -82,7 +82,7 @@ impl<'a> Next<'a> {
 pub(super) enum Stop {
     /// The packet is wrong.
     Bad(WireError),
-    /// The next header is not all here.
+    /// The next header is incomplete.
     Cut,
     Fmt,
 }
@@ -95,12 +95,12 @@ impl core::convert::From<fmt::Error> for Stop {
 
 pub(super) type Step<'a> = Result<Option<Next<'a>>, Stop>;
 
-/// Where the layers go.
+/// The output of the layers.
 pub(super) struct Out<'f, 'g> {
     pub(super) f: &'f mut fmt::Formatter<'g>,
     pub(super) separator: &'static str,
     pub(super) layers: usize,
-    /// Where the checksum begins that is still to be finished.
+    /// The start of the checksum that is still to be completed.
     pub(super) offloaded: Option<usize>,
 }
 
@@ -114,12 +114,12 @@ impl Out<'_, '_> {
         self.f.write_fmt(text)
     }
 
-    /// Adds to the layer begun last.
+    /// Adds to the last layer.
     pub(super) fn add(&mut self, text: fmt::Arguments<'_>) -> fmt::Result {
         self.f.write_fmt(text)
     }
 
-    /// Ends the text where the bytes end that are here.
+    /// Ends the text at the end of the available bytes.
     pub(super) fn cut(&mut self, kept: usize, len: usize) -> fmt::Result {
         match self.layers {
             0 => self.layer(format_args!("({kept} of {len} bytes kept)")),
@@ -128,12 +128,12 @@ impl Out<'_, '_> {
     }
 }
 
-/// An IP payload with what its checksum needs of the header before it.
+/// An IP payload, and the data of the IP header for its checksum.
 #[derive(Clone, Copy)]
 pub(super) struct Over<'a> {
     pub(super) payload: Kept<'a>,
     pub(super) ip: Ip<'a>,
-    /// All of the message is in this packet and its destination is the header's: lengths and checksums can be judged.
+    /// The whole message is in this packet and its destination is that of the header: lengths and checksums can be checked.
     pub(super) whole: bool,
 }
 

@@ -269,7 +269,7 @@ fn the_first_bytes_of_a_packet_are_no_faulty_packet() {
     }
 }
 
-/// A length that is beyond the whole packet is wrong, however much of the packet is here.
+/// A length that exceeds the whole packet is wrong, whatever part of the packet is available.
 #[test]
 fn lengths_are_judged_against_the_whole_packet() {
     let bytes = ip4().udp(5, 6).payload([0; 600]).build();
@@ -292,7 +292,7 @@ fn lengths_are_judged_against_the_whole_packet() {
     assert!(text.ends_with(fault), "{text}");
 }
 
-/// A kernel leaves the sum of the pseudo-header where the checksum belongs.
+/// A kernel stores the sum of the pseudo-header in the checksum field.
 #[test]
 fn a_checksum_to_be_finished_is_not_a_bad_one() {
     for (packet, start) in [
@@ -313,7 +313,7 @@ fn a_checksum_to_be_finished_is_not_a_bad_one() {
     }
 }
 
-/// A first fragment may end inside the transport header: the rest of it is in the next one.
+/// A first fragment may end inside the transport header: the rest of the header is in the next fragment.
 #[test]
 fn a_small_fragment_is_no_faulty_packet() {
     for proto in [IpProto::UDP, IpProto::TCP, IpProto::ICMP] {
@@ -325,7 +325,7 @@ fn a_small_fragment_is_no_faulty_packet() {
     }
 }
 
-/// Every truncation of every kind of packet, and every single-bit error in their headers: a text of bounded length.
+/// Every truncation of every type of packet, and every single-bit error in their headers, results in a text of bounded length.
 #[test]
 fn cuts_and_flips() {
     let packets = [
@@ -391,7 +391,7 @@ const INNER_TEXT: &str = "UDP 192.0.2.1 -> 192.0.2.2 ttl 64 len 28 / ports 1 -> 
 const FRAME: &str = "0200000000040200000000030800";
 const FRAME_TEXT: &str = "IP4: 02:00:00:00:00:03 -> 02:00:00:00:00:04";
 
-/// Tunnels and transport headers by the table of fields; scapy 2.5 wrote the bytes.
+/// Tunnels and transport headers of the table of fields; scapy 2.5 wrote the bytes.
 #[test]
 fn headers_of_the_field_table_and_what_they_carry() {
     let link = [
@@ -463,7 +463,7 @@ fn headers_of_the_field_table_and_what_they_carry() {
     }
 }
 
-/// The payload length of an authentication header counts its fixed part, too (RFC 4302, 2.2).
+/// The payload length of an authentication header includes its fixed part (RFC 4302, 2.2).
 #[test]
 fn an_authentication_header_is_not_shorter_than_its_fixed_part() {
     let bytes = alloc::format!(

@@ -26,7 +26,7 @@ fn names_are_unique_and_fields_are_inside_their_header_in_order() {
             fields.extend(field.aliases);
             let last = field.bit + u16::from(field.bits);
             assert!(last <= 8 * header.len || !field.has_place(), "{field:?}");
-            // One word of a value has all of its bytes.
+            // A value in one word contains all bytes of the field.
             assert!(
                 field.bits <= 120 || field.bit.is_multiple_of(8),
                 "{field:?}"
@@ -57,7 +57,7 @@ fn a_field_behind_the_end_is_not_read() {
     assert_eq!((options.read(&[]), options.read(&[0; 60])), (None, None));
 }
 
-/// Bytes of a header and the fields that both the table and the struct of the header have: name, value in the struct.
+/// Checks that the table reads, from a header's bytes, the values that the struct of the header has.
 fn check(
     header: &HeaderFields,
     bytes: &[u8],
@@ -70,7 +70,7 @@ fn check(
     Ok(())
 }
 
-/// The header that any bytes are: the structs of this crate place their fields by themselves.
+/// Parses bytes by a struct of this crate, which places its fields independently of the table.
 fn of<H: Header>(bytes: &[u8]) -> H {
     H::read_from_bytes(&bytes[..H::LEN]).unwrap()
 }

@@ -1,17 +1,17 @@
-//! pcap and pcapng files as packets, and packets as files.
+//! Reads and writes pcap and pcapng files.
 //!
 //! Contract:
-//! - [`Reader`] takes any bytes whatever, compressed or not, and never panics; memory stays below [`MAX_BLOCK`] plus what a
-//!   decompressor needs, whatever lengths the file claims. [`read_packets`] is bounded by [`MAX_CAPTURE`].
-//! - A file that is cut or lies gives a [`PcapError`] that names file, packet number and byte offset (of the content, if
-//!   compressed). Packets before the fault have been given by then. After an error or the end a reader stays at its end.
-//! - Times are nanoseconds since 1970; a file that knows better than nanoseconds loses the rest. An original length below the
-//!   captured one is told as the captured one. Frame check sequences that a file says are there are cut off.
-//! - What [`Writer`] wrote, [`Reader`] gives back: time (to the format's resolution), lengths, bytes, and in pcapng comment and
+//! - [`Reader`] accepts any bytes, compressed or not, and never panics; memory is limited to [`MAX_BLOCK`] plus the needs of
+//!   the decompressor, whatever lengths the file claims. The limit of [`read_packets`] is [`MAX_CAPTURE`].
+//! - A truncated or malformed file results in a [`PcapError`] that names file, packet number and byte offset (in the contents,
+//!   if compressed), after all packets in front of the fault. After an error or the end a reader stays at its end.
+//! - Times are nanoseconds since 1970; finer resolutions are truncated. An original length below the
+//!   captured one is replaced by the captured one. Frame check sequences that the file declares are removed.
+//! - [`Reader`] returns what [`Writer`] wrote: time (in the format's resolution), lengths, bytes, and in pcapng comment and
 //!   interface.
 //!
 //! Formats: draft-ietf-opsawg-pcap (µs and ns, both byte orders, and the older 24-byte record variant) and
-//! draft-ietf-opsawg-pcapng (section, interface, enhanced, simple and obsolete packet blocks; others are passed over).
+//! draft-ietf-opsawg-pcapng (section, interface, enhanced, simple and obsolete packet blocks; others are skipped).
 
 mod classic;
 mod error;
@@ -28,14 +28,14 @@ pub use error::{Fault, PcapError};
 pub use read::{Reader, read_packets, read_packets_limited};
 pub use write::{Output, Writer, WriterOptions};
 
-/// The longest packet a file may hold, as in libpcap.
+/// The maximum length of a packet in a file, as in libpcap.
 pub const MAX_PACKET: usize = 256 << 10;
-/// The longest pcapng block.
+/// The maximum length of a pcapng block.
 pub const MAX_BLOCK: usize = 16 << 20;
-/// What [`read_packets`] may take in memory.
+/// The maximum memory of [`read_packets`].
 pub const MAX_CAPTURE: u64 = 4 << 30;
 
-/// What a packet's first byte belongs to (numbers of tcpdump.org's link-layer type registry).
+/// The type of a packet's first header (numbers of tcpdump.org's link-layer type registry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LinkType(pub u16);
 
@@ -74,7 +74,7 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// Which format a file is in.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     /// pcap, times in microseconds
@@ -86,7 +86,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// The format to write a file of this name in: pcapng by its ending, else pcap with microseconds, which everything reads.
+    /// The format of a new file with this name: pcapng by its extension, else pcap with microseconds, which all programs read.
     pub fn for_path(path: &Path) -> FileFormat {
         match path.extension().and_then(|e| e.to_str()) {
             Some("pcapng" | "ntar") => FileFormat::PcapNg,
@@ -100,20 +100,20 @@ impl FileFormat {
 pub struct PacketRef<'a> {
     /// Nanoseconds since 1970.
     pub timestamp_ns: u64,
-    /// Bytes it had on the wire; at least `data.len()`.
+    /// The length on the wire; at least `data.len()`.
     pub orig_len: u32,
     /// Number of the interface within its section (0 in pcap).
     pub interface: u32,
-    /// What `data` starts with.
+    /// The type of the first header in `data`.
     pub linktype: LinkType,
-    /// What was captured.
+    /// The captured bytes.
     pub data: &'a [u8],
     /// The first comment (pcapng).
     pub comment: Option<&'a str>,
 }
 
 impl PacketRef<'_> {
-    /// A copy that lives on.
+    /// An owned copy.
     pub fn to_packet(&self) -> Packet {
         Packet {
             timestamp_ns: self.timestamp_ns,
@@ -126,25 +126,25 @@ impl PacketRef<'_> {
     }
 }
 
-/// A packet of its own; the fields are those of [`PacketRef`].
+/// An owned packet; the fields are those of [`PacketRef`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     /// Nanoseconds since 1970.
     pub timestamp_ns: u64,
-    /// Bytes it had on the wire; at least `data.len()`.
+    /// The length on the wire; at least `data.len()`.
     pub orig_len: u32,
     /// Number of the interface within its section (0 in pcap).
     pub interface: u32,
-    /// What `data` starts with.
+    /// The type of the first header in `data`.
     pub linktype: LinkType,
-    /// What was captured.
+    /// The captured bytes.
     pub data: Vec<u8>,
     /// The first comment (pcapng).
     pub comment: Option<String>,
 }
 
 impl Packet {
-    /// An Ethernet packet captured whole.
+    /// An Ethernet packet that is captured completely.
     pub fn ethernet(timestamp_ns: u64, data: Vec<u8>) -> Packet {
         let orig_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
         Packet {
@@ -157,7 +157,7 @@ impl Packet {
         }
     }
 
-    /// To hand it to a [`Writer`].
+    /// A reference for a [`Writer`].
     pub fn as_ref(&self) -> PacketRef<'_> {
         PacketRef {
             timestamp_ns: self.timestamp_ns,
@@ -173,11 +173,11 @@ impl Packet {
 /// A whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// Its format.
+    /// The format.
     pub format: FileFormat,
     /// Link type of the first packet, or of the file if it has none.
     pub linktype: LinkType,
-    /// Its packets in the file's order.
+    /// The packets in the file's order.
     pub packets: Vec<Packet>,
 }
 

@@ -1,4 +1,4 @@
-//! The text of a filter, and how much a trace or a capture holds.
+//! The text of a filter, and the limits of traces and captures.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use std::str::FromStr;
 use volley_model::ModelError;
 use volley_object::text_field;
 
-/// Packets that one trace or capture holds.
+/// The number of packets of one trace or capture.
 pub const TRACE_PACKETS: RangeInclusive<u64> = 1..=1_000_000;
-/// Bytes that a capture keeps of each packet.
+/// The number of bytes that a capture keeps of each packet.
 pub(crate) const CAPTURED_BYTES: RangeInclusive<u32> = 14..=65_535;
-/// Bytes of a filter.
+/// The maximum number of bytes of a filter.
 const FILTER_LEN: usize = 1024;
 
-/// The text of a filter of packets. Captures and traces check its syntax.
+/// The text of a packet filter. Captures and traces check its syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct FilterText(pub String);

@@ -1,8 +1,8 @@
-//! Capture files, and what brings them and interfaces together.
+//! Capture files, and their use with interfaces.
 //!
-//! - [`mod@file`] reads pcap and pcapng (plain or compressed) and writes both; it knows nothing of the graph.
-//! - [`spool`] takes packets from workers to a file: bounded, lock-free, losses counted.
-//! - [`interface`] is the interface kind `pcap`: receives from one file, transmits into another.
+//! - [`mod@file`] reads pcap and pcapng (plain or compressed) and writes both; it is independent of the graph.
+//! - [`spool`] passes packets from workers to a file: bounded, lock-free, losses are counted.
+//! - [`interface`] is the interface type `pcap`: receives from one file, transmits into another.
 //! - [`trace`] is `pcap trace`: captures on any interface, with a filter, and of dropped packets with the reason.
 #![forbid(unsafe_code)]
 
@@ -32,10 +32,10 @@ use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::{MAX_INTERFACES, QueueMigration, Registry};
 
-/// Gets a sentence for the operator.
+/// Called with a sentence for the operator.
 type Listener = Box<dyn Fn(&str)>;
 
-/// What the daemon keeps of this crate: it calls [`Pcap::drain`] often, and once more at the end.
+/// The daemon's handle of this crate: the daemon calls [`Pcap::drain`] often, and once more at the end.
 pub struct Pcap {
     ports: Rc<RefCell<interface::Ports>>,
     trace: Rc<RefCell<trace::Control>>,
@@ -43,7 +43,7 @@ pub struct Pcap {
 }
 
 impl Pcap {
-    /// Write what workers have handed over since the last time; returns how many packets.
+    /// Write the packets that workers have queued since the last call; returns the number of packets.
     pub fn drain(&self) -> usize {
         let written = self.ports.borrow_mut().drain() + self.trace.borrow_mut().drain();
         let news = self.ports.borrow_mut().news();
@@ -53,18 +53,18 @@ impl Pcap {
         written
     }
 
-    /// Report captures that could not be written, one sentence each, when that happens.
+    /// Report failures to write captures, one sentence each, when they happen.
     pub fn listen(&self, listener: impl Fn(&str) + 'static) {
         *self.listener.borrow_mut() = Box::new(listener);
     }
 
-    /// Whether anything is written into a file.
+    /// Whether any file is written.
     pub fn is_capturing(&self) -> bool {
         self.ports.borrow().is_writing() || self.trace.borrow().is_on()
     }
 }
 
-/// Bring in `pcap-input`, the interface kind `pcap`, `pcap trace` and their requests.
+/// Register `pcap-input`, the interface type `pcap`, `pcap trace` and their requests.
 pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     let workers = registry.engine.borrow().settings().workers;
     let yard = QueueMigration::new(workers, MAX_INTERFACES);

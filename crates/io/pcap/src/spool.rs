@@ -1,8 +1,8 @@
-//! Packets on their way from workers into a file.
+//! The queue of packets from workers to a file.
 //!
-//! Contract: [`CaptureWriter::give`] is for workers: it copies into a record made beforehand, never waits, never allocates, and
-//! counts what it could not take. [`Sink::drain`] is for the control thread: it writes what came, in order, and gives the
-//! records back. The number of records bounds what can be lost of: a burst longer than that between two drains.
+//! Contract: workers call [`CaptureWriter::give`], which copies into a preallocated record, never waits, never allocates, and
+//! counts the packets that it could not take. The control thread calls [`Sink::drain`], which writes the packets in order and
+//! returns the records. If a burst between two drains is longer than the number of records, packets are lost.
 
 use crate::{FileFormat, LinkType, PacketRef, PcapError, Writer, WriterOptions};
 use crossbeam_queue::ArrayQueue;
@@ -13,42 +13,42 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 use volley_graph::{Clock, PacketView};
 
-/// Records of a spool, unless its maker knows better.
+/// The default number of records.
 pub const RECORDS: usize = 2048;
-/// The longest packet there is.
+/// The maximum length of a packet.
 pub const WHOLE: usize = 65_535;
 
-/// What is told about a packet besides its bytes.
+/// Metadata of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// Nanoseconds on the worker's clock.
     pub at_ns: u64,
-    /// The interface it passed.
+    /// The interface that the packet passed.
     pub interface: u32,
-    /// Whatever the two ends agree on.
+    /// A value that producer and consumer define.
     pub tag: u32,
-    /// Word of the `ERR` column, where it was dropped.
+    /// Word of the `ERR` column, if the packet was dropped.
     pub reason: Option<u32>,
 }
 
 /// One packet.
 pub struct Record {
-    /// What is told about it.
+    /// The metadata of the packet.
     pub note: Note,
-    /// Bytes it has in all.
+    /// The length of the packet.
     pub len: u32,
-    /// The first of them.
+    /// The first bytes of the packet.
     pub bytes: Vec<u8>,
-    /// Where the bytes begin that a checksum is over which the device has still to finish.
+    /// The start of a checksum that the device has still to complete.
     pub unfinished: Option<usize>,
 }
 
-/// What became of a packet.
+/// The result of [`CaptureWriter::give`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedPacket {
-    /// It is on its way.
+    /// The packet is queued.
     Taken,
-    /// The number of packets asked for is reached.
+    /// The requested number of packets is reached.
     Over,
     /// No record was free.
     Lost,
@@ -64,11 +64,11 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// A spool with room for `records` packets of up to `snap` bytes (longer ones are cut), which takes `max` in all.
+    /// A queue of `records` records of up to `snap` bytes (longer packets are truncated), for `max` packets in total.
     pub fn new(records: usize, snap: usize, max: u64) -> Arc<CaptureWriter> {
         let snap = snap.min(WHOLE);
         let empty = ArrayQueue::new(records.max(1));
-        // Memory that is not written to costs address space only, so whole packets may be provided for.
+        // Unused memory costs address space only, so each record may have the length of a whole packet.
         let record = || Record {
             note: Note::default(),
             len: 0,
@@ -112,18 +112,18 @@ impl CaptureWriter {
                 .bytes
                 .extend_from_slice(&segment[..segment.len().min(room)]);
         });
-        // Both queues have room for all records there are.
+        // Both queues have capacity for all records.
         let _ = self.full.push(record);
         QueuedPacket::Taken
     }
 
-    /// Hand what came to `each`, oldest first; returns how many.
+    /// Pass the queued packets to `each`, oldest first; returns their number.
     pub fn take(&self, each: impl FnMut(&Record)) -> usize {
-        // Bounded, so that a worker that never stops cannot keep the control thread here.
+        // Bounded, so that a worker that produces continuously cannot keep the control thread here.
         self.take_some(2 * self.full.capacity(), each)
     }
 
-    /// The same for so many packets at most.
+    /// As [`Self::take`], for at most `most` packets.
     pub fn take_some(&self, most: usize, mut each: impl FnMut(&Record)) -> usize {
         let mut taken = 0;
         while taken < most {
@@ -140,51 +140,51 @@ impl CaptureWriter {
         self.lost.load(Relaxed)
     }
 
-    /// Whether nothing waits to be handed out.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.full.is_empty()
     }
 
-    /// The longest packet that is kept whole.
+    /// The maximum length of a packet that is not truncated.
     pub fn snap(&self) -> usize {
         self.snap
     }
 
-    /// Whether all packets that it may take were taken.
+    /// Whether the total number of packets is reached.
     pub fn is_over(&self) -> bool {
         self.left.load(Relaxed) == 0
     }
 }
 
-/// The control thread's end of a spool: a file.
+/// The consumer's end of the queue, on the control thread: writes a file.
 pub struct Sink {
     spool: Arc<CaptureWriter>,
     path: PathBuf,
     options: WriterOptions,
     writer: Option<Writer>,
-    /// Numbers in the file of interfaces met so far (pcapng).
+    /// The numbers in the file of the interfaces so far (pcapng).
     numbers: HashMap<u32, u32>,
     base_ns: u64,
-    /// Packets that came after writing had failed, and those of the last write that are not in the file.
+    /// Packets after a failure to write, and packets of the failed write that are not in the file.
     unwritten: u64,
     fault: Option<Fault>,
 }
 
-/// Why a file is not whole.
+/// Why a file is incomplete.
 struct Fault {
     why: String,
-    /// It has been reported by [`Sink::news`].
+    /// Whether [`Sink::news`] has reported the failure.
     reported: bool,
 }
 
-/// How a capture ended.
+/// The result of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     /// Packets in the file.
     pub packets: u64,
-    /// Packets that are not in it: there was no record for them, or they could not be written.
+    /// Packets that are not in the file: no record was free, or they could not be written.
     pub lost: u64,
-    /// Why they could not be written.
+    /// Why packets could not be written.
     pub fault: Option<String>,
 }
 
@@ -204,15 +204,15 @@ impl Ending {
     }
 }
 
-/// Who knows what a capture says about packets in words.
+/// Texts for captured packets.
 pub trait Describe {
     /// Name of an interface.
     fn interface(&self, index: u32) -> String;
-    /// What to say about a packet.
+    /// The comment of a packet, if any.
     fn comment(&self, note: &Note) -> Option<String>;
 }
 
-/// Nothing to say: for files of one interface.
+/// No comments: for files of one interface.
 pub struct Plain;
 
 impl Describe for Plain {
@@ -225,7 +225,7 @@ impl Describe for Plain {
 }
 
 impl Sink {
-    /// A sink whose file is made with the first packet.
+    /// A sink that creates the file with the first packet.
     pub fn lazy(spool: Arc<CaptureWriter>, path: &Path, format: FileFormat, clock: &Clock) -> Sink {
         let options = WriterOptions {
             format,
@@ -245,7 +245,7 @@ impl Sink {
         }
     }
 
-    /// A sink whose file is made now (an older one is replaced).
+    /// A sink that creates the file now (an existing file is replaced).
     pub fn create(
         spool: Arc<CaptureWriter>,
         path: &Path,
@@ -262,12 +262,12 @@ impl Sink {
         &self.path
     }
 
-    /// The workers' end.
+    /// The producers' end.
     pub fn spool(&self) -> &Arc<CaptureWriter> {
         &self.spool
     }
 
-    /// How the capture stands: what is in the file, what is lost and why.
+    /// The state of the capture: packets in the file, lost packets, and the fault.
     pub fn state(&self) -> Ending {
         Ending {
             packets: self.writer.as_ref().map_or(0, Writer::packets_written),
@@ -276,12 +276,12 @@ impl Sink {
         }
     }
 
-    /// Whether writing has failed: packets that come afterwards are lost.
+    /// Whether writing has failed: later packets are lost.
     pub fn is_broken(&self) -> bool {
         self.fault.is_some()
     }
 
-    /// A sentence about a failure that was not reported yet.
+    /// A sentence about a failure that has not been reported yet.
     pub fn news(&mut self) -> Option<String> {
         let fault = self.fault.as_mut().filter(|fault| !fault.reported)?;
         fault.reported = true;
@@ -296,7 +296,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Write what came, with what `words` says about it; returns how many packets came.
+    /// Write the queued packets, with comments from `words`; returns the number of packets.
     pub fn drain(&mut self, words: &dyn Describe) -> usize {
         let spool = self.spool.clone();
         let before = self.state().packets;
@@ -309,7 +309,7 @@ impl Sink {
                 self.fail(&error);
             }
         });
-        // What is counted as written is in the file, and a full disk shows at once.
+        // Flush: packets that are counted as written are in the file, and a full disk is detected at once.
         if let Some(writer) = &mut self.writer
             && self.fault.is_none()
             && let Err(error) = writer.flush()
@@ -368,7 +368,7 @@ impl Sink {
     }
 }
 
-/// What to add to a worker's time to get nanoseconds since 1970; nothing for a clock that tests move by hand.
+/// The offset from a worker's time to nanoseconds since 1970; 0 for a manual clock of tests.
 pub(crate) fn wall_base(clock: &Clock) -> u64 {
     if matches!(clock, Clock::Manual(_)) {
         return 0;

@@ -1,4 +1,4 @@
-//! The real captures, when they are there: read, taken apart, and held against the index that came with them.
+//! The real captures, if installed: they are read and parsed, and the results are compared with the index that came with them.
 //!
 //! The index (`NAME.index.tsv.xz`) was made by another parser and names each packet's length, layers and faults.
 
@@ -49,7 +49,7 @@ fn set(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Each capture that is there, with its index.
+/// The installed captures, each with its index.
 fn captures() -> Vec<(&'static str, Capture, Vec<Line>)> {
     let Some(folder) = folder() else {
         return Vec::new();
@@ -102,7 +102,7 @@ fn they_are_read_as_the_index_says() {
     }
 }
 
-/// The first IP header's fault in the words of the index, or none.
+/// The first IP header's fault, in the terms of the index; none if the header is correct.
 fn verdict(bytes: &[u8]) -> Option<&'static str> {
     let Ok(frame) = eth::frame(bytes) else {
         return Some("eth-short");
@@ -153,14 +153,15 @@ fn verdict6(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What we find wrong, the index has; what the index has of our words, we find, unless something else comes first.
+/// Every fault that Volley finds is in the index, and Volley finds every fault of the index that it knows, unless another comes
+/// first.
 #[test]
 fn faults_are_those_of_the_index() {
     let mut found = std::collections::BTreeMap::<&str, usize>::new();
     for (name, capture, lines) in captures() {
         for (n, (packet, line)) in capture.packets.iter().zip(&lines).enumerate() {
             if line.layers.iter().any(|l| l == "jumbo") {
-                continue; // RFC 2675: not known here, as the module says
+                continue; // RFC 2675: not supported, see the module
             }
             let place = || {
                 format!(
@@ -213,7 +214,7 @@ fn faults_are_those_of_the_index() {
     eprintln!("faults found: {found:?}");
 }
 
-/// The names of the index for what we take apart ourselves.
+/// The names, in the index, of the headers that Volley parses.
 fn layers(bytes: &[u8]) -> Vec<String> {
     let Ok(frame) = eth::frame(bytes) else {
         return Vec::new();
@@ -297,7 +298,7 @@ fn layers_are_those_of_the_index() {
     for (name, capture, lines) in captures() {
         for (n, (packet, line)) in capture.packets.iter().zip(&lines).enumerate() {
             let ours = layers(&packet.data);
-            // the index takes apart more protocols than we do; the index of a faulty packet ends where its parser gave up
+            // the index lists more protocols than Volley parses; the index of a faulty packet ends where its parser stopped
             let common = ours.len().min(line.layers.len());
             let place = format!("{name} packet {} {:?}", n + 1, line.faults);
             let theirs: Vec<_> = line
@@ -321,7 +322,7 @@ fn layers_are_those_of_the_index() {
     eprintln!("layers compared of {compared} packets");
 }
 
-/// The transport checksum of the outer packet, if there is one to judge: a whole UDP or TCP packet.
+/// Whether the transport checksum of the outer packet is correct; none unless it is a whole UDP or TCP packet.
 fn transport_checksum(bytes: &[u8]) -> Option<bool> {
     let frame = eth::frame(bytes).ok()?;
     if frame.ether_type == EtherType::IP4 {
@@ -376,7 +377,7 @@ fn transport_checksums_are_right_where_the_index_says_so() {
     eprintln!("transport checksums: {right} right, {wrong} wrong, all as the index says");
 }
 
-/// Every packet as text, and every one cut at each of its first 150 bytes.
+/// Every packet, and every truncation to one of its first 150 bytes, has a text.
 #[test]
 fn every_packet_has_a_text_however_cut() {
     let small = std::env::var_os("VOLLEY_SMALL").is_some();

@@ -1,4 +1,4 @@
-//! Pcap interfaces and `pcap trace` in a real graph, stepped by hand.
+//! Pcap interfaces and `pcap trace` in a real graph, whose workers the test steps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ counters! {
     }
 }
 
-/// Stands in for the stack: drops packets whose last byte is odd with its position behind the Ethernet header, sends the
+/// Replaces the stack: drops packets whose last byte is odd, with the position behind the Ethernet header, and sends the
 /// others out of interface 1.
 struct Turn(Column);
 
@@ -110,7 +110,7 @@ fn bench(size: usize, buffers: usize) -> Bench {
     }
 }
 
-/// No file yet.
+/// An interface without files.
 fn files() -> PcapInterface {
     PcapInterface {
         name: String::new(),
@@ -139,7 +139,7 @@ impl Bench {
             .expect("somebody's request")
     }
 
-    /// Interfaces `in` (playing `packets`) and `out` (writing), the first still down.
+    /// Creates interfaces `in` (plays `packets`) and `out` (writes a file); `in` is still down.
     fn pair(&mut self, packets: &[(u64, Vec<u8>)], repeat: Repeat, pace: Pace) {
         let (rx, tx) = (self.path("rx.pcap"), self.path("tx.pcap"));
         write(&rx, packets);
@@ -189,7 +189,7 @@ impl Bench {
         found.unwrap().count
     }
 
-    /// What `out` wrote; closes it.
+    /// Closes `out` and returns the packets that it wrote.
     fn written(&mut self) -> Vec<Vec<u8>> {
         self.ask(Request::InterfaceDelete { name: "out".into() })
             .unwrap();

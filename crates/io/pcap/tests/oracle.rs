@@ -1,4 +1,4 @@
-//! What we write, others read alike, and what they write, we do: scapy, and tcpdump for the text of packets, where installed.
+//! Other programs read the files that Volley writes, and vice versa: scapy, and tcpdump for the text of packets, if installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use volley_pcap::{FileFormat, Packet, Writer, read_packets};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
 
-/// A Python that has scapy: `$VOLLEY_PYTHON`, the environment `cargo xtask install` makes, or the system's.
+/// A Python with scapy: `$VOLLEY_PYTHON`, the environment that `cargo xtask install` makes, or the system's.
 fn python() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let target =
@@ -99,7 +99,7 @@ fn write(path: &Path, format: FileFormat, packets: &[Packet]) {
     writer.finish().unwrap();
 }
 
-/// For each packet: time in µs, bytes, and whether scapy makes the same bytes after forgetting every length and checksum.
+/// For each packet: time in µs, bytes, and whether scapy generates the same bytes after deleting every length and checksum.
 const READ: &str = r#"
 import sys
 from scapy.all import rdpcap, raw, Ether

@@ -1,4 +1,4 @@
-//! Makes taps, sets them up in the kernel, takes them away.
+//! Creates, configures and deletes taps.
 
 use crate::model::{TapInterface, TapMode};
 use crate::queue::{OwnMac, TapRx, TapTx};
@@ -18,18 +18,18 @@ use volley_vhost::kernel::{self, Kernel, Refused, Rings};
 use volley_vhost::node::vhost_user_tx::VhostTx;
 use volley_vhost::wire::VhostPort;
 
-/// Name of the kind.
+/// Name of the interface type.
 pub const KIND: &str = "tap";
 const MTU: u32 = 1500;
 const NEEDS: &str = "cap_net_admin";
 
-/// Carries out requests about interfaces of the kind.
+/// Carries out requests about taps.
 pub struct TapHandler {
     driver: Driver<TapRx>,
     kernel: Rc<Kernel>,
 }
 
-/// A tap in the kernel. Gone when its files are closed.
+/// A tap in the kernel. The kernel deletes it when its files are closed.
 struct Tap {
     files: Vec<Arc<File>>,
     links: KernelLinks,
@@ -131,7 +131,7 @@ fn details(spec: &TapInterface, link: &KernelLink, carrier: &Carrier) -> Vec<Str
     ]
 }
 
-/// The kernel's end sees a carrier while ours is meant to be up.
+/// The port of a tap: the kernel's end has a carrier while the interface is administratively up.
 struct TapPort {
     file: Arc<File>,
     links: Rc<KernelLinks>,
@@ -139,13 +139,13 @@ struct TapPort {
     follows_mtu: bool,
     served: Served,
     host: DriverHost,
-    /// Our interface, once it is there.
+    /// The index of the interface, once it exists.
     number: Rc<Cell<Option<IfIdx>>>,
 }
 
 impl Port for TapPort {
     fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
-        // The device may be gone, and then there is nothing to tell: the link says so.
+        // If the device was deleted, there is no carrier to set, and the link state reports it.
         let _ = sys::set_carrier(&self.file, state == AdminState::Up);
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Port for TapPort {
 }
 
 impl TapHandler {
-    /// Bring in the receive node.
+    /// Register the receive node.
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         Ok(TapHandler {
             driver: Driver::register(registry)?,
@@ -206,7 +206,7 @@ impl TapHandler {
             host: self.driver.host().clone(),
             number: number.clone(),
         };
-        // Ours is down until it is set up.
+        // The interface is down at first.
         let _ = sys::set_carrier(&files[0], false);
         let layer = layer(tap);
         let new = NewInterface {
@@ -229,7 +229,7 @@ impl TapHandler {
         Ok(Applied::one().named(&spec.name))
     }
 
-    /// The interface over queues that workers read and write.
+    /// Creates the interface with queues that workers read and write.
     fn attach_queues(
         &mut self,
         kernel: KernelInterface,
@@ -248,7 +248,7 @@ impl TapHandler {
         Ok(index)
     }
 
-    /// The interface over rings that the kernel serves.
+    /// Creates the interface with rings that the kernel serves.
     fn attach_served(
         &mut self,
         mut kernel: KernelInterface,
@@ -269,18 +269,18 @@ impl TapHandler {
             })?;
         let wire = served.wire.get_or_init(|| VhostPort::new(index)).clone();
         let service = self.kernel.start(wire, rings, &workers, ended);
-        // Nobody has set it before.
+        // The cell is still empty.
         let _ = served.service.set(service);
         Ok(index)
     }
 }
 
-/// Takes the kernel's end away at once, not when the last worker has given its queue back.
+/// Deletes the kernel's end at once, not when the last worker has released its queue.
 struct Gone(Rc<KernelLinks>, u32);
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        // It may be gone already; else it goes with its files.
+        // An error means that it is deleted already; closing its files deletes it in any case.
         let _ = self.0.delete(self.1);
     }
 }

@@ -69,7 +69,7 @@ pub enum TapVhost {
     Off,
 }
 
-/// Queues of a tap that vhost-net serves.
+/// The maximum number of queues of a tap that vhost-net serves.
 const VHOST_QUEUES: u32 = 16;
 
 impl TapInterface {

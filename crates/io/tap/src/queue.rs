@@ -13,11 +13,11 @@ use volley_linux::vnet::{self, HEADER};
 use volley_linux::{RxQueue, Status, Taken, TxQueue};
 use volley_wire::ethertype;
 
-/// The longest packet there can be, with its Ethernet header and two tags.
+/// The maximum length of a packet, with its Ethernet header and two tags.
 const LONGEST: usize = 65_535 + 14 + 8;
-/// Short packets in a row after which long ones are no longer expected.
+/// The number of consecutive short packets after which long ones are no longer expected.
 const CALM: u32 = 64;
-/// Polls to let pass after the kernel said no.
+/// The number of polls that are skipped after the kernel refused a request.
 const REST: u32 = 1000;
 const ETHERNET: usize = 14;
 
@@ -48,24 +48,24 @@ impl OwnMac {
     }
 }
 
-/// Where packets of a tap come from.
+/// The receive side of a tap's queue.
 pub struct TapRx {
     file: Arc<File>,
     status: Arc<Status>,
     layer: Layer,
     own: OwnMac,
-    /// In front of every packet of a tun, up to the type.
+    /// The start of the Ethernet header of every packet of a tun, up to the type.
     addresses: [u8; 12],
-    /// What of a long packet does not fit the first buffer is read behind [`DATA`] bytes of it.
+    /// The part of a long packet behind the first [`DATA`] bytes, which does not fit the first buffer.
     spill: Box<[u8]>,
-    /// Short packets still to come before long ones are not expected any more; 0 = they are not.
+    /// The number of short packets after which long ones are not expected any more; 0 = they are not expected.
     long: u32,
     guess: usize,
     rest: u32,
 }
 
 impl TapRx {
-    /// A queue's receiving side. A tun's packets get an Ethernet header to the interface's MAC address.
+    /// The receive side of a queue. Packets of a tun get an Ethernet header with the interface's MAC address as destination.
     pub fn new(file: Arc<File>, status: Arc<Status>, layer: Layer, own: OwnMac) -> Self {
         let mut addresses = [0; 12];
         addresses[6..].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
@@ -82,7 +82,7 @@ impl TapRx {
         }
     }
 
-    /// Bytes that we put in front of what is read.
+    /// The number of bytes in front of the data that is read.
     fn front(&self) -> usize {
         match self.layer {
             Layer::Ethernet => 0,
@@ -90,7 +90,7 @@ impl TapRx {
         }
     }
 
-    /// Read a packet into a row. None when there is none; else its header and whether it is whole.
+    /// Read a packet into a row. None when there is no packet; else its header, and whether it is complete.
     fn read<I: Isa>(
         &mut self,
         fresh: &mut NewVector<'_, I, input::Next>,
@@ -124,7 +124,7 @@ impl TapRx {
                 let len = n - HEADER + front;
                 Some((header, self.spilled(fresh, row, stored, len)))
             }
-            // A packet of nothing: forget it, and look again next time.
+            // An empty packet: ignore it, and read again at the next poll.
             Ok(_) => None,
             Err(error) => {
                 self.refused(&error);
@@ -133,7 +133,7 @@ impl TapRx {
         }
     }
 
-    /// Hang what did not fit the row's buffers behind them. False when buffers run out.
+    /// Append buffers with the bytes that did not fit the row's buffer. False when no buffers are free.
     fn spilled<I: Isa>(
         &mut self,
         fresh: &mut NewVector<'_, I, input::Next>,
@@ -166,7 +166,7 @@ impl TapRx {
         }
     }
 
-    /// Read a packet and forget it; false when there is none.
+    /// Read a packet and discard it; false when there is none.
     fn skip_one(&mut self) -> bool {
         match (&*self.file).read(&mut self.spill) {
             Ok(n) => n > 0,
@@ -242,14 +242,14 @@ impl RxQueue for TapRx {
     }
 }
 
-/// Where packets for a tap go.
+/// The transmit side of a tap's queue.
 pub struct TapTx {
     file: Arc<File>,
     layer: Layer,
 }
 
 impl TapTx {
-    /// A queue's transmitting side.
+    /// The transmit side of a queue.
     pub fn new(file: Arc<File>, layer: Layer) -> Self {
         TapTx { file, layer }
     }
@@ -296,7 +296,7 @@ impl TxQueue for TapTx {
     }
 }
 
-/// The same request with places counted from `front` bytes further on.
+/// The same request, with offsets reduced by `front` bytes.
 fn behind(mut offload: Offload, front: u16) -> Offload {
     if let Some(sum) = &mut offload.checksum {
         sum.start = sum.start.saturating_sub(front);

@@ -1,4 +1,4 @@
-//! Taps whose packets the kernel's vhost-net carries: whether it can, and the interface that is made then.
+//! Taps whose packets the kernel's vhost-net carries: the check whether it can, and the interface that is then created.
 
 use crate::model::{TapInterface, TapMode, TapVhost};
 use crate::sys::{self, Header};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use volley_vhost::kernel::{self, Refused, Rings, Service};
 use volley_vhost::wire::VhostPort;
 
-/// Who carries a tap's packets.
+/// The carrier of a tap's packets.
 pub enum Carrier {
     /// The kernel, through these rings.
     Kernel(Rings),
@@ -18,7 +18,7 @@ pub enum Carrier {
     Workers(String),
 }
 
-/// Why a tap that is to be served cannot be, before anything is made.
+/// Refuses a tap that cannot be served although its request demands it, before anything is created.
 pub fn check(spec: &TapInterface) -> Result<(), Refused> {
     match spec.vhost {
         TapVhost::On => kernel::features().map(|_| ()),
@@ -26,7 +26,7 @@ pub fn check(spec: &TapInterface) -> Result<(), Refused> {
     }
 }
 
-/// Have the queues of a tap that was just made served, if it is wanted and can be.
+/// Let vhost-net serve the queues of a new tap, if the request allows it and the kernel can.
 pub fn carrier(spec: &TapInterface, queues: &[Arc<File>]) -> Result<Carrier, Refused> {
     if spec.vhost == TapVhost::Off {
         return Ok(Carrier::Workers("off".into()));
@@ -56,8 +56,8 @@ fn serve(queues: &[Arc<File>]) -> Result<Rings, Refused> {
     })
 }
 
-/// What workers know of an interface, made with its first transmit node, when its number is known; and its rings' service,
-/// begun when it is there.
+/// The workers' data of an interface, which is created with the first transmit node, when its index is known; and the service
+/// of its rings, which starts when the data exist.
 #[derive(Clone, Default)]
 pub struct Served {
     pub wire: Rc<OnceCell<Arc<VhostPort>>>,

@@ -1,4 +1,4 @@
-//! The requests that make a tap, none of which a library in use here makes safe.
+//! The ioctl requests for taps; no library in use here has safe wrappers for them.
 
 #![allow(unsafe_code)]
 
@@ -9,13 +9,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use volley_linux::sys::check;
 
 const DEVICE: &str = "/dev/net/tun";
-/// Offloads that we take from the kernel: checksums, TCP segments with and without congestion marks.
+/// Offloads that Volley accepts from the kernel: checksums, TCP segments with and without ECN.
 const TCP: libc::c_uint =
     libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
-/// UDP segments, which kernels before 6.2 do not know.
+/// UDP segments, which kernels before 6.2 do not support.
 const UDP: libc::c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
-/// Frames or IP packets.
+/// The type of packets: Ethernet frames or IP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
     /// A tap.
@@ -34,7 +34,7 @@ fn request(name: &str) -> libc::ifreq {
     request
 }
 
-/// One queue of the device `name`, which the first queue makes, in this thread's namespace.
+/// Opens one queue of the device `name`, in this thread's namespace. The first queue creates the device.
 pub fn open(name: &str, layer: Layer) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let file = OpenOptions::new()
@@ -59,7 +59,7 @@ fn set(file: &File, request: libc::Ioctl, word: libc::c_ulong) -> io::Result<()>
     check(unsafe { libc::ioctl(file.as_raw_fd(), request, word) }).map(|_| ())
 }
 
-/// Let the kernel leave checksums and segmentation to us. Returns whether UDP segments are among it.
+/// Allow the kernel to leave checksums and segmentation to Volley. Returns whether UDP segments are included.
 pub fn take_offloads(file: &File) -> io::Result<bool> {
     let all = set(file, libc::TUNSETOFFLOAD, libc::c_ulong::from(TCP | UDP));
     match all {
@@ -68,16 +68,16 @@ pub fn take_offloads(file: &File) -> io::Result<bool> {
     }
 }
 
-/// What stands in front of each packet.
+/// The header in front of each packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// What workers read and write: ten bytes, in the processor's order.
+    /// For workers that read and write packets: ten bytes, in the processor's byte order.
     Native,
-    /// What virtio 1 has in rings: with the number of buffers, and little endian.
+    /// For rings of virtio 1: with the number of buffers, little endian.
     Virtio,
 }
 
-/// Which header a device has, with all its queues.
+/// Sets the header of a device, with all its queues.
 pub fn set_header(file: &File, header: Header) -> io::Result<()> {
     let (bytes, little) = match header {
         Header::Native => (volley_linux::vnet::HEADER, 0),
@@ -92,7 +92,7 @@ fn set_word(file: &File, request: libc::Ioctl, word: libc::c_int) -> io::Result<
     check(unsafe { libc::ioctl(file.as_raw_fd(), request, &raw const word) }).map(|_| ())
 }
 
-/// Whether the kernel's side sees a carrier.
+/// Set whether the kernel's side has a carrier.
 pub fn set_carrier(file: &File, on: bool) -> io::Result<()> {
     set_word(file, libc::TUNSETCARRIER, libc::c_int::from(on))
 }

@@ -1,4 +1,4 @@
-//! Taps and tuns in namespaces of their own, joined by Volley.
+//! Taps and tuns in separate namespaces, connected by Volley.
 
 use std::time::Duration;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
@@ -17,14 +17,14 @@ fn spec(bed: &Testbed, at: usize) -> TapInterface {
     TapInterface {
         host: Some("e".into()),
         namespace: Some(bed.name(at).into()),
-        // The same after it was made anew, so that its neighbour need not learn another.
+        // A fixed address: after the tap is created again, its neighbour's cache entry stays valid.
         host_mac: Some(Mac([2, 0, 0, 0, 0, at as u8 + 1])),
         host_addresses: vec![format!("10.0.0.{}/24", at + 1).parse().unwrap()],
         ..TapInterface::default()
     }
 }
 
-/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`.
+/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), connected by `a` and `b`.
 fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon {
     let mut daemon = daemon();
     for (at, name) in ["a", "b"].into_iter().enumerate() {

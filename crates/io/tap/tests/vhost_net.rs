@@ -1,7 +1,7 @@
-//! Taps whose packets the kernel's vhost-net carries, and what becomes of taps where there is none.
+//! Taps whose packets the kernel's vhost-net carries, and the behaviour of taps without it.
 //!
-//! Where `/dev/vhost-net` does not open, what needs it says so and passes: `cargo xtask show interfaces --only
-//! tap-vhost-net` runs it under Debian's kernel in an emulated guest. Waits are long because that is slow.
+//! If `/dev/vhost-net` cannot be opened, tests that need it print a message and pass. `cargo xtask show interfaces --only
+//! tap-vhost-net` runs them under Debian's kernel in an emulated guest. Time limits are long because the guest is slow.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -25,13 +25,13 @@ use volley_vhost::kernel::{self, Ended, Kernel, Rings, Service};
 use volley_vhost::node::vhost_user_tx::VhostTx;
 use volley_vhost::wire::VhostPort;
 
-/// For what takes a moment here and many in a guest.
+/// A time limit for operations that are fast here and slow in a guest.
 const LONG: Duration = Duration::from_secs(60);
-/// Set for the process that is to be killed: the name of a namespace.
+/// Set for the process that the test kills: the name of a namespace.
 const VICTIM: &str = "VOLLEY_VHOST_VICTIM";
 const PING: &[&str] = &["ping"];
 
-/// Namespaces, where the kernel has vhost-net.
+/// Namespaces; none if the kernel has no vhost-net.
 fn served(programs: &[&str]) -> Option<Testbed> {
     if let Err(why) = kernel::features() {
         println!("SKIP: {why}");
@@ -51,7 +51,7 @@ fn spec(bed: &Testbed, at: usize, vhost: TapVhost) -> TapInterface {
     TapInterface {
         host: Some("e".into()),
         namespace: Some(bed.name(at).into()),
-        // The same after it was made anew, so that its neighbour need not learn another.
+        // A fixed address: after the tap is created again, its neighbour's cache entry stays valid.
         host_mac: Some(Mac([2, 0, 0, 0, 0, at as u8 + 1])),
         host_addresses: vec![format!("10.0.0.{}/24", at + 1).parse().unwrap()],
         vhost,
@@ -59,7 +59,8 @@ fn spec(bed: &Testbed, at: usize, vhost: TapVhost) -> TapInterface {
     }
 }
 
-/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`. Nobody speaks by himself there.
+/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), connected by `a` and `b`. No host there sends unsolicited
+/// packets.
 fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon {
     let mut daemon = daemon();
     for (at, name) in ["a", "b"].into_iter().enumerate() {
@@ -78,7 +79,7 @@ fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapInterface)) -> Daemon
     daemon
 }
 
-/// What `show hardware` says of an interface.
+/// The lines of `show hardware` for an interface.
 fn details(daemon: &mut Daemon, name: &str) -> String {
     let asked = ShowHardware {
         name: Some(name.into()),
@@ -87,7 +88,7 @@ fn details(daemon: &mut Daemon, name: &str) -> String {
     reply.hardware[0].details.join("\n")
 }
 
-/// Wait for as long as a guest may need.
+/// Wait as long as a guest may need.
 fn soon(daemon: &mut Daemon, what: &str, mut holds: impl FnMut(&mut Daemon) -> bool) {
     let end = Instant::now() + LONG;
     while !holds(daemon) {
@@ -150,7 +151,7 @@ fn datagrams_that_fill_a_packet_pass() {
     daemon.stop();
 }
 
-/// A TCP stream between the namespaces; `-R` for the other way.
+/// A TCP stream between the namespaces; `-R` for the opposite direction.
 fn stream(bed: &Testbed, way: &str) {
     let _server = bed.start(1, 60, "iperf3 -s -1");
     let end = Instant::now() + LONG;
@@ -261,8 +262,8 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
     daemon.stop();
 }
 
-/// Threads of vhost-net that serve a process: the kernel's own, called after the thread that asked for them, and since Linux
-/// 6.4 threads of the process.
+/// Threads of vhost-net that serve a process: kernel threads named after the thread that started them; since Linux 6.4 threads
+/// of the process.
 fn servants(process: u32) -> Vec<PathBuf> {
     let tasks = format!("/proc/{process}/task");
     let threads = names(Path::new(&tasks));
@@ -330,7 +331,7 @@ fn the_kernels_end_goes_down_and_vanishes() {
     soon(&mut daemon, "gone", |d| said(d, "gone"));
     drop(flood);
     std::thread::sleep(Duration::from_secs(1));
-    // Neither ours nor the kernel's thread goes round for nothing.
+    // Neither Volley's nor the kernel's thread polls while idle.
     let mut watched = servants(std::process::id());
     assert_eq!(watched.len(), 2, "{watched:?}");
     watched.push("/proc/self".into());
@@ -393,7 +394,7 @@ fn killed_it_leaves_nothing_behind() {
     }
 }
 
-/// An interface of one queue over rings of its own, without the tap's driver; its rings are what is tested.
+/// An interface of one queue over its own rings, without the tap's driver; the test is about its rings.
 struct Bare {
     daemon: Daemon,
     wire: Arc<VhostPort>,
@@ -439,7 +440,7 @@ impl Bare {
         }
     }
 
-    /// Write a word into the memory of the rings, which begins with the ring that we receive from.
+    /// Write a word into the memory of the rings, which begins with the receive ring.
     fn write(&self, at: u64, word: u16) {
         let claim = std::iter::from_fn(|| Some(self.wire.rx[0].claim()))
             .flatten()
@@ -575,7 +576,7 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
         );
         open() <= before
     };
-    // Other tests of this process open files at the same time; a file that is left open is there after every attempt.
+    // Other tests of this process open files at the same time; a leaked file would be found by every attempt.
     assert!((0..50).any(|_| leaves_nothing()), "a file is left open");
     assert!(!bed.ip(0, "-o link").contains(" e:"));
     assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
@@ -583,8 +584,8 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
     daemon.stop();
 }
 
-/// Frames of 64 bytes from namespace 0 to 1 as fast as one socket sends them: how many a second come through Volley, and
-/// the worker's time for each, while it sleeps whenever there is nothing.
+/// Sends frames of 64 bytes from namespace 0 to 1 as fast as one socket can: prints the rate through Volley and the
+/// worker's time for each frame, while the worker sleeps whenever it is idle.
 fn rate(bed: &Testbed, vhost: TapVhost) -> f64 {
     let mut daemon = joined(bed, 1500, |tap| tap.vhost = vhost);
     for name in ["a", "b"] {

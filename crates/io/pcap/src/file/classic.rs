@@ -4,7 +4,7 @@ use super::Fault;
 use super::source::{Located, Source};
 use super::{FileFormat, LinkType, MAX_PACKET, PcapError};
 
-/// What the file header says.
+/// The contents of the file header.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Classic {
     big_endian: bool,
@@ -15,7 +15,7 @@ pub(super) struct Classic {
     fcs_len: usize,
 }
 
-/// The four bytes are a pcap magic number.
+/// Whether the four bytes are a pcap magic number.
 pub(super) fn is_magic(start: &[u8]) -> bool {
     const MAGICS: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
     let Ok(bytes) = <[u8; 4]>::try_from(start) else {
@@ -25,7 +25,7 @@ pub(super) fn is_magic(start: &[u8]) -> bool {
 }
 
 impl Classic {
-    /// Reads the rest of the file header; the piece holds its first four bytes.
+    /// Reads the rest of the file header; the piece contains its first four bytes.
     pub(super) fn start(source: &mut Source) -> Result<Classic, PcapError> {
         source.append(20, "the file header")?;
         let Ok((_, header)) = pcap_parser::pcap::parse_pcap_header(&source.piece) else {
@@ -35,7 +35,7 @@ impl Classic {
         if major != 2 {
             return Err(source.malformed(Fault::Version("pcap", major, minor)));
         }
-        // the upper bits tell of a frame check sequence: one flag, then its length in 16-bit units
+        // the upper bits describe a frame check sequence: one flag, then its length in 16-bit units
         let network = header.network.0 as u32;
         let fcs_len = if network & 0x0400_0000 == 0 {
             0
@@ -101,7 +101,7 @@ impl Classic {
     }
 }
 
-/// Captured and original length without what of the frame check sequence was captured; the second is at least the first.
+/// Captured and original length without the captured part of the frame check sequence; the second is at least the first.
 pub(super) fn without_fcs(captured: usize, original: u32, fcs_len: usize) -> (usize, u32) {
     let orig_len = original.saturating_sub(fcs_len as u32);
     let len = if fcs_len == 0 {

@@ -1,14 +1,14 @@
-//! What a captured packet carries behind its link-layer header, for link types without an Ethernet header.
+//! The layer-3 packet of a captured packet, also for link types without an Ethernet header.
 
 use super::{LinkType, PacketRef};
 use volley_wire::{EtherType, Header, vlan::VlanTag};
 
-/// `DLT_RAW` as some systems write it, which have no registered number for it.
+/// `DLT_RAW` of systems that have no registered number for it.
 const RAW_BSD: [LinkType; 2] = [LinkType(12), LinkType(14)];
 
 impl<'a> PacketRef<'a> {
-    /// The type of the layer-3 packet and its bytes, without link-layer header and VLAN tags; none where there is no such
-    /// packet or the link type is not known (tcpdump.org's link-layer type registry). A packet of Ethernet has its header.
+    /// The type of the layer-3 packet and its bytes, without link-layer header and VLAN tags; none if there is no such
+    /// packet or the link type is unknown (tcpdump.org's link-layer type registry). A packet of Ethernet has its header.
     pub fn layer3(&self) -> Option<(EtherType, &'a [u8])> {
         let data = self.data;
         let word = |at: usize| {
@@ -29,12 +29,12 @@ impl<'a> PacketRef<'a> {
             _ => return None,
         };
         let (kind, packet) = untagged(kind, packet)?;
-        // Lower numbers are lengths of 802.3, and Linux's own for what is no Ethernet II.
+        // Lower numbers are lengths of 802.3, and Linux's numbers for other protocols than Ethernet II.
         (!kind.is_length()).then_some((kind, packet))
     }
 }
 
-/// Without VLAN tags.
+/// Removes VLAN tags.
 fn untagged(mut kind: EtherType, mut packet: &[u8]) -> Option<(EtherType, &[u8])> {
     while kind.is_vlan() {
         let (tag, rest) = VlanTag::split(packet).ok()?;
@@ -43,7 +43,7 @@ fn untagged(mut kind: EtherType, mut packet: &[u8]) -> Option<(EtherType, &[u8])
     Some((kind, packet))
 }
 
-/// The IP version of an address family in the byte order of the machine that captured: the numbers of the systems are below
+/// The IP version of an address family, in the byte order of the capturing machine: the numbers of all systems are below
 /// 256.
 fn family(data: &[u8]) -> Option<u8> {
     let number = match data.first_chunk::<4>()? {
@@ -58,7 +58,7 @@ fn family(data: &[u8]) -> Option<u8> {
     }
 }
 
-/// An IP packet by its version field, which has to be the one wanted.
+/// An IP packet by its version field, which must have the wanted value.
 fn by_version(packet: &[u8], wanted: Option<u8>) -> Option<(EtherType, &[u8])> {
     let version = packet.first()? >> 4;
     let kind = match version {

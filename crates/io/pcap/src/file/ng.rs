@@ -1,7 +1,7 @@
 //! pcapng: sections of blocks.
 //!
-//! The frame of a block (type, length, length again) is read and bounded here; the fields inside it are the library's.
-//! Times are worked out here: the library knows no resolutions in powers of two and adds offsets unchecked.
+//! This module reads and checks the frame of a block (type, and length at both ends); the library parses the fields inside.
+//! Times are computed here: the library does not support resolutions in powers of two and adds offsets unchecked.
 
 use pcap_parser::pcapng as lib;
 
@@ -39,18 +39,18 @@ struct Interface {
     fcs_len: usize,
 }
 
-/// The four bytes are the type of a section header block, the same both ways round.
+/// Whether the four bytes are the type of a section header block, which is the same in both byte orders.
 pub(super) fn is_magic(start: &[u8]) -> bool {
     start == SECTION.to_le_bytes()
 }
 
-/// A packet block's fields, whichever of the three it is.
+/// The fields of a packet block of any of the three types.
 struct Found {
     interface: u32,
     ticks: u64,
     captured: u32,
     original: u32,
-    /// Where the bytes start in the block.
+    /// Offset of the packet's bytes in the block.
     at: usize,
     comment: Option<Vec<u8>>,
 }
@@ -61,14 +61,14 @@ impl Ng {
         self.interfaces.first().map(|i| i.linktype)
     }
 
-    /// Reads the first block, which the reader has seen four bytes of.
+    /// Reads the first block, of which the reader has read four bytes.
     pub(super) fn start(&mut self, source: &mut Source) -> Result<(), PcapError> {
         source.append(4, "a block header")?;
         let kind = self.finish_block(source)?;
         self.describe(source, kind)
     }
 
-    /// The next packet, or none at the end; its comment goes to `comment`.
+    /// The next packet, or none at the end; its comment is stored in `comment`.
     pub(super) fn next(
         &mut self,
         source: &mut Source,
@@ -89,7 +89,7 @@ impl Ng {
         self.locate(source, found, comment).map(Some)
     }
 
-    /// With type and length in the piece, reads the rest of a block and checks both lengths.
+    /// Reads the rest of a block whose type and length are in the piece, and checks both lengths.
     fn finish_block(&mut self, source: &mut Source) -> Result<u32, PcapError> {
         let kind = word(&source.piece, 0, self.big_endian);
         let section = is_magic(source.piece.get(..4).unwrap_or(&[]));
@@ -113,7 +113,7 @@ impl Ng {
         Ok(if section { SECTION } else { kind })
     }
 
-    /// Takes note of sections and interfaces; other blocks are passed over.
+    /// Records sections and interfaces; other blocks are skipped.
     fn describe(&mut self, source: &Source, kind: u32) -> Result<(), PcapError> {
         match kind {
             SECTION => {
@@ -259,7 +259,7 @@ impl Interface {
         }
     }
 
-    /// Ticks to nanoseconds since 1970; what lies outside 64 bits becomes the nearest that does not.
+    /// Converts ticks to nanoseconds since 1970; values outside 64 bits are clamped.
     fn nanoseconds(&self, ticks: u64) -> u64 {
         let ticks = u128::from(ticks);
         let exponent = u32::from(self.resolution & 0x7f);
@@ -295,7 +295,7 @@ fn word(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
     }
 }
 
-/// The section is in big-endian order, by its mark.
+/// Whether the section is in big-endian order, by its byte-order mark.
 fn byte_order(source: &Source) -> Result<bool, PcapError> {
     let mark = word(&source.piece, 8, false);
     match mark {

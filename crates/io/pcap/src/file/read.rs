@@ -8,7 +8,7 @@ use super::ng::{self, Ng};
 use super::source::Source;
 use super::{Capture, FileFormat, LinkType, MAX_CAPTURE, Packet, PacketRef, PcapError};
 
-/// A capture file being read. As an iterator it gives copies; [`Reader::next_ref`] gives views.
+/// A capture file that is read. The iterator returns copies; [`Reader::next_ref`] returns views.
 pub struct Reader {
     source: Source,
     format: Format,
@@ -28,7 +28,7 @@ impl Reader {
         Self::start(Source::new(volley_input::open(path)?, path.to_owned()))
     }
 
-    /// Reads from bytes that come from elsewhere, not compressed; `name` is what errors call them.
+    /// Reads from uncompressed bytes of another source; errors call the source `name`.
     pub fn new(
         input: impl BufRead + Send + 'static,
         name: impl AsRef<Path>,
@@ -66,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// Link type of the file, or of the first interface a pcapng file has described so far.
+    /// Link type of the file, or of the first interface that a pcapng file has described so far.
     pub fn linktype(&self) -> Option<LinkType> {
         match &self.format {
             Format::Classic(classic) => Some(classic.linktype),
@@ -74,12 +74,12 @@ impl Reader {
         }
     }
 
-    /// How many packets were given.
+    /// The number of packets read so far.
     pub fn packets_read(&self) -> u64 {
         self.source.packets
     }
 
-    /// The next packet in the reader's buffer; none at the end and ever after.
+    /// The next packet in the reader's buffer; none at the end and after it.
     pub fn next_ref(&mut self) -> Result<Option<PacketRef<'_>>, PcapError> {
         if self.over {
             return Ok(None);
@@ -118,7 +118,7 @@ pub fn read_packets(path: impl AsRef<Path>) -> Result<Capture, PcapError> {
     read_packets_limited(path, MAX_CAPTURE)
 }
 
-/// The same with another limit on memory, in bytes.
+/// As [`read_packets`], with another limit on memory, in bytes.
 pub fn read_packets_limited(path: impl AsRef<Path>, limit: u64) -> Result<Capture, PcapError> {
     let mut reader = Reader::open(path)?;
     let mut packets = Vec::new();

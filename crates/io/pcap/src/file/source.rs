@@ -1,4 +1,4 @@
-//! The bytes of a file with the place reached, read in pieces whose length is never believed before the bytes are there.
+//! The bytes of a file and the current position. Memory is allocated as bytes arrive, never by a length that the file claims.
 
 use std::io::{BufRead, Read};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use volley_input::Input;
 use super::Fault;
 use super::{LinkType, PcapError};
 
-/// A packet whose bytes lie in the source's piece.
+/// A packet whose bytes are in the source's piece.
 pub(super) struct Located {
     pub(super) timestamp_ns: u64,
     pub(super) orig_len: u32,
@@ -22,11 +22,11 @@ pub(super) struct Located {
 pub(super) struct Source {
     input: Input,
     path: PathBuf,
-    /// Start of the piece being read, in the content.
+    /// Start of the current piece, in the contents.
     pub(super) offset: u64,
-    /// Packets given so far.
+    /// Number of packets read so far.
     pub(super) packets: u64,
-    /// The piece read last.
+    /// The last piece.
     pub(super) piece: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ impl Source {
         &self.path
     }
 
-    /// Nothing is left.
+    /// Whether the source is at its end.
     pub(super) fn at_end(&mut self) -> Result<bool, PcapError> {
         match self.input.fill_buf() {
             Ok(bytes) => Ok(bytes.is_empty()),
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// Adds `len` bytes to the piece; `what` is what they belong to. Memory grows only as bytes arrive.
+    /// Adds `len` bytes to the piece; `what` names their record for errors. Memory grows only as bytes arrive.
     pub(super) fn append(&mut self, len: usize, what: &'static str) -> Result<(), PcapError> {
         let before = self.piece.len();
         let result = (&mut self.input)
@@ -76,7 +76,7 @@ impl Source {
         })
     }
 
-    /// Begins a new piece behind the last.
+    /// Starts a new piece behind the last one.
     pub(super) fn begin(&mut self) {
         self.offset += self.piece.len() as u64;
         self.piece.clear();

@@ -34,7 +34,7 @@ fn sample() -> Vec<Packet> {
     packets
 }
 
-/// What a format keeps of a packet.
+/// The parts of a packet that a format stores.
 fn kept(format: FileFormat, packet: &Packet) -> Packet {
     let unit = if format == FileFormat::PcapUs {
         1000
@@ -63,7 +63,7 @@ fn what_is_written_comes_back() {
     }
 }
 
-/// A pcap file in the other byte order, made by turning every field of a known one round.
+/// A pcap file in the other byte order, made by reversing the bytes of every field.
 fn big_endian(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     let header = [0..4, 4..6, 6..8, 8..12, 12..16, 16..20, 20..24];
@@ -104,7 +104,7 @@ fn section() -> Vec<u8> {
     )
 }
 
-/// Big-endian pcapng with the rarer blocks: resolution 2^-10 with an offset, simple and obsolete packets, one to pass over.
+/// Big-endian pcapng with rare blocks: resolution 2^-10 with an offset, simple and obsolete packets, a block to be skipped.
 #[test]
 fn pcapng_written_out_by_hand() {
     let mut interface = words(&[0x0001_0000, 0]);
@@ -135,7 +135,7 @@ fn pcapng_written_out_by_hand() {
     assert_eq!(found[2], (1_536_000, 5, 101, vec![1, 2, 3, 4, 5]));
 }
 
-/// A new section forgets the interfaces of the last.
+/// A new section removes the interfaces of the last one.
 #[test]
 fn sections_stand_alone() {
     let bytes = written(FileFormat::PcapNg, &sample());
@@ -185,7 +185,7 @@ fn snaplen_cuts_and_keeps_the_length() {
     }
 }
 
-/// Bits above the link type say that 4 bytes of frame check sequence end each frame.
+/// Bits above the link type state that each frame ends with 4 bytes of frame check sequence.
 #[test]
 fn frame_check_sequences_are_cut_off() {
     let mut packets = sample();
@@ -201,7 +201,8 @@ fn frame_check_sequences_are_cut_off() {
     assert_eq!((found[1].data.len(), found[1].orig_len), (61, 8996));
 }
 
-/// Every cut: the packets before it, then an error that names the place; at a boundary simply fewer packets.
+/// Every truncation results in the packets in front of it, then an error that names the position; at a boundary, in fewer
+/// packets.
 #[test]
 fn every_truncation_point() {
     for format in FORMATS {
@@ -232,7 +233,7 @@ fn every_truncation_point() {
                 );
             }
         }
-        // behind the header and each packet but the last; pcapng also behind the interface
+        // after the header and each packet but the last; in pcapng also after the interface
         assert_eq!(
             boundaries,
             if format == FileFormat::PcapNg { 5 } else { 4 },
@@ -422,7 +423,7 @@ proptest! {
     }
 }
 
-/// A disk with room for so many bytes.
+/// A disk with limited space.
 struct Disk {
     room: usize,
     bytes: Vec<u8>,
@@ -432,7 +433,7 @@ impl std::io::Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let fits = bytes.len().min(self.room - self.bytes.len());
         if fits == 0 {
-            // What Linux says: ENOSPC.
+            // The error of Linux: ENOSPC.
             return Err(std::io::Error::from_raw_os_error(28));
         }
         self.bytes.extend_from_slice(&bytes[..fits]);
@@ -471,7 +472,7 @@ fn a_full_disk_leaves_whole_records_and_a_true_count() {
             let left = read(&file).unwrap();
             assert_eq!(left.len() as u64, packets, "{format:?} {room}");
             assert!(all.starts_with(&file) && packets < 4);
-            // Not one record less than fits.
+            // One record more does not fit.
             let next = written(format, &sample()[..packets as usize + 1]);
             assert!(next.len() > room, "{format:?} {room}: {packets}");
         }

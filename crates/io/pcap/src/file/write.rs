@@ -1,7 +1,7 @@
 //! Writing: pcap and pcapng, little-endian, times in microseconds (pcap) or nanoseconds.
 //!
-//! Contract: a file ends behind a whole record. When the system refuses a write (a full disk), the file is cut to the end of
-//! its last whole record, [`Writer::packets_written`] counts the packets up to there, and every later write fails.
+//! Contract: a file ends with a complete record. When the system refuses a write (a full disk), the file is truncated to the
+//! end of its last complete record, [`Writer::packets_written`] counts the packets in it, and every later write fails.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 use super::{FileFormat, LinkType, MAX_PACKET, PacketRef, PcapError};
 
-/// How a file is written.
+/// The options of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriterOptions {
     /// Format and resolution of times.
     pub format: FileFormat,
     /// Link type of the file, or of interface 0 in pcapng.
     pub linktype: LinkType,
-    /// Packets are cut to this length; at most [`MAX_PACKET`].
+    /// Packets are truncated to this length; at most [`MAX_PACKET`].
     pub snaplen: u32,
 }
 
 impl WriterOptions {
-    /// Ethernet, packets whole.
+    /// Ethernet, complete packets.
     pub fn new(format: FileFormat) -> WriterOptions {
         WriterOptions {
             format,
@@ -31,9 +31,9 @@ impl WriterOptions {
     }
 }
 
-/// What a capture can be written into.
+/// A destination of captures.
 pub trait Output: Write {
-    /// Forget everything behind the first `len` bytes.
+    /// Remove everything behind the first `len` bytes.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
@@ -50,10 +50,10 @@ impl Output for Vec<u8> {
     }
 }
 
-/// Bytes that are gathered before they are written.
+/// The number of bytes that are buffered before they are written.
 const GATHER: usize = 256 << 10;
 
-/// A capture file being written. Call [`Writer::finish`]: dropping a writer loses the records that it has gathered.
+/// A capture file that is written. Call [`Writer::finish`]: dropping a writer loses the buffered records.
 pub struct Writer<W: Output = File> {
     pub(super) out: W,
     path: PathBuf,
@@ -61,22 +61,22 @@ pub struct Writer<W: Output = File> {
     /// pcapng interfaces described so far.
     interfaces: u32,
     block: Vec<u8>,
-    /// Whole records that are not in the file yet.
+    /// Complete records that are not in the file yet.
     held: Vec<u8>,
-    /// Where each of them ends, and how many packets there are up to there, those of the file included.
+    /// The end of each buffered record, and the number of packets up to it, including those in the file.
     ends: Vec<(usize, u64)>,
-    /// Bytes of the file, and packets in it.
+    /// Bytes and packets in the file.
     len: u64,
     filed: u64,
-    /// Packets written, those that are gathered included.
+    /// Packets written, including buffered ones.
     packets: u64,
-    /// Why nothing more can be written.
+    /// The error after which nothing more can be written.
     broken: Option<(ErrorKind, String)>,
 }
 
 impl Writer {
-    /// Creates the file, which only its owner can read, and writes its header. An older file is replaced; what is no
-    /// regular file is refused.
+    /// Creates the file, which only its owner can read, and writes its header. An existing file is replaced; a path that is not
+    /// a regular file is refused.
     pub fn create(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer, PcapError> {
         let path = path.as_ref();
         let file = volley_file::create(path).map_err(|source| PcapError::Write {
@@ -88,22 +88,22 @@ impl Writer {
 }
 
 impl Writer<Vec<u8>> {
-    /// Takes the whole records out that were written so far.
+    /// Takes the complete records that were written so far.
     pub fn take_written(&mut self) -> Vec<u8> {
-        // Memory takes what is written to it; what it has not taken is still held.
+        // Writing into memory does not fail; bytes that were not written are still buffered.
         let _ = self.flush();
         self.len = 0;
         std::mem::take(&mut self.out)
     }
 
-    /// Bytes that there are to be taken out.
+    /// The number of bytes that can be taken.
     pub fn pending(&self) -> usize {
         self.out.len() + self.held.len()
     }
 }
 
 impl<W: Output> Writer<W> {
-    /// Writes to anything; `name` is what errors call it.
+    /// Writes to any destination; errors call it `name`.
     pub fn new(
         out: W,
         name: impl AsRef<Path>,
@@ -139,7 +139,7 @@ impl<W: Output> Writer<W> {
             FileFormat::PcapNs => 0xa1b2_3c4d,
             FileFormat::PcapNg => {
                 self.put(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);
-                self.put(&u64::MAX.to_le_bytes()); // section length: not known
+                self.put(&u64::MAX.to_le_bytes()); // section length: unknown
                 self.option(4, b"Volley");
                 self.option(0, b"");
                 return self.flush_block(0x0a0d_0d0a);
@@ -156,8 +156,8 @@ impl<W: Output> Writer<W> {
         self.flush_raw()
     }
 
-    /// Describes one more interface of a pcapng file and gives its number, from 0. Without this the first packet describes one
-    /// named `volley`. In pcap, which knows no interfaces, it does nothing and gives 0.
+    /// Describes one more interface of a pcapng file and returns its number, from 0. Without this call the first packet
+    /// describes one named `volley`. In pcap, which has no interfaces, the call has no effect and returns 0.
     pub fn add_interface(&mut self, name: &str, linktype: LinkType) -> Result<u32, PcapError> {
         self.usable()?;
         if self.options.format != FileFormat::PcapNg {
@@ -173,7 +173,7 @@ impl<W: Output> Writer<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Writes one packet. pcapng keeps comment and interface (one not described is written as the last one); pcap keeps neither.
+    /// Writes one packet. pcapng keeps comment and interface (an unknown interface becomes the last one); pcap keeps neither.
     pub fn write(&mut self, packet: PacketRef<'_>) -> Result<(), PcapError> {
         self.usable()?;
         let data = packet
@@ -195,12 +195,12 @@ impl<W: Output> Writer<W> {
         }
     }
 
-    /// Packets written so far; after an error those that are in the file.
+    /// Packets written so far; after an error, the packets in the file.
     pub fn packets_written(&self) -> u64 {
         self.packets
     }
 
-    /// Writes out what is gathered.
+    /// Writes the buffered records.
     pub fn flush(&mut self) -> Result<(), PcapError> {
         self.usable()?;
         let mut done = 0;
@@ -232,13 +232,13 @@ impl<W: Output> Writer<W> {
         }
     }
 
-    /// Of what was gathered only the first `done` bytes could be written: keep the whole records of them.
+    /// Handles a failed write, of which the first `done` buffered bytes are in the file: keeps the complete records among them.
     fn give_up(&mut self, done: usize, error: &io::Error) -> PcapError {
         let whole = self.ends.iter().rev().find(|(end, _)| *end <= done);
         let (end, packets) = whole.copied().unwrap_or((0, self.filed));
         self.packets = packets;
         self.len += end as u64;
-        // A device or a pipe cannot be cut, and has no records that anybody reads again.
+        // A device or a pipe cannot be truncated, and is not read again.
         let _ = self.out.cut(self.len);
         self.held = Vec::new();
         self.ends = Vec::new();
@@ -254,7 +254,7 @@ impl<W: Output> Writer<W> {
         }
     }
 
-    /// Writes out what is gathered and gives back what was written to.
+    /// Writes the buffered records and returns the destination.
     pub fn finish(mut self) -> Result<W, PcapError> {
         self.flush()?;
         Ok(self.out)
@@ -312,7 +312,7 @@ impl<W: Output> Writer<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// An option; a value that does not fit in its 16 bits of length is cut.
+    /// Adds an option; a value that does not fit in the 16 bits of its length is truncated.
     fn option(&mut self, code: u16, value: &[u8]) {
         let len = u16::try_from(value.len()).unwrap_or(u16::MAX);
         self.put(&code.to_le_bytes());
@@ -321,7 +321,7 @@ impl<W: Output> Writer<W> {
         self.pad();
     }
 
-    /// Gathers the block between its type and its two lengths.
+    /// Buffers the block between its type and its two lengths.
     fn flush_block(&mut self, kind: u32) -> Result<(), PcapError> {
         let len = (self.block.len() as u32 + 12).to_le_bytes();
         self.held.extend_from_slice(&kind.to_le_bytes());
@@ -345,7 +345,7 @@ impl<W: Output> Writer<W> {
     }
 }
 
-/// The same error with the system's name for it instead of its number, where operators know it by name.
+/// The same error, with the system's name instead of its number for errors that operators know by name.
 fn named(error: &io::Error) -> io::Error {
     let name = match error.kind() {
         ErrorKind::StorageFull => "no space left on device (ENOSPC)",

@@ -1,6 +1,7 @@
-//! The interface kind `pcap`: receives what one capture file holds, transmits into another.
+//! The interface type `pcap`: receives the packets of one capture file, transmits into another.
 //!
-//! Files to receive are read whole when the interface is made, so a faulty file is refused then and workers never read.
+//! A file to receive is read completely when the interface is created: a faulty file is refused then, and workers read no
+//! files.
 
 mod player;
 
@@ -23,20 +24,20 @@ use volley_iface::{IfIdx, NewInterface, QueueMigration};
 use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 use volley_tables::qsbr::{Publisher, Snap};
 
-/// Name of the kind.
+/// Name of the interface type.
 pub const KIND: &str = "pcap";
-/// L3 MTU unless the interface's maker says otherwise.
+/// Default L3 MTU.
 pub const MTU: u32 = 9000;
 
 struct Port {
     interface: IfIdx,
     progress: Option<Arc<Progress>>,
     sink: Option<Sink>,
-    /// Keeps the transmit node's capture published.
+    /// Keeps the published capture of the transmit node.
     _capture: Publisher<Capturing>,
 }
 
-/// All interfaces of the kind, on the control thread.
+/// All interfaces of the type, on the control thread.
 pub struct Ports {
     host: DriverHost,
     yard: Arc<QueueMigration<Player>>,
@@ -44,7 +45,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// None yet.
+    /// No interfaces.
     pub fn new(host: DriverHost, yard: Arc<QueueMigration<Player>>) -> Self {
         Ports {
             host,
@@ -58,13 +59,13 @@ impl Ports {
         self.ports.iter().any(|p| p.sink.is_some())
     }
 
-    /// Sentences about failures that were not reported yet.
+    /// Sentences about failures that have not been reported yet.
     pub(crate) fn news(&mut self) -> Vec<String> {
         let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
         sinks.filter_map(Sink::news).collect()
     }
 
-    /// Write what workers transmitted; returns how many packets.
+    /// Write the packets that workers transmitted; returns the number of packets.
     pub fn drain(&mut self) -> usize {
         self.yard.collect_retired();
         let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
@@ -119,7 +120,7 @@ impl Ports {
     ) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
         let player = Player::new(rx.0, packets, files.r#loop, files.pace, progress.clone());
-        // There are as many places as interfaces.
+        // The number of slots equals the number of interfaces.
         let (way, yard) = (self.yard.assign(worker, player), self.yard.clone());
         let steer = move |_, worker| yard.migrate(&way, worker);
         self.host.set_queue_mover(rx, steer);
@@ -147,7 +148,7 @@ impl Ports {
     }
 }
 
-/// An interface of a kind that has no hardware, as its request wants it.
+/// The settings of an interface without hardware, from its request.
 pub fn without_hardware(spec: &InterfaceSpec, kind: &'static str) -> NewInterface {
     NewInterface {
         mac: spec.mac.map(|m| m.0),
@@ -181,7 +182,7 @@ fn details(files: &PcapInterface, packets: Option<usize>) -> Vec<String> {
     rx.into_iter().chain(tx).collect()
 }
 
-/// A file's packets with times from the first one's on; every one must be a frame that Volley can carry.
+/// A file's packets, with times relative to the first one; every packet must be a frame that Volley can carry.
 fn load(path: &Path) -> Result<Box<[Played]>, ModelError> {
     let capture = read_packets(path).map_err(|e| file_error(path, &e))?;
     let first_ns = capture.packets.first().map_or(0, |p| p.timestamp_ns);
@@ -201,7 +202,7 @@ fn load(path: &Path) -> Result<Box<[Played]>, ModelError> {
     capture.packets.into_iter().enumerate().map(frame).collect()
 }
 
-/// Why a captured packet cannot be sent, if it cannot.
+/// Why a captured packet cannot be sent; none if it can.
 pub fn frame_fault(packet: &crate::Packet) -> Option<String> {
     if packet.linktype != LinkType::ETHERNET {
         return Some(format!(
@@ -213,14 +214,14 @@ pub fn frame_fault(packet: &crate::Packet) -> Option<String> {
         .then(|| format!("it has {} bytes, the limit is {WHOLE}", packet.data.len()))
 }
 
-/// A capture file's error as the operator is told it: its text names the file already.
+/// A capture file's error for the operator: its text already names the file.
 pub fn file_error(path: &Path, error: &crate::PcapError) -> ModelError {
     let (text, name) = (error.to_string(), path.display().to_string());
     let why = text.strip_prefix(&format!("{name}: ")).unwrap_or(&text);
     ModelError::file(path, why)
 }
 
-/// Carries out requests about interfaces of the kind.
+/// Carries out requests about pcap interfaces.
 pub struct PcapHandler(Rc<RefCell<Ports>>);
 
 impl PcapHandler {

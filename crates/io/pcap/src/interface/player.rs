@@ -1,24 +1,24 @@
-//! A file being played on one worker.
+//! A capture file that a worker plays.
 
 use crate::model::{Pace, Repeat};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// What the control thread sees and says of a player.
+/// The state of a player that the control thread and the worker share.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) gone: AtomicBool,
     pub(crate) played: AtomicU64,
 }
 
-/// A packet of the file: when, and what.
+/// A packet of the file: time and bytes.
 pub(crate) struct Played {
     pub(crate) at_ns: u64,
     pub(crate) bytes: Box<[u8]>,
 }
 
-/// A file being played. It starts when its interface first comes up. While the interface is down again what is due is
-/// dropped; one that repeats for ever stops instead, and starts anew with the interface.
+/// A file that is played. It starts when its interface first comes up. While the interface is down again, due packets are
+/// dropped; a player that repeats forever stops instead, and restarts when the interface comes up.
 pub struct Player {
     pub(crate) rx: u32,
     pub(crate) progress: Arc<Progress>,
@@ -31,7 +31,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// A player of `packets`, whose times count from the first packet's.
+    /// A player of `packets`, whose times are relative to the first packet.
     pub(crate) fn new(
         rx: u32,
         packets: Box<[Played]>,
@@ -55,7 +55,7 @@ impl Player {
         self.progress.gone.load(Relaxed)
     }
 
-    /// How many packets are due now, at most `most`.
+    /// The number of packets that are due now, at most `most`.
     pub(crate) fn due(&mut self, now_ns: u64, up: bool, most: usize) -> usize {
         if !up && (self.started_ns.is_none() || self.repeat == Repeat::Forever) {
             (self.started_ns, self.next) = (None, 0);
@@ -77,7 +77,7 @@ impl Player {
         }
     }
 
-    /// When the next packet is due, if one is known to be. Asked while none is.
+    /// The time at which the next packet is due, if known. Called when no packet is due.
     pub(crate) fn next_due(&self) -> Option<u64> {
         let next = self.packets.get(self.next)?;
         let over = matches!(self.repeat, Repeat::Times(n) if self.laps >= n);
@@ -88,7 +88,7 @@ impl Player {
         })
     }
 
-    /// The next packet; asked for at most as often as [`Player::due`] said.
+    /// The next packet; called at most as often as the result of [`Player::due`].
     pub(crate) fn next(&mut self) -> &[u8] {
         let at = self.next;
         self.next += 1;

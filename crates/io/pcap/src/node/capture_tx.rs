@@ -1,4 +1,5 @@
-//! capture-tx: transmits for an interface without hardware: counts, hands packets to a capture if there is one, frees.
+//! capture-tx: transmits for an interface without hardware: counts packets, passes them to a capture if there is one, frees
+//! them.
 
 use crate::spool::{CaptureWriter, Note, QueuedPacket};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ counters! {
     }
 }
 
-/// Where packets go that an interface transmits: nowhere, or into a capture.
+/// The destination of the packets that an interface transmits: none, or a capture.
 pub type Capturing = Option<Arc<CaptureWriter>>;
 
 /// State of an interface's transmit node, which is named after it (`pg0-tx`).

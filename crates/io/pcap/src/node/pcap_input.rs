@@ -54,7 +54,7 @@ impl PcapInput {
         }
     }
 
-    /// The next player in turn that has a packet to play, and how many (at most `most`).
+    /// The next player, round robin, that has due packets, and their number (at most `most`).
     fn pick(&mut self, now_ns: u64, most: usize) -> Option<(usize, usize)> {
         for step in 0..self.players.len() {
             let at = (self.turn + step) % self.players.len();
@@ -72,7 +72,7 @@ impl PcapInput {
         None
     }
 
-    /// Send the vector: what could be written on its way, the rest to the drop node.
+    /// Send the vector: packets that could be written to their next node, the others to the drop node.
     fn send<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,

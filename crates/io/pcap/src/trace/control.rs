@@ -17,24 +17,24 @@ use volley_iface::driver::to_model_error;
 use volley_iface::{CapturePoint, Direction, Interfaces};
 use volley_model::{Applied, ModelError, ObjectKind};
 
-/// The capture into a file, at most one at a time, and the clients that look on.
+/// The capture into a file, at most one at a time, and the clients of `monitor`.
 pub struct Control {
     pub(super) engine: Rc<RefCell<Engine>>,
     pub(super) interfaces: Rc<RefCell<Interfaces>>,
     tap: Arc<TraceTap>,
-    /// False when the interface table has somebody else's tap.
+    /// False when the interface table has the tap of another owner.
     attached: bool,
-    /// What workers see of the capture.
+    /// The capture as workers see it.
     session: Option<Arc<Session>>,
     pub(super) monitors: Monitors,
     spec: Option<PcapTraceOn>,
     sink: Option<Sink>,
-    /// What became of the capture that ended last.
+    /// The result of the last capture.
     ended: Ending,
-    /// That it failed is not known to the operator yet: nothing was asked about it since.
+    /// The last capture failed, and no request has reported it to the operator yet.
     failed: bool,
     news: Option<String>,
-    /// Sessions that a worker was in when they changed; freed here and not by the worker.
+    /// Replaced session lists that a worker was still using; freed here and not by the worker.
     old: Vec<Arc<Sessions>>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn wanted(directions: Directions) -> u32 {
 }
 
 impl Control {
-    /// No capture; puts the tap on the interface table.
+    /// Starts without a capture; sets the tap of the interface table.
     pub fn new(engine: Rc<RefCell<Engine>>, interfaces: Rc<RefCell<Interfaces>>) -> Self {
         let tap = Arc::new(TraceTap::default());
         let attached = interfaces.borrow().table().set_capture_hook(tap.clone());
@@ -98,7 +98,7 @@ impl Control {
         self.sink.is_some()
     }
 
-    /// Write what workers captured; closes the file when all packets asked for are in it.
+    /// Write the packets that workers captured; closes the file when the requested number of packets is reached.
     pub fn drain(&mut self) -> usize {
         self.old.retain(|sessions| Arc::strong_count(sessions) > 1);
         let Some(sink) = &mut self.sink else { return 0 };
@@ -116,7 +116,7 @@ impl Control {
         written
     }
 
-    /// A sentence about a failure that was not reported yet.
+    /// A sentence about a failure that has not been reported yet.
     pub(crate) fn news(&mut self) -> Option<String> {
         self.news.take()
     }
@@ -139,12 +139,12 @@ impl Control {
         Ok((interface.transpose()?.map(|i| i.0), filter))
     }
 
-    /// Publish the present sessions to workers, and wait until no worker uses an earlier list.
+    /// Publish the current sessions to workers, and wait until no worker uses an older list.
     pub(super) fn publish(&mut self) {
         let monitors = self.monitors.sessions();
         let now = self.session.iter().cloned().chain(monitors).collect();
         let Some(old) = self.tap.set(now) else { return };
-        // A worker that is in a session is out of it within one packet.
+        // A worker uses a list for at most one packet.
         for _ in 0..10_000 {
             if Arc::strong_count(&old) == 1 {
                 return;
@@ -154,7 +154,7 @@ impl Control {
         self.old.push(old);
     }
 
-    /// Carry out `pcap trace`: in place of the capture that runs.
+    /// Carry out `pcap trace`: replaces the running capture.
     pub(crate) fn start(&mut self, spec: &PcapTraceOn) -> Result<Applied, ModelError> {
         let (interface, filter) = self.asked(spec.interface.as_deref(), spec.filter.as_deref())?;
         let snap = spec.max_bytes_per_packet.map_or(WHOLE, |n| n as usize);
@@ -208,7 +208,7 @@ impl Control {
             .map_or_else(PathBuf::new, |spec| spec.file.clone())
     }
 
-    /// End the capture and close its file; what became of it, if there was one.
+    /// End the capture and close its file; returns the result, if there was a capture.
     fn stop(&mut self) -> Option<(PathBuf, Ending)> {
         if self.session.take().is_some() {
             self.publish();
@@ -226,7 +226,7 @@ impl Control {
         Some((path, self.ended.clone()))
     }
 
-    /// What `show pcap trace` answers.
+    /// The reply to `show pcap trace`.
     pub fn report(&mut self) -> PcapTraceReply {
         self.drain();
         let sink = self.sink.as_ref();

@@ -1,8 +1,8 @@
-//! `pcap trace`: packets as they pass interfaces, or as they are dropped, into a pcapng file.
+//! `pcap trace`: captures packets that pass interfaces, or that are dropped, into a pcapng file.
 //!
 //! The control thread compiles the filter and publishes [`Session`]s; workers read them through the interface table's
-//! tap. There may be several at a time: one with a file, the others with clients of `monitor`. A dropped packet is
-//! captured from where it was received on, outer headers included, with the reason as comment.
+//! tap. There may be several at a time: one with a file, the others for clients of `monitor`. A dropped packet is
+//! captured as it was received, outer headers included, with the reason as comment.
 
 mod control;
 mod filter;
@@ -23,11 +23,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use volley_graph::{Col, PacketView, TraceFilter};
 use volley_iface::{CaptureHook, CapturePoint, Direction};
 
-/// A capture under way, as workers see it.
+/// An active capture, as workers see it.
 pub struct Session {
-    /// Bits of what is wanted.
+    /// The requested directions, as bits.
     pub(crate) wants: u32,
-    /// Where packets go.
+    /// The destination of packets.
     pub spool: Arc<CaptureWriter>,
     /// Only this interface.
     pub interface: Option<u32>,
@@ -38,12 +38,12 @@ pub struct Session {
 /// The tap of the interface table.
 #[derive(Default)]
 pub struct TraceTap {
-    /// Bits of what is wanted, so that nothing else is touched while there is no capture.
+    /// The requested directions of all sessions, as bits: without a capture, workers read nothing else.
     wants: AtomicU32,
     sessions: ArcSwapOption<Sessions>,
 }
 
-/// All captures under way.
+/// All active captures.
 pub(crate) type Sessions = Vec<Arc<Session>>;
 
 fn bit(what: CapturePoint) -> u32 {
@@ -55,7 +55,7 @@ fn bit(what: CapturePoint) -> u32 {
 }
 
 impl TraceTap {
-    /// Change the sessions; returns those before. Workers may be in them for a moment more.
+    /// Replace the sessions; returns the old ones, which workers may use for a short time.
     pub(crate) fn set(&self, sessions: Sessions) -> Option<Arc<Sessions>> {
         let wants = sessions.iter().fold(0, |wants, it| wants | it.wants);
         self.wants.store(0, Relaxed);

@@ -1,7 +1,7 @@
-//! `monitor`: captures that clients look on at, as text or as pcapng.
+//! `monitor`: captures for clients, as text or as pcapng.
 //!
-//! Contract: a client that reads slowly, or not at all, costs its records ([`RECORDS`]) and nothing else: packets that find no
-//! record are counted as lost, and no thread waits for the client. Every part of pcapng ends behind a whole block.
+//! Contract: a client that reads slowly, or not at all, occupies only its own records ([`RECORDS`]): packets that find no free
+//! record are counted as lost, and no thread waits for the client. Every part of pcapng ends with a complete block.
 
 use super::control::{Control, Words, wanted};
 use super::query::{Monitor, MonitorReply};
@@ -17,13 +17,13 @@ use volley_model::{ModelError, Timestamp};
 use volley_object::{Progress, Run};
 use volley_wire::dissect;
 
-/// Packets of one client that may wait.
+/// The maximum number of queued packets of one client.
 pub const RECORDS: usize = 1024;
-/// Clients at a time.
+/// The maximum number of clients.
 const CLIENTS: usize = 4;
-/// Packets of one part: lines of text take longer to make than blocks of bytes.
+/// The maximum number of packets of one part: lines of text need more time than blocks of bytes.
 const LINES: usize = 256;
-/// Bytes of one part, give or take a packet.
+/// The maximum number of bytes of one part, exceeded by less than a packet.
 const PART: usize = 256 << 10;
 
 /// The sessions of all clients.
@@ -48,15 +48,15 @@ pub struct MonitorSession {
     base_ns: u64,
     form: Form,
     taken: u64,
-    /// Lost packets that were reported to the client.
+    /// The number of lost packets that were reported to the client.
     told: u64,
     stopped: bool,
 }
 
-/// What packets are made into.
+/// The output format.
 enum Form {
     Text,
-    /// The writer writes into memory, of which the client has had the first bytes; numbers of interfaces met so far.
+    /// The writer into memory, from which the client takes bytes; the numbers of the interfaces so far.
     PcapNg(Box<Writer<Vec<u8>>>, HashMap<u32, u32>),
 }
 
@@ -67,7 +67,7 @@ impl Drop for MonitorSession {
 }
 
 impl MonitorSession {
-    /// Begin a client's capture.
+    /// Start a client's capture.
     pub(crate) fn begin(
         control: &Rc<RefCell<Control>>,
         spec: &Monitor,
@@ -110,7 +110,7 @@ impl MonitorSession {
         })
     }
 
-    /// Capture no more.
+    /// Stop capturing.
     fn end(&mut self) {
         if std::mem::replace(&mut self.stopped, true) {
             return;
@@ -124,7 +124,7 @@ impl MonitorSession {
 impl Run for MonitorSession {
     type Reply = MonitorReply;
 
-    /// What was captured since the last call; some of it, when that is much.
+    /// The packets that were captured since the last call; a part of them, if there are many.
     fn take(&mut self) -> Progress<MonitorReply> {
         let mut reply = MonitorReply::default();
         let control = self.control.borrow();
@@ -178,13 +178,13 @@ impl Run for MonitorSession {
         Progress { reply, is_over }
     }
 
-    /// What is captured comes with the next calls.
+    /// Stop capturing. The next calls return the remaining packets.
     fn stop(&mut self) {
         self.end();
     }
 }
 
-/// A writer of pcapng into memory. The interfaces are described at once: readers refuse a capture without any.
+/// A writer of pcapng into memory. All interfaces are described at the start, because readers refuse a capture without any.
 fn pcapng(
     spool: &CaptureWriter,
     only: Option<u32>,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use volley_object::Query;
 
-/// Where packets are captured.
+/// The directions in which packets are captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Directions {
     /// On receipt from an interface.
@@ -59,7 +59,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Where packets are captured.
+    /// The requested directions.
     pub(super) fn directions(&self) -> Directions {
         let Monitor { rx, tx, drop, .. } = *self;
         match rx || tx || drop {

@@ -42,7 +42,7 @@ fn text(r: &PcapTraceReply) -> String {
     )
 }
 
-/// What is said of a capture that a fault ended.
+/// The text about a capture that a fault ended.
 pub fn ended_early(fault: Option<&str>) -> String {
     fault.map_or_else(String::new, |why| {
         format!("; the capture ended early: {why}")

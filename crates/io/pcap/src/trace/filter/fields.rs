@@ -1,4 +1,4 @@
-//! What a filter can test of a packet: fields of the table of `volley_wire`, and a few of the packet as a whole.
+//! The fields that a filter can test: those of the table of `volley_wire`, and some of the packet as a whole.
 
 use volley_wire::field::{self, ETH, FieldKind, HeaderFields, SCTP, TCP, UDP, VLAN};
 use volley_wire::ip4::Ip4Header;
@@ -6,7 +6,7 @@ use volley_wire::ip6::Ip6Header;
 use volley_wire::ip6_ext::Extensions;
 use volley_wire::{EtherType, Header, IpProto, ethertype};
 
-/// Something to test of a packet.
+/// A field that a filter tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     /// Length of the packet.
@@ -19,13 +19,13 @@ pub(crate) enum Field {
     Sport,
     /// Destination port of UDP, TCP or SCTP.
     Dport,
-    /// The packet has a header.
+    /// Whether the packet has a header.
     Header(&'static HeaderFields),
     /// Field of a header.
     Of(&'static HeaderFields, &'static field::Field),
 }
 
-/// Headers that no filter tests: a second kind of tag (`vlan` is the first tag of any kind), and what tunnels carry.
+/// Headers that filters do not support: a second type of tag (`vlan` is the first tag of any type), and those inside tunnels.
 const LEFT_OUT: [&str; 5] = ["qinq", "pppoe", "vxlan", "geneve", "gtpu"];
 
 /// The headers that filters test.
@@ -55,7 +55,7 @@ impl Field {
         }
     }
 
-    /// Names to offer for one that is unknown: the fields of its header where it has one, else the headers.
+    /// Suggestions for an unknown name: the fields of its header if that exists, else the headers.
     pub(crate) fn names_like(name: &str) -> Vec<String> {
         let of = name.split_once('.').map_or(name, |(header, _)| header);
         match headers().find(|header| header.is_called(of)) {
@@ -72,7 +72,7 @@ impl Field {
         }
     }
 
-    /// What its values look like; none for a header, which is there or not.
+    /// The type of the values; none for a header, which exists or not.
     pub(crate) fn kind(self) -> Option<FieldKind> {
         match self {
             Field::Header(_) => None,
@@ -82,17 +82,17 @@ impl Field {
     }
 }
 
-/// A header of a packet, and where it begins; nowhere in later fragments.
+/// A header of a packet, and its offset; none in later fragments.
 type Place = (&'static HeaderFields, Option<usize>);
 
-/// Most headers of a packet that a filter finds: Ethernet, a tag, IP, extension headers, transport.
+/// The maximum number of headers that a filter finds: Ethernet, a tag, IP, extension headers, transport.
 const MOST: usize = 12;
 
-/// Where the headers of a packet are.
+/// The positions of the headers of a packet.
 pub(crate) struct Packet<'a> {
     bytes: &'a [u8],
     len: usize,
-    /// Behind the tags, if any.
+    /// EtherType behind the tags, if any.
     ether_type: Option<u16>,
     /// Protocol of the transport layer.
     proto: Option<IpProto>,
@@ -193,7 +193,7 @@ impl<'a> Packet<'a> {
         field.read(self.bytes.get(at..)?)
     }
 
-    /// A port, by the name that all transport protocols have for it.
+    /// A port, by its name, which is the same in all transport protocols.
     fn port(&self, name: &str) -> Option<u128> {
         let mut found = [&UDP, &TCP, &SCTP].into_iter().filter_map(|header| {
             let field = header.field(name)?;
@@ -209,7 +209,7 @@ impl<'a> Packet<'a> {
             Field::Proto => self.proto.map(|proto| u128::from(proto.0)),
             Field::Sport => self.port("sport"),
             Field::Dport => self.port("dport"),
-            // A later fragment has the header as well, though not here.
+            // A later fragment belongs to a packet with the header, although its bytes are in the first fragment.
             Field::Header(header) => self.place(header).map(|_| 1),
             Field::Of(header, field) => self.read(header, field),
         }

@@ -3,17 +3,17 @@
 //! ```text
 //! expression   tests joined with and, or, not (or && || !) and parentheses; `and` binds tighter than `or`
 //! test         FIELD OP VALUE     OP: == != < <= > >=; addresses take a prefix, and only == and !=
-//!              FIELD              the packet has it
+//!              FIELD              the packet has the field
 //!              host A, net P      source or destination of IPv4, IPv6 or ARP
 //!              port N             source or destination port of UDP, TCP or SCTP
 //!              proto N            IP protocol, by number or by the name of its header, such as udp or gre
 //!              HEADER             the packet has this header, such as arp or ip6-frag
 //! ```
 //! Headers and fields are those of `volley_wire::field`; `vlan` is the first tag, `eth.type` the type behind all tags.
-//! A test of a field that the packet does not have is false, `!=` too. A packet is read from its Ethernet header.
+//! A test of a field that the packet does not have is false, also with `!=`. A packet is read from its Ethernet header.
 //!
-//! True on exit of [`Filter::compile`]: the program is at most as long as the text, and needs at most [`DEPTH`] open
-//! results. [`Filter::matches`] takes any bytes, never panics and never allocates.
+//! [`Filter::compile`] ensures that the program is at most as long as the text, and needs at most [`DEPTH`] open
+//! results. [`Filter::matches`] accepts any bytes, never panics and never allocates.
 
 mod fields;
 mod parse;
@@ -22,10 +22,10 @@ use fields::{Field, Packet};
 use volley_graph::{PacketView, TraceFilter};
 use volley_model::{ModelError, SyntaxError};
 
-/// How deep parentheses and `not` may nest.
+/// The maximum nesting depth of parentheses and `not`.
 pub const DEPTH: usize = 32;
 
-/// How a value is compared.
+/// The comparison of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
     Equal,
@@ -49,12 +49,12 @@ impl Compare {
     }
 }
 
-/// One step of a program: a test leaves a result, the others take results and leave one.
+/// One step of a program: a test pushes a result, other steps pop results and push one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// The packet has the field.
     Has(Field),
-    /// The field, masked, compares so.
+    /// Whether the comparison of the masked field is true.
     Test {
         field: Field,
         mask: u128,
@@ -73,23 +73,23 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Reads a filter; the error has the column.
+    /// Compiles a filter; an error contains the column.
     pub fn compile(text: &str) -> Result<Filter, SyntaxError> {
         parse::parse(text).map(|program| Filter {
             program: program.into(),
         })
     }
 
-    /// Reads the filter of a request.
+    /// Compiles the filter of a request.
     pub fn asked(text: &str) -> Result<Filter, ModelError> {
         let what = || format!("filter '{}'", text.escape_debug());
         Filter::compile(text).map_err(|error| ModelError::invalid(what(), error))
     }
 
-    /// Whether a packet passes: `bytes` are its first ones, from the Ethernet header; `len` is its length in all.
+    /// Whether a packet matches: `bytes` are its first bytes, from the Ethernet header; `len` is its whole length.
     pub fn matches(&self, bytes: &[u8], len: usize) -> bool {
         let packet = Packet::new(bytes, len);
-        // Open results as bits, the newest lowest; the parser bounds their number.
+        // Open results as bits, the newest is the lowest; the parser limits their number.
         let mut stack = 0u128;
         for op in &self.program {
             stack = match *op {

@@ -1,4 +1,5 @@
-//! Filters as text: words with columns, then a descent over `or`, `and`, `not` and tests that emits the program.
+//! Parses filters: splits the text into words with columns, then emits the program by recursive descent over `or`, `and`, `not`
+//! and tests.
 
 use super::fields::Field;
 use super::{Compare, DEPTH, Op};
@@ -13,7 +14,7 @@ type Parsed<T> = Result<T, SyntaxError>;
 /// Signs, longest first.
 const SIGNS: [&str; 11] = ["==", "!=", "<=", ">=", "&&", "||", "<", ">", "(", ")", "!"];
 
-/// Words and signs with the column each starts at, counted in characters from 1.
+/// Words and signs with their start columns, counted in characters from 1.
 fn words(text: &str) -> Parsed<Vec<Word<'_>>> {
     let mut words = Vec::new();
     let (mut rest, mut column) = (text, 1);
@@ -41,7 +42,7 @@ fn words(text: &str) -> Parsed<Vec<Word<'_>>> {
     Ok(words)
 }
 
-/// Reads a filter.
+/// Parses a filter.
 pub(super) fn parse(text: &str) -> Parsed<Vec<Op>> {
     let words = words(text)?;
     let mut parser = Parser {

@@ -202,7 +202,7 @@ fn the_deepest_filter_evaluates_right() {
     assert!(!hits(&text.replace("udp", "tcp"), &udp()));
 }
 
-/// Filters made of the language's own words, most of them wrong.
+/// Filters made of the words of the language, most of them invalid.
 fn words() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "ip4",

@@ -1,5 +1,5 @@
-//! Cycles per packet of `pg-input` and of the transmit node, for a few kinds of streams: `cargo run --release
-//! --example pg-speed`. Everything goes from the source straight to `pg0-tx`.
+//! Cycles per packet of `pg-input` and of the transmit node, for several types of streams: `cargo run --release
+//! --example pg-speed`. All packets are sent from the source directly to `pg0-tx`.
 
 use volley_graph::buf::Pool;
 use volley_graph::{Domain, Engine, GraphError, Settings};

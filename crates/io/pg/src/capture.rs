@@ -1,4 +1,4 @@
-//! Captures of what packet-generator interfaces transmit.
+//! Captures of the packets that packet-generator interfaces transmit.
 
 use std::path::PathBuf;
 use volley_object::{FieldError, Verb, refuse};

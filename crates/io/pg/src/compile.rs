@@ -1,4 +1,4 @@
-//! From a stream's specification to what its worker runs. Everything that can be wrong with it is found here.
+//! Compiles a stream's specification to the data for its worker, and reports all errors in it.
 
 use crate::make::bits::Place;
 use crate::make::pick::Pick;
@@ -14,13 +14,13 @@ use volley_graph::buf::DATA;
 use volley_model::ModelError;
 use volley_pcap::interface::{file_error, frame_fault};
 
-/// What the specification's names stand for.
+/// The values behind the names in a specification, and defaults.
 pub(crate) struct Setting {
     /// Interface that packets count as received on.
     pub(crate) rx: Option<u32>,
-    /// Node they are handed to; none = the interface's.
+    /// First node of the packets; none = the interface's.
     pub(crate) node: Option<NodeId>,
-    /// Seed of streams that have none.
+    /// Seed of streams without one.
     pub(crate) seed: u64,
     /// Packets per vector.
     pub(crate) vector_size: usize,
@@ -51,7 +51,7 @@ pub(crate) fn compile(spec: &StreamSpec, at: &Setting) -> Result<Parts, ModelErr
     })
 }
 
-/// Streams without a seed differ from each other and not from run to run (FNV-1a).
+/// Seeds by default differ between streams, but not between runs (FNV-1a).
 fn seed_of(seed: u64, name: &str) -> u64 {
     name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
@@ -96,7 +96,7 @@ fn from_template(
     }
 }
 
-/// Where the edits of a template stream lie; all of them inside `least` bytes.
+/// The positions of the edits of a template stream; all of them are inside `least` bytes.
 fn places(spec: &StreamSpec, built: &Built, least: usize) -> Result<Vec<Place>, ModelError> {
     let place = |edit: &Edit| {
         let place = match &edit.target {
@@ -162,7 +162,7 @@ fn from_file(spec: &StreamSpec, path: &Path) -> Result<(Box<[Program]>, Pick), M
     Ok((programs, Pick::InTurn { count, at: 0 }))
 }
 
-/// Check that a stream can be made ahead.
+/// Check that a stream can be preloaded.
 pub(crate) fn check_preload(
     spec: &StreamSpec,
     parts: &Parts,
@@ -191,7 +191,7 @@ pub(crate) fn check_preload(
     Ok(())
 }
 
-/// What a stream sends, in words.
+/// The description of a stream's packets.
 pub(crate) fn describe(spec: &StreamSpec) -> String {
     let mut text = match spec.source() {
         Ok(Source::Template(template)) => format!("template {template}"),

@@ -22,7 +22,7 @@ use volley_pcap::node::capture_tx::Capturing;
 use volley_pcap::spool::{CaptureWriter, Plain, RECORDS, Sink, WHOLE};
 use volley_tables::qsbr::Publisher;
 
-/// Name of the interface kind.
+/// Name of the interface type.
 const KIND: &str = "packet-generator";
 
 struct Entry {
@@ -40,11 +40,11 @@ struct Port {
     sink: Option<(Sink, Option<u64>)>,
 }
 
-/// Everything of the packet generator on the control thread.
+/// The state of the packet generator on the control thread.
 pub(crate) struct Control {
     host: DriverHost,
     inboxes: Vec<Arc<Inbox>>,
-    /// Streams that each worker has, deleted ones included that it has not given back yet.
+    /// The number of streams of each worker, including deleted ones that the worker has not returned yet.
     held: Vec<usize>,
     streams: Vec<Entry>,
     ports: Vec<Port>,
@@ -63,7 +63,7 @@ impl Control {
         }
     }
 
-    /// Write what captures got, and free what workers gave back.
+    /// Write the captured packets, and free streams that workers have returned.
     fn drain(&mut self) -> usize {
         let all = self.inboxes.iter();
         for stream in all.flat_map(|inbox| std::iter::from_fn(|| inbox.gone.pop())) {
@@ -78,7 +78,7 @@ impl Control {
         let capture = Publisher::new(&domain, None);
         let new = NewInterface {
             rx_node: PgInput::NAME,
-            // Packets come by streams, each on its worker.
+            // Packets come from streams, each of which has its own worker.
             rx_queues: Vec::new(),
             ..without_hardware(spec, KIND)
         };
@@ -125,7 +125,7 @@ impl Control {
         })
     }
 
-    /// Makes a stream, and replaces the one of this name where there is one. It does not send yet.
+    /// Creates a stream, and replaces the one with this name if it exists. It does not send yet.
     fn make(&mut self, spec: &StreamSpec, preload: Option<Preload>) -> Result<Applied, ModelError> {
         self.drain();
         let worker = self.worker_of(spec)?;
@@ -139,7 +139,7 @@ impl Control {
         let stream = Box::new(Stream::new(parts, preload));
         let shared = stream.shared.clone();
         shared.worker.store(worker as u32, Relaxed);
-        // There is room: no more streams are held than the queue has places.
+        // The queue has a free slot: its capacity is the maximum number of streams.
         let _ = self.inboxes[worker].new.push(stream);
         self.held[worker] += 1;
         let entry = Entry {
@@ -158,7 +158,7 @@ impl Control {
         Ok(Applied::one().named(&spec.name))
     }
 
-    /// The worker of a stream that is to be made.
+    /// The worker of a new stream.
     fn worker_of(&self, spec: &StreamSpec) -> Result<usize, ModelError> {
         let worker_set = self.host.engine.borrow().worker_set().clone();
         let first = worker_set.accepting().next().unwrap_or(0);
@@ -182,7 +182,7 @@ impl Control {
         self.streams.iter().position(|e| e.spec.name == name)
     }
 
-    /// Whether a stream differs from one in no more than whether it sends. Its interface may have another name by now.
+    /// Whether an existing stream differs from a specification at most in `enabled`. Its interface may have been renamed.
     fn is_like(&self, entry: &Entry, spec: &StreamSpec) -> bool {
         let rx = spec.interface.as_deref().map(|name| self.host.index(name));
         let like = StreamSpec {
@@ -193,7 +193,7 @@ impl Control {
         like == *spec && entry.rx == rx.and_then(Result::ok)
     }
 
-    /// Makes a stream, or changes it: one that only begins or ends to send keeps its place in the packets.
+    /// Creates or changes a stream: one that is only enabled or disabled keeps its position in its packets.
     fn set_stream(&mut self, spec: &StreamSpec) -> Result<Applied, ModelError> {
         let at = self.place_of(&spec.name);
         let mut done = Applied::nothing();
@@ -206,10 +206,10 @@ impl Control {
         Ok(done)
     }
 
-    /// Streams of a worker that is to end go to the others, each to the one with the fewest.
+    /// Moves the streams of a worker that is to end to the other workers, each to the one with the fewest.
     pub(crate) fn leave(&mut self, worker: usize) {
         self.steer_from(worker);
-        // The others look for them in their inboxes.
+        // The other workers find them in their inboxes.
         self.host.wake();
     }
 
@@ -233,7 +233,7 @@ impl Control {
         self.place_of(name).ok_or_else(missing)
     }
 
-    /// Lets one stream send, or all, or stops them.
+    /// Enables or disables one stream, or all.
     fn switch(&mut self, name: Option<&str>, on: bool) -> Result<Applied, ModelError> {
         let only = name.map(|name| self.find(name)).transpose()?;
         let entries = self.streams.iter().enumerate();
@@ -309,7 +309,7 @@ impl Control {
         };
         sink.drain(&Plain);
         let ticket = port.capture.publish(None);
-        // A running worker is past the vector in its hands soon; one that stands still has nothing in its hands.
+        // A running worker completes its current vector soon; a stopped worker has none.
         for _ in 0..10_000 {
             if domain.passed(ticket) {
                 break;
@@ -322,7 +322,7 @@ impl Control {
         Ok(Applied::one().note(note))
     }
 
-    /// What `show packet-generator` answers.
+    /// The reply to `show packet-generator`.
     pub fn report(&mut self) -> PacketGeneratorReply {
         self.drain();
         let all = self.host.interfaces.borrow();
@@ -356,7 +356,7 @@ impl Control {
     }
 }
 
-/// What the daemon keeps of this crate: it calls [`Pg::drain`] often, and once more at the end.
+/// The daemon's handle of this crate: the daemon calls [`Pg::drain`] often, and once more at the end.
 #[derive(Clone)]
 pub struct Pg(Rc<RefCell<Control>>);
 
@@ -365,29 +365,29 @@ impl Pg {
         Pg(control)
     }
 
-    /// Write what workers handed to captures since the last time; returns how many packets.
+    /// Write the packets that workers have captured since the last call; returns the number of packets.
     pub fn drain(&self) -> usize {
         self.0.borrow_mut().drain()
     }
 
-    /// Sentences about captures that could not be written and were not reported yet.
+    /// Sentences about failures to write captures that have not been reported yet.
     pub fn news(&self) -> Vec<String> {
         let mut control = self.0.borrow_mut();
         let sinks = control.ports.iter_mut().filter_map(|p| p.sink.as_mut());
         sinks.filter_map(|(sink, _)| sink.news()).collect()
     }
 
-    /// Whether a capture is written.
+    /// Whether any capture is active.
     pub fn is_capturing(&self) -> bool {
         self.0.borrow().ports.iter().any(|p| p.sink.is_some())
     }
 
-    /// Seed of streams that have none of their own, from now on.
+    /// Set the seed of streams without one, from now on.
     pub fn set_seed(&self, seed: u64) {
         self.0.borrow_mut().seed = seed;
     }
 
-    /// Make a stream whose packets are made ahead. It does not send yet.
+    /// Create a stream whose packets are preloaded. It does not send yet.
     pub fn preloaded(&self, spec: &StreamSpec, preload: Preload) -> Result<Applied, ModelError> {
         let control = &mut *self.0.borrow_mut();
         let done = control.make(spec, Some(preload));
@@ -395,7 +395,7 @@ impl Pg {
         done
     }
 
-    /// Let a stream send, or all (none named), or stop them.
+    /// Enable or disable a stream, or all (without a name).
     pub fn switch(&self, name: Option<&str>, on: bool) -> Result<Applied, ModelError> {
         let control = &mut *self.0.borrow_mut();
         let done = control.switch(name, on);
@@ -403,14 +403,14 @@ impl Pg {
         done
     }
 
-    /// Whether no stream sends: every packet made was processed.
+    /// Whether no stream sends, and every packet that was made is processed.
     pub fn is_quiet(&self) -> bool {
         let control = self.0.borrow();
         !control.streams.iter().any(|e| e.shared.is_enabled())
     }
 }
 
-/// Makes the packet generator the owner of streams.
+/// Registers the packet generator as the owner of streams.
 pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
     let control = control.clone();
     registry.own(move |key, now: Option<StreamSpec>| {
@@ -419,7 +419,7 @@ pub(crate) fn own(registry: &mut Registry, control: &Rc<RefCell<Control>>) {
             Some(spec) => control.set_stream(spec),
             None => control.delete_stream(&key_value::<String>(key, 0)),
         };
-        // Workers look for it in their inboxes and at their streams.
+        // Workers check their inboxes and their streams for the change.
         control.host.wake();
         done
     });
@@ -445,7 +445,7 @@ impl Handler for PgHandler {
             Request::InterfaceDelete { name } => return control.delete(name),
             _ => return None,
         };
-        // Whatever it was, workers look for it in their inboxes and at their streams.
+        // Workers check their inboxes and their streams for any change.
         control.host.wake();
         Some(done)
     }

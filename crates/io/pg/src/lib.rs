@@ -1,8 +1,8 @@
-//! The packet generator: streams of packets made from templates or capture files, and the interfaces that they enter by.
+//! The packet generator: streams of packets made from templates or capture files, and the interfaces that receive them.
 //!
 //! A stream is compiled on the control thread ([`StreamSpec`] to packets with a few writes
-//! each) and handed to a worker's `pg-input` over a lock-free queue. The worker copies, edits and sends; it allocates
-//! nothing. The same seed gives the same packets, whatever the vector size.
+//! each) and passed to a worker's `pg-input` over a lock-free queue. The worker copies, edits and sends packets; it allocates
+//! nothing. The same seed gives the same packets, at every vector size.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -33,7 +33,7 @@ use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::{Registry, WorkerDelete};
 use volley_model::Applied;
 
-/// Bring in `pg-input`, the interface kind `packet-generator` and their requests.
+/// Register `pg-input`, the interface type `packet-generator` and their requests.
 pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();

@@ -22,7 +22,7 @@ pub struct PgInterface {
     pub name: String,
 }
 
-/// The classes of this crate; registers its query and its verb as well.
+/// The classes of this crate; also registers its query and its verb.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowPacketGenerator::query()?;
     PgCapture::verb()?;

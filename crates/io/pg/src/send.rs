@@ -1,4 +1,4 @@
-//! The second half of `pg-input`: packets into buffers, on the books, and on their way.
+//! The second half of `pg-input`: writes packets into buffers, counts them, and sends them.
 
 use crate::node::pg_input::{Count, Next, PgInput};
 use crate::stream::Stream;
@@ -6,7 +6,7 @@ use volley_graph::{Col, Counters, Cx, Isa, NewVector};
 use volley_iface::Direction;
 
 impl PgInput {
-    /// Make the packets that the plan names.
+    /// Make the packets of the plan.
     #[inline(always)]
     pub(crate) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut NewVector<'_, I, Next>) {
         let n = fresh.len();
@@ -41,7 +41,7 @@ impl PgInput {
         }
     }
 
-    /// Make the packets that may be chains.
+    /// Make packets that may be chains.
     #[cold]
     fn fill_long<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut NewVector<'_, I, Next>) {
         for row in 0..fresh.len() {
@@ -67,7 +67,7 @@ impl PgInput {
         }
     }
 
-    /// Account for packets that were made ahead.
+    /// Count packets that were preloaded.
     #[inline(always)]
     pub(crate) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &NewVector<'_, I, Next>) {
         for stream in &mut self.streams {
@@ -96,7 +96,7 @@ impl PgInput {
         }
     }
 
-    /// Count the packets as received, show them to a capture, and send each to where its stream enters.
+    /// Count the packets as received, pass them to a capture, and send each to the first node of its stream.
     #[inline(always)]
     pub(crate) fn dispatch<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: NewVector<'_, I, Next>) {
         let n = fresh.len();
@@ -123,7 +123,7 @@ impl PgInput {
         self.send_faulty(fresh);
     }
 
-    /// Send rows to their nodes, and those at fault to be dropped.
+    /// Send rows to their nodes, and faulty ones to the drop node.
     fn send_faulty<I: Isa>(&mut self, mut fresh: NewVector<'_, I, Next>) {
         let nodes = self.nodes.words_mut(fresh.len());
         let mut faulty = self.faulty.iter().peekable();

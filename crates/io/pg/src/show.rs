@@ -38,7 +38,7 @@ pub struct StreamRow {
     pub sent: u64,
     /// Packets to make; none = endless.
     pub limit: Option<u64>,
-    /// Packets per second asked for; none = as fast as possible.
+    /// Requested packets per second; none = as fast as possible.
     pub rate_pps: Option<u64>,
     /// What it sends, in words.
     pub parameters: String,

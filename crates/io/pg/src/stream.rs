@@ -1,4 +1,4 @@
-//! A stream on its worker, and what the control thread sees of it.
+//! A stream on its worker, and the state that it shares with the control thread.
 
 use crate::make::pick::Pick;
 use crate::make::program::{BLOCK, Program};
@@ -11,47 +11,47 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use volley_graph::buf::DATA;
 use volley_graph::{DeferredPackets, NodeId};
 
-/// The most streams there can be on one worker.
+/// The maximum number of streams on one worker.
 pub const MAX_STREAMS: usize = 256;
 
-/// Packets made ahead of time, so that what is measured behind the source finds buffers that nothing has touched for
-/// a while: `packets` buffers are filled, then sent vector by vector untouched; then the next lap is filled. When one
-/// stream of a worker is preloaded, all that are enabled there are, interleaved, with the longest lap. Fewer free
-/// buffers make the lap shorter.
+/// Preloading: packets are made in advance, so that a measurement behind the source finds buffers that were not accessed for
+/// some time. `packets` buffers are filled, then sent vector by vector without access; then the next lap is filled. When one
+/// stream of a worker is preloaded, all enabled streams of the worker are, interleaved, with the longest lap. With fewer free
+/// buffers the lap is shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preload {
     /// Packets of one lap.
     pub packets: usize,
 }
 
-/// What the control thread wants of a stream, in the low bits of a command; the rest counts commands.
+/// The commands of the control thread, in the low bits of a command word; the other bits count commands.
 pub(crate) const OFF: u32 = 0;
 pub(crate) const ON: u32 = 1;
 pub(crate) const GONE: u32 = 2;
 
-/// What both threads see of a stream.
+/// The state of a stream that both threads access.
 #[derive(Default)]
 pub(crate) struct Shared {
     /// Written by the control thread.
     pub(crate) command: AtomicU32,
-    /// The last command that is carried out to the end, every packet processed; written by the worker.
+    /// The last completed command, after every packet was processed; written by the worker.
     pub(crate) done: AtomicU32,
-    /// Packets made since the stream was enabled, lost ones included.
+    /// Packets made since the stream was enabled, including lost ones.
     pub(crate) sent: AtomicU64,
-    /// The worker that it is to be on; written by the control thread.
+    /// The assigned worker; written by the control thread.
     pub(crate) worker: AtomicU32,
-    /// It is counted among those on their way to another worker.
+    /// Whether the stream is counted as moving to another worker.
     moving: AtomicBool,
 }
 
 impl Shared {
-    /// The worker that it is to be on.
+    /// The assigned worker.
     #[inline(always)]
     pub(crate) fn worker(&self) -> usize {
         self.worker.load(Ordering::Relaxed) as usize
     }
 
-    /// Whether it is to stay with `worker`, which has taken up every command (the last one it has `seen`).
+    /// Whether the stream stays on `worker`, which has carried out every command (the last one is `seen`).
     #[inline(always)]
     pub(crate) fn is_at_rest(&self, worker: usize, seen: u32) -> bool {
         self.command.load(Ordering::Acquire) == seen && self.worker() == worker
@@ -65,21 +65,21 @@ impl Shared {
 
     pub(crate) fn is_enabled(&self) -> bool {
         let command = self.command.load(Ordering::Relaxed);
-        // A stream that was told to stop is enabled until it has.
+        // A stream with a command to stop is enabled until it has stopped.
         command != self.done.load(Ordering::Acquire)
     }
 
-    /// Whether the last thing it was told is to send, and it is not through with that.
+    /// Whether the last command is to send, and it is not completed.
     pub(crate) fn is_wanted(&self) -> bool {
         self.command.load(Ordering::Relaxed) & 3 == ON && self.is_enabled()
     }
 }
 
-/// The way streams take to a worker and back.
+/// The queues by which streams are passed to a worker and returned.
 pub(crate) struct Inbox {
     pub(crate) new: ArrayQueue<Box<Stream>>,
     pub(crate) gone: ArrayQueue<Box<Stream>>,
-    /// Streams on their way from one worker to another: one number for all workers.
+    /// The number of streams that move from one worker to another, shared by all workers.
     moving: Arc<AtomicUsize>,
 }
 
@@ -94,7 +94,7 @@ impl Inbox {
         (0..workers).map(|_| Arc::new(inbox())).collect()
     }
 
-    /// Control thread: a stream is to go to another worker.
+    /// Control thread: assign a stream to another worker.
     pub(crate) fn steer(&self, stream: &Shared, worker: usize) {
         stream.worker.store(worker as u32, Ordering::Relaxed);
         self.sets_out(stream);
@@ -106,26 +106,27 @@ impl Inbox {
         }
     }
 
-    /// A worker: a stream has come to worker `here`, or ends (none). It is on its way no more, unless it is to go elsewhere.
+    /// Worker: a stream has arrived at worker `here`, or ends (none). It is not moving any more unless it is assigned
+    /// elsewhere.
     pub(crate) fn arrived(&self, stream: &Shared, here: Option<usize>) {
         let leaves = || here.is_some_and(|here| stream.worker() != here);
         if leaves() || !stream.moving.swap(false, Ordering::AcqRel) {
             return;
         }
         self.moving.fetch_sub(1, Ordering::Relaxed);
-        // It was sent elsewhere meanwhile, by the control thread, which took it to be still on its way.
+        // The control thread assigned it elsewhere meanwhile, while it was still counted as moving.
         if leaves() {
             self.sets_out(stream);
         }
     }
 
-    /// Whether a stream waits to be taken in, or may come from another worker.
+    /// Whether a new stream is in the queue, or may come from another worker.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.new.is_empty() || self.moving.load(Ordering::Relaxed) > 0
     }
 }
 
-/// A lap of packets made ahead.
+/// A lap of preloaded packets.
 pub(crate) struct Lap {
     pub(crate) aside: DeferredPackets,
     /// The stream of each packet.
@@ -145,12 +146,12 @@ impl Lap {
     }
 }
 
-/// What a stream is made from.
+/// The parts of a stream.
 pub(crate) struct Parts {
     pub(crate) programs: Box<[Program]>,
     pub(crate) pick: Pick,
     pub(crate) values: Box<[Values]>,
-    /// All packets, where they are few.
+    /// All packets, if the stream repeats after a few.
     pub(crate) round: Option<Round>,
     pub(crate) seed: u64,
     pub(crate) rate_pps: Option<u64>,
@@ -161,7 +162,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The length of all packets, if it is one and they can be made many at a time.
+    /// The length of all packets, if it is the same and they can be made in strips.
     fn alike(&self) -> Option<usize> {
         if let Some(round) = &self.round {
             return round.len();
@@ -179,9 +180,9 @@ pub(crate) struct Stream {
     pub(crate) shared: Arc<Shared>,
     parts: Parts,
     random: Random,
-    /// Some packets do not fit in one buffer: they are made in `scratch` and copied into chains.
+    /// Whether some packets do not fit in one buffer: they are made in `scratch` and copied into chains.
     pub(crate) is_big: bool,
-    /// The length of all its packets, where they are made many at a time.
+    /// The length of all packets, if they are made in strips.
     alike: Option<usize>,
     scratch: Vec<u8>,
     pub(crate) lap: Option<Lap>,
@@ -189,7 +190,7 @@ pub(crate) struct Stream {
     pub(crate) on: bool,
     started_ns: Option<u64>,
     made: u64,
-    /// In the vector being made: packets that it may still give, packets and bytes given, where they go.
+    /// For the current vector: the packets that are still due, the packets and bytes made, and their first node.
     pub(crate) quota: usize,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -220,25 +221,25 @@ impl Stream {
         }
     }
 
-    /// The interface that its packets count as received on.
+    /// The receive interface of its packets.
     #[inline(always)]
     pub(crate) fn rx(&self) -> Option<u32> {
         self.parts.rx
     }
 
-    /// The node it enters at, if that is not its interface's.
+    /// The first node of its packets, unless it is that of its interface.
     #[inline(always)]
     pub(crate) fn node(&self) -> Option<NodeId> {
         self.parts.node
     }
 
-    /// Most packets in a vector.
+    /// The maximum number of packets of a vector.
     #[inline(always)]
     pub(crate) fn max_frame(&self) -> usize {
         self.parts.max_frame
     }
 
-    /// Begin with the first packet.
+    /// Start with the first packet.
     pub(crate) fn restart(&mut self) {
         self.random = Random::seed_from_u64(self.parts.seed);
         self.parts.pick.reset();
@@ -248,13 +249,13 @@ impl Stream {
         self.shared.sent.store(0, Ordering::Relaxed);
     }
 
-    /// Whether all packets asked for are made.
+    /// Whether the requested number of packets is reached.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
         self.parts.limit.is_some_and(|limit| self.made >= limit)
     }
 
-    /// How many packets it has to give now, at most `most`: packet `i` is due `i + 1` intervals after the first poll.
+    /// The number of packets that are due now, at most `most`: packet `i` is due `i + 1` intervals after the first poll.
     #[inline(always)]
     pub(crate) fn due(&mut self, now_ns: u64, most: usize) -> usize {
         let mut due = most.min(self.parts.max_frame) as u64;
@@ -270,7 +271,7 @@ impl Stream {
         due as usize
     }
 
-    /// When the next packet is due; 0 when that is now, or nobody knows.
+    /// The time at which the next packet is due; 0 when that is now, or unknown.
     pub(crate) fn next_due(&self) -> u64 {
         let (Some(rate), Some(started)) = (self.parts.rate_pps, self.started_ns) else {
             return 0;
@@ -294,7 +295,7 @@ impl Stream {
         parts.programs[which].make(packet, len, &mut parts.values, &mut self.random)
     }
 
-    /// Whether the next packets are all of one length and can be made many at a time: [`Stream::make_alike`].
+    /// The length of the next packets, if it is the same and they can be made in strips: [`Stream::make_alike`].
     #[inline(always)]
     pub(crate) fn alike(&self) -> Option<usize> {
         self.alike
@@ -321,7 +322,7 @@ impl Stream {
         }
     }
 
-    /// Make the next packet, whatever its length.
+    /// Make the next packet, of any length.
     pub(crate) fn make_long(&mut self) -> &[u8] {
         let Parts {
             programs,
@@ -344,12 +345,12 @@ impl Stream {
         &self.scratch[..len]
     }
 
-    /// Pass over the next packet: it is lost before it is made.
+    /// Skip the next packet, which is lost before it is made.
     pub(crate) fn skip(&mut self) {
         self.make_long();
     }
 
-    /// Say how many packets were sent (or lost).
+    /// Add to the number of packets sent (or lost).
     #[inline(always)]
     pub(crate) fn publish(&self, packets: u64) {
         let sent = &self.shared.sent;

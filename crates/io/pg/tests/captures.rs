@@ -1,4 +1,4 @@
-//! What an interface of the packet generator transmits, as a file.
+//! Captures of the packets that a packet-generator interface transmits.
 
 mod bench;
 

@@ -1,4 +1,4 @@
-//! Streams in commands, in JSON and in the file: what is read, and the exact sentences of errors.
+//! Streams in commands, in JSON and in the configuration file: parsing, and the exact sentences of errors.
 
 use proptest::prelude::*;
 use volley_cli::{Action, parse_line};
@@ -77,7 +77,7 @@ fn stream() -> impl Strategy<Value = Request> {
         })
 }
 
-/// One stream, or all, are let send or stopped.
+/// One stream, or all, are enabled or disabled.
 fn switch() -> impl Strategy<Value = Request> {
     (proptest::option::of(name()), any::<bool>()).prop_map(|(stream, on)| {
         volley_pg::classes().unwrap();

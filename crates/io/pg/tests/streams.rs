@@ -1,4 +1,4 @@
-//! Streams in a real graph, stepped by hand.
+//! Streams in a real graph, whose workers the test steps.
 
 mod bench;
 
@@ -12,7 +12,7 @@ use volley_wire::{IpProto, checksum, tcp::Tcp, udp::Udp};
 
 const UDP: &str = "eth src 02:00:00:00:00:01 dst 02:00:00:00:00:02 / ip4 src 10.0.0.1 dst 10.1.0.1 / udp sport 1 dport 2 / payload size 22";
 
-/// Every checksum of an IPv4 or IPv6 packet behind `at` bytes is right.
+/// Check every checksum of an IPv4 or IPv6 packet behind `at` bytes.
 fn check(packet: &[u8], at: usize) {
     let bytes = &packet[at..];
     if bytes[0] >> 4 == 4 {
@@ -74,7 +74,7 @@ fn streams_are_interleaved_packet_by_packet() {
         b.run();
         let order: Vec<u32> = b.seen.lock().unwrap().iter().map(|(rx, _)| *rx).collect();
         assert_eq!(order.len(), 120);
-        // In turn while all three have packets, then the two that are left in turn.
+        // Round robin while all three have packets, then over the two that are left.
         assert!(
             order[..60].chunks(3).all(|c| c == [0, 1, 2]),
             "{size}: {order:?}"
@@ -354,7 +354,7 @@ fn files_are_replayed_whatever_the_length_of_packets() {
 #[test]
 fn running_out_of_buffers_drops_and_counts() {
     for len in [60u32, 9000] {
-        // A lap of set-aside packets holds all buffers but a few; the generator must go on.
+        // A lap of preloaded packets holds all buffers but a few; the generator must continue.
         let mut b = bench(256, 128);
         let mut spec = stream("s", UDP, &["ip4.id increment 0 65535"]);
         (spec.limit, spec.size) = (1000, Some(Sizes::Fixed(len)));
@@ -554,7 +554,7 @@ fn what_cannot_be_preloaded_is_refused() {
     );
 }
 
-/// The shared captures, where they are: every packet goes in and out as it is.
+/// The shared captures, if installed: every packet is sent unchanged.
 #[test]
 fn real_captures_are_replayed_byte_for_byte() {
     let there = std::env::var("VOLLEY_SHARED").map(std::path::PathBuf::from);

@@ -4,19 +4,19 @@
 //! **The peer is hostile.** It owns the open files that it sends, and shares the open files that this process sends: it
 //! can shrink a file, punch holes into it, clear `O_NONBLOCK`, fill a counter, all at any time. The crate's contract:
 //!
-//! - [`Map`] stays memory as long as it lives. A page that the kernel cannot supply becomes zeros, for the whole map, and
+//! - [`Map`] stays valid memory as long as it lives. If the kernel cannot supply a page, zeros replace the whole map, and
 //!   [`Map::state`] names the cause. The process has one SIGBUS handler ([`bus`]); the order in which drivers map does not
 //!   matter, and a fault outside every map takes the default action.
 //! - A peer cannot make this process pay for more memory than [`Limits`] permits ([`limits`]).
-//! - [`Event::signal`] and [`Event::clear`] cannot block ([`event`]). Workers make no other system call on a file that a
-//!   peer has, besides `ppoll` with a limit of its own.
+//! - [`Event::signal`] and [`Event::clear`] cannot block ([`event`]). Workers make no other system call on a file that is
+//!   shared with a peer, except `ppoll` with a time limit.
 //!
-//! # What is sealed and what is refused
+//! # Sealed and refused files
 //!
-//! Files that this process creates ([`Map::of_ours`]) are sealed against shrinking and growing before a peer sees them.
+//! Files that this process creates ([`Map::of_ours`]) are sealed against shrinking and growing before a peer gets them.
 //! A peer's memfd that permits sealing gets `F_SEAL_SHRINK` here. One that permits no seals (QEMU with `seal=off`,
-//! DPDK's hugepage files) is mapped as it is: the handler covers it. Refused are files whose pages are not memory (only
-//! memfds and files on tmpfs or hugetlbfs are mapped) and regions beyond their file.
+//! DPDK's hugepage files) is mapped unsealed, under the protection of the handler. Files whose pages are not memory are
+//! refused (only memfds and files on tmpfs or hugetlbfs are mapped), and so are regions that exceed their file.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
@@ -35,7 +35,7 @@ use rustix::fs::FileType;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// The file systems whose pages are memory: no disk and no other process can make an access wait.
+/// The file systems whose pages are memory: neither a disk nor another process can delay an access.
 const TMPFS: u64 = 0x0102_1994;
 const HUGETLBFS: u64 = 0x9584_58f6;
 /// Bytes of a page.
@@ -44,18 +44,18 @@ pub const PAGE: u64 = 4096;
 /// Why a peer's file is not mapped.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// It is a device, a file on a disk, a pipe, ...
+    /// The file is a device, a file on a disk, a pipe, ...
     #[error("it is no shared memory (only memfds and files on tmpfs or hugetlbfs are)")]
     NotMemory,
-    /// The region ends behind its file.
+    /// The region exceeds its file.
     #[error("the peer says {said} bytes, but the file has {has}")]
     Size {
-        /// Where the region ends.
+        /// The end of the region.
         said: u64,
-        /// Bytes in the file.
+        /// The size of the file.
         has: u64,
     },
-    /// It is empty, or has more bytes than there are addresses.
+    /// The region is empty, or exceeds the address space.
     #[error("{0} bytes are out of range")]
     Range(u64),
     /// A huge page cannot be mapped in part.
@@ -66,21 +66,21 @@ pub enum MapError {
         "{what} would share {wanted} MB, and {limit} MB is the limit: raise peer_memory_mb in [engine]"
     )]
     Memory {
-        /// Which peers.
+        /// The peers that share the memory.
         what: &'static str,
-        /// With this region.
+        /// The total with this region.
         wanted: u64,
-        /// At most.
+        /// The maximum.
         limit: u64,
     },
-    /// Its pages that do not exist yet could cost this process too much.
+    /// The pages of the file that do not exist yet could cost this process too much.
     #[error(
         "{wanted} MB of it have no pages yet, which would count against this process, and {limit} MB is the limit: let the peer allocate its memory (prealloc=on of QEMU), or raise peer_charge_mb in [engine]"
     )]
     Charge {
-        /// What would count.
+        /// The bytes that would be charged.
         wanted: u64,
-        /// At most.
+        /// The maximum.
         limit: u64,
     },
     /// The table of maps is full.
@@ -97,24 +97,24 @@ impl From<rustix::io::Errno> for MapError {
     }
 }
 
-/// What a peer's file is.
+/// The properties of a peer's file.
 pub(crate) struct Kind {
-    /// Bytes of its pages.
+    /// The page size.
     page: u64,
-    /// Bytes that it has.
+    /// The size of the file.
     size: u64,
-    /// Bytes that have pages.
+    /// The number of allocated bytes.
     allocated: u64,
 }
 
 impl Kind {
-    /// Examine a peer's file; an error when it is no memory.
+    /// Examine a peer's file; an error when it is not memory.
     fn of(file: BorrowedFd<'_>) -> Result<Kind, MapError> {
         let stat = rustix::fs::fstat(file)?;
         let system = rustix::fs::fstatfs(file)?;
         let kind = system.f_type as u64;
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        // A file of another kind could keep a worker waiting for its server at every page.
+        // A file on another file system could make a worker wait for a server at every page.
         if !regular || !matches!(kind, TMPFS | HUGETLBFS) {
             return Err(MapError::NotMemory);
         }

@@ -1,26 +1,26 @@
-//! How much memory peers may share, and how much of it this process may pay for.
+//! Limits on the memory that peers share, and on the memory that this process pays for.
 //!
 //! Two quantities, each with a limit:
 //!
-//! - **Mapped**: bytes of regions. They cost addresses, and page tables for what is touched (1/512 of it).
+//! - **Mapped**: bytes of regions. They cost addresses, and page tables for touched pages (1/512 of their size).
 //! - **Charged**: bytes of pages that did not exist until this process touched them. The kernel charges such a page to the
-//!   memory cgroup of whoever touches it first, so that a sparse file makes the process pay for memory that the peer
-//!   alone decides about. [`crate::bus`] counts each such page before it comes to be.
+//!   memory cgroup of the process that touches it first, so that with a sparse file this process pays for memory whose
+//!   size the peer determines. [`crate::bus`] counts each such page before it is allocated.
 //!
-//! A charge ends when the page does: the peer ends, or punches a hole. The process sees neither, so that an [`Account`]
-//! lives as long as its interface, not its connection, and is corrected downwards by what the kernel says: no account
-//! can owe more than all the shared memory that its cgroup is charged for ([`Account::reconcile`]).
+//! A charge ends with the page: when the peer ends, or punches a hole. The process detects neither, so an [`Account`]
+//! lives as long as its interface, not its connection, and is reduced by the kernel's figure: no account
+//! can exceed all the shared memory that its cgroup is charged for ([`Account::reconcile`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What all peers together may cost.
+/// The limits of all peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the regions of one peer. All peers together: twice as many.
+    /// Bytes of the regions of one peer. The limit of all peers together is twice as high.
     pub memory: u64,
-    /// Bytes of pages charged to this process for all peers. One interface: half of it.
+    /// Bytes of pages charged to this process for all peers. The limit of one interface is half of it.
     pub charge: u64,
 }
 
@@ -29,11 +29,11 @@ static CHARGE: AtomicU64 = AtomicU64::new(0);
 static MAPPED: AtomicU64 = AtomicU64::new(0);
 static CHARGED: AtomicU64 = AtomicU64::new(0);
 
-/// Between two questions to the kernel.
+/// The interval between two queries of the kernel.
 const RECONCILE: Duration = Duration::from_secs(1);
 
 impl Limits {
-    /// What suits this machine: regions as large as its memory, charges up to half of what the process may have.
+    /// The defaults for this machine: regions up to the size of its memory, charges up to half of the process's memory limit.
     pub fn of_machine() -> Limits {
         let memory = machine_bytes("MemTotal:").unwrap_or(16 << 30);
         let own = cgroup_limit().unwrap_or(memory).min(memory);
@@ -43,7 +43,7 @@ impl Limits {
         }
     }
 
-    /// The limits in force.
+    /// The active limits.
     pub fn now() -> Limits {
         if MEMORY.load(Relaxed) == 0 {
             Limits::of_machine().set();
@@ -54,14 +54,14 @@ impl Limits {
         }
     }
 
-    /// Put these limits in force. They apply to what is mapped and touched from now on.
+    /// Set the active limits. They apply to later mappings and page accesses.
     pub fn set(self) {
         CHARGE.store(self.charge.max(1), Relaxed);
         MEMORY.store(self.memory.max(1), Relaxed);
     }
 }
 
-/// What the peers of one interface cost.
+/// The memory of the peers of one interface.
 #[derive(Debug, Default)]
 pub struct Account {
     mapped: AtomicU64,
@@ -69,7 +69,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Of a new interface.
+    /// The account of a new interface.
     pub fn new() -> Arc<Account> {
         // The handler reads limits and must not compute them.
         Limits::now();
@@ -81,12 +81,12 @@ impl Account {
         self.mapped.load(Relaxed)
     }
 
-    /// Bytes of pages that came to be by this process's touch, as far as they may still exist.
+    /// Bytes of pages that were allocated by an access of this process and may still exist.
     pub fn charged(&self) -> u64 {
         self.charged.load(Relaxed)
     }
 
-    /// Add a region. Which limit it would exceed, with the sum and the limit, otherwise.
+    /// Add a region. An error names the limit that it would exceed, with the sum and the maximum.
     pub(crate) fn map(&self, bytes: u64) -> Result<(), (&'static str, u64, u64)> {
         let one = Limits::now().memory;
         take(&self.mapped, bytes, one).map_err(|sum| ("this peer", sum, one))?;
@@ -102,8 +102,8 @@ impl Account {
         MAPPED.fetch_sub(bytes, Relaxed);
     }
 
-    /// Charge bytes of pages before they come to be. The limit that they would exceed, otherwise. Fit for a signal
-    /// handler.
+    /// Charge bytes of pages before they are allocated. An error is the limit that they would exceed.
+    /// Async-signal-safe.
     pub(crate) fn charge(&self, bytes: u64) -> Result<(), u64> {
         let all = CHARGE.load(Relaxed);
         let one = all / 2;
@@ -119,9 +119,9 @@ impl Account {
         CHARGED.fetch_sub(bytes, Relaxed);
     }
 
-    /// Forget charges whose pages cannot exist any more: the cgroup is charged for less shared memory than that. For the
-    /// control thread, which calls it as often as it likes; the kernel is queried once a second, and only when an account
-    /// is more than half used.
+    /// Remove charges whose pages cannot exist any more, because the cgroup is charged for less shared memory. The control
+    /// thread may call this at any time; the kernel is queried at most once a second, and only when an account is more than
+    /// half used.
     pub fn reconcile(&self, last: &mut Option<Instant>) {
         let half = Limits::now().charge / 4;
         let now = Instant::now();
@@ -133,11 +133,11 @@ impl Account {
         self.settle();
     }
 
-    /// The same, at once.
+    /// As [`Self::reconcile`], at once.
     pub(crate) fn settle(&self) {
         let Some(shared) = shared_bytes() else { return };
         let mut known = self.charged();
-        // A fault in between charges more: then the difference is smaller, and what is added stays.
+        // If a fault charges more meanwhile, the difference is smaller, and the new charge is kept.
         while known > shared {
             match self
                 .charged
@@ -159,7 +159,7 @@ impl Drop for Account {
     }
 }
 
-/// Add to a sum unless it exceeds a limit; the sum that it would be, otherwise.
+/// Add to a sum unless the result exceeds a limit; the error is that result.
 fn take(sum: &AtomicU64, bytes: u64, limit: u64) -> Result<(), u64> {
     let more = |now: u64| now.checked_add(bytes).filter(|sum| *sum <= limit);
     sum.fetch_update(Relaxed, Relaxed, more)
@@ -175,7 +175,7 @@ fn machine_bytes(name: &str) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// The folders of this process's memory cgroup, its own first, then its parents'.
+/// The folders of this process's memory cgroup and its parents, in this order.
 fn cgroup_folders() -> Vec<std::path::PathBuf> {
     let text = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut folders = Vec::new();
@@ -209,7 +209,7 @@ fn cgroup_limit() -> Option<u64> {
     limits.filter_map(|text| text.trim().parse().ok()).min()
 }
 
-/// Bytes of shared memory that this process's own cgroup is charged for; those of the machine where no cgroup says so.
+/// Bytes of shared memory that this process's own cgroup is charged for; without a cgroup, those of the machine.
 fn shared_bytes() -> Option<u64> {
     let of = |folder: &std::path::PathBuf| {
         let text = std::fs::read_to_string(folder.join("memory.stat")).ok()?;

@@ -1,4 +1,4 @@
-//! Mappings of shared files: a peer's, after it was examined, and this process's own, sealed.
+//! Mappings of shared files: a peer's file, after its examination, and sealed files of this process.
 
 use crate::bus::{self, Range};
 use crate::limits::Account;
@@ -11,17 +11,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-/// Bytes around a mapping whose use is a fault of this process and ends it: more than the longest packet.
+/// Guard bytes around a mapping. An access to them is a defect of this process and ends it. More than the longest packet.
 const GUARD: usize = 128 << 10;
 
-/// What became of a map.
+/// The state of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is what the peer shares.
+    /// The map contains the peer's memory.
     Whole,
     /// The peer shrank its file: the map is zeros.
     Shrunk,
-    /// The pages that the peer left out would cost this process more than the limit: the map is zeros.
+    /// The missing pages of the peer's file would cost this process more than the limit: the map is zeros.
     Costly,
 }
 
@@ -31,11 +31,11 @@ pub struct Map {
     len: usize,
     outer: Outer,
     range: &'static Range,
-    /// What it counts against, unless it is this process's own. The range points to it.
+    /// The account of the map, unless the memory is this process's own. The range points to it.
     account: Option<Arc<Account>>,
 }
 
-// SAFETY: the mapping is plain memory without a thread; it is read and written through raw pointers only.
+// SAFETY: the mapping is plain memory, independent of threads; it is read and written through raw pointers only.
 unsafe impl Send for Map {}
 // SAFETY: as above.
 unsafe impl Sync for Map {}
@@ -49,29 +49,29 @@ struct Outer {
 
 impl Outer {
     fn unmap(self) {
-        // SAFETY: the span was reserved for one mapping, which its owner lets go of with this call.
+        // SAFETY: the span was reserved for one mapping, whose owner releases it with this call.
         let _ = unsafe { rustix::mm::munmap(self.start as *mut c_void, self.len) };
     }
 }
 
-/// Where a part of a file is to be mapped.
+/// A part of a file to be mapped.
 struct Part<'a> {
     file: BorrowedFd<'a>,
     offset: u64,
     len: usize,
-    /// Its pages are huge, and lie where the kernel wants them.
+    /// The pages are huge, and the kernel chooses their address.
     is_huge: bool,
 }
 
 impl Part<'_> {
-    /// Map it with [`GUARD`] bytes on either side that nothing may touch: a packet copied past a region's end would
-    /// otherwise land in whatever lies there.
+    /// Map the part with [`GUARD`] inaccessible bytes on either side: a packet copied past a region's end would
+    /// otherwise overwrite other memory.
     fn map(&self) -> Result<(Outer, *mut u8), MapError> {
         let (file, len, offset) = (self.file, self.len, self.offset);
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         if self.is_huge {
-            // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+            // SAFETY: a new mapping at an address that the kernel chooses changes nothing that exists.
             let base = unsafe { rustix::mm::mmap(null_mut(), len, prot, flags, file, offset) }?;
             let start = base as usize;
             return Ok((Outer { start, len }, base.cast()));
@@ -86,7 +86,7 @@ impl Part<'_> {
             start,
             len: len_of_all,
         };
-        // SAFETY: the range lies inside the span that was reserved just now and that nobody uses.
+        // SAFETY: the range is inside the span that was just reserved and is not used by other code.
         let base = unsafe {
             let at = span.cast::<u8>().add(GUARD).cast();
             rustix::mm::mmap(at, len, prot, flags | MapFlags::FIXED, file, offset)
@@ -102,8 +102,8 @@ impl Part<'_> {
 }
 
 impl Map {
-    /// Map `len` bytes of a peer's file from `offset` on, after examining what the file really is. What lies around them
-    /// on their first and last page is mapped, too. They count against `account`.
+    /// Map `len` bytes of a peer's file from `offset` on, after examining the file. The rest
+    /// of their first and last page is mapped, too. The bytes count against `account`.
     pub fn of_peer(
         file: BorrowedFd<'_>,
         offset: u64,
@@ -121,7 +121,7 @@ impl Map {
                 has: kind.size,
             });
         }
-        // A peer that cannot shrink its file any more cannot do harm with it. It may have forbidden seals.
+        // A peer that cannot shrink its file any more cannot cause faults by it. The file may forbid seals.
         let _ = rustix::fs::fcntl_add_seals(file, SealFlags::SHRINK);
         let first = offset / kind.page * kind.page;
         let last = end.next_multiple_of(kind.page);
@@ -135,14 +135,14 @@ impl Map {
             is_huge: kind.is_huge(),
         };
         let map = Map::counted(&part, account)?;
-        // Huge pages come from a pool of their own, and the limit of their number is its size.
+        // Huge pages come from a separate pool, whose size limits them.
         if !part.is_huge && !map.range.watch() {
             map.charge_holes(&kind)?;
         }
         Ok((map, (offset - first) as usize))
     }
 
-    /// Where the kernel does not stop at pages that do not exist: all that the file lacks now counts at once.
+    /// Charge all missing pages of the file at once, where the kernel does not let accesses to them fault.
     fn charge_holes(&self, kind: &Kind) -> Result<(), MapError> {
         let Some(account) = &self.account else {
             return Ok(());
@@ -173,7 +173,7 @@ impl Map {
         map
     }
 
-    /// Memory of this process for a peer to map, `len` bytes of zeros in a file called `name`. Its size is sealed.
+    /// Memory of this process for a peer to map: `len` bytes of zeros in a file with name `name`. Its size is sealed.
     pub fn of_ours(name: &str, len: usize) -> Result<(OwnedFd, Map), MapError> {
         let file = file(name, len)?;
         let part = Part {
@@ -195,7 +195,7 @@ impl Map {
             outer.unmap();
             return Err(MapError::TooMany);
         };
-        // A core dump should not hold a virtual machine's memory. When it cannot be had, nothing else depends on it.
+        // Keep a virtual machine's memory out of core dumps. A failure has no other effect.
         // SAFETY: the range is the mapping just made.
         let _ =
             unsafe { rustix::mm::madvise(base.as_ptr().cast(), part.len, Advice::LinuxDontDump) };
@@ -208,25 +208,25 @@ impl Map {
         })
     }
 
-    /// The address of its first byte.
+    /// The address of the first byte.
     #[inline(always)]
     pub fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
-    /// Bytes mapped.
+    /// The number of mapped bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.len
     }
 
-    /// Whether it is zeros in place of the peer's memory.
+    /// Whether zeros have replaced the peer's memory.
     #[inline(always)]
     pub fn is_broken(&self) -> bool {
         self.range.state() != bus::WHOLE
     }
 
-    /// What became of it.
+    /// The state of the map.
     pub fn state(&self) -> State {
         match self.range.state() {
             bus::WHOLE => State::Whole,
@@ -247,7 +247,7 @@ impl Drop for Map {
     }
 }
 
-/// A file of memory of this process's own, of `len` zero bytes. It can be neither shrunk nor grown any more.
+/// A memfd of this process with `len` zero bytes, sealed against shrinking and growing.
 pub fn file(name: &str, len: usize) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create(name, flags)?;
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
 
-    /// A memfd as a peer makes it that forbids seals.
+    /// A memfd of a peer that forbids seals.
     fn peers(len: u64) -> OwnedFd {
         let file = rustix::fs::memfd_create("t", MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&file, len).unwrap();
@@ -275,7 +275,7 @@ mod tests {
 
     fn read(map: &Map, at: usize) -> u8 {
         assert!(at < map.size());
-        // SAFETY: inside the mapping, which lives.
+        // SAFETY: inside the mapping, which exists.
         unsafe { map.base().add(at).read_volatile() }
     }
 
@@ -295,7 +295,7 @@ mod tests {
         );
     }
 
-    /// The limits are the process's: what touches holes is one test.
+    /// Limits are global to the process, so one test contains all accesses to holes.
     #[test]
     fn holes_and_limits() {
         threads_hit_many_holes_of_many_maps_at_once();
@@ -395,7 +395,7 @@ mod tests {
         (10..20).for_each(|page| assert_eq!(read(&map, page * 4096), 0));
         (10..20).for_each(|page| assert_eq!(read(&map, page * 4096 + 1), 0));
         assert_eq!(account.charged(), 10 * 4096);
-        // A hole that is punched and touched again costs again.
+        // A hole that is punched and accessed again is charged again.
         let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
         rustix::fs::fallocate(&file, punch, 10 * 4096, 10 * 4096).unwrap();
         (10..20).for_each(|page| assert_eq!(read(&map, page * 4096), 0));

@@ -1,4 +1,4 @@
-//! What a notification costs, each way: `cargo test --release -p volley-shm --test speed -- --ignored --nocapture`.
+//! The cost of a notification by each method: `cargo test --release -p volley-shm --test speed -- --ignored --nocapture`.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use volley_shm::Event;
 
-/// A way to signal, by name: ours and the peer's descriptor of one file.
+/// Each method to signal, by name, with the descriptors of this process and of the peer for one file.
 fn ways() -> Vec<(&'static str, Event, OwnedFd)> {
     let shared = |event: Event| {
         let peer = event.as_fd().try_clone_to_owned().unwrap();
@@ -21,7 +21,7 @@ fn ways() -> Vec<(&'static str, Event, OwnedFd)> {
     ways.map(|(name, (event, peer))| (name, event, peer)).into()
 }
 
-/// Nanoseconds of a signal while nobody waits, the best of some rounds.
+/// Nanoseconds of a signal without a waiting thread, the best of several rounds.
 fn cost(event: &Event) -> f64 {
     const SIGNALS: u32 = 20_000;
     let round = || {
@@ -33,7 +33,7 @@ fn cost(event: &Event) -> f64 {
     (0..20).map(|_| round()).fold(f64::MAX, f64::min)
 }
 
-/// Microseconds from a signal until a peer that slept runs: median and the 99th of a hundred.
+/// Microseconds from a signal until a sleeping peer runs: median and 99th percentile.
 fn latency(event: &Event, peer: &OwnedFd) -> (f64, f64) {
     const SIGNALS: usize = 2000;
     let (sent, ready) = (Arc::new(AtomicU64::new(0)), Arc::new(Barrier::new(2)));
@@ -57,7 +57,7 @@ fn latency(event: &Event, peer: &OwnedFd) -> (f64, f64) {
     });
     for _ in 0..SIGNALS {
         ready.wait();
-        // Until it sleeps.
+        // Wait until the peer sleeps.
         std::thread::sleep(Duration::from_micros(200));
         sent.store(now(), Ordering::SeqCst);
         event.signal();
@@ -72,7 +72,7 @@ fn latency(event: &Event, peer: &OwnedFd) -> (f64, f64) {
 fn what_a_notification_costs() {
     for (name, event, peer) in ways() {
         let cost = cost(&event);
-        // What the notifier still had in hand.
+        // Wait for signals that the notifier has not written yet.
         std::thread::sleep(Duration::from_millis(50));
         event.clear();
         let (median, late) = latency(&event, &peer);

@@ -1,21 +1,21 @@
-//! A field's place in a packet, down to the bit, and how it is written.
+//! The position of a field in a packet, in bits, and the method to write it.
 
-/// A run of bits, most significant first.
+/// A range of bits, most significant first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// First bit, from the start of the packet.
     pub(crate) at_bit: usize,
-    /// How many, 1 to 128.
+    /// Number of bits, 1 to 128.
     pub(crate) bits: usize,
 }
 
 impl Place {
-    /// The bytes that it touches.
+    /// The bytes that contain the bits.
     pub(crate) fn bytes(self) -> std::ops::Range<usize> {
         self.at_bit / 8..(self.at_bit + self.bits).div_ceil(8)
     }
 
-    /// The fastest way to write it.
+    /// The fastest method to write it.
     pub(crate) fn write(self) -> Write {
         let bytes = self.bytes();
         let (at, len) = (bytes.start, bytes.len());
@@ -38,10 +38,10 @@ impl Place {
     }
 }
 
-/// How a value goes into a packet.
+/// The method to write a value into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// Not at all: the packet is too short for the field.
+    /// None: the packet is too short for the field.
     Nowhere,
     Two(usize),
     Four(usize),
@@ -58,7 +58,7 @@ pub(crate) enum Write {
 }
 
 impl Write {
-    /// Write `value` into `packet`, which holds the place.
+    /// Write `value` into `packet`, which contains the position.
     #[inline(always)]
     pub(crate) fn put(self, packet: &mut [u8], value: u128) {
         match self {

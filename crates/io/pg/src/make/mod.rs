@@ -1,4 +1,4 @@
-//! From a stream's description to bytes: what is worked out once on the control thread, and what is left for workers.
+//! From a stream's description to bytes: the part that is computed once on the control thread, and the part for workers.
 
 pub(crate) mod bits;
 pub(crate) mod pick;

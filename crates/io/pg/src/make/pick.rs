@@ -1,4 +1,4 @@
-//! Which packet of a stream comes next, and how long it is.
+//! The order of a stream's packets, and their lengths.
 
 use super::values::{Random, below};
 use crate::spec::ImixPart;
@@ -6,23 +6,23 @@ use crate::spec::ImixPart;
 /// The order of a stream's packets.
 #[derive(Clone, Debug)]
 pub(crate) enum Pick {
-    /// There is one.
+    /// A single packet.
     Only,
-    /// One after the other, and over again.
+    /// Several packets, round robin.
     InTurn { count: usize, at: usize },
-    /// By weight, in an order in which each comes as evenly as can be.
+    /// Several packets by weight, each distributed as evenly as possible.
     Mix { order: Box<[u8]>, at: usize },
-    /// One, of every length in turn.
+    /// A single packet, with ascending lengths, repeatedly.
     Step { min: usize, max: usize, next: usize },
-    /// One, of any length in the range.
+    /// A single packet, with random lengths in the range.
     Random { min: usize, max: usize },
 }
 
-/// As long as the packet is.
+/// The whole length of the packet.
 const WHOLE: usize = usize::MAX;
 
 impl Pick {
-    /// The order of a mix: the part that is furthest behind its share comes next (the first such).
+    /// The order of a mix: the next part is the one that is furthest behind its share (the first of them).
     pub(crate) fn mix(parts: &[ImixPart]) -> Pick {
         let total: i64 = parts.iter().map(|p| i64::from(p.weight)).sum();
         let mut credit = vec![0i64; parts.len()];
@@ -39,7 +39,7 @@ impl Pick {
         Pick::Mix { order, at: 0 }
     }
 
-    /// Begin again.
+    /// Start again.
     pub(crate) fn reset(&mut self) {
         match self {
             Pick::InTurn { at, .. } | Pick::Mix { at, .. } => *at = 0,
@@ -48,7 +48,7 @@ impl Pick {
         }
     }
 
-    /// After how many packets the order begins again; none when nobody can say.
+    /// The number of packets after which the order repeats; none when it does not, or is unknown.
     pub(crate) fn period(&self) -> Option<usize> {
         match self {
             Pick::Only => Some(1),
@@ -59,7 +59,7 @@ impl Pick {
         }
     }
 
-    /// Number of the next packet, and the length to cut it to.
+    /// The number of the next packet, and the length to which it is truncated.
     #[inline(always)]
     pub(crate) fn next(&mut self, random: &mut Random) -> (usize, usize) {
         match self {

@@ -1,4 +1,4 @@
-//! One packet of a stream in the making: its bytes, and what is written over them.
+//! The program of one packet of a stream: its bytes, and the writes that change them.
 
 use super::bits::{Place, Write};
 use super::sums::Update;
@@ -6,25 +6,25 @@ use super::template::{Built, Length};
 use super::values::{Random, Values};
 use volley_graph::buf::DATA;
 
-/// Bytes that are copied at a time.
+/// The number of bytes that are copied at a time.
 pub(crate) const BLOCK: usize = 64;
 
-/// Everything a worker needs for one packet.
+/// The data that a worker needs for one packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// The packet, filled up to whole blocks.
+    /// The packet, padded to whole blocks.
     bytes: Box<[u8]>,
     len: usize,
-    /// The least it may be cut to.
+    /// The minimum length to which it may be truncated.
     headers: usize,
-    /// One for each edit of the stream.
+    /// One write for each edit of the stream.
     writes: Box<[Write]>,
     lengths: Box<[Length]>,
     sums: Box<[Update]>,
 }
 
 impl Program {
-    /// A packet as it is, with the edits at `places` (those that lie inside it).
+    /// A packet from a file, with the edits at `places` (those inside it).
     pub(crate) fn plain(bytes: &[u8], places: &[Place]) -> Program {
         let inside = |place: &Place| match place.bytes().end <= bytes.len() {
             true => place.write(),
@@ -42,7 +42,7 @@ impl Program {
         }
     }
 
-    /// A template's packet; `any_length` when it will be cut to different lengths.
+    /// A template's packet; `any_length` if it is truncated to different lengths.
     pub(crate) fn of(built: &Built, places: &[Place], any_length: bool) -> Program {
         let len = built.bytes.len();
         let mut program = Program::plain(&built.bytes, places);
@@ -59,7 +59,7 @@ impl Program {
         }
         let edited = |at: usize| places.iter().any(|p| p.bytes().contains(&at));
         let mut sums = Vec::new();
-        // Innermost first: an outer checksum covers the inner ones.
+        // Innermost first, because an outer checksum covers the inner ones.
         for sum in built
             .sums
             .iter()
@@ -78,27 +78,27 @@ impl Program {
         program
     }
 
-    /// Its length before any cut.
+    /// The length before truncation.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes when nothing changes them from packet to packet.
+    /// The bytes, if nothing changes them from packet to packet.
     pub(crate) fn unchanged(&self) -> Option<&[u8]> {
         let same = self.writes.is_empty() && self.lengths.is_empty() && self.sums.is_empty();
         same.then(|| &self.bytes[..self.len])
     }
 
-    /// Whether packets may be made a strip at a time ([`Program::make_strip`]): the values come out the same then. Of two edits
-    /// with random values each takes its turn at one generator, packet by packet.
+    /// Whether packets may be made a strip at a time ([`Program::make_strip`]) with the same values. Two edits
+    /// with random values share one generator, which they must use in turn for each packet.
     pub(crate) fn goes_by_strips(&self, values: &[Values]) -> bool {
         let random = values.iter().filter(|v| matches!(v, Values::Random { .. }));
         let whole = |sum: &Update| matches!(sum, Update::Whole(_));
         self.lengths.is_empty() && !self.sums.iter().any(whole) && random.count() <= 1
     }
 
-    /// Make as many packets, each as long as the program's, edit by edit: the way to each edit and checksum is found once for
-    /// all packets of the strip. What comes out is what [`Program::make`] makes.
+    /// Make several packets, each as long as the program's, edit by edit: the code for each edit and checksum is selected once
+    /// for all packets of the strip. The result is that of [`Program::make`].
     #[inline(always)]
     pub(crate) fn make_strip(
         &self,
@@ -133,7 +133,7 @@ impl Program {
         }
     }
 
-    /// Make the packet, `len` bytes long, in `packet`, which has room for whole blocks; returns its length.
+    /// Make the packet, `len` bytes long, in `packet`, which has space for whole blocks; returns its length.
     #[inline(always)]
     pub(crate) fn make(
         &self,
@@ -144,7 +144,7 @@ impl Program {
     ) -> usize {
         let len = len.clamp(self.headers, self.len);
         let blocks = packet.as_chunks_mut::<BLOCK>().0.iter_mut();
-        // Edits may lie behind a cut: everything is there for them all the same.
+        // Edits may be behind the truncated end: the copied blocks contain their bytes.
         for (to, from) in blocks.zip(self.bytes.as_chunks::<BLOCK>().0) {
             *to = *from;
         }

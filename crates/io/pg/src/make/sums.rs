@@ -1,8 +1,8 @@
-//! Checksums of generated packets: worked out once for the template, and per packet from what has changed.
+//! Checksums of generated packets: computed once for the template, and updated per packet for the changed bytes.
 //!
-//! A packet starts as a copy of its template every time, so nothing is carried from packet to packet: the sum over all
-//! that stays the same is taken on the control thread, and the worker adds the words that its edits touched (RFC 1071:
-//! a one's complement sum may be taken in parts). Where the length changes too, the worker sums the whole.
+//! Every packet starts as a copy of its template, so no state is carried from packet to packet: the control thread sums all
+//! bytes that never change, and the worker adds the words that its edits changed (RFC 1071:
+//! a one's complement sum may be computed in parts). If the length changes too, the worker sums the whole packet.
 
 use volley_graph::STRIP;
 use volley_graph::buf::DATA;
@@ -11,26 +11,26 @@ use volley_wire::checksum::Sum;
 /// The pseudo-header of a transport checksum (RFC 768, RFC 9293, RFC 8200 8.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pseudo {
-    /// Where the two addresses are.
+    /// Offset of the two addresses.
     pub(crate) at: usize,
-    /// How long they are together.
+    /// Their total length.
     pub(crate) len: usize,
-    /// The transport's number.
+    /// The number of the transport protocol.
     pub(crate) protocol: u16,
 }
 
-/// A checksum that is kept right.
+/// A checksum that is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checksum {
-    /// Where its field is.
+    /// Offset of its field.
     pub(crate) at: usize,
-    /// First byte that it covers.
+    /// Start of the bytes that it covers.
     pub(crate) start: usize,
-    /// Behind the last one; none = the end of the packet.
+    /// End of these bytes; none = the end of the packet.
     pub(crate) end: Option<usize>,
-    /// What else it covers.
+    /// The pseudo-header, if any.
     pub(crate) pseudo: Option<Pseudo>,
-    /// Zero means "none" and is sent as 0xffff.
+    /// UDP: zero means "no checksum" and is sent as 0xffff.
     pub(crate) is_udp: bool,
 }
 
@@ -62,7 +62,7 @@ impl Checksum {
         packet[self.at..self.at + 2].copy_from_slice(&sum.to_ne_bytes());
     }
 
-    /// The words of what it covers that hold a byte for which `dirty` holds, and the odd last byte if that is one.
+    /// The covered words that contain a byte for which `dirty` is true, and the odd last byte if `dirty` is true for it.
     fn touched(&self, len: usize, dirty: &[bool]) -> (Vec<usize>, Option<usize>) {
         let end = self.end.unwrap_or(len);
         let addresses = self.pseudo.map_or(0..0, |p| p.at..p.at + p.len);
@@ -75,7 +75,7 @@ impl Checksum {
         (words.collect(), tail)
     }
 
-    /// What a worker has to do for it after edits of the bytes for which `dirty` holds; none when nothing.
+    /// The work for it after edits of the bytes for which `dirty` is true; none if there is none.
     pub(crate) fn plan(&self, packet: &[u8], len: usize, dirty: &[bool]) -> Option<Update> {
         let (words, tail) = self.touched(len, dirty);
         if words.is_empty() && tail.is_none() {
@@ -95,7 +95,7 @@ impl Checksum {
     }
 }
 
-/// One checksum's work per packet.
+/// The work per packet for one checksum.
 #[derive(Clone, Debug)]
 pub(crate) enum Update {
     /// Add the words that changed to the sum of all others.
@@ -105,12 +105,12 @@ pub(crate) enum Update {
         words: Box<[usize]>,
         tail: Option<usize>,
     },
-    /// Sum everything: the length is another each time.
+    /// Sum the whole packet, because its length varies.
     Whole(Checksum),
 }
 
 impl Update {
-    /// The same for several packets: where the words are is found once.
+    /// As [`Self::run`], for several packets: the positions of the words are determined once.
     #[inline(always)]
     pub(crate) fn run_strip(&self, strip: &mut [&mut [u8; DATA]], len: usize) {
         let Update::Words {

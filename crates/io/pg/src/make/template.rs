@@ -1,7 +1,7 @@
-//! Templates as bytes: every field in its place, lengths, types and checksums that are left open worked out.
+//! Converts templates to bytes: places every field, and computes the lengths, types and checksums that the template omits.
 //!
-//! True on exit: the packet is `size` bytes long where a size is asked for and its headers allow it (payload is cut or
-//! filled up at the end, headers never), and every checksum that the template leaves open is right.
+//! The packet is `size` bytes long if a size is requested and its headers allow it (the payload is truncated or
+//! padded at the end, headers never are), and every checksum that the template omits is correct.
 
 use super::bits;
 use super::sums::{Checksum, Pseudo};
@@ -9,7 +9,7 @@ use crate::spec::{FieldDefault, FieldPath, Layer, LayerKind, PACKET_SIZE, Templa
 use volley_model::ModelError;
 use volley_wire::ethertype;
 
-/// A layer in its place.
+/// A layer with its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     kind: LayerKind,
@@ -17,12 +17,12 @@ pub(crate) struct Placed {
     header: usize,
 }
 
-/// A length field that follows the packet's length.
+/// A length field that depends on the packet's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Length {
-    /// Where its 16 bits are.
+    /// Offset of its 16 bits.
     pub(crate) at: usize,
-    /// What it leaves out of the packet's length.
+    /// The difference between the packet's length and the field.
     pub(crate) less: usize,
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct Length {
 pub(crate) struct Built {
     /// The packet.
     pub(crate) bytes: Vec<u8>,
-    /// How much of it is headers: it may not be shorter.
+    /// Length of the headers, which is the minimum length.
     pub(crate) headers: usize,
-    /// Open length fields that depend on the payload's length.
+    /// Omitted length fields that depend on the payload's length.
     pub(crate) lengths: Vec<Length>,
-    /// Open checksums, innermost first.
+    /// Omitted checksums, innermost first.
     pub(crate) sums: Vec<Checksum>,
     layers: Vec<Placed>,
 }
@@ -82,7 +82,7 @@ pub(crate) fn build(template: &Template, size: Option<usize>) -> Result<Built, M
 }
 
 impl Built {
-    /// Where a field of the template lies.
+    /// The position of a field of the template.
     pub(crate) fn place(&self, path: &FieldPath) -> Option<bits::Place> {
         let mut same = self.layers.iter().filter(|l| l.kind == path.layer);
         let layer = same.nth(path.nth.into())?;
@@ -93,7 +93,7 @@ impl Built {
     }
 }
 
-/// A payload's own bytes.
+/// The bytes of a payload layer.
 fn payload(layer: &Layer) -> Vec<u8> {
     let mut bytes = match layer.value("hex") {
         Some(Value::Bytes(bytes)) => bytes.clone(),
@@ -105,7 +105,7 @@ fn payload(layer: &Layer) -> Vec<u8> {
     bytes
 }
 
-/// Make a payload longer or shorter.
+/// Extend or truncate a payload.
 fn fill_up(bytes: &mut Vec<u8>, layer: &Layer, size: usize) {
     let had = bytes.len();
     bytes.truncate(size);
@@ -127,7 +127,7 @@ fn resize(built: &mut Built, last: Option<&Layer>, size: Option<usize>) {
     built.bytes.append(&mut tail);
 }
 
-/// A header with its options; fields that are computed are still zero.
+/// A header with its options; computed fields are still zero.
 fn header(layer: &Layer) -> Vec<u8> {
     let mut bytes = vec![0; layer.kind.header_len()];
     for field in layer.kind.places() {
@@ -150,7 +150,7 @@ fn header(layer: &Layer) -> Vec<u8> {
     bytes
 }
 
-/// Pad1 or PadN up to a multiple of 8 (RFC 8200, 4.2).
+/// Pad with Pad1 or PadN to a multiple of 8 (RFC 8200, 4.2).
 fn pad_options(bytes: &mut Vec<u8>) {
     match bytes.len().next_multiple_of(8) - bytes.len() {
         0 => {}
@@ -192,7 +192,7 @@ fn protocol(next: Option<&Layer>) -> u128 {
     }
 }
 
-/// Work out what layer `nth` leaves open; the layers behind it are complete.
+/// Compute the fields that layer `nth` omits; the layers behind it are complete.
 fn complete(built: &mut Built, layers: &[Layer], nth: usize) {
     let (layer, next) = (&layers[nth], layers.get(nth + 1));
     let Placed { at, header, .. } = built.layers[nth];

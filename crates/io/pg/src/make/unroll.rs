@@ -1,30 +1,30 @@
-//! Streams that begin again after a few packets: those packets, made once, instead of what makes them.
+//! Streams that repeat after a few packets: these packets are made once, instead of for each transmission.
 //!
-//! A worker that edits a packet and adds up its checksums each time spends more on making it than a node does on
-//! forwarding it; copying a packet that is ready costs a fraction. The packets are the same, bit for bit and in the same order.
+//! Editing a packet and computing its checksums takes a worker longer than a node needs to
+//! forward it; copying a prepared packet takes a fraction. The packets are the same, bit for bit and in the same order.
 
 use super::pick::Pick;
 use super::program::{BLOCK, Program};
 use super::values::{Random, Values};
 use rand_xoshiro::rand_core::SeedableRng;
 
-/// The most packets that are made ahead.
+/// The maximum number of prepared packets.
 const PACKETS: usize = 1024;
-/// The most bytes of them: they are to stay in a core's own cache.
+/// The maximum number of their bytes: they should stay in a core's private cache.
 const BYTES: usize = 128 * 1024;
 
-/// The packets of one round, to be sent in turn. They stand one behind the other: a core that reads them in order has the next
-/// one ready.
+/// The packets of one round, which are sent in order. They are contiguous, so that the processor prefetches
+/// the next one.
 pub(crate) struct Round {
     blocks: Box<[[u8; BLOCK]]>,
-    /// Blocks of each packet.
+    /// The number of blocks of each packet.
     each: usize,
     lens: Box<[u32]>,
     at: usize,
 }
 
 impl Round {
-    /// Begin with the first packet.
+    /// Start with the first packet.
     pub(crate) fn restart(&mut self) {
         self.at = 0;
     }
@@ -36,7 +36,7 @@ impl Round {
         same.then_some(first as usize)
     }
 
-    /// The next packet, filled up to whole blocks, and its length.
+    /// The next packet, padded to whole blocks, and its length.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> (&[[u8; BLOCK]], usize) {
         let at = self.at;
@@ -46,7 +46,7 @@ impl Round {
     }
 }
 
-/// The packets of one round of a stream; none where it has no end, or too long a one, or where nothing is edited.
+/// The packets of one round of a stream; none if the stream does not repeat, the round is too long, or nothing is edited.
 pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Option<Round> {
     if programs.iter().all(|p| p.unchanged().is_some()) {
         return None;
@@ -61,7 +61,7 @@ pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Op
         return None;
     }
     let (mut pick, mut values) = (pick.clone(), values.to_vec());
-    // Nothing of such a stream is random.
+    // Such a stream has no random values.
     let mut random = Random::seed_from_u64(0);
     let each = room / BLOCK;
     let (mut blocks, mut lens) = (vec![[0; BLOCK]; count * each], Vec::new());
@@ -69,7 +69,7 @@ pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Op
         let (which, len) = pick.next(&mut random);
         let packet = packet.as_flattened_mut();
         let len = programs[which].make(packet, len, &mut values, &mut random);
-        // What a cut left behind its end is not part of it.
+        // Bytes behind a truncated packet's end do not belong to it.
         packet[len..].fill(0);
         lens.push(len as u32);
     }
@@ -81,7 +81,7 @@ pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Op
     })
 }
 
-/// The least common multiple, if that is not too much.
+/// The least common multiple, if it is not too large.
 fn common_multiple(a: usize, b: usize) -> Option<usize> {
     let (mut x, mut y) = (a, b);
     while y != 0 {
@@ -112,7 +112,7 @@ mod tests {
         (Program::of(&built, &places, false), values)
     }
 
-    /// What the stream itself makes is the oracle, over several rounds.
+    /// The packets that the stream itself makes are the reference, over several rounds.
     #[test]
     fn the_packets_are_those_that_would_be_made() {
         let (program, mut values) = stream(
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Packets made a strip at a time are those made one by one, whatever the edits and the strip's length.
+    /// Packets made a strip at a time equal those made one by one, for all edits and strip lengths.
     #[test]
     fn strips_are_the_packets_one_by_one() {
         for edits in [

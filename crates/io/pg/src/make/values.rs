@@ -1,4 +1,4 @@
-//! The values of one edit, packet after packet.
+//! The values of one edit for consecutive packets.
 
 use crate::spec::{Edit, EditKind, EditTarget};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -6,14 +6,14 @@ use rand_xoshiro::rand_core::Rng;
 use std::path::Path;
 use volley_model::ModelError;
 
-/// Values that one file may hold.
+/// The maximum number of values of a file.
 const FILE_VALUES: usize = 1 << 24;
 
-/// The generator of all that is random in a stream. Its output is part of the crate's promise (SplitMix64 seeding and
+/// The random generator of streams. Its output is part of the crate's contract (SplitMix64 seeding and
 /// xoshiro256++ are specified to the bit), so a seed gives the same packets in every version.
 pub(crate) type Random = Xoshiro256PlusPlus;
 
-/// A number below `span` (0 stands for 2^128), with a bias below `span` / 2^64.
+/// A number below `span` (0 means 2^128), with a bias below `span` / 2^64.
 #[inline(always)]
 pub(crate) fn below(random: &mut Random, span: u128) -> u128 {
     let low = random.next_u64();
@@ -24,7 +24,7 @@ pub(crate) fn below(random: &mut Random, span: u128) -> u128 {
     if span == 0 { wide } else { wide % span }
 }
 
-/// What comes next.
+/// A sequence of values.
 #[derive(Clone, Debug)]
 pub(crate) enum Values {
     Fixed(u128),
@@ -38,13 +38,13 @@ pub(crate) enum Values {
         min: u128,
         span: u128,
     },
-    /// Lists of values that fit, which most do, keep the cache.
+    /// Lists of 32-bit values, the usual case, need less cache.
     List32(Box<[u32]>, usize),
     List128(Box<[u128]>, usize),
 }
 
 impl Values {
-    /// The values of an edit; a file is read now.
+    /// The values of an edit; a file is read at once.
     pub(crate) fn of(edit: &Edit) -> Result<Values, ModelError> {
         Ok(match &edit.how {
             EditKind::Fixed(value) => Values::Fixed(value.to_u128()),
@@ -73,7 +73,7 @@ impl Values {
         }
     }
 
-    /// Begin again.
+    /// Start again.
     pub(crate) fn reset(&mut self) {
         match self {
             Values::Step { min, next, .. } => *next = *min,
@@ -82,7 +82,7 @@ impl Values {
         }
     }
 
-    /// After how many values they come again; none when nobody can say.
+    /// The number of values after which they repeat; none when they do not, or it is unknown.
     pub(crate) fn period(&self) -> Option<usize> {
         match self {
             Values::Fixed(_) => Some(1),
@@ -109,7 +109,7 @@ impl Values {
                 next,
             } => {
                 let value = *next;
-                // `value` is at most `max`, so the difference is what is left.
+                // `value` is at most `max`, so the difference is not negative.
                 *next = if *max - value >= *step {
                     value + *step
                 } else {
@@ -123,7 +123,7 @@ impl Values {
     }
 }
 
-/// The next one of a list that begins again.
+/// The next value of a list that repeats.
 #[inline(always)]
 pub(super) fn in_turn<T: Copy + Default>(values: &[T], at: &mut usize) -> T {
     let value = values.get(*at).copied().unwrap_or_default();
@@ -131,10 +131,10 @@ pub(super) fn in_turn<T: Copy + Default>(values: &[T], at: &mut usize) -> T {
     value
 }
 
-/// Longest file of values, in bytes.
+/// The maximum length of a file of values, in bytes.
 const MAX_FILE: u64 = 64 << 20;
 
-/// One value a line; blank lines and what follows a `#` are passed over.
+/// Reads one value per line; blank lines, and text after a `#`, are skipped.
 fn read(path: &Path, target: &EditTarget) -> Result<Vec<u128>, ModelError> {
     let text = volley_file::read_text(path, MAX_FILE).map_err(|e| ModelError::file(path, e))?;
     let mut values = Vec::new();
@@ -196,7 +196,7 @@ mod tests {
         assert!(wide.iter().any(|v| v >> 127 == 1) && wide.iter().any(|v| v >> 127 == 0));
     }
 
-    /// The numbers are a promise: they change only with a new version of the format.
+    /// The numbers are part of the contract: they change only with a new version of the format.
     #[test]
     fn random_numbers_are_stable() {
         let mut random = Random::seed_from_u64(0);

@@ -26,15 +26,15 @@ pub struct PgInput {
     pub(crate) worker: usize,
     pub(crate) table: Arc<IfTable>,
     inboxes: Vec<Arc<Inbox>>,
-    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
+    /// Boxes, because streams come as boxes and are returned as such, for the control thread to free.
     #[allow(clippy::vec_box)]
     pub(crate) streams: Vec<Box<Stream>>,
-    /// The stream that gives the next packet.
+    /// The stream of the next packet.
     turn: usize,
-    /// The stream of each row of the vector being made.
+    /// The stream of each row of the current vector.
     pub(crate) plan: Column,
     pub(crate) nodes: Column,
-    /// Rows that cannot go their way, with the reason, in order.
+    /// Rows that cannot be sent to their node, with the reason, in order.
     pub(crate) faulty: Vec<(u32, u32)>,
     pub(crate) drop_node: NodeId,
 }
@@ -61,7 +61,7 @@ impl PgInput {
         }
     }
 
-    /// Carry out what the control thread wants, and end streams whose last packet was processed.
+    /// Carry out the commands of the control thread, and end streams whose last packet was processed.
     #[inline(always)]
     fn change<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
         let moves = |s: &Stream| s.shared.worker() != self.worker && out.is_drained();
@@ -74,7 +74,7 @@ impl PgInput {
         }
     }
 
-    /// Some streams have made all their packets: they end when what was made ahead was sent.
+    /// End streams that have made all their packets, once preloaded packets have been sent.
     #[cold]
     fn end_some(&mut self) {
         if self.streams.iter().any(|s| lap_left(s) > 0) {
@@ -88,7 +88,7 @@ impl PgInput {
 
     #[cold]
     fn obey<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
-        // What was made ahead may be of a stream that goes.
+        // Preloaded packets may belong to a stream that is removed.
         for lap in self.streams.iter_mut().filter_map(|s| s.lap.as_mut()) {
             out.release(&mut lap.aside);
             (lap.at, _) = (0, lap.rows.clear());
@@ -116,7 +116,7 @@ impl PgInput {
         while let Some(at) = self.streams.iter().position(|s| s.seen & 3 == GONE) {
             let stream = self.streams.remove(at);
             self.inboxes[self.worker].arrived(&stream.shared, None);
-            // There is room for as many streams as there can be.
+            // The queue has a slot for the maximum number of streams.
             let _ = self.inboxes[self.worker].gone.push(stream);
         }
         if out.is_drained() {
@@ -125,7 +125,7 @@ impl PgInput {
         self.turn = 0;
     }
 
-    /// Streams that are to be on other workers go there.
+    /// Move streams to the workers that they are assigned to.
     fn hand_on(&mut self) {
         let (here, inboxes) = (self.worker, &self.inboxes);
         let away = |s: &Stream| s.shared.worker() != here;
@@ -133,14 +133,14 @@ impl PgInput {
             let stream = self.streams.remove(at);
             let to = stream.shared.worker() % inboxes.len();
             if let Err(stream) = inboxes[to].new.push(stream) {
-                // No room there now: the next look tries again.
+                // The queue is full: the next call tries again.
                 self.streams.insert(at, stream);
                 return;
             }
         }
     }
 
-    /// Find out how many packets each stream has to give, and where they go.
+    /// Determine the number of due packets of each stream, and their first node.
     #[inline(always)]
     fn survey<I: Isa>(&mut self, now_ns: u64, out: &Output<'_, I, Next>) {
         for stream in &mut self.streams {
@@ -155,7 +155,7 @@ impl PgInput {
         }
     }
 
-    /// Packets whose interface is down are dropped before they are made.
+    /// Drop packets whose interface is down before they are made.
     fn drop_down(&mut self, cx: &Cx<'_, Count>) -> usize {
         let mut dropped = 0;
         for stream in self.streams.iter_mut().filter(|s| s.is_down) {
@@ -173,7 +173,7 @@ impl PgInput {
         dropped
     }
 
-    /// Name the stream of each of at most `most` rows: one packet of each in turn. Returns how many rows.
+    /// Assign a stream to each of at most `most` rows, round robin. Returns the number of rows.
     #[inline(always)]
     fn interleave(&mut self, most: usize) -> usize {
         let mut waiting = self.streams.iter().filter(|s| s.quota > 0).count();
@@ -186,20 +186,20 @@ impl PgInput {
         let rows = self.plan.words_mut(n);
         let mut at = self.turn;
         for row in 0..n {
-            // Most rows may be of one stream: nobody is asked for once the others have given all they have.
+            // Most rows may belong to one stream: when no other stream has packets left, the rest is filled at once.
             if waiting == 1
                 && let Some(only) = self.streams.iter().position(|s| s.quota > 0)
             {
                 rows[row..].fill(only as u32);
                 self.streams[only].quota -= n - row;
-                // One that was alone from the start has taken no turn.
+                // If only one stream had packets from the start, the round robin position stays.
                 at = if row > 0 { only + 1 } else { at };
                 break;
             }
             if at >= self.streams.len() {
                 at = 0;
             }
-            // Some stream has a packet left, for `n` is at most their sum.
+            // Some stream has a packet left, because `n` is at most their sum.
             while self.streams[at].quota == 0 {
                 at = if at + 1 < self.streams.len() {
                     at + 1
@@ -232,7 +232,7 @@ impl PgInput {
         dropped + n
     }
 
-    /// Rows that found no buffer.
+    /// Account for rows without a buffer.
     fn lose(&mut self, cx: &Cx<'_, Count>, got: usize, n: usize) {
         if got == n {
             return;
@@ -249,7 +249,7 @@ impl PgInput {
         }
     }
 
-    /// The stream whose lap is in use: the longest one of those that are on.
+    /// The stream whose lap is in use: the longest lap of the enabled streams.
     #[inline(always)]
     fn lap(&self) -> Option<usize> {
         let laps = self.streams.iter().enumerate().filter(|(_, s)| s.on);
@@ -258,7 +258,7 @@ impl PgInput {
             .map(|(_, at)| at)
     }
 
-    /// Send a vector of packets made ahead; make the next lap when there are none.
+    /// Send a vector of preloaded packets; make the next lap when there are none.
     fn preloaded<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
@@ -272,7 +272,7 @@ impl PgInput {
             self.fill_lap(cx, out, &mut lap);
         }
         if lap.aside.is_empty() {
-            // Nothing to send, or no buffer free: the latter has to be counted.
+            // No packet is due, or no buffer is free: the latter must be counted.
             self.streams[owner].lap = Some(lap);
             return self.live(cx, out);
         }

@@ -1,4 +1,4 @@
-//! The well-known `data { ... }` form of packet-generator streams, read into a [`Template`] and [`Edit`]s:
+//! The `data { ... }` form of VPP's packet-generator streams, parsed into a [`Template`] and [`Edit`]s:
 //!
 //! ```text
 //! IP4: 02:00:00:00:00:01 -> 4.5.6      Ethernet: MAC addresses, type by name (IP4, IP6) or number (0x0800)
@@ -6,7 +6,7 @@
 //! UDP: 1234 -> 2345                    ports, or `ICMP echo_request`
 //! incrementing 30                      payload: or `hex 0x0102`
 //! ```
-//! Without the first line packets begin with IP (streams that enter at `ip4-input`).
+//! Without the first line, packets begin with an IP header (streams that enter at `ip4-input`).
 
 use super::edit::{Edit, EditKind, EditTarget, FieldPath};
 use super::layer::{FieldValue, Layer, LayerKind, Value};
@@ -21,13 +21,13 @@ use volley_object::syntax_field;
 
 type Word<'a> = (usize, &'a str);
 
-/// A packet in the classic form, and what it means.
+/// A packet in the classic form, and its parsed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassicPacket {
     text: String,
     /// The packet.
     pub template: Template,
-    /// How it changes: ranges of addresses.
+    /// The edits: ranges of addresses.
     pub edits: Vec<Edit>,
 }
 
@@ -59,7 +59,7 @@ syntax_field!(
     ""
 );
 
-/// Reads the text between the braces.
+/// Parses the text between the braces.
 fn parse(text: &str) -> Result<(Template, Vec<Edit>), SyntaxError> {
     let mut reader = Reader {
         words: words(text).collect::<Vec<_>>().into_iter().peekable(),
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `NAME: FIRST`, with or without a blank behind the colon.
+    /// `NAME: FIRST`, with or without a blank after the colon.
     fn head(&mut self) -> Result<(usize, &'a str, Word<'a>), SyntaxError> {
         let (column, name) = self.next("a layer such as 'IP4: MAC -> MAC'")?;
         let shape = || {
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         self.layers.push(Layer { kind, fields });
     }
 
-    /// Reads a value into a field of the last layer.
+    /// Parses a value into a field of the last layer.
     fn set(&mut self, name: &str, (column, word): Word<'_>) -> Result<Value, SyntaxError> {
         let last = self.layers.last_mut();
         let slot = last.and_then(|l| l.kind.field(name).map(|f| (l, f)));
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
         Ok(transport)
     }
 
-    /// One address, or `FIRST - LAST`: then an edit steps through them.
+    /// Parses one address, or `FIRST - LAST`, for which an edit is added.
     fn address(
         &mut self,
         layer: LayerKind,

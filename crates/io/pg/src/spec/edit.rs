@@ -1,4 +1,4 @@
-//! How a field of a stream's packets changes from packet to packet.
+//! Edits: changes of a field from packet to packet of a stream.
 //!
 //! As text: `ip4.dst increment 10.0.0.0 10.0.255.255 step 256`, `udp.sport random 1024 65535`,
 //! `ip4[1].ttl list 1 2 3`, `offset 30 size 4 fixed 0x0a000001`, `ip6.dst file dst.txt`.
@@ -15,18 +15,18 @@ use volley_wire::field::{Field, FieldKind};
 /// One edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is changed.
+    /// The target of the change.
     pub target: EditTarget,
-    /// How.
+    /// The values.
     pub how: EditKind,
 }
 
-/// What an edit changes.
+/// The target of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditTarget {
     /// A field of a layer of the template.
     Field(FieldPath),
-    /// Bytes at a place in the packet, big-endian.
+    /// Bytes at an offset in the packet, big-endian.
     Bytes {
         /// First byte, from the start of the packet.
         offset: u16,
@@ -36,7 +36,7 @@ pub enum EditTarget {
 }
 
 impl EditTarget {
-    /// Kind of values it takes.
+    /// The type of its values.
     pub fn kind(&self) -> FieldKind {
         match self {
             EditTarget::Field(path) => path.field.kind,
@@ -44,7 +44,7 @@ impl EditTarget {
         }
     }
 
-    /// Bits it has room for.
+    /// The number of bits of its values.
     pub fn bits(&self) -> u8 {
         match self {
             EditTarget::Field(path) => path.field.bits,
@@ -52,7 +52,7 @@ impl EditTarget {
         }
     }
 
-    /// Reads a value for it.
+    /// Parses a value for it.
     pub fn value(&self, text: &str) -> Result<Value, String> {
         let value = Value::of_kind(self.kind(), text)?;
         if self.bits() < 128 && value.to_u128() >> self.bits() != 0 {
@@ -79,7 +79,7 @@ impl fmt::Display for EditTarget {
 pub struct FieldPath {
     /// Layer.
     pub layer: LayerKind,
-    /// Which of the layers of this kind, from 0.
+    /// Index among the layers of this type, from 0.
     pub nth: u8,
     /// Field of that layer.
     pub field: &'static Field,
@@ -140,16 +140,16 @@ syntax_field!(
      random <value> <value> | list <value> {<value>} | file <file>)"
 );
 
-/// How a field changes.
+/// The sequence of values of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditKind {
     /// The same in every packet.
     Fixed(Value),
-    /// `min`, `min + step`, ... up to `max`, and over again.
+    /// `min`, `min + step`, ... up to `max`, repeated.
     Increment {
         /// First.
         min: Value,
-        /// Last that may come.
+        /// Upper limit.
         max: Value,
         /// Added from packet to packet, at least 1.
         step: u64,
@@ -161,9 +161,9 @@ pub enum EditKind {
         /// Largest.
         max: Value,
     },
-    /// One after the other, and over again.
+    /// The values in order, repeated.
     List(Vec<Value>),
-    /// The same from a file, one value a line.
+    /// The values of a file in order, repeated, one value per line.
     File(PathBuf),
 }
 
@@ -189,7 +189,7 @@ impl fmt::Display for Edit {
 impl FromStr for Edit {
     type Err = SyntaxError;
 
-    /// Reads words that are parted by blanks, or in quotes.
+    /// Parses words that are separated by blanks, or in quotes.
     fn from_str(text: &str) -> Result<Self, SyntaxError> {
         let words = quoted_words(text);
         let words: Vec<(usize, &str)> = words.iter().map(|(at, word)| (*at, &**word)).collect();
@@ -197,7 +197,7 @@ impl FromStr for Edit {
     }
 }
 
-/// Words with their columns; one in quotes may have blanks, and `\` before quotes and `\`.
+/// Words with their columns; a word in quotes may contain blanks, and `\` before quotes and `\`.
 fn quoted_words(text: &str) -> Vec<(usize, String)> {
     let mut chars = (1..).zip(text.chars()).peekable();
     let mut all = Vec::new();
@@ -223,7 +223,7 @@ fn quoted_words(text: &str) -> Vec<(usize, String)> {
 }
 
 impl Edit {
-    /// Reads words with their columns; `end` is the column of what may be missing behind them.
+    /// Parses words with their columns; `end` is the column for errors about missing words.
     fn from_words(words: &[(usize, &str)], end: usize) -> Result<Edit, SyntaxError> {
         let mut words = Words { words, end };
         let (column, first) = words.next("a field such as ip4.dst")?;
@@ -254,7 +254,7 @@ impl Edit {
         Ok(edit)
     }
 
-    /// Checks that ranges are ranges; the error is a sentence.
+    /// Checks the ranges; an error is a sentence.
     pub(super) fn check(&self) -> Result<(), String> {
         let wrong = |why: String| format!("edit of {} is not valid: {why}", self.target);
         match &self.how {

@@ -1,4 +1,4 @@
-//! Layers of a packet template: which there are, which fields they have, and what a field is that the template leaves out.
+//! Layers of a packet template: their types, their fields, and the defaults of fields.
 //!
 //! The fields of headers are those of [`volley_wire::field`]: template text, edits and the packet builder read that table.
 
@@ -12,7 +12,7 @@ use volley_wire::icmp4::Icmp4Type;
 use volley_wire::icmp6::Icmp6Type;
 use volley_wire::tcp;
 
-/// Kinds of layers.
+/// The type of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LayerKind {
     /// Ethernet II.
@@ -47,7 +47,7 @@ pub enum LayerKind {
     Payload,
 }
 
-/// What a field is when the template does not say.
+/// The default of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldDefault {
     /// This number.
@@ -56,7 +56,7 @@ pub enum FieldDefault {
     Auto,
 }
 
-/// The bytes behind the last header, which no standard gives fields.
+/// The bytes behind the last header, for which no standard defines fields.
 static PAYLOAD: HeaderFields = HeaderFields {
     name: "payload",
     aliases: &[],
@@ -73,7 +73,7 @@ static PAYLOAD: HeaderFields = HeaderFields {
     ],
 };
 
-/// A property of the payload: no field with a place.
+/// A property of the payload: a field without a position.
 const fn property(name: &'static str, kind: FieldKind, text: &'static str) -> Field {
     Field {
         name,
@@ -86,12 +86,12 @@ const fn property(name: &'static str, kind: FieldKind, text: &'static str) -> Fi
     }
 }
 
-/// Fields that are computed: lengths, checksums, and what says which header follows.
+/// Computed fields: lengths, checksums, and types of the next header.
 const COMPUTED: [&str; 10] = [
     "bottom", "ihl", "offset", "length", "checksum", "proto", "next", "options", "fill", "hex",
 ];
 
-/// Fields that are neither computed nor 0.
+/// Defaults of fields that are neither computed nor 0.
 const USUAL: &[(LayerKind, &str, u64)] = &[
     (LayerKind::Arp, "htype", 1),
     (LayerKind::Arp, "ptype", ethertype::IP4 as u64),
@@ -114,7 +114,7 @@ const USUAL: &[(LayerKind, &str, u64)] = &[
 ];
 
 impl LayerKind {
-    /// Every kind.
+    /// All types.
     pub const ALL: [LayerKind; 15] = [
         LayerKind::Eth,
         LayerKind::Vlan,
@@ -133,7 +133,7 @@ impl LayerKind {
         LayerKind::Payload,
     ];
 
-    /// Its header in the table of fields.
+    /// The header in the table of fields.
     pub fn header(self) -> &'static HeaderFields {
         match self {
             LayerKind::Eth => &field::ETH,
@@ -154,38 +154,38 @@ impl LayerKind {
         }
     }
 
-    /// Name in templates and edits.
+    /// The name in templates and edits.
     pub fn name(self) -> &'static str {
         self.header().name
     }
 
-    /// The names of all kinds, for people.
+    /// The names of all types, for error messages.
     pub fn names() -> String {
         LayerKind::ALL.map(LayerKind::name).join(", ")
     }
 
-    /// The kind of this name.
+    /// The type with this name.
     pub fn by_name(name: &str) -> Option<LayerKind> {
         let mut all = LayerKind::ALL.into_iter();
         all.find(|kind| kind.header().is_called(name))
     }
 
-    /// Its fields, without those that cover others.
+    /// The fields, without those that cover others.
     pub fn fields(self) -> impl Iterator<Item = &'static Field> {
         self.header().fields.iter().filter(|field| !field.overlaps)
     }
 
-    /// Its fields that have a place in the header: edits can change these.
+    /// The fields with a position in the header, which edits can change.
     pub fn places(self) -> impl Iterator<Item = &'static Field> {
         self.fields().filter(|field| field.has_place())
     }
 
-    /// The field of this name.
+    /// The field with this name.
     pub fn field(self, name: &str) -> Option<&'static Field> {
         self.fields().find(|field| field.is_called(name))
     }
 
-    /// What a field is that the template leaves out.
+    /// The default of a field.
     pub fn default_of(self, field: &Field) -> FieldDefault {
         let tagged = matches!(self, LayerKind::Eth | LayerKind::Vlan | LayerKind::Qinq);
         if COMPUTED.contains(&field.name) || tagged && field.name == "type" {
@@ -195,7 +195,7 @@ impl LayerKind {
         FieldDefault::Is(usual.map_or(0, |it| it.2))
     }
 
-    /// Bytes of the fixed header (without options; 0 for the payload).
+    /// Length of the fixed header in bytes (without options; 0 for the payload).
     pub fn header_len(self) -> usize {
         self.header().len.into()
     }
@@ -207,7 +207,7 @@ impl fmt::Display for LayerKind {
     }
 }
 
-/// One layer of a template: its kind, and the fields that are given.
+/// One layer of a template: its type, and the given fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Kind.
@@ -217,7 +217,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// Value given for a field.
+    /// The given value of a field.
     pub fn value(&self, name: &str) -> Option<&Value> {
         let found = self.fields.iter().find(|f| f.field.name == name);
         found.map(|f| &f.value)
@@ -227,9 +227,9 @@ impl Layer {
 /// A field with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldValue {
-    /// Which field of its layer.
+    /// The field of the layer.
     pub field: &'static Field,
-    /// Its value, of the field's kind and width.
+    /// The value, of the field's type and width.
     pub value: Value,
 }
 
@@ -249,7 +249,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads a value for a field; the error says what would be right.
+    /// Parses a value for a field; an error shows the valid form.
     pub fn parse(field: &Field, text: &str) -> Result<Value, String> {
         let value = Value::of_kind(field.kind, text)?;
         match value {
@@ -261,7 +261,7 @@ impl Value {
         }
     }
 
-    /// Reads a value of a kind.
+    /// Parses a value of a type.
     pub fn of_kind(kind: FieldKind, text: &str) -> Result<Value, String> {
         match kind {
             FieldKind::Number => number(text)
@@ -280,7 +280,7 @@ impl Value {
         }
     }
 
-    /// Kind of field it fits.
+    /// The type of fields that it fits.
     pub fn kind(&self) -> FieldKind {
         match self {
             Value::Uint(_) => FieldKind::Number,
@@ -291,7 +291,7 @@ impl Value {
         }
     }
 
-    /// As a number, most significant byte first; bytes beyond 16 are left out.
+    /// The value as a number, most significant byte first; bytes beyond 16 are ignored.
     pub fn to_u128(&self) -> u128 {
         let join = |acc: u128, b: &u8| acc << 8 | u128::from(*b);
         match self {
@@ -304,7 +304,7 @@ impl Value {
     }
 }
 
-/// True when a number has at most `bits` bits; 0 bits stands for "no field", where any number fits.
+/// Whether a number has at most `bits` bits; 0 bits means "no field", where any number fits.
 fn fits(n: u64, bits: u8) -> bool {
     bits == 0 || bits >= 64 || n >> bits == 0
 }
@@ -351,7 +351,7 @@ impl fmt::Display for Value {
 impl FromStr for Value {
     type Err = String;
 
-    /// Reads any kind: MAC address, IPv4, IPv6, number, and hex last.
+    /// Parses any type: MAC address, IPv4, IPv6, number, and hexadecimal bytes last.
     fn from_str(text: &str) -> Result<Self, String> {
         let kinds = [
             FieldKind::Mac,

@@ -1,4 +1,4 @@
-//! Streams: what packets look like, how their fields change, how many, how fast, where they enter.
+//! Streams: their packets, edits, number, rate, and the node or interface that receives them.
 
 mod data;
 mod edit;
@@ -75,7 +75,7 @@ pub struct StreamSpec {
     pub enabled: bool,
 }
 
-/// What packets of a stream are made from.
+/// The source of a stream's packets.
 pub(crate) enum Source<'s> {
     /// Layers.
     Template(&'s Template),
@@ -84,7 +84,7 @@ pub(crate) enum Source<'s> {
 }
 
 impl StreamSpec {
-    /// A stream of a template that enters by an interface, everything else at its default.
+    /// A stream of a template that is received on an interface, with defaults for everything else.
     pub fn new(name: &str, interface: &str, template: Template) -> StreamSpec {
         StreamSpec {
             name: name.to_owned(),
@@ -104,7 +104,7 @@ impl StreamSpec {
         }
     }
 
-    /// The same of the packets of a file.
+    /// As [`Self::new`], for the packets of a file.
     pub fn of_file(name: &str, interface: &str, file: &Path) -> StreamSpec {
         StreamSpec {
             template: None,
@@ -119,7 +119,7 @@ impl StreamSpec {
         self.template.as_ref().or(classic)
     }
 
-    /// What its packets are made from.
+    /// The source of the packets.
     pub(crate) fn source(&self) -> Result<Source<'_>, ModelError> {
         match (self.layers(), &self.pcap) {
             (Some(template), _) => Ok(Source::Template(template)),
@@ -131,7 +131,7 @@ impl StreamSpec {
         }
     }
 
-    /// All edits: those of the classic form come first.
+    /// All edits; those of the classic form are first.
     pub(crate) fn all_edits(&self) -> impl Iterator<Item = &Edit> + Clone {
         let classic = self.data.iter().flat_map(|data| &data.edits);
         classic.chain(&self.edits)
@@ -170,7 +170,7 @@ impl StreamSpec {
 }
 
 impl Edit {
-    /// Why it does not fit a template.
+    /// Why the edit does not fit a template; none if it does.
     fn outside(&self, template: &Template) -> Option<String> {
         let EditTarget::Field(path) = self.target else {
             return None;
@@ -182,13 +182,13 @@ impl Edit {
     }
 }
 
-/// Lengths of packets, in bytes without frame check sequence. Packets longer than their template are filled up at the
-/// end of the payload, shorter ones are cut there.
+/// Lengths of packets, in bytes without frame check sequence. Packets longer than their template are padded at the
+/// end of the payload, shorter ones are truncated there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// All the same.
     Fixed(u32),
-    /// `min`, `min + 1`, ... `max`, and over again.
+    /// `min`, `min + 1`, ... `max`, repeated.
     Increment {
         /// Shortest.
         min: u32,
@@ -207,7 +207,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// The classic mix: 64, 594 and 1518 bytes as 7 : 4 : 1.
+    /// The classic mix: 64, 594 and 1518 bytes in the ratio 7 : 4 : 1.
     pub fn simple_imix() -> Sizes {
         let parts = [(64, 7), (594, 4), (1518, 1)];
         let part = |(size, weight)| ImixPart { size, weight };
@@ -227,7 +227,7 @@ pub struct ImixPart {
 impl FromStr for Sizes {
     type Err = String;
 
-    /// Reads `64`, `64-128`, `random 64-1500`, `imix` and `imix 64:7,594:4,1518:1`.
+    /// Parses `64`, `64-128`, `random 64-1500`, `imix` and `imix 64:7,594:4,1518:1`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let bad = || {
@@ -271,7 +271,7 @@ fn imix(text: &str) -> Option<Sizes> {
 }
 
 impl Sizes {
-    /// Checks that lengths are those of packets, and ranges are ranges; the error is a sentence.
+    /// Checks that lengths and ranges are valid; an error is a sentence.
     fn check(&self) -> Result<(), String> {
         let (low, high) = (PACKET_SIZE.start(), PACKET_SIZE.end());
         let size = |n: u32| match PACKET_SIZE.contains(&n) {

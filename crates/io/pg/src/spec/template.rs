@@ -1,7 +1,7 @@
 //! Packet templates as text: `eth src 02:00:00:00:00:01 / ip4 dst 10.1.0.0 ttl 64 / udp sport 1 / payload 20`.
 //!
-//! Layers from the outside in, with ` / ` between them; fields as `name value` pairs in any order. A bare number behind
-//! `payload` is its size. Fields left out take their default; lengths, checksums and types are computed.
+//! Layers from the outside in, with ` / ` between them; fields as `name value` pairs in any order. A number after
+//! `payload` without a name is its size. Omitted fields take their default; lengths, checksums and types are computed.
 
 use super::layer::{FieldValue, Layer, LayerKind, Value};
 use super::limits::{LAYERS, TEMPLATE_BYTES};
@@ -121,7 +121,7 @@ fn add(
     Ok(())
 }
 
-/// Words with the column each starts at, counted in characters from 1.
+/// Words with their start columns, counted in characters from 1.
 pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut column = 1;
     text.split(char::is_whitespace).filter_map(move |word| {

@@ -1,8 +1,8 @@
-//! Requests about streams as earlier versions wrote them into commits.
+//! Requests about streams in commits of earlier versions.
 
 use serde_json::{Map, Value as Json, json};
 
-/// The request of today for `{"stream-new": {...}}` and its companions.
+/// The current form of the request `{"stream-new": {...}}` and related ones.
 pub(super) fn request(name: &str, content: &Json) -> Option<Json> {
     let stream = || content.get("name").filter(|name| name.is_string()).cloned();
     let change = |on: bool| {
@@ -45,7 +45,7 @@ fn created(old: &Json) -> Option<Json> {
     Some(now.into())
 }
 
-/// A text without quotes, a number as it is.
+/// A text without quotes, or a number.
 fn word(value: &Json) -> String {
     value
         .as_str()
@@ -80,7 +80,7 @@ fn edit(old: &Json) -> Option<Json> {
     Some(format!("{target} {how} {values}").into())
 }
 
-/// The lengths; none where they are those of the template or the file.
+/// The lengths; none if they are those of the template or the file.
 fn size(old: &Json) -> Option<Json> {
     let (how, what) = only(old)?;
     let range = || Some(format!("{}-{}", what.get("min")?, what.get("max")?));

@@ -1,4 +1,4 @@
-//! A graph around the packet generator: what enters is noted, and leaves again by the interface it came in by.
+//! A graph around the packet generator: it records received packets, and transmits each on its receive interface.
 #![allow(dead_code)]
 
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use volley_model::*;
 use volley_pg::model::PgInterface;
 use volley_pg::{PacketGeneratorReply, Pg, ShowPacketGenerator, StreamRow, StreamSpec};
 
-/// Packets as they came to the node behind the source: interface and bytes.
+/// Packets at the node behind the source: interface and bytes.
 pub type Seen = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
 nexts! { pub enum Out { Output => "interface-output" } }
@@ -81,7 +81,7 @@ pub fn bench(vector_size: usize, buffers: usize) -> Bench {
     bench
 }
 
-/// A stream of a template into `pg0`.
+/// A stream of a template on `pg0`.
 pub fn stream(name: &str, template: &str, edits: &[&str]) -> StreamSpec {
     StreamSpec {
         edits: edits.iter().map(|e| e.parse().unwrap()).collect(),
@@ -107,7 +107,7 @@ impl Bench {
         self.ask(Admin::request(name, state).unwrap()).unwrap();
     }
 
-    /// A request about an object, carried out by its owner.
+    /// Carry out a request about an object by its owner.
     pub fn own(&mut self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
         self.registry.owners.apply(request).expect("an object")
@@ -136,7 +136,7 @@ impl Bench {
         self.pg.switch(name, false).unwrap();
     }
 
-    /// Step until nothing comes any more, with captures written in between.
+    /// Step until no packet arrives, and write captures meanwhile.
     pub fn run(&mut self) {
         while self.worker.step() > 0 {
             self.pg.drain();
@@ -144,7 +144,7 @@ impl Bench {
         self.pg.drain();
     }
 
-    /// One stream, all of its packets.
+    /// Run one stream and return all its packets.
     pub fn play(&mut self, spec: StreamSpec) -> Vec<Vec<u8>> {
         self.add(spec);
         self.enable(None);
@@ -152,7 +152,7 @@ impl Bench {
         self.packets()
     }
 
-    /// What was seen since the last time.
+    /// The packets since the last call.
     pub fn packets(&mut self) -> Vec<Vec<u8>> {
         let seen = std::mem::take(&mut *self.seen.lock().unwrap());
         seen.into_iter().map(|(_, bytes)| bytes).collect()

@@ -1,18 +1,18 @@
-//! The process's one SIGBUS handler, the ranges that it knows, and the pages that it pays for.
+//! The SIGBUS handler of the process, its table of ranges, and the pages that it charges.
 //!
-//! Two things a peer does with the file behind a map end in SIGBUS at the worker's next access:
+//! Two operations of a peer on the file behind a map result in SIGBUS at the worker's next access:
 //!
-//! - It shrinks the file. Anonymous memory takes the place of the whole range, and the range says [`SHRUNK`].
-//! - It has left, or punched, a hole. A range that is *watched* (userfaultfd with `UFFD_FEATURE_SIGBUS`, Linux 4.14) stops
-//!   every access to a page that does not exist. The handler charges the page to the peer's account and has the kernel
-//!   make it; beyond the limit, anonymous memory takes the range's place, and the range says [`COSTLY`].
+//! - The peer shrinks the file. Anonymous memory replaces the whole range, and its state is [`SHRUNK`].
+//! - The peer has left, or punched, a hole. In a *watched* range (userfaultfd with `UFFD_FEATURE_SIGBUS`, Linux 4.14)
+//!   every access to a page that does not exist faults. The handler charges the page to the peer's account and lets the kernel
+//!   allocate it; beyond the limit, anonymous memory replaces the range, and its state is [`COSTLY`].
 //!
-//! Where the kernel refuses userfaultfd (Docker's default seccomp profile does; hugetlbfs pages come from a pool of their
-//! own and are not watched), the holes that a file has when it is mapped are charged at once: see `Map::of_peer`.
+//! Where the kernel refuses userfaultfd (for example Docker's default seccomp profile), the holes that a file has when it
+//! is mapped are charged at once: see `Map::of_peer`. hugetlbfs pages come from a separate pool and are not watched.
 //!
-//! A handler is installed once and looks for an address in a table, so that it does not matter who maps first, how many
-//! ranges there are, or whether another library installed a handler in between: `install` is called for every map and
-//! puts it back. A fault at an address of no range, or a signal that another process sends, takes the default action.
+//! The handler looks an address up in a table, so that the order and the number of maps do not matter. `install` is called
+//! for every map and installs the handler again if another library has replaced it. A fault at an address outside all
+//! ranges, or a signal that another process sends, takes the default action.
 
 use crate::PAGE;
 use crate::limits::Account;
@@ -25,19 +25,19 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed,
 };
 
-/// The most ranges at a time, of all drivers together.
+/// The maximum number of ranges, of all drivers together.
 pub const RANGES: usize = 4096;
-/// Every page of the range is there, or can be.
+/// Every page of the range exists, or can be allocated.
 pub const WHOLE: u32 = 0;
-/// The peer took pages away.
+/// The peer removed pages.
 pub const SHRUNK: u32 = 1;
 /// The peer's pages would cost more than the limit.
 pub const COSTLY: u32 = 2;
 
-/// Times that a page exists, and its access faults all the same, before the range is given up.
+/// The number of faults on pages that exist, after which the range is replaced.
 const STUBBORN: u32 = 1000;
 
-/// A range of addresses that a peer's file is mapped at.
+/// An address range into which a peer's file is mapped.
 pub(crate) struct Range {
     /// 0: free. 1: claimed.
     start: AtomicUsize,
@@ -58,13 +58,13 @@ static TABLE: [Range; RANGES] = [const {
         repeated: AtomicU32::new(0),
     }
 }; RANGES];
-/// No range beyond this number was ever claimed.
+/// No range with this number or a higher one was ever claimed.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// The userfaultfd, for as long as the process lives; none yet, or none to be had.
+/// The userfaultfd of the process; negative before the first use, and if it is not available.
 static WATCHER: AtomicI32 = AtomicI32::new(-1);
 
 impl Range {
-    /// Let the handler know of a range. `account` outlives it. `None`: the table is full.
+    /// Add a range to the table. `account` outlives it. `None`: the table is full.
     pub(crate) fn claim(
         start: usize,
         len: usize,
@@ -87,7 +87,7 @@ impl Range {
         Some(range)
     }
 
-    /// Stop accesses to pages that do not exist. False when the kernel does not.
+    /// Let accesses to pages that do not exist fault. False when the kernel does not support it.
     pub(crate) fn watch(&self) -> bool {
         let done = watcher().is_some_and(|fd| {
             let mut request = Register {
@@ -96,25 +96,25 @@ impl Range {
                 mode: 1,
                 ioctls: 0,
             };
-            // SAFETY: the request has the layout that the kernel documents, and concerns a mapping of the caller's.
+            // SAFETY: the request has the layout that the kernel documents, and concerns a mapping of the caller.
             unsafe { libc::ioctl(fd, REGISTER as libc::c_ulong, &mut request) == 0 }
         });
         self.watched.store(done, Ordering::Release);
         done
     }
 
-    /// What became of it.
+    /// The state of the range.
     #[inline(always)]
     pub(crate) fn state(&self) -> u32 {
         self.state.load(Relaxed)
     }
 
-    /// The first half of letting it go: the mapping is about to be removed, and no thread uses it any more.
+    /// Release, step 1: the mapping is about to be removed, and no thread uses it any more.
     pub(crate) fn retire(&self) {
         self.len.store(0, Ordering::Release);
     }
 
-    /// The second half: its addresses are free for others.
+    /// Release, step 2: the range's addresses are free.
     pub(crate) fn release(&self) {
         self.account.store(null_mut(), Relaxed);
         self.start.store(0, Ordering::Release);
@@ -128,10 +128,10 @@ impl Range {
         start > 1 && address.wrapping_sub(start) < len
     }
 
-    /// Make the access at `address` possible. False when it cannot be.
+    /// Resolve a fault at `address`. False when this is not possible.
     fn settle(&self, address: usize, code: i32) -> bool {
         let watched = self.watched.load(Ordering::Acquire) && self.state() == WHOLE;
-        // Any other code is a page that the machine lost.
+        // Any other code means a page with a memory error.
         match watched && code == BUS_ADRERR {
             true => match self.supply(address) {
                 Supply::Done => true,
@@ -142,9 +142,9 @@ impl Range {
         }
     }
 
-    /// Pay for a page and have the kernel make it.
+    /// Charge a page and let the kernel allocate it.
     fn supply(&self, address: usize) -> Supply {
-        // SAFETY: an account outlives its range: whoever claimed it holds it until `release`.
+        // SAFETY: an account outlives its range: the caller of `claim` keeps it until `release`.
         let Some(account) = (unsafe { self.account.load(Relaxed).as_ref() }) else {
             return Supply::Gone;
         };
@@ -158,8 +158,8 @@ impl Range {
             zeroed: 0,
         };
         let fd = WATCHER.load(Relaxed);
-        // SAFETY: the request has the layout that the kernel documents; the page lies in a mapping of a peer's file, where
-        // any bytes are as good as any others.
+        // SAFETY: the request has the layout that the kernel documents; the page is in a mapping of a peer's file, where
+        // any bytes are valid.
         if unsafe { libc::ioctl(fd, ZEROPAGE as libc::c_ulong, &mut request) } == 0 {
             return Supply::Done;
         }
@@ -174,26 +174,26 @@ impl Range {
         }
     }
 
-    /// Zeros of our own take the range's place.
+    /// Replace the range by anonymous zeros.
     fn replace(&self, why: u32) -> bool {
         let _ = self.state.compare_exchange(WHOLE, why, Relaxed, Relaxed);
         let (start, len) = (self.start.load(Relaxed), self.len.load(Relaxed));
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         let rights = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the range is a mapping of ours (it leaves the table before it is unmapped) that is only used through raw
-        // pointers, and any bytes are as good as any others there.
+        // SAFETY: the range is a mapping of this process (it is removed from the table before it is unmapped) that is only used
+        // through raw pointers, and any bytes are valid there.
         let place = unsafe { libc::mmap(start as *mut c_void, len, rights, flags, -1, 0) };
         place != libc::MAP_FAILED
     }
 }
 
-/// What became of a page.
+/// The result of [`Range::supply`].
 enum Supply {
-    /// It is there.
+    /// The page exists.
     Done,
-    /// It lies behind the end of its file.
+    /// The page is behind the end of its file.
     Gone,
-    /// It would cost too much.
+    /// The page would exceed the limit.
     Denied,
 }
 
@@ -203,8 +203,8 @@ const BUS_ADRERR: i32 = 2;
 /// Install the handler, unless it is in place.
 pub(crate) fn install() -> io::Result<()> {
     let ours = on_bus_error as *const () as usize;
-    // SAFETY: plain C structures, for which all-zero is valid; the handler has the type that SA_SIGINFO means, and does
-    // only what a signal handler may.
+    // SAFETY: plain C structures, for which all-zero is valid; the handler has the type that SA_SIGINFO requires, and is
+    // async-signal-safe.
     let done = unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut now) == 0
@@ -223,14 +223,14 @@ pub(crate) fn install() -> io::Result<()> {
     }
 }
 
-/// An access failed. Only what a signal handler may do: atomics, `ioctl`, `mmap`.
+/// Handle a failed access. Async-signal-safe: uses only atomics, `ioctl`, `mmap`.
 extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, _: *mut c_void) {
-    // SAFETY: the kernel hands a valid siginfo to a handler with SA_SIGINFO; `errno` is this thread's.
+    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO; `errno` belongs to this thread.
     let (address, code, errno) = unsafe {
         let errno = libc::__errno_location();
         ((*info).si_addr() as usize, (*info).si_code, *errno)
     };
-    // Of the kernel's making, and not a signal that somebody sent.
+    // The kernel generated the signal; no process sent it.
     if code > 0 {
         let used = USED.load(Ordering::Acquire).min(RANGES);
         let mut found = TABLE[..used].iter().filter(|range| range.has(address));
@@ -244,7 +244,7 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, _: *mut c_vo
         }
     }
     // SAFETY: plain system calls. A failed access is repeated after this and takes the default action; a signal that was
-    // sent has to be sent again.
+    // sent must be sent again.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         if code <= 0 {
@@ -285,7 +285,7 @@ const ZEROPAGE: Opcode = opcode::read_write::<ZeroPage>(GROUP, 0x04);
 const API: Opcode = opcode::read_write::<Api>(GROUP, 0x3f);
 /// `UFFD_FEATURE_MISSING_SHMEM` and `UFFD_FEATURE_SIGBUS`.
 const FEATURES: u64 = 1 << 5 | 1 << 7;
-/// `UFFD_USER_MODE_ONLY` (Linux 5.11), with which no privilege is needed.
+/// `UFFD_USER_MODE_ONLY` (Linux 5.11), which requires no privilege.
 const USER_MODE_ONLY: i32 = 1;
 
 /// The userfaultfd, opened once; none when the kernel refuses it.
@@ -304,8 +304,8 @@ fn watcher() -> Option<i32> {
             features: FEATURES,
             ioctls: 0,
         };
-        // SAFETY: the request has the layout that the kernel documents; a descriptor that cannot be used is closed here,
-        // where nothing else knows of it.
+        // SAFETY: the request has the layout that the kernel documents; an unusable descriptor is closed here,
+        // before any other code has it.
         unsafe {
             if libc::ioctl(fd, API as libc::c_ulong, &mut request) != 0 {
                 libc::close(fd);

@@ -1,23 +1,23 @@
-//! Event counters (eventfd) that a peer has, too: signalled and cleared without any chance to block.
+//! Event counters (eventfd) that are shared with a peer: signalled and cleared without blocking.
 //!
-//! # Why a plain write is no option
+//! # Why not a plain write
 //!
-//! `O_NONBLOCK` belongs to the open file, which the peer shares: it clears the flag, fills the counter, and the next
-//! `write` sleeps until somebody reads. `poll` before `write` leaves a window. `pwritev2` with `RWF_NOWAIT` is refused
-//! (eventfd has no `write_iter`: `EOPNOTSUPP`), and an eventfd cannot be opened again for an open file of one's own
+//! `O_NONBLOCK` belongs to the open file, which the peer shares: the peer clears it, fills the counter, and the next
+//! `write` sleeps until a process reads. `poll` before `write` leaves a window. `pwritev2` with `RWF_NOWAIT` is refused
+//! (eventfd has no `write_iter`: `EOPNOTSUPP`), and an eventfd cannot be opened again for a private open file
 //! (`ENXIO`).
 //!
 //! # Signal
 //!
 //! The kernel itself adds to an eventfd with `eventfd_signal`, which takes a spin lock and never sleeps; a full counter
-//! stays full, and is readable anyway. Linux AIO makes that call on behalf of a process (`IOCB_FLAG_RESFD`, Linux 2.6.22):
-//! the `sys` room submits a read of no bytes from `/dev/null`, whose completion signals the eventfd. The read completes
+//! stays full, and is readable in any case. Linux AIO makes that call for a process (`IOCB_FLAG_RESFD`, Linux 2.6.22):
+//! the `sys` module submits a read of no bytes from `/dev/null`, whose completion signals the eventfd. The read completes
 //! within `io_submit`, whatever the eventfd's flags and counter are. So workers signal directly, with one system call, and
-//! no other thread has to wake up in between.
+//! no other thread must wake up in between.
 //!
 //! Where the kernel has no AIO (`CONFIG_AIO=n`, a seccomp filter, `fs.aio-max-nr` used up), workers set a flag and wake
-//! the notifier ([`notifier`]) by an eventfd that no peer ever gets. The notifier writes, and a timer signal interrupts a
-//! write that blocks: it harms the other peers for 2 ms, once.
+//! the notifier ([`notifier`]) by a private eventfd. The notifier writes, and a timer signal interrupts a
+//! write that blocks: this delays the other peers by 2 ms, once.
 //!
 //! # Clear
 //!
@@ -41,7 +41,7 @@ pub struct Event {
     way: Way,
 }
 
-/// How it is signalled.
+/// The method to signal it.
 #[derive(Debug)]
 enum Way {
     /// By the completion of an AIO request.
@@ -66,7 +66,7 @@ impl Event {
         Event::shared(sys::event()?)
     }
 
-    /// A new event counter that the kernel gets, but no peer.
+    /// A new event counter that is shared with the kernel, but with no peer.
     pub fn private() -> io::Result<Event> {
         Ok(Event {
             file: Arc::new(sys::event()?),
@@ -74,7 +74,7 @@ impl Event {
         })
     }
 
-    /// An event counter that a peer sent; an error when it is something else.
+    /// An event counter that a peer sent; an error for any other file.
     pub fn of_peer(file: OwnedFd) -> io::Result<Event> {
         if !is_eventfd(&file)? {
             let text = "it is no event counter (eventfd)";
@@ -92,14 +92,14 @@ impl Event {
         Ok(Event { file, way })
     }
 
-    /// Like [`Event::of_peer`], signalled by the notifier whatever the kernel has.
+    /// Like [`Event::of_peer`], but always signalled by the notifier.
     pub fn deferred(file: OwnedFd) -> io::Result<Event> {
         let file = Arc::new(file);
         let way = Way::Notifier(notifier::take_on(file.clone())?);
         Ok(Event { file, way })
     }
 
-    /// Add one. Cannot block.
+    /// Add one. Never blocks.
     pub fn signal(&self) {
         match &self.way {
             Way::Completion => sys::signal(self.file.as_fd()),
@@ -108,7 +108,7 @@ impl Event {
         }
     }
 
-    /// Set it to zero; whether it was more. Cannot block.
+    /// Set the counter to zero; returns whether it was more. Never blocks.
     pub fn clear(&self) -> bool {
         match sys::read_nowait(self.file.as_fd()) {
             Ok(()) => true,
@@ -121,7 +121,7 @@ impl Event {
         }
     }
 
-    /// Whether the peer made a write block: it is not notified any more.
+    /// Whether the peer made a write block: the peer is not notified any more.
     pub fn is_stuck(&self) -> bool {
         matches!(&self.way, Way::Notifier(deferred) if deferred.is_stuck())
     }
@@ -138,7 +138,7 @@ fn is_eventfd(file: &OwnedFd) -> io::Result<bool> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     match std::fs::read_link(path) {
         Ok(target) => Ok(target.as_os_str() == "anon_inode:[eventfd]"),
-        // Without /proc the kernel knows: it completes requests into nothing else. One signal too many does no harm.
+        // Without /proc, test it: AIO completions signal only event counters. An additional signal is harmless.
         Err(_) if sys::completions() => Ok(sys::try_signal(file.as_fd()).is_ok()),
         Err(error) => Err(error),
     }
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    /// What a peer shares: our descriptor and its own of one open file, which blocks.
+    /// The descriptors, of this process and of the peer, of one open file, which blocks.
     fn shared() -> (OwnedFd, OwnedFd) {
         let file = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
         (file.try_clone().unwrap(), file)
@@ -181,7 +181,7 @@ mod tests {
     fn every_signal_counts() {
         let (ours, peer) = shared();
         let event = Event::of_peer(ours).unwrap();
-        // More than the completions that the kernel keeps.
+        // More than the number of completions that the kernel keeps.
         (0..5000).for_each(|_| event.signal());
         assert_eq!(count(&peer), 5000);
     }
@@ -205,7 +205,7 @@ mod tests {
         fill(&peer);
         (0..200).for_each(|_| event.signal());
         assert!(event.clear());
-        // A read that blocks would wait for ever here.
+        // A blocking read would wait forever here.
         assert!(!event.clear());
         assert!(can_sleep() && !event.is_stuck());
     }

@@ -1,9 +1,9 @@
-//! The thread that signals event counters where the kernel has no AIO: it may block, workers may not.
+//! The thread that signals event counters where the kernel has no AIO: this thread may block, workers may not.
 //!
-//! Workers set a flag and wake it by an eventfd that no peer has. It writes to the peer's eventfd under a timer whose
+//! Workers set a flag and wake the thread by a private eventfd. It writes to the peer's eventfd under a timer whose
 //! signal ends a write that sleeps (`EINTR`); the timer repeats, so that a signal that comes before the write begins
-//! is followed by one that does not. A peer whose write was ended is not notified any more (`Deferred::is_stuck`): its
-//! counter is full, so that it has what a notification is for.
+//! is followed by another one. A peer whose write was ended is not notified any more (`Deferred::is_stuck`): its
+//! counter is full, which has the effect of a notification.
 
 use super::sys;
 // tidy: allow(Mutex) the control thread adds to the list and the notifier reads it; no worker locks it
@@ -22,16 +22,16 @@ pub struct Deferred {
     shared: &'static Shared,
 }
 
-/// What the notifier and the others have in common.
+/// The state shared by the notifier and other threads.
 #[derive(Debug)]
 struct Shared {
-    /// Its own eventfd: only this process has it.
+    /// The notifier's eventfd: only this process has it.
     wake: OwnedFd,
     all: Mutex<Vec<Weak<Deferred>>>,
 }
 
 impl Deferred {
-    /// Have the notifier add one. Several requests before it does so are one.
+    /// Request that the notifier adds one. Requests that it has not handled yet are merged.
     pub(super) fn request(&self) {
         if !self.is_stuck() && !self.due.swap(true, Ordering::AcqRel) {
             let _ = rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes());
@@ -53,7 +53,7 @@ impl Deferred {
     }
 }
 
-/// Let the notifier signal an event counter for as long as the answer lives.
+/// Let the notifier signal an event counter for as long as the returned value lives.
 pub(super) fn take_on(file: Arc<OwnedFd>) -> io::Result<Arc<Deferred>> {
     let shared = shared()?;
     let deferred = Arc::new(Deferred {
@@ -85,9 +85,9 @@ fn shared() -> io::Result<&'static Shared> {
     }
 }
 
-/// The thread.
+/// The notifier's thread.
 fn notify() {
-    // Without a limit nothing may be written. Then its peers are not notified, and find what waits when they look.
+    // Without a limit no write is safe. The peers are not notified then, and find packets when they poll.
     let Ok(limit) = sys::Limit::new() else { return };
     let Ok(shared) = shared() else { return };
     loop {

@@ -1,4 +1,4 @@
-//! The system calls: AIO completions that signal, reads that do not wait, and a timer that ends a write.
+//! System calls: AIO completions that signal, reads that do not wait, and a timer that ends a write.
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A new event counter that does not block, as long as nobody else has it.
+/// A new event counter. It does not block as long as no other process has it.
 pub(crate) fn event() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
@@ -35,18 +35,18 @@ pub(super) fn wait(event: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// AIO contexts: threads share them in turn, so that they rarely meet.
+/// The number of AIO contexts: threads are distributed over them, so that they rarely collide.
 const CONTEXTS: usize = 8;
-/// Completions that a context keeps until they are taken.
+/// The number of completions that a context keeps until they are taken.
 const COMPLETIONS: usize = 128;
-/// Attempts of a signal. Each takes completions out first; only other threads that fill a context again and again, all
-/// between two calls of this one, could use them up.
+/// The maximum number of attempts to signal. Each first takes completions out of the context; only other threads that fill the
+/// context again between two calls, every time, could use all of them up.
 const ATTEMPTS: usize = 1000;
 
 /// The process's AIO contexts.
 struct Completions {
     contexts: Vec<libc::c_ulong>,
-    /// What is read from.
+    /// The file of the empty reads.
     nothing: OwnedFd,
 }
 
@@ -73,7 +73,7 @@ const SIGNAL_EVENTFD: u32 = 1;
 
 static ALL: OnceLock<Option<Completions>> = OnceLock::new();
 
-/// Whether the kernel signals by completions. Called on the control thread for each event counter, before a worker has it.
+/// Whether the kernel signals by completions. The control thread calls this for each event counter before a worker gets it.
 pub(super) fn completions() -> bool {
     ALL.get_or_init(Completions::new).is_some()
 }
@@ -84,7 +84,7 @@ pub(super) fn signal(event: BorrowedFd<'_>) {
     let _ = try_signal(event);
 }
 
-/// The same; an error when it is no event counter.
+/// As [`signal`]; an error when the file is not an event counter.
 pub(super) fn try_signal(event: BorrowedFd<'_>) -> io::Result<()> {
     match ALL.get() {
         Some(Some(all)) => all.signal(event),
@@ -112,7 +112,7 @@ impl Completions {
         let nothing = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty()).ok()?;
         let contexts: Vec<_> = (0..CONTEXTS).filter_map(|_| set_up()).collect();
         let all = Completions { contexts, nothing };
-        // The calls may be there, and the flag refused.
+        // The system calls may exist, but refuse the flag.
         let own = event().ok()?;
         (!all.contexts.is_empty() && all.signal(own.as_fd()).is_ok()).then_some(all)
     }
@@ -149,7 +149,7 @@ impl Completions {
 
 fn set_up() -> Option<libc::c_ulong> {
     let mut context: libc::c_ulong = 0;
-    // SAFETY: `context` is zero and ours to be written, as io_setup wants it.
+    // SAFETY: `context` is zero and may be written, as io_setup requires.
     let made = unsafe {
         let most = COMPLETIONS as libc::c_long;
         libc::syscall(libc::SYS_io_setup, most, &mut context)
@@ -157,7 +157,7 @@ fn set_up() -> Option<libc::c_ulong> {
     (made == 0).then_some(context)
 }
 
-/// Take completions out of a context, without waiting for any.
+/// Take completions out of a context, without waiting.
 #[cold]
 fn take(context: libc::c_ulong) {
     let mut events = [[0u64; 4]; COMPLETIONS];
@@ -165,7 +165,7 @@ fn take(context: libc::c_ulong) {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: an io_event has 32 bytes, and there is room for as many as are asked for.
+    // SAFETY: an io_event has 32 bytes, and the buffer has space for the requested number.
     unsafe {
         libc::syscall(
             libc::SYS_io_getevents,
@@ -178,13 +178,13 @@ fn take(context: libc::c_ulong) {
     }
 }
 
-/// A limit on how long a write of this thread may sleep: a timer whose signal ends it.
+/// A limit on how long a write of this thread may sleep: a timer whose signal ends the write.
 pub(super) struct Limit(libc::timer_t);
 
 /// How long a write may sleep, at most twice.
 const LIMIT_NS: i64 = 1_000_000;
 
-/// The signal: a real-time one that nothing else of the house uses.
+/// The signal: a real-time signal without another use in Volley.
 fn number() -> i32 {
     libc::SIGRTMIN() + 7
 }
@@ -192,7 +192,7 @@ fn number() -> i32 {
 extern "C" fn nothing(_: i32) {}
 
 impl Limit {
-    /// Of the calling thread, which must be the one that writes.
+    /// A limit for the calling thread, which must be the one that writes.
     pub(super) fn new() -> io::Result<Limit> {
         // SAFETY: plain C structures, for which all-zero is valid; the handler does nothing, and without SA_RESTART a call
         // that it interrupts ends. The timer signals this thread only.
@@ -228,7 +228,7 @@ impl Limit {
             it_interval: time,
             it_value: time,
         };
-        // SAFETY: a timer of ours, and a valid time.
+        // SAFETY: a timer of this process, and a valid time.
         unsafe { libc::timer_settime(self.0, 0, &both, null_mut()) == 0 }
     }
 

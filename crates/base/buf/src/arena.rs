@@ -37,7 +37,7 @@ pub enum BufError {
     NoMemory {
         /// Buffers requested.
         buffers: usize,
-        /// Their size in megabytes.
+        /// Size of the buffers in megabytes.
         megabytes: usize,
         /// The system's error.
         source: std::io::Error,

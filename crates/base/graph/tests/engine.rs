@@ -36,7 +36,7 @@ nexts! {
 counters! {
     /// What sorter counts.
     enum Count {
-        /// the first byte says drop
+        /// the first byte requests a drop
         Unwanted = "unwanted" (Error),
     }
 }

@@ -12,7 +12,7 @@ nexts! { enum FromSpread { Drop => "error-drop", End => "end" } }
 counters! {
     /// What spread counts.
     enum Count {
-        /// another worker had no room
+        /// the ring to another worker is full
         Full = "full" (Error),
     }
 }
@@ -334,7 +334,7 @@ fn a_worker_that_does_not_run_refuses_and_nobody_waits() {
     for _ in 0..101 {
         workers[0].step();
     }
-    // Of 64 entries one is reserved for the marker of an epoch, and one contains the marker of the first table.
+    // One of 64 entries is reserved for the marker of an epoch, and one contains the marker of the first table.
     let took = bench.shared.went.load(SeqCst);
     assert_eq!(took, 16 * 62);
     assert_eq!(bench.shared.refused.load(SeqCst), 1600 - took);

@@ -11,7 +11,7 @@ nexts! { enum FromWait { Drop => "error-drop", Out => "out" } }
 counters! {
     /// What wait counts.
     enum Count {
-        /// the packet's number says so
+        /// the packet's number is even
         Unwanted = "unwanted" (Error),
     }
 }

@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Looks at the first bytes without consuming them.
+    /// Detects the format by the first bytes, without consuming them.
     pub fn detect(input: &mut impl BufRead) -> io::Result<Format> {
         Ok(Self::of(input.fill_buf()?))
     }

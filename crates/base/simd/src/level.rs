@@ -279,7 +279,7 @@ vector_isa!(V4, Level::V4, compress_v4, close_gaps_v4, rows_equal_v4);
 
 /// A body to be compiled once per level. Mark `run` as `#[inline(always)]`: only then does it inherit the level.
 pub trait Kernel {
-    /// What the body returns.
+    /// The result of the body.
     type Out;
     /// The body.
     fn run<I: Isa>(self, isa: I) -> Self::Out;

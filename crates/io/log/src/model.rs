@@ -38,7 +38,7 @@ pub enum LogModule {
 }
 
 impl LogModule {
-    /// Its name.
+    /// The name of the module.
     pub fn name(self) -> &'static str {
         choice_name(&self)
     }

@@ -1,4 +1,4 @@
-//! Records of the log, and how much they matter.
+//! Records of the log, and their levels.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::fmt;
 use volley_model::{Timestamp, escape};
 use volley_object::Choice;
 
-/// How much a record matters, and how much is logged.
+/// The level of a record, or the least serious level that is logged.
 #[derive(
     Clone,
     Copy,
@@ -24,41 +24,41 @@ use volley_object::Choice;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum LogLevel {
-    /// Nothing.
+    /// No records.
     Off,
     /// Something failed: packets or changes are lost until an operator acts.
     Error,
-    /// Something is wrong, and the router goes on.
+    /// Something is wrong, but the router continues.
     Warn,
-    /// What an operator wants to read afterwards: links, commits, clients.
+    /// Events that operators look up later: links, commits, clients.
     #[default]
     Info,
-    /// What explains the others: each neighbour, each refused request.
+    /// Details that explain other records: each neighbour, each refused request.
     Debug,
-    /// Everything.
+    /// All records.
     Trace,
 }
 
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LogRecord {
-    /// The record's number, from 1, without gaps: a reader that misses one knows.
+    /// Number of the record, from 1, without gaps, so that readers detect missing records.
     pub sequence: u64,
-    /// When it happened.
+    /// Time of the event.
     pub time: Timestamp,
-    /// How much it matters.
+    /// Level of the record.
     pub level: LogLevel,
-    /// Which part of the daemon logged it.
+    /// Part of the daemon that logged the record.
     pub module: String,
-    /// What happened, one sentence.
+    /// Description of the event, one sentence.
     pub message: String,
-    /// Its particulars by name, such as `interface`, `user` or `commit`.
+    /// Details of the event by name, such as `interface`, `user` or `commit`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, String>,
 }
 
 impl LogRecord {
-    /// Message and particulars as one line; nothing in it acts on a terminal.
+    /// Message and details as one line without terminal control characters.
     pub fn text(&self) -> String {
         let mut out = escape(&self.message).into_owned();
         for (name, value) in &self.fields {
@@ -74,7 +74,7 @@ impl LogRecord {
 }
 
 impl fmt::Display for LogRecord {
-    /// Time, level, module, message and particulars as one line; nothing in it acts on a terminal.
+    /// Time, level, module, message and details as one line without terminal control characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let module = escape(&self.module);
         write!(

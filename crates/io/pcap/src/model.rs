@@ -39,7 +39,7 @@ pub struct PcapInterface {
     pub pace: Pace,
 }
 
-/// How often a file is played.
+/// The number of times that a file is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     /// This many times (at least once).
@@ -77,7 +77,7 @@ impl Display for Repeat {
     }
 }
 
-/// How fast a file is played.
+/// The pace at which a file is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
 pub enum Pace {
     /// Receive packets as fast as the graph takes them.

@@ -78,7 +78,7 @@ impl Control {
         let capture = Publisher::new(&domain, None);
         let new = NewInterface {
             rx_node: PgInput::NAME,
-            // Packets come from streams, each of which has its own worker.
+            // Packets come from streams, each of which runs on one worker.
             rx_queues: Vec::new(),
             ..without_hardware(spec, KIND)
         };

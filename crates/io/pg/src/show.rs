@@ -28,7 +28,7 @@ pub struct PacketGeneratorReply {
 /// One stream.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct StreamRow {
-    /// Its name.
+    /// Name of the stream.
     pub name: String,
     /// Sends now. False only when every packet made has been processed.
     pub enabled: bool,
@@ -40,7 +40,7 @@ pub struct StreamRow {
     pub limit: Option<u64>,
     /// Requested packets per second; none = as fast as possible.
     pub rate_pps: Option<u64>,
-    /// What it sends, in words.
+    /// Description of the packets.
     pub parameters: String,
 }
 

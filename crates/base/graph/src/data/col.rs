@@ -64,9 +64,9 @@ pub struct Col(Storage);
 impl Col {
     /// Bytes of the packet from its current position, all segments together. Always valid.
     pub const LEN: Col = Col(Storage::Len);
-    /// Index of the interface that the packet came in by. Always valid.
+    /// Index of the receive interface. Always valid.
     pub const RX: Col = Col(Storage::Rx);
-    /// Index of the interface that the packet leaves by.
+    /// Index of the transmit interface.
     pub const TX: Col = Col(Storage::Tx);
     /// Why the packet is dropped: see [`crate::NodeId::reason`].
     pub const ERR: Col = Col(Storage::Err);
@@ -102,7 +102,7 @@ impl Col {
     }
 }
 
-/// What the words of a declared column mean to the engine.
+/// The meaning of a declared column's words for the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
     /// All packets of a vector have a word, or none has: when packets with and without words merge, the vector loses the
@@ -137,9 +137,9 @@ pub enum Life {
 pub struct ColumnInfo {
     /// Name, the same wherever the column is declared.
     pub name: &'static str,
-    /// How long its words are needed.
+    /// How long the words are needed.
     pub life: Life,
-    /// Its handle.
+    /// The handle.
     pub col: Col,
 }
 

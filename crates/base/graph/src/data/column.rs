@@ -53,7 +53,7 @@ impl Column {
         &self.all().as_chunks().0[..n.div_ceil(16)]
     }
 
-    /// The same, to be written.
+    /// As [`Self::strips`], for writing.
     #[inline(always)]
     pub fn strips_mut(&mut self, n: usize) -> &mut [[u32; 16]] {
         &mut self.all_mut().as_chunks_mut().0[..n.div_ceil(16)]
@@ -68,7 +68,7 @@ impl Column {
         &self.blocks[0].0
     }
 
-    /// The same, to be written.
+    /// As [`Self::first`], for writing.
     #[inline(always)]
     pub(crate) fn first_mut(&mut self) -> &mut [u32; 16] {
         &mut self.blocks[0].0

@@ -1,5 +1,5 @@
 //! Buffers that are posted to a device: packets that are not transmitted yet, and empty buffers for received packets.
-//! They count as held until they are reclaimed.
+//! Posted buffers count as held until they are reclaimed.
 //!
 //! Packets of one buffer can be posted; chains only with every buffer ([`Vector::post_all_to_device`]). The caller, which
 //! runs the device's rings, names the buffers to reclaim, so reclaiming is unsafe: the callers are `ring.rs` and

@@ -125,8 +125,7 @@ impl<I: Isa> Replicator<'_, I> {
         let row = self.out.n - 1;
         let first = packet.len().min(DATA);
         let pool = self.dispatch.bufs.own_pool();
-        // An offload request that fits the packet fits the copy, unless its headers are split over buffers in another
-        // way.
+        // An offload request that fits the packet fits the copy, unless its headers are split over buffers differently.
         let offload = packet.offload();
         if offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
             self.out.n -= 1;

@@ -234,7 +234,7 @@ mod tests {
                 unfinished_checksum: None,
             })
         };
-        // Of the packets of one vector the first recorded one stays.
+        // The first recorded packet of a vector stays.
         assert_eq!(
             found,
             [

@@ -1,6 +1,6 @@
 //! Handoff: rings of whole frames carry packets from one worker to another, one ring for each ordered pair of workers.
 //!
-//! Nothing blocks. A full ring refuses a frame, and the producer drops and counts its packets. Every frame is
+//! Neither side blocks. A full ring refuses a frame, and the producer drops and counts its packets. Every frame is
 //! exchanged for an empty one in both directions, so each worker keeps as many frames as it had. The producer wakes
 //! the consumer's worker.
 //!

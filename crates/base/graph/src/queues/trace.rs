@@ -179,7 +179,7 @@ pub struct TraceReport {
     pub worker: usize,
     /// The number that the worker gave it, from 1.
     pub packet: u32,
-    /// Its path through the graph.
+    /// The nodes on the packet's path.
     pub steps: Vec<TraceStep>,
 }
 

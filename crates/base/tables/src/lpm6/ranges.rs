@@ -307,7 +307,7 @@ impl<K: Key> Ranges<K> {
         }
     }
 
-    /// Where to split part `i`, which was just swept, if it is too full.
+    /// The key at which part `i`, which was just swept, must be split if it is too full.
     fn cut_at(&self, i: usize) -> Option<K> {
         let ranges = &self.sweep.ranges;
         if ranges.len() > RANGES {

@@ -15,7 +15,7 @@ pub struct ShowPcapTrace;
 /// The capture.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PcapTraceReply {
-    /// What was asked; none = no capture was started.
+    /// The request; none = no capture was started.
     pub spec: Option<PcapTraceOn>,
     /// Still running.
     pub active: bool,

@@ -143,7 +143,7 @@ syntax_field!(
 /// The sequence of values of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditKind {
-    /// The same in every packet.
+    /// The same value in every packet.
     Fixed(Value),
     /// `min`, `min + step`, ... up to `max`, repeated.
     Increment {

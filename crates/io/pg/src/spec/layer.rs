@@ -210,7 +210,7 @@ impl fmt::Display for LayerKind {
 /// One layer of a template: its type, and the given fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Kind.
+    /// Type of the layer.
     pub kind: LayerKind,
     /// Fields with a value, each at most once.
     pub fields: Vec<FieldValue>,

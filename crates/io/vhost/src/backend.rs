@@ -1,7 +1,8 @@
-//! The back end's side of the control channel: what a front end says, step by step, and the rings that come of it.
+//! The back end of the control channel: handles the front end's messages and starts and stops rings.
 //!
-//! A ring runs while it has memory, size, addresses, a kick (or the word that there is none) and is enabled. A message
-//! that changes any of it stops the ring first, so that no order of messages leaves a ring with something that is gone.
+//! A ring runs once it has memory, a size, addresses and a kick descriptor (or the flag that there is none), and is
+//! enabled. A message that changes any of these stops the ring first, so no sequence of messages leaves a running ring
+//! with a resource that no longer exists.
 
 use crate::device::{Layout, Packed, Split};
 use crate::fault::Fault;
@@ -15,16 +16,16 @@ use std::time::Instant;
 use volley_shm::{Account, Event};
 
 const RINGS: usize = 2 * MAX_PAIRS;
-/// The largest ring that virtio has.
+/// Largest ring size in virtio.
 const MAX_SIZE: u32 = 32_768;
 
-/// A ring as far as it was described.
+/// Parameters of a ring that the front end has sent so far.
 #[derive(Default)]
 struct Described {
     size: u32,
     addr: Option<RingAddr>,
     base: u32,
-    /// The kick was set: with a file, or without because the front end polls.
+    /// Kick descriptor, once it is set; the inner `None` means that the front end polls and sends none.
     kick: Option<Option<Arc<Event>>>,
     call: Option<Arc<Event>>,
     enabled: bool,
@@ -37,7 +38,7 @@ pub struct Backend {
     features: u64,
     protocol: u64,
     memory: Option<Arc<Memory>>,
-    /// What the interface's peers cost.
+    /// Memory charged to the interface's peers.
     account: Arc<Account>,
     rings: Vec<Described>,
 }
@@ -53,7 +54,7 @@ fn named(name: &'static str, text: String) -> Fault {
 }
 
 impl Backend {
-    /// A fresh connection.
+    /// State of a new connection.
     pub fn new(wanted: Wanted, wire: Arc<VhostPort>, account: Arc<Account>) -> Self {
         wire.clear();
         Backend {
@@ -67,7 +68,7 @@ impl Backend {
         }
     }
 
-    /// Features that both sides have.
+    /// Negotiated features.
     pub fn features(&self) -> u64 {
         self.features
     }
@@ -82,13 +83,13 @@ impl Backend {
         self.rings.get(ring).map_or(0, |r| r.size)
     }
 
-    /// Queue pairs that run.
+    /// Number of running queue pairs.
     pub fn pairs(&self) -> usize {
         let runs = |i: &usize| self.lane(2 * i).is_live() && self.lane(2 * i + 1).is_live();
         (0..MAX_PAIRS).take_while(runs).count()
     }
 
-    /// Even rings are the guest's to receive from, so we send to them.
+    /// The slot of a ring. The guest receives from even rings, so the back end transmits to them.
     fn lane(&self, ring: usize) -> &RingSlot {
         match ring % 2 {
             0 => &self.wire.tx[ring / 2],
@@ -96,7 +97,7 @@ impl Backend {
         }
     }
 
-    /// Act on a message; the answer, when there is one.
+    /// Handle a message and returns the reply, if the message has one.
     pub fn handle(&mut self, mut message: Message) -> Result<Option<Vec<u8>>, Fault> {
         if message.is_reply() {
             let text = format!("message {} is a reply to nothing", message.code);
@@ -120,7 +121,7 @@ impl Backend {
         Ok(wants.then(|| reply(message.code, 0)))
     }
 
-    /// Questions.
+    /// Handle the messages that query a value.
     fn ask(&mut self, message: &Message) -> Result<Option<u64>, Fault> {
         Ok(Some(match message.code {
             code::GET_FEATURES => self.wanted.offer(),
@@ -130,7 +131,7 @@ impl Backend {
                 let ring = self.ring(message.ring_state()?.ring)?;
                 self.stop(ring)?;
                 let d = &mut self.rings[ring];
-                // Until it is kicked again the ring stands still.
+                // The ring stays stopped until the front end sends a new kick descriptor.
                 d.kick = None;
                 ring as u64 | u64::from(d.base) << 32
             }
@@ -190,7 +191,7 @@ impl Backend {
         let specs = message.regions()?;
         let files = std::mem::take(&mut message.files);
         self.stop_all()?;
-        // The old memory goes before the new one comes: a front end may hand over the same again and again.
+        // Unmap the old memory before the new one is mapped: a front end may send the same memory repeatedly.
         self.memory = None;
         self.memory = Some(Arc::new(Memory::map(&specs, files, &self.account)?));
         self.start_all()
@@ -247,7 +248,7 @@ impl Backend {
         (0..RINGS).try_for_each(|ring| self.start(ring))
     }
 
-    /// Take a ring out, and remember where it stood.
+    /// Stop a ring and save its position.
     fn stop(&mut self, ring: usize) -> Result<(), Fault> {
         if let Some(running) = self.lane(ring).put(None, Instant::now() + PATIENCE)? {
             let base = crate::with_ring!(&running.ring, end => crate::device::End::base(end));
@@ -262,7 +263,7 @@ impl Backend {
         self.rings.iter().any(blocked)
     }
 
-    /// Let a ring run if everything is there.
+    /// Start a ring if all of its parameters are known.
     fn start(&mut self, ring: usize) -> Result<(), Fault> {
         let d = &self.rings[ring];
         let enabled = d.enabled || self.features & feature::PROTOCOL == 0;

@@ -1,56 +1,56 @@
-//! What lies between a ring and the graph: packets found in a ring, and room for one packet to go into a ring.
+//! Packet batches between rings and the graph: packets found in a ring, and buffers reserved in a ring.
 //!
-//! Both are filled by the ring ends from what the peer wrote, checked on the way; both keep their memory, so that
-//! nothing is allocated while packets pass.
+//! The ring ends fill both from what the peer wrote and check it. Both keep their memory, so nothing is allocated while
+//! packets pass.
 
 use crate::fault::RingFault;
 use crate::header::Words;
 use crate::memory::{Memory, Place};
 use std::io::IoSliceMut;
 
-/// What became of the entries of a batch.
+/// Result of processing entries of a batch.
 #[derive(Default)]
 pub struct Tally {
-    /// Entries that are done with.
+    /// Entries that are processed.
     pub taken: usize,
-    /// Packets among them that are to be dropped.
+    /// Packets among them to be dropped.
     pub broken: u64,
 }
 
-/// The most parts of one packet.
+/// Maximum number of parts of a packet.
 pub const MAX_CHAIN: usize = 1024;
-/// The most packets looked at in one go.
+/// Maximum number of packets in a batch.
 pub const MAX_BATCH: usize = 1024;
-/// The longest frame: the longest IP packet, behind an Ethernet header and two tags.
+/// The longest frame: the longest IP packet behind an Ethernet header and two VLAN tags.
 pub const MAX_FRAME: usize = 65_535 + 14 + 8;
-/// The shortest frame that is worth a buffer: an Ethernet header.
+/// The shortest accepted frame: an Ethernet header.
 const MIN_FRAME: usize = 14;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Bytes of `virtio_net_hdr` with the number of buffers, as every modern peer has it.
+/// Bytes of `virtio_net_hdr` with the number of buffers, the form that every peer with virtio version 1 uses.
 pub const HEADER: usize = 12;
 
-/// A packet that waits in a ring.
+/// A received packet in a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The buffer's id in the ring: what is given back.
+    /// The buffer's id in the ring, which is returned to the driver.
     pub id: u16,
-    /// Descriptors that it takes in a packed ring, buffers that it takes for a front end.
+    /// Descriptors (packed ring) or buffers (front end) that the packet occupies.
     pub slots: u16,
-    /// Bytes of its frame, without the header; 0 for one that is no frame.
+    /// Bytes of the frame without the virtio header; 0 if the entry is not a frame.
     frame: u32,
     first: u32,
     parts: u32,
 }
 
-/// Packets that wait in a ring.
+/// Received packets in a ring.
 pub struct Batch {
     entries: Vec<Entry>,
     parts: Vec<Place>,
-    /// Entries that are frames, and the longest.
+    /// Number of entries that are frames, and the length of the longest.
     frames: usize,
     longest: u32,
-    /// Whether headers will be read.
+    /// Whether the virtio headers will be read.
     pub headers: bool,
 }
 
@@ -67,7 +67,7 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Forget everything.
+    /// Empty the batch.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.entries.clear();
@@ -75,30 +75,30 @@ impl Batch {
         (self.frames, self.longest) = (0, 0);
     }
 
-    /// Packets in it.
+    /// Packets in the batch.
     #[inline(always)]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Whether there is room for one more packet, however many parts it has.
+    /// Whether one more packet fits, however many parts it has.
     #[inline(always)]
     pub fn has_room(&self) -> bool {
         self.entries.len() < MAX_BATCH && self.parts.len() + MAX_CHAIN <= self.parts.capacity()
     }
 
-    /// Parts so far: where the next packet begins.
+    /// Number of parts so far: the start of the next packet.
     #[inline(always)]
     pub fn mark(&self) -> usize {
         self.parts.len()
     }
 
-    /// Forget the parts behind a mark.
+    /// Discard the parts after a mark.
     pub fn undo(&mut self, mark: usize) {
         self.parts.truncate(mark);
     }
 
-    /// Add a buffer of the packet that begins at `mark`, wherever its pieces lie.
+    /// Add a buffer to the packet that begins at `mark`; the buffer may span regions.
     #[inline(always)]
     pub fn part(
         &mut self,
@@ -110,8 +110,8 @@ impl Batch {
         pieces(memory, &mut self.parts, mark, addr, len)
     }
 
-    /// Close the packet that begins at `mark`, of `len` bytes with its header, and ask for its beginning: it comes from another
-    /// core, and by the time that it is copied the whole vector has been asked for.
+    /// Complete the packet that begins at `mark`, of `len` bytes including its header, and prefetches its first bytes:
+    /// another core wrote them, and the whole vector is prefetched before the first packet is copied.
     #[inline(always)]
     pub fn packet(&mut self, memory: &Memory, id: u16, slots: u16, len: u32, mark: usize) {
         let frame = len.saturating_sub(HEADER as u32);
@@ -127,25 +127,25 @@ impl Batch {
             parts: (self.parts.len() - mark) as u32,
         });
         if let Some(view) = self.parts.get(mark).and_then(|first| memory.view(*first)) {
-            // Where headers say nothing, their line stays with the peer, which has just written it.
+            // Without offloads the header is not read, and its cache line stays with the peer, which has just written it.
             view.prefetch(if self.headers { 0 } else { HEADER });
             view.prefetch(HEADER + LINE - 1);
         }
     }
 
-    /// Entries that are frames.
+    /// Number of entries that are frames.
     #[inline(always)]
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// Bytes of the longest frame.
+    /// Length of the longest frame in bytes.
     #[inline(always)]
     pub fn longest(&self) -> usize {
         self.longest as usize
     }
 
-    /// Bytes of the frame of packet `at`, without its header; 0 for one that is no frame.
+    /// Length of the frame of packet `at` in bytes, without its header; 0 if the entry is not a frame.
     #[inline(always)]
     pub fn frame_len(&self, at: usize) -> usize {
         self.entries[at].frame as usize
@@ -156,7 +156,7 @@ impl Batch {
         &self.parts[entry.first as usize..][..entry.parts as usize]
     }
 
-    /// Copy the packet `at` from byte `skip` on into `to`; returns how many bytes there were.
+    /// Copy packet `at` from byte `skip` into `to`; returns the number of bytes copied.
     #[inline(always)]
     pub fn copy(&self, memory: &Memory, at: usize, skip: usize, to: &mut [u8]) -> usize {
         let parts = self.parts_of(at);
@@ -170,7 +170,7 @@ impl Batch {
 }
 
 impl Batch {
-    /// Copy the frame of packet `at` into several pieces of memory, one after the other; returns its length.
+    /// Copy the frame of packet `at` into consecutive pieces of memory; returns its length.
     pub fn scatter(&self, memory: &Memory, at: usize, to: &mut [IoSliceMut<'_>]) -> usize {
         let (len, mut done) = (self.frame_len(at), 0);
         for slice in to {
@@ -195,8 +195,8 @@ fn copy_parts(memory: &Memory, parts: &[Place], mut skip: usize, to: &mut [u8]) 
     done
 }
 
-/// Ask for the beginning of the buffer at guest address `addr`: its header to look at, its frame to write; nothing when it lies
-/// nowhere.
+/// Prefetch the first bytes of the buffer at guest address `addr`: its header for reading, its frame for writing. Does
+/// nothing if the address is not in the shared memory.
 #[inline(always)]
 pub fn ask_for_room(memory: &Memory, addr: u64) {
     if let Ok(place) = memory.guest(addr, 1)
@@ -211,7 +211,7 @@ pub fn ask_for_room(memory: &Memory, addr: u64) {
     }
 }
 
-/// Append where `len` bytes at `addr` lie, piece by piece.
+/// Append the pieces of memory that the `len` bytes at `addr` lie in.
 #[inline(always)]
 fn pieces(
     memory: &Memory,
@@ -232,28 +232,28 @@ fn pieces(
     Ok(())
 }
 
-/// A buffer taken from a ring to be filled.
+/// A ring buffer taken for transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// Its id in the ring.
+    /// Id of the buffer in the ring.
     pub id: u16,
-    /// Descriptors that it takes.
+    /// Number of descriptors of the buffer.
     pub slots: u16,
-    /// Bytes that it holds.
+    /// Capacity in bytes.
     pub room: u32,
-    /// Bytes that were written.
+    /// Bytes written.
     pub len: u32,
 }
 
-/// Room for packets in a ring: the parts of the packet in hand, and the buffers of all packets not yet handed over.
+/// Buffers reserved in a ring: the parts of the current packet, and the buffers of all packets not yet published.
 pub struct Room {
     parts: Vec<Place>,
     /// Buffers, in ring order.
     pub taken: Vec<Taken>,
-    /// Where the buffers of the packet in hand begin.
+    /// Index of the first buffer of the current packet.
     pub first: usize,
     bytes: usize,
-    /// Descriptors of all buffers.
+    /// Number of descriptors of all buffers.
     slots: usize,
 }
 
@@ -270,7 +270,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Begin with a packet.
+    /// Begin a packet.
     #[inline(always)]
     pub fn begin(&mut self) {
         self.parts.clear();
@@ -278,7 +278,7 @@ impl Room {
         self.bytes = 0;
     }
 
-    /// Forget the packet in hand.
+    /// Discard the current packet.
     pub fn cancel(&mut self) {
         let slots = self.taken[self.first..]
             .iter()
@@ -289,39 +289,39 @@ impl Room {
         self.bytes = 0;
     }
 
-    /// Descriptors that the buffers of all packets take.
+    /// Number of descriptors of the buffers of all packets.
     #[inline(always)]
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Forget all buffers: they were handed over.
+    /// Empty the list of buffers after they are published.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.taken.clear();
         self.slots = 0;
     }
 
-    /// Whether many more packets would not find room in the list of buffers.
+    /// Whether the list of buffers is nearly full.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.taken.len() + MAX_CHAIN > self.taken.capacity()
     }
 
-    /// Bytes of room for the packet in hand.
+    /// Capacity of the current packet's buffers in bytes.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Add a piece of memory to the packet in hand.
+    /// Add a piece of memory to the current packet.
     #[inline(always)]
     pub fn part(&mut self, memory: &Memory, addr: u64, len: u32) -> Result<(), RingFault> {
         self.bytes += len as usize;
         pieces(memory, &mut self.parts, 0, addr, len)
     }
 
-    /// Close a buffer of the packet in hand; `before` is [`Room::bytes`] when it began.
+    /// Complete a buffer of the current packet; `before` is [`Room::bytes`] at its start.
     #[inline(always)]
     pub fn buffer(&mut self, id: u16, slots: u16, before: usize) -> Result<(), RingFault> {
         if self.taken.len() - self.first >= MAX_CHAIN {
@@ -337,7 +337,7 @@ impl Room {
         Ok(())
     }
 
-    /// Take a buffer of one descriptor for a packet of `len` bytes of its own.
+    /// Take a buffer of one descriptor for a complete packet of `len` bytes.
     #[inline(always)]
     pub fn take(&mut self, id: u16, len: u32) {
         self.first = self.taken.len();
@@ -350,7 +350,7 @@ impl Room {
         });
     }
 
-    /// Write the packet in hand: the header and what `segments` gives, `len` bytes in all, for which there is room.
+    /// Write the current packet: the header and `frame`. The caller has reserved enough bytes.
     #[inline(always)]
     pub fn fill(&mut self, memory: &Memory, header: Words, frame: &[u8]) {
         if let [only] = self.parts[..]
@@ -366,7 +366,7 @@ impl Room {
         self.share(HEADER + frame.len());
     }
 
-    /// The same for a frame in several pieces.
+    /// Write the current packet like `fill`, with a frame in several pieces.
     pub fn fill_parts(
         &mut self,
         memory: &Memory,
@@ -383,7 +383,7 @@ impl Room {
         self.share(len);
     }
 
-    /// Say how much of the packet is in each of its buffers.
+    /// Set the number of bytes in each buffer of the packet.
     #[inline(always)]
     fn share(&mut self, mut len: usize) {
         for taken in &mut self.taken[self.first..] {
@@ -393,14 +393,14 @@ impl Room {
         }
     }
 
-    /// Buffers of the packet in hand.
+    /// Number of buffers of the current packet.
     #[inline(always)]
     pub fn buffers(&self) -> usize {
         self.taken.len() - self.first
     }
 }
 
-/// Where the next byte goes.
+/// Position of the next byte to write.
 #[derive(Default)]
 struct Cursor {
     part: usize,

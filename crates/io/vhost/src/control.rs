@@ -1,7 +1,8 @@
-//! Interfaces of kinds `vhost-user` and `virtio-user` on the control thread: sockets, peers, and who is told of what.
+//! Interfaces of kinds `vhost-user` and `virtio-user` on the control thread: sockets, peers and link state.
 //!
-//! [`Ports::service`] does all there is to do for an interface and never waits. It is called when one of its sockets can
-//! be read, and every [`TICK`] for what has no socket: a worker's finding, the time to connect again.
+//! [`Ports::service`] does all pending work of an interface and never blocks. It is called when one of the interface's
+//! sockets is readable, and every [`TICK`] for events without a socket: a fault that a worker found, or a reconnect that
+//! is due.
 
 use crate::backend::Backend;
 use crate::fault::Fault;
@@ -26,11 +27,11 @@ use volley_shm::Account;
 
 mod show;
 
-/// How often an interface is looked after without cause.
+/// Interval of the periodic service of an interface.
 pub const TICK: Duration = Duration::from_millis(10);
-/// How long a client waits before it connects again.
+/// Time before a client connects again.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Messages acted on before others get their turn.
+/// Maximum number of messages handled before other interfaces are serviced.
 const MESSAGES: usize = 64;
 
 const INFO: ProcessInfo = ProcessInfo {
@@ -45,7 +46,7 @@ struct Peer {
     _watch: Option<Watch>,
 }
 
-/// What we are to the peer.
+/// The local end of the connection.
 enum End {
     Back(Backend),
     Front(Frontend),
@@ -88,7 +89,7 @@ struct Port {
     fault: Option<Fault>,
     connections: u64,
     faults: u64,
-    /// What its peers cost.
+    /// Memory charged to the interface's peers.
     account: Arc<Account>,
     reconciled: Option<Instant>,
 }
@@ -104,7 +105,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// None yet.
+    /// An empty set of interfaces.
     pub fn new(host: DriverHost, vhost: List, virtio: List) -> Rc<RefCell<Self>> {
         Rc::new_cyclic(|me| {
             RefCell::new(Ports {
@@ -143,7 +144,7 @@ impl Ports {
         };
         let size = self.host.engine.borrow().settings().vector_size;
         let table = self.host.interfaces.borrow().table().clone();
-        // The same wire for the nodes of all workers; made when the number is known, which is then.
+        // The nodes of all workers share one `VhostPort`, created when the interface's index is known: on the first call.
         let made: Rc<RefCell<Option<Arc<VhostPort>>>> = Rc::default();
         let wire_of = made.clone();
         let index = self.host.attach(new, move |worker, index| {
@@ -189,7 +190,7 @@ impl Ports {
         Ok(Applied::one().named(name))
     }
 
-    /// `VirtualEthernet0/0/N`, or `virtioN`, with the lowest number that nobody has.
+    /// `VirtualEthernet0/0/N` or `virtioN` with the lowest unused number.
     fn vacant(&self, front: bool) -> String {
         let interfaces = self.host.interfaces.borrow();
         let names = (0..).map(|n| match front {
@@ -206,13 +207,13 @@ impl Ports {
         if let Err(error) = self.host.detach(index) {
             return Some(Err(error));
         }
-        // The peer goes with its rings; workers find the lanes empty until they see the new list.
+        // Dropping the port drops the peer and its rings; workers find the slots empty until they read the new list.
         drop(self.ports.remove(at));
         self.publish();
         Some(Ok(Applied::one()))
     }
 
-    /// Let workers know which interfaces there are.
+    /// Publish the list of interfaces to the workers.
     fn publish(&mut self) {
         for (roll, front) in [(&mut self.vhost, false), (&mut self.virtio, true)] {
             let mine = self.ports.iter().filter(|p| p.front == front);
@@ -252,11 +253,11 @@ impl Ports {
             }
         };
         let fd = fd.try_clone_to_owned().ok()?;
-        // Without a watch the tick does the same, a little later.
+        // If the watch fails, the periodic tick services the interface, a little later.
         self.host.processes.watch(INFO, fd, body).ok()
     }
 
-    /// Look after all interfaces.
+    /// Service all interfaces.
     pub fn service_all(&mut self) {
         self.vhost.reap();
         self.virtio.reap();
@@ -264,7 +265,7 @@ impl Ports {
         all.into_iter().for_each(|index| _ = self.service(index));
     }
 
-    /// Look after an interface; true when there is more to do.
+    /// Service an interface; true if more work is pending.
     pub fn service(&mut self, index: IfIdx) -> bool {
         let Some(at) = self.ports.iter().position(|p| p.index == index) else {
             return false;
@@ -303,7 +304,7 @@ impl Ports {
         more
     }
 
-    /// Begin with a new peer.
+    /// Set up a new peer.
     fn welcome(&mut self, at: usize, socket: Socket) {
         let watch = self.watch(self.ports[at].index, socket.as_fd());
         let port = &mut self.ports[at];
@@ -327,7 +328,7 @@ impl Ports {
         });
     }
 
-    /// Let the interface know what has become of its link.
+    /// Update the interface's link state, queues and capabilities.
     fn tell(&mut self, at: usize) {
         let port = &mut self.ports[at];
         let pairs = port.peer.as_ref().map_or(0, |p| p.end.pairs());
@@ -362,7 +363,7 @@ impl Ports {
     }
 }
 
-/// What a conversation came to.
+/// Result of reading a peer's messages.
 #[derive(PartialEq, Eq)]
 enum HandshakeState {
     Idle,
@@ -371,7 +372,7 @@ enum HandshakeState {
 }
 
 impl Port {
-    /// What is wrong with the peer besides what it says.
+    /// A fault of the peer other than a faulty message.
     fn trouble(&self) -> Option<Fault> {
         let blocked = self.peer.as_ref().is_some_and(|peer| peer.end.is_blocked());
         let text =
@@ -380,7 +381,7 @@ impl Port {
         found.or_else(|| blocked.then(|| Fault::new("notification-blocked", text)))
     }
 
-    /// Act on what the peer has sent.
+    /// Handle the messages that the peer has sent.
     fn converse(&mut self) -> Result<HandshakeState, Fault> {
         let Some(peer) = &mut self.peer else {
             return Ok(HandshakeState::Idle);
@@ -403,11 +404,11 @@ impl Port {
         Ok(HandshakeState::More)
     }
 
-    /// The peer is gone, or is sent away for a fault.
+    /// Close the connection, which the peer ended or which has a fault.
     fn hang_up(&mut self, fault: Option<Fault>) {
-        // Its rings go with it.
+        // Dropping the peer drops its rings.
         self.peer = None;
-        // A peer that closes while it is spoken to has only gone.
+        // A peer that closes the socket while a message is sent to it has disconnected; this is not a fault.
         self.fault = fault.filter(|f| f.name != "peer-closed");
         if !self.wire.is_clear() {
             self.fault = Some(Stuck.into());
@@ -416,7 +417,7 @@ impl Port {
         self.retry = Instant::now() + PATIENCE;
     }
 
-    /// The next peer.
+    /// Accept or connects to the next peer.
     fn meet(&mut self) -> Option<Socket> {
         if let Some(listener) = &self.listener {
             return listener.accept().ok().flatten();
@@ -453,7 +454,7 @@ fn wanted(spec: &VirtioUser, front: bool) -> Wanted {
     }
 }
 
-/// What the peer finishes by itself of what we send.
+/// Offloads that the peer performs on transmitted packets.
 fn caps(features: u64, front: bool) -> Caps {
     let bits = if front {
         [feature::CSUM, feature::HOST_TSO4, feature::HOST_TSO6]
@@ -486,7 +487,7 @@ impl DriverPort for Side {
     }
 }
 
-/// Carries out requests about interfaces of the two kinds.
+/// The request handler of both interface kinds.
 pub struct VhostHandler(pub Rc<RefCell<Ports>>);
 
 impl Handler for VhostHandler {

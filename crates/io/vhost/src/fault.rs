@@ -1,10 +1,10 @@
-//! What a peer can do wrong, by name: the name is what `show vhost-user` and `show hardware-interfaces` print.
+//! Faults of a peer by name, as `show vhost-user` and `show hardware-interfaces` print them.
 
 use std::fmt;
 
 macro_rules! faults {
     ($($(#[doc = $text:literal])+ $variant:ident = $name:literal;)*) => {
-        /// What is wrong with a ring. Found by workers while packets pass.
+        /// A fault of a ring, found by workers while packets pass.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u32)]
         pub enum RingFault { $($(#[doc = $text])+ $variant),* }
@@ -12,12 +12,12 @@ macro_rules! faults {
         impl RingFault {
             const ALL: &[RingFault] = &[$(RingFault::$variant),*];
 
-            /// Its public name.
+            /// Public name of the fault.
             pub fn name(self) -> &'static str {
                 match self { $(RingFault::$variant => $name),* }
             }
 
-            /// One sentence.
+            /// Description of the fault in one sentence.
             pub fn text(self) -> &'static str {
                 match self { $(RingFault::$variant => concat!($($text),+).trim_ascii()),* }
             }
@@ -36,7 +36,7 @@ faults! {
     ChainLong = "descriptor-chain-too-long";
     /// a buffer does not lie in the shared memory
     Address = "address-outside-memory";
-    /// a buffer to be read is marked for writing, or the other way round
+    /// a buffer to be read is marked for writing, or vice versa
     Direction = "descriptor-wrong-direction";
     /// an indirect table lies outside the memory, is empty, nested, chained on, or no multiple of 16 bytes
     Indirect = "bad-indirect-table";
@@ -61,17 +61,17 @@ impl RingFault {
     }
 }
 
-/// Why an interface is down that was up.
+/// Reason why the interface went down.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// Public name.
+    /// Public name of the fault.
     pub name: &'static str,
-    /// One sentence, with numbers.
+    /// Description in one sentence, with numbers.
     pub text: String,
 }
 
 impl Fault {
-    /// A fault with a sentence of its own.
+    /// A fault with the given name and description.
     pub fn new(name: &'static str, text: impl Into<String>) -> Fault {
         Fault {
             name,

@@ -1,4 +1,4 @@
-//! Feature bits of virtio-net and of the protocol: which are offered, which are taken, what they are called.
+//! Feature bits of virtio-net and of the vhost-user protocol: offered, accepted, and their names.
 
 #![allow(missing_docs)]
 
@@ -39,16 +39,16 @@ const NAMES: [(u64, &str); 15] = [
     (RING_PACKED, "ring-packed"),
 ];
 
-/// What an operator allows.
+/// Features that the configuration allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Checksums and segments are left to the other side.
+    /// Checksum and segmentation offload.
     pub gso: bool,
     /// Packed rings.
     pub packed: bool,
     /// Event indices.
     pub event_idx: bool,
-    /// Several queues.
+    /// Multiple queues.
     pub mq: bool,
 }
 
@@ -68,15 +68,15 @@ impl Wanted {
             | bit(self.gso, GUEST_TSO4 | GUEST_TSO6 | GUEST_ECN)
     }
 
-    /// What a back end offers.
+    /// The features that a back end offers.
     pub fn offer(self) -> u64 {
         self.common() | INDIRECT_DESC
     }
 
-    /// What a front end takes of `offered`.
+    /// The features of `offered` that a front end accepts.
     pub fn take(self, offered: u64) -> u64 {
         let mut taken = self.common() & offered;
-        // Segments need checksums.
+        // Segmentation offload requires checksum offload.
         for (needed, all) in [
             (CSUM, HOST_TSO4 | HOST_TSO6 | HOST_ECN),
             (GUEST_CSUM, GUEST_TSO4 | GUEST_TSO6 | GUEST_ECN),

@@ -1,5 +1,5 @@
-//! The front end's side of the control channel: features are agreed on, memory and rings handed over, one question at a
-//! time. A fresh piece of memory for each connection, so that a back end that comes back finds nothing of the old one.
+//! The front end of the control channel: negotiates features, then sends memory and rings, one request at a time. Each
+//! connection gets new memory, so a back end that reconnects finds no data of the previous connection.
 
 use crate::driver::{PackedDriver, RingDirection, Shared, SplitDriver};
 use crate::fault::Fault;
@@ -17,13 +17,13 @@ pub struct Frontend {
     wanted: Wanted,
     wire: Arc<VhostPort>,
     size: u16,
-    /// Queue pairs: those wanted, then those that the back end has.
+    /// Queue pairs: the configured number, later at most what the back end supports.
     pairs: usize,
     features: u64,
     protocol: u64,
-    /// The question that is not answered yet; none when the rings run.
+    /// The pending request; `None` when the rings run.
     asked: Option<u32>,
-    /// What the back end is notified by.
+    /// Eventfds that notify the back end.
     kicks: Vec<Arc<Event>>,
 }
 
@@ -42,7 +42,7 @@ fn pair(ring: usize, number: u64) -> Vec<u8> {
 }
 
 impl Frontend {
-    /// Begin to talk with the back end behind `link`.
+    /// Begin the negotiation with the back end behind `link`.
     pub fn new(
         wanted: Wanted,
         wire: Arc<VhostPort>,
@@ -64,12 +64,12 @@ impl Frontend {
         Ok(frontend)
     }
 
-    /// Features that both sides have.
+    /// Negotiated features.
     pub fn features(&self) -> u64 {
         self.features
     }
 
-    /// Queue pairs that run.
+    /// Number of running queue pairs.
     pub fn pairs(&self) -> usize {
         let live = |q: &usize| self.wire.rx[*q].is_live() && self.wire.tx[*q].is_live();
         (0..self.pairs).take_while(live).count()
@@ -94,7 +94,7 @@ impl Frontend {
         link.send(&encode(what, 0, &number.to_le_bytes()), &[])
     }
 
-    /// Act on a reply.
+    /// Handle a reply.
     pub fn handle(&mut self, message: Message, link: &Link) -> Result<(), Fault> {
         if self.asked != Some(message.code) || !message.is_reply() || !message.files.is_empty() {
             let text = format!("message {} answers nothing", message.code);
@@ -129,7 +129,7 @@ impl Frontend {
         self.set_up(link)
     }
 
-    /// Everything is agreed on: hand over memory and rings.
+    /// Send memory and rings after the negotiation.
     fn set_up(&mut self, link: &Link) -> Result<(), Fault> {
         self.asked = None;
         if self.pairs == 1 {
@@ -200,7 +200,7 @@ impl Frontend {
         Ok(())
     }
 
-    /// Tell the back end of a ring; what to ring its bell with, and what it rings.
+    /// Describe a ring to the back end; returns the ring's kick and call eventfds.
     fn describe(&self, link: &Link, addr: &RingAddr) -> Result<[Arc<Event>; 2], Fault> {
         let event = || Event::new().map(Arc::new).map_err(system);
         let (kick, call) = (event()?, event()?);

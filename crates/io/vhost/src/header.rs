@@ -1,4 +1,4 @@
-//! `virtio_net_hdr`: what it asks for, in the words of the graph and back.
+//! Conversion between `virtio_net_hdr` and the graph's offload requests.
 
 use crate::batch::HEADER;
 use crate::sys::View;
@@ -6,31 +6,31 @@ use volley_graph::Offload;
 use volley_iface::virtio::{GSO_ECN, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM, VirtioNetHdr};
 use volley_iface::{GsoProtocol, GsoType};
 
-/// What the header of a packet that begins with `first` asks for; none when it makes no sense.
+/// The offload request in the header of a packet that begins with `first`; `None` if the header is invalid.
 pub fn read(header: &[u8; HEADER], first: &[u8]) -> Option<Offload> {
     let (bytes, _) = header.split_first_chunk()?;
-    // The peer's own length of the headers is only a hint, and a kernel's may include payload.
+    // The peer's header length is only a hint; a kernel may include payload in it.
     let offload = VirtioNetHdr::from_le_bytes(bytes).to_offload(first).ok()?;
-    // A super-segment without a checksum to be finished cannot be cut.
+    // A super-segment without a checksum request cannot be segmented.
     let whole = offload.gso.is_none() || offload.checksum.is_some();
     whole.then_some(offload)
 }
 
-/// A header as it is written: its first eight bytes and its last four. As numbers, not bytes: bytes that are put together one by
-/// one and then copied as a whole have to wait until every store before them has left the core, those to lines that another
-/// core has, too.
+/// A header to be written: its first eight bytes and its last four. It consists of two numbers because of store
+/// forwarding: a wide copy of separately stored bytes waits until all earlier stores have left the core, including those
+/// to cache lines that another core shares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Words(u64, u32);
 
 impl Words {
-    /// Make it stand at the beginning of a buffer. Most buffers have it there from the last packet.
+    /// Write the header to the beginning of a buffer, unless it is there from the previous packet, as in most buffers.
     #[inline(always)]
     pub fn store(self, view: View<'_>) {
         view.settle(0, self.0.to_le_bytes());
         view.settle(8, self.1.to_le_bytes());
     }
 
-    /// The bytes of it.
+    /// The header's bytes.
     pub fn bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&self.0.to_le_bytes());
@@ -39,13 +39,13 @@ impl Words {
     }
 }
 
-/// The header of a packet that asks for nothing and lies in so many buffers.
+/// A header without offload requests, for a packet in this number of buffers.
 #[inline(always)]
 pub fn plain(buffers: u16) -> Words {
     Words(0, u32::from(buffers) << 16)
 }
 
-/// The header that asks for `offload`, of a packet in so many buffers.
+/// A header with the requests of `offload`, for a packet in this number of buffers.
 pub fn write(offload: &Offload, buffers: u16) -> Words {
     let Words(mut first, mut last) = plain(buffers);
     if let Some(sum) = offload.checksum {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use volley_graph::Checksum;
 
-    /// The beginning of a packet: IPv4 without options, and TCP with 12 bytes of them, or UDP.
+    /// The first bytes of a packet: IPv4 without options, and UDP, or TCP with 12 bytes of options.
     fn packet(protocol: u8) -> [u8; 80] {
         let mut bytes = [0; 80];
         bytes[12..15].copy_from_slice(&[8, 0, 0x45]);

@@ -1,18 +1,19 @@
 //! vhost-user and virtio-user: packets through memory shared with a guest, a container or a DPDK program.
 //!
 //! Two interface kinds. `vhost-user` is the back end: the peer (QEMU, DPDK's `net_virtio_user`) has a virtio driver and
-//! hands over its memory, and we are the device. `virtio-user` is the front end: the peer (DPDK's `net_vhost`, another
-//! Volley) is the device, and we are the driver with memory of our own.
+//! shares its memory, and Volley is the device. `virtio-user` is the front end: the peer (DPDK's `net_vhost`, another
+//! Volley) is the device, and Volley is the driver and shares its own memory.
 //!
-//! Contract: a peer is hostile. Whatever it writes into memory or says on the socket, nothing outside the memory that it
-//! shared is read or written, nothing waits for it, and a fault takes down its own interface with a name
-//! ([`fault`]), from which it comes back when a peer connects that behaves. The reading order:
+//! Contract: a peer is hostile. Whatever it writes into memory or sends on the socket, nothing outside the shared memory
+//! is read or written and no thread blocks on the peer. A fault takes down the peer's interface with a name ([`fault`]);
+//! the interface recovers when a well-behaved peer connects. The reading order:
 //!
-//! - [`sys`]: memory maps and checked access; [`memory`]: regions and addresses; [`batch`]: packets found, room taken.
+//! - [`sys`]: memory maps and checked access; [`memory`]: regions and addresses; [`batch`]: received packets, reserved
+//! buffers.
 //! - [`device`] and [`driver`]: the two ends of split and packed rings, in safe code.
-//! - [`wire`]: ring ends in lanes, between control thread and workers; [`mod@ring`]: how a lane is claimed.
+//! - [`wire`]: slots for ring ends, shared by control thread and workers; [`mod@ring`]: the claim on a slot.
 //! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel.
-//! - [`kernel`]: our own rings served by the kernel (vhost-net), for taps.
+//! - [`kernel`]: driver rings served by the kernel (vhost-net), for taps.
 //! - [`node`]: `vhost-user-input`, `virtio-user-input`, `vhost-net-input` and the transmit node of each interface.
 #![deny(unsafe_code)]
 
@@ -46,7 +47,7 @@ use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::Registry;
 use wire::List;
 
-/// Bring in both sources, both interface kinds and their requests.
+/// Register both sources, both interface kinds and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let vhost = source(registry, VhostInput::NAME)?;
     let virtio = source(registry, VIRTIO_NAME)?;
@@ -57,7 +58,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Bring in a source that receives from the interfaces of a list of its own.
+/// Register a source that receives from its own list of interfaces.
 fn source(registry: &Registry, name: &'static str) -> Result<List, GraphError> {
     let (table, list) = (registry.table(), List::default());
     let mut engine = registry.engine.borrow_mut();

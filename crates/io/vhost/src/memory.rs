@@ -1,7 +1,7 @@
-//! The memory that a peer shares: its regions, checked, and what lies where.
+//! The memory that a peer shares: checked regions and address translation.
 //!
-//! Addresses that the peer writes are turned into a [`Place`] once, when they are read; a place is looked up again with
-//! bounds checks, so that it cannot lead outside even when a place of one memory is used with another.
+//! An address that the peer wrote is translated into a [`Place`] once, when it is read. Each use of a place is
+//! bounds-checked again, so a place that belongs to another memory cannot lead outside the map.
 
 use crate::fault::{Fault, RingFault};
 use crate::sys::{Map, View};
@@ -9,28 +9,28 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use volley_shm::{Account, MapError, State};
 
-/// The most regions of one peer (what the protocol has without memory slots).
+/// Maximum number of regions of a peer (the protocol's limit without memory slots).
 pub const MAX_REGIONS: usize = 8;
-/// The largest region: 64 TB of addresses are half of what a process has.
+/// Maximum size of a region: 32 TiB, a quarter of a process's address space.
 const MAX_SIZE: u64 = 1 << 45;
 
 /// A region as the peer describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSpec {
-    /// Address in descriptors.
+    /// Guest address of the region, used in descriptors.
     pub guest: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Address in the peer's process: ring addresses are given so.
+    /// Address in the peer's process, used for ring addresses.
     pub user: u64,
-    /// Where it begins in its file.
+    /// Offset of the region in its file.
     pub offset: u64,
 }
 
 struct Region {
     spec: RegionSpec,
     map: Map,
-    /// Where the region begins in the map.
+    /// Offset of the region in the map.
     at: usize,
 }
 
@@ -38,7 +38,7 @@ struct Region {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Place {
     region: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub len: u32,
     at: u64,
 }
@@ -53,7 +53,7 @@ fn overlap(a: (u64, u64), b: (u64, u64)) -> bool {
 }
 
 impl Memory {
-    /// Check and map what the peer describes; each region has one file. It counts against `account`.
+    /// Check and map the described regions; each region has one file. Charges the memory to `account`.
     pub fn map(
         specs: &[RegionSpec],
         files: Vec<OwnedFd>,
@@ -77,7 +77,7 @@ impl Memory {
         })
     }
 
-    /// Memory of this process, in one region, and the file to be handed over.
+    /// New memory of this process in one region, and the file to send to the peer.
     pub fn of_ours(spec: RegionSpec) -> std::io::Result<(Memory, OwnedFd)> {
         let failed = |error: MapError| std::io::Error::other(error.to_string());
         let (file, map) = Map::of_ours(spec.size as usize).map_err(failed)?;
@@ -85,13 +85,13 @@ impl Memory {
         Ok((Memory { regions }, file))
     }
 
-    /// Whether a region is zeros in place of the peer's memory.
+    /// Whether a region was replaced by zeros because the peer broke it.
     #[inline(always)]
     pub fn is_broken(&self) -> bool {
         self.regions.iter().any(|r| r.map.is_broken())
     }
 
-    /// What the peer did to a region that is broken.
+    /// The fault that broke a region.
     #[cold]
     pub fn fault(&self) -> RingFault {
         let costly = |r: &Region| r.map.state() == State::Costly;
@@ -101,7 +101,7 @@ impl Memory {
         }
     }
 
-    /// Where `len` bytes at the peer's own address `user` are, when they lie in one region.
+    /// Translate the `len` bytes at the peer's process address `user`, if they lie in one region.
     pub fn user(&self, user: u64, len: u64) -> Option<Place> {
         let found = self.regions.iter().enumerate().find_map(|(i, r)| {
             let off = user.wrapping_sub(r.spec.user);
@@ -116,7 +116,7 @@ impl Memory {
         })
     }
 
-    /// Where the bytes at guest address `addr` are: as many of `len` as lie together, at least one.
+    /// Translate guest address `addr`: as many of the `len` bytes as are contiguous, at least one.
     #[inline(always)]
     pub fn guest(&self, addr: u64, len: u32) -> Result<Place, RingFault> {
         for (i, r) in self.regions.iter().enumerate() {
@@ -133,14 +133,14 @@ impl Memory {
         Err(RingFault::Address)
     }
 
-    /// A place of this memory; one of another memory gives an empty view.
+    /// View of a place of this memory. A place outside this memory gives an empty view.
     #[inline(always)]
     pub fn view(&self, place: Place) -> Option<View<'_>> {
         let region = self.regions.get(place.region as usize)?;
         region.map.view(place.at as usize, place.len as usize)
     }
 
-    /// Bytes and number of regions, for `show`.
+    /// The regions, for `show`.
     pub fn describe(&self) -> impl Iterator<Item = RegionSpec> + '_ {
         self.regions.iter().map(|r| r.spec)
     }

@@ -1,18 +1,18 @@
-//! A thing that one thread at a time works with, handed over without waiting on the worker's side.
+//! A value that one thread at a time may use; a worker never blocks on it.
 //!
-//! The other of the crate's two files with unsafe code. A worker asks with [`Guarded::claim`] and goes on without when it
-//! is refused. Only the control thread, which moves ring ends in and out, waits: as long as one vector takes, and never longer
-//! than a limit of its own.
+//! One of the crate's files with unsafe code. A worker calls [`Guarded::claim`] and continues without the value if it is
+//! taken. Only the control thread, which inserts and removes ring ends, waits: for the duration of one vector, and never
+//! longer than a time limit.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two attempts, once a worker takes longer than usual.
+/// Time between two attempts while a worker takes longer than expected.
 const SHORT: Duration = Duration::from_micros(50);
 
-/// A value with a flag that says whether somebody works with it.
+/// A value with a flag that is set while a thread uses it.
 #[derive(Default)]
 pub struct Guarded<T> {
     taken: AtomicBool,
@@ -22,11 +22,11 @@ pub struct Guarded<T> {
 // SAFETY: the flag lets one thread at a time have the value, so that it only moves between threads.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
-/// The right to work with the value until it is dropped.
+/// The right to use the value until this claim is dropped.
 pub struct Claim<'a, T>(&'a Guarded<T>);
 
 impl<T> Guarded<T> {
-    /// Around a value.
+    /// Wrap a value.
     pub fn new(value: T) -> Self {
         Guarded {
             taken: AtomicBool::new(false),
@@ -34,14 +34,14 @@ impl<T> Guarded<T> {
         }
     }
 
-    /// The value, unless somebody has it.
+    /// The value, unless another thread holds it.
     #[inline(always)]
     pub fn claim(&self) -> Option<Claim<'_, T>> {
-        // Lazily: a claim that is made and thrown away would release the one of whoever has it.
+        // Construct the claim lazily: a `Claim` that is created and discarded would release the holder's claim.
         (!self.taken.swap(true, Ordering::Acquire)).then(|| Claim(self))
     }
 
-    /// The value, unless a worker keeps it until `until`. For the control thread: a worker is done after one vector.
+    /// The value, unless a worker holds it until `until`. For the control thread: a worker holds a claim for one vector.
     pub fn wait(&self, until: Instant) -> Option<Claim<'_, T>> {
         let mut turns = 0u32;
         loop {
@@ -63,7 +63,7 @@ impl<T> Deref for Claim<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this claim is the only one there is.
+        // SAFETY: this claim is the only existing one.
         unsafe { &*self.0.value.get() }
     }
 }
@@ -71,7 +71,7 @@ impl<T> Deref for Claim<'_, T> {
 impl<T> DerefMut for Claim<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and it is borrowed exclusively.
+        // SAFETY: as above, and the claim is borrowed exclusively.
         unsafe { &mut *self.0.value.get() }
     }
 }

@@ -1,10 +1,11 @@
 //! Checked access to memory that a peer shares. One of the crate's three files with unsafe code.
 //!
-//! Contract: a [`View`] lies inside its [`Map`] by construction, and every access is checked against it; so whatever
-//! addresses the layers above work out from what a peer wrote, nothing outside the shared memory is touched. The peer
-//! writes at the same time: what is read is a copy and may be anything. No reference to shared memory is ever made.
+//! Contract: a [`View`] lies inside its [`Map`] by construction, and every access is bounds-checked. Whatever addresses
+//! the callers compute from a peer's data, nothing outside the shared memory is accessed. The peer writes concurrently: a
+//! read returns a copy and any value. No reference to shared memory is ever made.
 //!
-//! A peer that shrinks its file, or leaves out pages beyond the limit, breaks its map ([`Map::is_broken`]): `volley_shm`.
+//! A peer that shrinks its file, or leaves more pages unwritten than the limit permits, breaks its map
+//! ([`Map::is_broken`]): see `volley_shm`.
 
 use crate::memory::RegionSpec;
 use std::marker::PhantomData;
@@ -17,7 +18,7 @@ use volley_shm::{Account, MapError, State};
 pub struct Map(volley_shm::Map);
 
 impl Map {
-    /// Map the part of a peer's file that a region names; with the byte of the map at which the region begins.
+    /// Map the region's part of a peer's file; also returns the offset in the map at which the region begins.
     pub fn of_peer(
         file: &OwnedFd,
         spec: &RegionSpec,
@@ -27,7 +28,7 @@ impl Map {
         map.map(|(map, at)| (Map(map), at))
     }
 
-    /// Memory of this process.
+    /// New memory of this process.
     pub fn of_ours(len: usize) -> Result<(OwnedFd, Map), MapError> {
         let made = volley_shm::Map::of_ours("volley-virtio", len);
         made.map(|(file, map)| (file, Map(map)))
@@ -43,18 +44,18 @@ impl Map {
         self.len() == 0
     }
 
-    /// Whether it is zeros in place of the peer's memory.
+    /// Whether the map was replaced by zeros because the peer broke it.
     #[inline(always)]
     pub fn is_broken(&self) -> bool {
         self.0.is_broken()
     }
 
-    /// What became of it.
+    /// State of the map.
     pub fn state(&self) -> State {
         self.0.state()
     }
 
-    /// The part from `at` on, `len` bytes.
+    /// The `len` bytes from `at`.
     #[inline(always)]
     pub fn view(&self, at: usize, len: usize) -> Option<View<'_>> {
         let whole = View {
@@ -76,17 +77,17 @@ pub struct View<'a> {
 
 macro_rules! cells {
     ($($load:ident $store:ident $atomic:ident $word:ident;)*) => { $(
-        /// A word at byte `at` (little endian), read once; 0 when it does not lie inside or is not aligned.
+        /// Read the little-endian word at byte `at` once; 0 if it is out of bounds or not aligned.
         #[inline(always)]
         pub fn $load(self, at: usize) -> $word {
             match self.cell::<$word>(at) {
-                // SAFETY: `cell` gives an aligned place inside the map, and others access it with atomics or from
-                // other processes.
+                // SAFETY: `cell` returns an aligned address inside the map, and other threads access it with atomics or
+                // are in other processes.
                 Some(cell) => $word::from_le(unsafe { $atomic::from_ptr(cell) }.load(Ordering::Acquire)),
                 None => 0,
             }
         }
-        /// Write a word at byte `at`; nothing happens when it does not lie inside or is not aligned.
+        /// Write the word at byte `at`; do nothing if it is out of bounds or not aligned.
         #[inline(always)]
         pub fn $store(self, at: usize, word: $word) {
             if let Some(cell) = self.cell::<$word>(at) {
@@ -98,18 +99,18 @@ macro_rules! cells {
 }
 
 impl<'a> View<'a> {
-    /// Bytes in it.
+    /// Length in bytes.
     #[inline(always)]
     pub fn len(self) -> usize {
         self.len
     }
 
-    /// Whether it has no byte.
+    /// Whether the view is empty.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// A part of the part.
+    /// A part of the view.
     #[inline(always)]
     pub fn part(self, at: usize, len: usize) -> Option<View<'a>> {
         (at <= self.len && len <= self.len - at).then(|| View {
@@ -119,12 +120,12 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Where it begins in this process: for the kernel, which is told where our own rings are.
+    /// Address of the view in this process, for the kernel, which gets the addresses of driver rings.
     pub fn address(self) -> u64 {
         self.base as u64
     }
 
-    /// Whether its address is a multiple of `align`.
+    /// Whether the address is a multiple of `align`.
     pub fn is_aligned(self, align: usize) -> bool {
         (self.base as usize).is_multiple_of(align)
     }
@@ -142,17 +143,17 @@ impl<'a> View<'a> {
         load64 store64 AtomicU64 u64;
     }
 
-    /// Copy from byte `at` on into `to`; returns how many bytes there were.
+    /// Copy from byte `at` into `to`; returns the number of bytes copied.
     #[inline(always)]
     pub fn read(self, at: usize, to: &mut [u8]) -> usize {
         let at = at.min(self.len);
         let n = to.len().min(self.len - at);
-        // SAFETY: `n` bytes lie inside both; our own memory is no shared memory, so they do not overlap.
+        // SAFETY: `n` bytes lie inside both; `to` is private memory, so they do not overlap.
         unsafe { copy(self.base.wrapping_add(at), to.as_mut_ptr(), n) };
         n
     }
 
-    /// Copy `from` to byte `at` on; returns how many bytes there was room for.
+    /// Copy `from` to byte `at`; returns the number of bytes copied.
     #[inline(always)]
     pub fn write(self, at: usize, from: &[u8]) -> usize {
         let at = at.min(self.len);
@@ -162,13 +163,14 @@ impl<'a> View<'a> {
         n
     }
 
-    /// Make `bytes`, whose number is known, stand at byte `at`: a line that has them already is not written, and stays with both
-    /// cores. Nothing happens when there is not room for all of them.
+    /// Write `bytes` at byte `at` unless they are already there: an unchanged cache line stays shared between both cores.
+    /// Does nothing if not all of them fit.
     #[inline(always)]
     pub fn settle<const N: usize>(self, at: usize, bytes: [u8; N]) {
         if at <= self.len && N <= self.len - at {
             let to = self.base.wrapping_add(at).cast::<[u8; N]>();
-            // SAFETY: `N` bytes lie inside, and any alignment will do; whatever the peer writes there meanwhile is bytes.
+            // SAFETY: `N` bytes lie inside, and any alignment is allowed; any value that the peer writes concurrently is
+            // valid.
             unsafe {
                 if to.read_unaligned() != bytes {
                     to.write_unaligned(bytes);
@@ -177,20 +179,20 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Ask for the line of byte `at`.
+    /// Prefetch the cache line of byte `at`.
     #[inline(always)]
     pub fn prefetch(self, at: usize) {
         volley_graph::prefetch(self.base.wrapping_add(at));
     }
 
-    /// Ask for the line of byte `at`, to write there.
+    /// Prefetch the cache line of byte `at` for writing.
     #[inline(always)]
     pub fn prefetch_write(self, at: usize) {
         volley_graph::prefetch_write(self.base.wrapping_add(at));
     }
 }
 
-/// Copy `n` bytes. Packets are mostly short, and a call costs more than copying 64 bytes.
+/// Copy `n` bytes. Most packets are short, and a call costs more than copying 64 bytes.
 ///
 /// # Safety
 /// `n` bytes can be read at `from` and written at `to`, and they do not overlap.

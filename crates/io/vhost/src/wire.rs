@@ -1,9 +1,9 @@
-//! What workers know of an interface: ring ends in lanes, which the control thread puts in and takes out.
+//! The workers' view of an interface: slots for ring ends, which the control thread fills and empties.
 //!
-//! A lane is claimed by a worker for one vector at a time. Nothing a peer does keeps a lane claimed, so taking a ring out
-//! waits for one vector at most, and once it is out nobody touches the peer's memory any more. What else may keep a worker
-//! (a debugger, a page that comes back from swap) does not keep the control thread: after [`PATIENCE`] the ring stays in,
-//! no worker begins with it any more, and it is taken out once the worker has let go of it ([`VhostPort::is_clear`]).
+//! A worker claims a slot for one vector at a time. A peer cannot prolong a claim, so removing a ring waits for one
+//! vector at most, and after the removal no thread accesses the peer's memory. Other delays of a worker (a debugger, a
+//! page that is swapped in) do not block the control thread: after [`PATIENCE`] the ring stays in its slot, no worker
+//! claims it again, and it is removed once the worker has released it ([`VhostPort::is_clear`]).
 
 use crate::device::{End, Notification, Packed, Split};
 use crate::driver::{PackedDriver, SplitDriver};
@@ -21,13 +21,13 @@ use volley_graph::WakeConditions;
 use volley_iface::{IfIdx, RxQueueOwner};
 use volley_shm::Event;
 
-/// The most queue pairs of an interface.
+/// Maximum number of queue pairs of an interface.
 pub const MAX_PAIRS: usize = 16;
 
-/// How long the control thread waits for a worker.
+/// Maximum time that the control thread waits for a worker.
 pub const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A worker keeps a ring for longer than [`PATIENCE`].
+/// A worker holds a ring for longer than [`PATIENCE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck;
 
@@ -41,19 +41,19 @@ impl From<Stuck> for Fault {
     }
 }
 
-/// A ring end of any kind.
+/// A ring end of any type.
 pub enum Ring {
     /// A guest's split ring.
     Split(Split),
     /// A guest's packed ring.
     Packed(Packed),
-    /// Our own split ring, served by a back end.
+    /// A split ring of the driver, served by a back end.
     SplitDriver(SplitDriver),
-    /// Our own packed ring, served by a back end.
+    /// A packed ring of the driver, served by a back end.
     PackedDriver(PackedDriver),
 }
 
-/// Run an expression with the ring end of whichever kind.
+/// Evaluate an expression with the ring end, whatever its type.
 #[macro_export]
 macro_rules! with_ring {
     ($ring:expr, $end:ident => $body:expr) => {
@@ -66,20 +66,20 @@ macro_rules! with_ring {
     };
 }
 
-/// A ring end with what it needs to run.
+/// A ring end with the resources that it needs.
 pub struct Running {
     /// The ring.
     pub ring: Ring,
-    /// The memory that it lies in.
+    /// The memory that contains the ring.
     pub memory: Arc<Memory>,
-    /// How the other side is told of buffers.
+    /// Eventfd that notifies the other side of buffers.
     pub bell: Option<Arc<Event>>,
-    /// How the other side tells us, when it can.
+    /// Eventfd by which the other side notifies this end, if it has one.
     pub alarm: Option<Arc<Event>>,
 }
 
 impl Running {
-    /// Tell the other side.
+    /// Notifie the other side.
     #[cold]
     pub fn ring_bell(bell: &Option<Arc<Event>>) {
         if let Some(bell) = bell {
@@ -88,16 +88,16 @@ impl Running {
     }
 }
 
-/// Counters of a lane, each written by the worker that has it.
+/// Counters of a slot, each written by the worker that holds the claim.
 #[derive(Default)]
 pub struct RingCounters {
     /// Packets passed.
     pub packets: AtomicU64,
-    /// Times the other side was told.
+    /// Notifications sent to the other side.
     pub notifications_sent: AtomicU64,
 }
 
-/// A place for a ring end.
+/// A slot for a ring end.
 #[derive(Default)]
 #[repr(align(64))]
 pub struct RingSlot {
@@ -113,13 +113,13 @@ fn bump(cell: &AtomicU64, by: u64) {
 }
 
 impl RingSlot {
-    /// Whether there is a ring that works.
+    /// Whether the slot has a working ring.
     #[inline(always)]
     pub fn is_live(&self) -> bool {
         self.live.load(Relaxed)
     }
 
-    /// The ring, unless there is none or somebody has it.
+    /// The ring, unless the slot is empty or another thread holds it.
     #[inline(always)]
     pub fn claim(&self) -> Option<Claim<'_, Option<Running>>> {
         if self.is_live() {
@@ -129,16 +129,16 @@ impl RingSlot {
         }
     }
 
-    /// Put a ring in, or take it out; what was there. Waits for a worker until `until`.
+    /// Replace the slot's ring and returns the previous one. Waits for a worker until `until`.
     pub fn put(&self, end: Option<Running>, until: Instant) -> Result<Option<Running>, Stuck> {
-        // No worker begins with what is there.
+        // From here on no worker claims the present ring.
         self.live.store(false, Relaxed);
         let mut claim = self.end.wait(until).ok_or(Stuck)?;
         self.live.store(end.is_some(), Relaxed);
         Ok(std::mem::replace(&mut *claim, end))
     }
 
-    /// Count packets, and whether the other side was told.
+    /// Count packets, and a notification if one was sent.
     #[inline(always)]
     pub fn count(&self, packets: usize, told: bool) {
         bump(&self.counts.packets, packets as u64);
@@ -148,25 +148,25 @@ impl RingSlot {
 
 /// An interface.
 pub struct VhostPort {
-    /// Its number.
+    /// Index of the interface.
     pub interface: IfIdx,
-    /// Rings that we receive from, by queue.
+    /// Receive rings by queue.
     pub rx: [RingSlot; MAX_PAIRS],
-    /// Rings that we send to, by queue.
+    /// Transmit rings by queue.
     pub tx: [RingSlot; MAX_PAIRS],
-    /// The worker of each queue that we receive from.
+    /// The worker of each receive queue.
     pub places: [RxQueueOwner; MAX_PAIRS],
-    /// Lanes that can be live.
+    /// Number of slots that can have a ring.
     pub pairs: AtomicUsize,
-    /// Packets carry offload requests both ways.
+    /// Packets have offload requests in both directions.
     pub offloads: AtomicBool,
     fault: AtomicU32,
-    /// A ring that was to be taken out is still in.
+    /// A ring that was to be removed is still in its slot.
     stuck: AtomicBool,
 }
 
 impl VhostPort {
-    /// Without rings.
+    /// An interface without rings.
     pub fn new(interface: IfIdx) -> Arc<VhostPort> {
         Arc::new(VhostPort {
             interface,
@@ -180,7 +180,7 @@ impl VhostPort {
         })
     }
 
-    /// A worker has found something wrong in `lane`: nobody touches it any more.
+    /// Record a fault that a worker found in `lane` and disable the slot.
     #[cold]
     pub fn fail(&self, lane: &RingSlot, fault: RingFault) {
         lane.live.store(false, Relaxed);
@@ -189,24 +189,25 @@ impl VhostPort {
             .compare_exchange(0, fault as u32 + 1, Relaxed, Relaxed);
     }
 
-    /// What a worker has found, once.
+    /// Take the fault that a worker found; later calls return `None`.
     pub fn take_fault(&self) -> Option<RingFault> {
         let number = self.fault.swap(0, Relaxed);
         RingFault::of(number.checked_sub(1)?)
     }
 
-    /// Places of queues that may be polled.
+    /// Owners of the queues that may be polled.
     pub fn in_service(&self) -> impl Iterator<Item = &RxQueueOwner> {
         self.places.iter().take(self.pairs.load(Relaxed))
     }
 
-    /// Whether a queue is with `worker`, or is to be. Queues that are not in service yet count: the peer enables them without
-    /// a notice.
+    /// Whether `worker` owns a queue or is to own one. Queues that are not in service yet count: the peer enables them
+    /// without notice.
     pub fn is_for(&self, worker: usize) -> bool {
         self.places.iter().any(|place| place.is_for(worker))
     }
 
-    /// Take all rings out. Those that a worker keeps for longer than [`PATIENCE`] stay in, and no worker uses them again.
+    /// Remove all rings. Rings that a worker holds for longer than [`PATIENCE`] stay in their slots and are not used
+    /// again.
     pub fn clear(&self) {
         self.take_out(Instant::now() + PATIENCE);
     }
@@ -219,7 +220,7 @@ impl VhostPort {
         self.fault.store(0, Relaxed);
     }
 
-    /// Whether no ring is left that was to be taken out. Tries again without waiting.
+    /// Whether all rings that were to be removed are removed. Tries again without waiting.
     pub fn is_clear(&self) -> bool {
         if self.stuck.load(Relaxed) {
             self.take_out(Instant::now());
@@ -230,18 +231,18 @@ impl VhostPort {
 
 /// Interfaces that are polled.
 pub type VhostPorts = Vec<Arc<VhostPort>>;
-/// The way they come to workers.
+/// The shared list through which workers see the interfaces.
 pub type List = Arc<ArcSwap<VhostPorts>>;
 
-/// The control thread's hand on a list.
+/// The control thread's access to a list.
 pub struct PortList {
     list: List,
-    /// Lists that a worker may still have: freed here, and not by the worker that has one last.
+    /// Lists that a worker may still use. The control thread frees them, not the last worker.
     old: Vec<Arc<VhostPorts>>,
 }
 
 impl PortList {
-    /// Of this list.
+    /// Access to this list.
     pub fn new(list: List) -> Self {
         PortList {
             list,
@@ -249,18 +250,18 @@ impl PortList {
         }
     }
 
-    /// Let workers see these interfaces. They are to be woken then.
+    /// Publish these interfaces to the workers. The caller wakes the workers afterwards.
     pub fn show(&mut self, wires: VhostPorts) {
         self.old.push(self.list.swap(Arc::new(wires)));
     }
 
-    /// Free the lists that no worker has any more.
+    /// Free the lists that no worker uses any more.
     pub fn reap(&mut self) {
         self.old.retain(|list| Arc::strong_count(list) > 1);
     }
 }
 
-/// What wakes a worker that sleeps. Kept open while it does, whatever becomes of the rings.
+/// Eventfds that wake a sleeping worker. They stay open during the sleep, even if their rings are removed.
 pub struct Alarms(Vec<Arc<Event>>);
 
 impl Default for Alarms {
@@ -270,8 +271,8 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// Say to each ring that `worker` receives from whether to ring. False when one cannot, has something, or is to go to
-    /// another worker.
+    /// Enable or suppresses notifications of each ring that `worker` receives from. False if a ring cannot notify, has
+    /// packets, or is to move to another worker.
     pub fn listen(&mut self, wires: &VhostPorts, worker: usize, bell: Notification) -> bool {
         let mut all = true;
         for wire in wires {
@@ -300,7 +301,8 @@ impl Alarms {
         };
         let quiet = crate::with_ring!(ring, end => {
             end.listen(memory, bell);
-            // The other side puts a packet in and then looks whether to ring; we ask for it and then look for packets.
+            // The other side adds a packet and then checks whether to notify; this end requests notifications and then
+            // checks for packets.
             fence(Ordering::SeqCst);
             !end.waits(memory)
         });
@@ -313,14 +315,14 @@ impl Alarms {
         quiet
     }
 
-    /// Let them end the sleep. False when there are too many.
+    /// Add the eventfds to the sleep's wake conditions. False if there are too many.
     pub fn arm(&self, rest: &mut WakeConditions) -> bool {
         self.0.iter().all(|alarm| rest.add_fd(alarm.as_fd()))
     }
 
-    /// Awake: set them back and forget them.
+    /// Reset and forget the eventfds after the sleep.
     pub fn calm(&mut self) {
-        // The last one of a ring that has gone is closed here; that is a system call, as the sleep was.
+        // The last reference to the eventfd of a removed ring is closed here; this costs a system call, as the sleep did.
         self.0.drain(..).for_each(|alarm| _ = alarm.clear());
     }
 }

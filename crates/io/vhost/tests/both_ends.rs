@@ -1,4 +1,4 @@
-//! Front end against back end in one process: everything between them is the real thing, socket and rings.
+//! Front end and back end in one process, with a real socket and real rings between them.
 
 mod support;
 
@@ -31,7 +31,7 @@ fn pair(bench: &mut Bench, options: VirtioUser) -> tempfile::TempDir {
     dir
 }
 
-/// Send frames one way; all of them arrive in order.
+/// Send frames in one direction; all of them arrive in order.
 fn pass(bench: &mut Bench, from: &str, to: &str, frames: Vec<Vec<u8>>) {
     let rx = bench.index(to);
     for some in frames.chunks(100) {
@@ -107,7 +107,7 @@ fn rings_wrap_and_full_rings_drop_by_name() {
         let mut bench = Bench::new();
         let _dir = pair(&mut bench, options);
         for (from, to) in [("dev", "drv"), ("drv", "dev")] {
-            // Prime, so that every place of the ring begins a burst.
+            // A prime number, so a burst begins at every position of the ring.
             for round in 0..200 {
                 let frames = (0..37)
                     .map(|i| frame(60 + (round * 31 + i * 7) as usize % 1400, round * 100 + i));
@@ -187,7 +187,7 @@ fn peers_come_and_go_and_leave_nothing_behind() {
         spec(&path, SocketRole::Client),
     );
     bench.create("drv", front_end(server.clone())).unwrap();
-    // The first round opens what the process keeps for all interfaces, `/dev/null` of AIO and the userfaultfd.
+    // The first round opens what the process keeps for all interfaces: `/dev/null` of AIO and the userfaultfd.
     let mut before = None;
     for round in 0..20 {
         let name = format!("dev{round}");
@@ -279,7 +279,7 @@ fn worker_ticks() -> u64 {
     workers.map(used).sum()
 }
 
-/// Two daemons, both asleep; each is woken by the other's packets.
+/// Two daemons, both asleep; the packets of each wake the other.
 #[test]
 fn workers_sleep_until_the_peer_rings() {
     let _alone = support::alone();
@@ -318,7 +318,7 @@ fn workers_sleep_until_the_peer_rings() {
             waits.push(start.elapsed());
         }
         waits.sort();
-        // A worker that nobody rings looks by itself after 20 ms.
+        // A worker without a notification polls after 20 ms.
         assert!(waits[10] < Duration::from_millis(5), "{waits:?}");
         let (used, passed) = (worker_ticks() - begin.0, begin.1.elapsed());
         assert!(

@@ -1,7 +1,7 @@
-//! A QEMU guest (emulated processor) with a stock Debian kernel: two network cards, one in a namespace of its own, and
-//! the only way between them leads through Volley. Ping in several sizes and a TCP stream, whose checksums must be right.
+//! A QEMU guest (emulated processor) with a stock Debian kernel and two network cards, one in its own namespace. The only
+//! path between the cards is Volley. Ping in several sizes and a TCP stream; all checksums must be right.
 //!
-//! `cargo test -p volley-vhost --test guest -- --ignored --nocapture`: it fetches the kernel and busybox (28 MB) once.
+//! `cargo test -p volley-vhost --test guest -- --ignored --nocapture`: fetches the kernel and busybox (28 MB) once.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::guest::{FILE, FOLDER, QEMU, archive, fetch, listen, plain};
 use support::{Bench, back_end, has, spec};
 use volley_vhost::model::{SocketRole, VirtioUser};
 
-/// In the order in which they need each other.
+/// Kernel modules in load order.
 const MODULES: [&str; 8] = [
     "net/core/failover",
     "drivers/net/net_failover",
@@ -150,7 +150,7 @@ fn run(options: VirtioUser, card: &str) {
     let counts = (bench.counts("v0"), bench.counts("v1"));
     let _ = guest.kill();
     let _ = guest.wait();
-    // What it printed last is on its way.
+    // Let the last output arrive.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let text = console.lock().unwrap().clone();
     for expected in [
@@ -168,7 +168,7 @@ fn run(options: VirtioUser, card: &str) {
         );
     }
     println!("{seen}: {counts:?}");
-    // What the first card sent before the second was there had nowhere to go.
+    // Packets that the first card sent before the second one was up were dropped.
     let lost = counts.0.rx_packets.checked_sub(counts.1.tx_packets);
     assert!(
         lost.is_some_and(|lost| lost <= 10),

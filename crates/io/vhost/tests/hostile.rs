@@ -1,6 +1,6 @@
-//! Hostile peers: random and adversarial messages, files, memory tables, rings, descriptors, indices and lengths, at
-//! both kinds of interface. Whatever they do, nothing crashes, memory that was not shared stays as it was, the faulty
-//! interface is down with a named reason and comes back for a peer that behaves, and others go on.
+//! Hostile peers: random and adversarial messages, files, memory tables, rings, descriptors, indices and lengths, at both
+//! interface kinds. Nothing crashes, memory that was not shared stays unchanged, the faulty interface goes down with a
+//! named reason and recovers with a well-behaved peer, and other interfaces keep working.
 
 mod support;
 
@@ -15,7 +15,7 @@ use volley_vhost::protocol::{Arrived, Link, Listener, RingAddr, code, connect, e
 use volley_vhost::protocol::{regions, ring_addr};
 
 const FILE: u64 = 1 << 20;
-/// The region begins and ends in the middle of a page, so that what lies around it is mapped, but not shared.
+/// The region begins and ends in the middle of a page, so the bytes around it are mapped, but not shared.
 const REGION: RegionSpec = RegionSpec {
     guest: 0x10_0000,
     size: 0x8_0000 - 0x40,
@@ -23,13 +23,13 @@ const REGION: RegionSpec = RegionSpec {
     offset: 0x1_0020,
 };
 const CANARY: u8 = 0xc5;
-/// Where the rings of a guest are in its region: aligned in the file, so that they are in memory.
+/// Guest addresses of the rings, aligned in the file and therefore in memory.
 const DESC: u64 = 0x1_0000 - 0x20;
 const AVAIL: u64 = DESC + 0x4000;
 const USED: u64 = DESC + 0x8000;
 const DATA: u64 = DESC + 0x1_0000;
 
-/// A guest's memory: the whole file as the test sees it.
+/// A guest's memory: the test maps the whole file.
 struct Ram {
     file: OwnedFd,
     all: Memory,
@@ -80,7 +80,7 @@ impl Ram {
     }
 }
 
-/// Interfaces `a` and `b`, which are each other's peers, and `x`, which the hostile peer talks to.
+/// Interfaces `a` and `b`, which are each other's peers, and `x`, whose peer is hostile.
 struct Scene {
     bench: Bench,
     dir: tempfile::TempDir,
@@ -144,7 +144,7 @@ impl Scene {
         link.unwrap()
     }
 
-    /// Others go on, and the account of buffers is right.
+    /// Other interfaces keep working, and no buffer is lost.
     fn assert_sound(&mut self) {
         let b = self.bench.index("b");
         self.bench.got();
@@ -170,7 +170,7 @@ impl Scene {
 }
 
 fn say(link: &Link, what: u32, payload: &[u8], files: &[BorrowedFd<'_>]) {
-    // A peer that was hung up on goes on talking: that is its matter.
+    // Sending fails if Volley has closed the connection; the peer continues regardless.
     let _ = link.send(&encode(what, 0, payload), files);
 }
 
@@ -178,7 +178,7 @@ fn pair(ring: u32, num: u32) -> [u8; 8] {
     (u64::from(ring) | u64::from(num) << 32).to_le_bytes()
 }
 
-/// Set up rings 0 and 1 of a guest rightly.
+/// Set up rings 0 and 1 of a guest correctly.
 fn handshake(link: &Link, ram: &Ram, features: u64, size: u32) {
     say(link, code::SET_OWNER, &[], &[]);
     say(link, code::SET_FEATURES, &features.to_le_bytes(), &[]);
@@ -213,7 +213,7 @@ fn handshake(link: &Link, ram: &Ram, features: u64, size: u32) {
     }
 }
 
-/// Numbers that are near something.
+/// Numbers near limits.
 fn near() -> impl Strategy<Value = u64> {
     let points = [
         0,
@@ -239,7 +239,7 @@ fn near() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// What a file handed over is.
+/// Type of a file that the peer sends.
 #[derive(Clone, Copy, Debug)]
 enum File {
     Memory,
@@ -270,22 +270,22 @@ fn any_file() -> impl Strategy<Value = File> {
     ])
 }
 
-/// One thing that a hostile front end does.
+/// One action of a hostile front end.
 #[derive(Clone, Debug)]
 enum Act {
-    /// A message with random words behind its head.
+    /// A message with random words after its header.
     Message(u32, u32, Vec<u64>, Vec<File>),
     /// A memory table.
     Table(Vec<[u64; 4]>, Vec<File>),
     /// A ring message with likely numbers.
     Ring(u32, u32, u32),
-    /// Where a ring is.
+    /// Ring addresses.
     Address(u32, u64, u64, u64),
-    /// The right handshake.
+    /// A correct handshake.
     Handshake(u64, u32),
-    /// Bytes that are no message.
+    /// Bytes that are not a message.
     Bytes(Vec<u8>),
-    /// Packets from us.
+    /// Packets from Volley.
     Traffic,
 }
 
@@ -392,15 +392,15 @@ fn descriptor() -> impl Strategy<Value = [u8; 16]> {
         })
 }
 
-/// What a hostile guest writes into its rings between two looks of ours.
+/// What a hostile guest writes into its rings between two polls.
 #[derive(Clone, Debug)]
 struct Scribble {
     ring: u64,
     descs: Vec<[u8; 16]>,
-    /// Entries of the available ring, and how far its index goes on.
+    /// Entries of the available ring, and the advance of its index.
     heads: Vec<u16>,
     ahead: u16,
-    /// Also written over: where, what.
+    /// Another word to overwrite: address, value.
     other: (u64, u64),
     /// An indirect table somewhere in the data.
     table: Vec<[u8; 16]>,
@@ -483,7 +483,7 @@ proptest! {
         ram.assert_untouched();
         drop(link);
         prop_assert!(scene.bench.until(5, |b| !b.is_up("x")));
-        // The next peer finds it as if nothing had been.
+        // The next peer finds the interface in its initial state.
         let link = scene.meet();
         handshake(&link, &ram, volley_vhost::feature::VERSION_1, 64);
         prop_assert!(scene.bench.until(5, |b| b.is_up("x")), "{:?}", scene.bench.show("x"));
@@ -535,7 +535,7 @@ proptest! {
     }
 }
 
-/// A back end that answers with random numbers; the memory that it is given, when it comes to that.
+/// A back end that answers with random numbers; returns the memory that the front end sent, if it did.
 fn answer(scene: &mut Scene, link: &mut Link, answers: &[u64]) -> (RegionSpec, Option<OwnedFd>) {
     let (mut spec, mut file, mut nth) = (REGION, None, 0);
     for _ in 0..50 {
@@ -572,7 +572,7 @@ fn desc(addr: u64, len: u32, flags: u16, next: u16) -> [u8; 16] {
     d
 }
 
-/// Name of a fault; descriptors, the first available entry and the available index that are it.
+/// Name of a fault, and the descriptors, first available entry and available index that cause it.
 fn faulty() -> [(&'static str, Vec<u8>, u16, u16); 12] {
     let data = REGION.guest + DATA;
     let end = REGION.guest + REGION.size;
@@ -619,7 +619,7 @@ fn faulty() -> [(&'static str, Vec<u8>, u16, u16); 12] {
     ]
 }
 
-/// Each ring fault by its name, once, from a guest that is otherwise right.
+/// A guest that is otherwise correct causes each ring fault once.
 #[test]
 fn faults_have_their_names() {
     let _alone = support::alone();
@@ -627,7 +627,7 @@ fn faults_have_their_names() {
     for (name, descs, head, ahead) in faulty() {
         let mut scene = Scene::new(false, options(false));
         let ram = Ram::new();
-        // What the last case points to: a table whose first entry points to another one.
+        // The last case's target: a table whose first entry is indirect again.
         ram.set(DATA + 64, &desc(table, 32, 4, 0));
         let link = scene.meet();
         use volley_vhost::feature as f;

@@ -1,10 +1,11 @@
-//! Port to port at 64 bytes, beside testpmd: the same generator (testpmd with two `net_virtio_user` ports that send each
-//! other what they get) on core 0, in turn through Volley and through testpmd with `net_vhost` ports, each on core 1.
+//! Port to port at 64 bytes, compared with testpmd: the same generator (testpmd with two `net_virtio_user` ports that
+//! send each other what they receive) runs on core 0, alternately through Volley and through testpmd with `net_vhost`
+//! ports, each on core 1.
 //!
-//! Two things of a shared machine are kept out of the ratio, for both sides in the same way. Other processes take the cores
-//! for milliseconds: a rate is the upper decile of many short samples. And a virtual machine's two cores are near each other
-//! at one time and far at another, which changes what a cache line costs fivefold: the time that a word takes there and
-//! back is measured before and after each turn, and only turns that had the same distance are set against each other.
+//! Two effects of a shared machine are excluded from the ratio, for both sides alike. Other processes take the cores for
+//! milliseconds: a rate is the upper decile of many short samples. The two cores of a virtual machine are sometimes near
+//! each other and sometimes far apart, which changes the cost of a cache line fivefold: the round-trip time of a word is
+//! measured before and after each run, and only runs with the same distance are compared.
 //!
 //! `cargo test --release -p volley-vhost --test speed -- --ignored --nocapture`
 
@@ -18,12 +19,12 @@ use support::{Bench, back_end, spec};
 use volley_graph::WorkerThreads;
 use volley_vhost::model::{SocketRole, VirtioUser};
 
-/// Pairs of turns that count, and the most that are made to get them.
+/// Pairs of runs that count, and the maximum number of attempts.
 const ROUNDS: usize = 3;
 const TRIES: usize = 8;
 const SAMPLES: usize = 24;
 const SAMPLE: Duration = Duration::from_millis(100);
-/// Cores are near each other when a word goes there and back in fewer nanoseconds.
+/// Cores are near each other if a word's round trip takes fewer nanoseconds.
 const NEAR_NS: f64 = 150.0;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,7 +39,7 @@ fn pin(core: usize) {
     }));
 }
 
-/// How far cores 0 and 1 are from each other at the moment: the quickest of some hundred times 100 ways there and back.
+/// The present distance of cores 0 and 1: the shortest of some hundred times for 100 round trips.
 fn distance() -> Distance {
     let (word, over) = (AtomicU32::new(0), AtomicBool::new(false));
     let best = std::thread::scope(|scope| {
@@ -86,7 +87,7 @@ fn generator(sockets: &[std::path::PathBuf; 2], options: &str) -> TestPmd {
     )
 }
 
-/// Packets per second that come back to the generator on both ports, once it runs.
+/// Packets per second that return to the generator on both ports, once it runs.
 fn rate(generator: &mut TestPmd, mut turn: impl FnMut()) -> f64 {
     generator.say("stop");
     generator.say("start tx_first 16");
@@ -206,7 +207,7 @@ fn port_to_port_beside_testpmd() {
             println!("  {name}: volley {ours:.2} Mpps, testpmd {theirs:.2} Mpps, cores {all:?}");
             pairs.push((ours, theirs, all == [before; 3]));
         }
-        // All of them when the cores moved in every pair.
+        // All pairs if the cores moved in every pair.
         let still = pairs.iter().filter(|p| p.2).count();
         pairs.retain(|p| p.2 || still == 0);
         let of = |figure: fn(&(f64, f64, bool)) -> f64| median(pairs.iter().map(figure).collect());

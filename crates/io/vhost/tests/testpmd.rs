@@ -1,4 +1,4 @@
-//! DPDK's `net_virtio_user` against our back end, and its `net_vhost` against our front end.
+//! DPDK's `net_virtio_user` against the back end, and its `net_vhost` against the front end.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{Bench, back_end, frame, front_end, has, resources, spec};
 use volley_object::Instance;
 use volley_vhost::model::{SocketRole, VirtioUser};
 
-/// Send frames; testpmd sends each back. All come, once each, with the same bytes.
+/// Send frames, which testpmd returns. Each arrives once, with the same bytes.
 fn echo(bench: &mut Bench, name: &str, frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut missing: Vec<_> = frames.clone();
     missing.sort();
@@ -30,7 +30,7 @@ fn echo(bench: &mut Bench, name: &str, frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     arrived
 }
 
-/// Testpmd takes its time after the rings are there: send until something comes back, and let all of it come.
+/// Testpmd needs time after the rings are up: send until a frame returns, and let all of them arrive.
 fn wait_for_echo(bench: &mut Bench, name: &str) {
     let begun = (0..200).any(|_| {
         bench.send(name, [frame(60, 0)]);
@@ -189,7 +189,7 @@ fn net_vhost_serves_our_front_end() {
     }
 }
 
-/// Several queues: every one of them is used both ways, and nothing is lost.
+/// Several queues: each is used in both directions, and nothing is lost.
 #[test]
 fn several_queues_with_testpmd() {
     let _alone = support::alone();
@@ -243,7 +243,7 @@ fn several_queues_with_testpmd() {
     }
 }
 
-/// A peer that is killed twenty times under traffic comes back twenty times; another interface goes on; nothing leaks.
+/// A peer is killed twenty times under traffic and reconnects each time; another interface keeps working; nothing leaks.
 fn killed(kind: Instance, vdev: String) {
     let dir = tempfile::tempdir().unwrap();
     let mut bench = Bench::new();
@@ -285,7 +285,7 @@ fn killed(kind: Instance, vdev: String) {
             peer.output()
         );
         peer.kill();
-        // The other interface goes on while the peer is found dead.
+        // The other interface keeps working while the peer is found dead.
         assert!(bench.until(5, |bench| {
             bench.send("a", (0..32).map(|i| frame(64, i)));
             sent += 32;

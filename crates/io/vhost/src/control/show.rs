@@ -1,4 +1,4 @@
-//! What is shown of an interface.
+//! What `show` commands report about an interface.
 
 use super::{End, MAX_PAIRS, Port, Ports, waiting};
 use crate::feature;
@@ -10,7 +10,7 @@ use volley_iface::IfIdx;
 use volley_model::ModelError;
 
 impl Ports {
-    /// The answer to `show vhost-user`.
+    /// The reply to `show vhost-user`.
     pub(crate) fn show(&self, name: Option<&str>) -> Result<VhostUserReply, ModelError> {
         let only = name.map(|name| self.host.index(name)).transpose()?;
         let wanted = self

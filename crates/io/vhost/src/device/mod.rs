@@ -1,7 +1,7 @@
-//! The device's ends of rings: what the back end does with rings that a guest's driver made.
+//! The device end of rings: how the back end processes rings that a guest's driver made.
 //!
-//! Contract: [`End::look`] reads each descriptor once and checks it; a fault is reported only when it comes first, so
-//! that good packets before it still pass. Nothing is taken from the ring until [`End::done`] or [`End::flush`].
+//! Contract: [`End::look`] reads each descriptor once and checks it. It reports a fault only if the faulty descriptor is
+//! first, so valid packets before it still pass. Nothing is removed from the ring until [`End::done`] or [`End::flush`].
 
 mod packed;
 mod split;
@@ -21,16 +21,16 @@ pub(crate) const NEXT: u16 = 1;
 pub(crate) const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 
-/// Where a ring is and how it is meant to be used. Every place has been checked against the ring's size.
+/// Location and options of a ring. Every place has been checked against the ring's size.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Descriptors.
+    /// Number of descriptors.
     pub size: u16,
-    /// The descriptor table; the ring itself when it is packed.
+    /// The descriptor table (split) or the ring itself (packed).
     pub desc: Place,
-    /// The available ring; the driver's event structure when it is packed.
+    /// The available ring (split) or the driver's event structure (packed).
     pub avail: Place,
-    /// The used ring; the device's event structure when it is packed.
+    /// The used ring (split) or the device's event structure (packed).
     pub used: Place,
     /// Indirect descriptors were negotiated.
     pub indirect: bool,
@@ -38,23 +38,23 @@ pub struct Layout {
     pub event_idx: bool,
     /// A packet may be spread over several buffers.
     pub mergeable: bool,
-    /// Where to go on, as `SET_VRING_BASE` has it.
+    /// Start position in the encoding of `SET_VRING_BASE`.
     pub base: u32,
 }
 
-/// Whether the other side is to tell us when it is done with buffers.
+/// Whether the other side notifies this end when buffers are ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notification {
-    /// We look by ourselves.
+    /// Suppress notifications: this end polls.
     Off,
-    /// We sleep.
+    /// Send notifications: this end is asleep.
     On,
 }
 
-/// What a send of one packet came to.
+/// Result of reserving buffers for one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reserved {
-    /// There is room: fill it.
+    /// Buffers are reserved.
     Room,
     /// The peer has no free buffer.
     Full,
@@ -62,11 +62,11 @@ pub enum Reserved {
     TooLong,
 }
 
-/// One end of a ring: ours. The device's ends are here, the driver's in [`crate::driver`].
+/// The local end of a ring. The device ends are in this module, the driver ends in [`crate::driver`].
 pub trait End {
-    /// Find up to `most` packets that wait to be received.
+    /// Find up to `most` received packets.
     fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault>;
-    /// Give the first `n` packets of the batch back. True when the driver wants to be told.
+    /// Return the first `n` packets of the batch to the peer. True if the driver requests a notification.
     fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool;
     /// Ask the cache for the `nth` buffer of those that [`End::reserve`] will find, and for what describes it. A hint: what
     /// is read here may be wrong, and is used for nothing else.
@@ -85,24 +85,24 @@ pub trait End {
         room: &mut Room,
         len: usize,
     ) -> Result<Reserved, RingFault>;
-    /// Hand over all buffers that were filled. True when the driver wants to be told.
+    /// Publish all filled buffers. True if the driver requests a notification.
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool;
-    /// What the header of a packet in `buffers` buffers has as their number.
+    /// The value of the header's buffer count for a packet in `buffers` buffers.
     fn buffer_count(&self, buffers: usize) -> u16;
-    /// Where to go on later, as `GET_VRING_BASE` has it.
+    /// The position to resume from, as `GET_VRING_BASE` encodes it.
     fn base(&self) -> u32;
-    /// Say whether the other side is to tell us of buffers: not while we poll.
+    /// Enable or suppresses notifications from the other side; they are suppressed while this end polls.
     fn listen(&mut self, memory: &Memory, bell: Notification);
-    /// Whether there is something to look at.
+    /// Whether buffers are ready.
     fn waits(&self, memory: &Memory) -> bool;
 }
 
-/// Whether going from `old` to `new` passes the index that the other side asked to be told of.
+/// Whether advancing from `old` to `new` passes the event index of the other side.
 pub(crate) fn passes(event: u16, new: u16, old: u16) -> bool {
     new.wrapping_sub(event).wrapping_sub(1) < new.wrapping_sub(old)
 }
 
-/// A descriptor as it was read.
+/// A descriptor as read.
 #[derive(Clone, Copy)]
 struct Desc {
     addr: u64,
@@ -123,7 +123,7 @@ fn desc(table: View<'_>, at: usize) -> Desc {
     }
 }
 
-/// Check an indirect descriptor; its table and number of entries.
+/// Check an indirect descriptor; returns its table and number of entries.
 #[inline(always)]
 fn table<'m>(layout: &Layout, memory: &'m Memory, d: Desc) -> Result<(View<'m>, usize), RingFault> {
     if !layout.indirect {
@@ -141,14 +141,14 @@ fn table<'m>(layout: &Layout, memory: &'m Memory, d: Desc) -> Result<(View<'m>, 
     Ok((view.ok_or(RingFault::Indirect)?, d.len as usize / 16))
 }
 
-/// Something that takes the buffers of a chain one after the other.
+/// Receive the buffers of a chain in order.
 trait Sink {
-    /// Buffers of this direction are wanted: [`WRITE`] or 0.
+    /// Required direction of the buffers: [`WRITE`] or 0.
     const WANTED: u16;
     fn take(&mut self, memory: &Memory, addr: u64, len: u32) -> Result<(), RingFault>;
 }
 
-/// A packet being read into a batch.
+/// A packet that is read into a batch.
 struct Reading<'b> {
     batch: &'b mut Batch,
     mark: usize,

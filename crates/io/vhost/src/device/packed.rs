@@ -1,7 +1,8 @@
-//! The packed ring, seen from the device.
+//! The packed ring, device end.
 //!
-//! A buffer is one descriptor, or several in a row that are chained; the id stands in the last one. It is available when
-//! its AVAIL bit equals the driver's wrap counter and its USED bit does not; given back, both equal the device's.
+//! A buffer is one descriptor, or several consecutive chained ones; the last one has the id. A descriptor is available
+//! when its AVAIL bit equals the driver's wrap counter and its USED bit does not; when used, both equal the device's wrap
+//! counter.
 
 use super::{
     Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reserved, Sink, WRITE, one, table,
@@ -14,13 +15,13 @@ use std::sync::atomic::{Ordering, fence};
 
 pub(crate) const AVAIL: u16 = 1 << 7;
 pub(crate) const USED: u16 = 1 << 15;
-/// Event flags: tell me always, never, or when a descriptor is passed.
+/// Event flags: notifications off, on, or at a given descriptor.
 const DISABLE: u16 = 1;
 const AT_DESC: u16 = 2;
-/// How many descriptors before a buffer's address is needed its line is asked for.
+/// Number of descriptors by which the prefetch runs ahead.
 const LINES_AHEAD: u16 = 16;
 
-/// A place in the ring with the number of times it was passed, modulo two.
+/// A position in the ring with its wrap counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RingPosition {
     pub(crate) at: u16,
@@ -63,17 +64,17 @@ pub struct Packed {
     used: RingPosition,
 }
 
-/// What a chain came to.
+/// Result of reading a chain.
 struct Chain {
     id: u16,
     slots: u16,
 }
 
 impl Packed {
-    /// A ring to go on with.
+    /// A ring that continues at `layout.base`.
     pub fn new(layout: Layout, memory: &Memory) -> Self {
         let mut turn = RingPosition::of(layout.base as u16);
-        // A base beyond the ring comes from a peer that does not know its own ring: from the start then.
+        // A base beyond the ring is an error of the peer; start at 0 then.
         if turn.at >= layout.size {
             turn.at = 0;
         }
@@ -88,7 +89,7 @@ impl Packed {
 
     #[inline(always)]
     fn desc(ring: View<'_>, at: u16) -> Desc {
-        // The flags come first: what stands before them is only valid when they say so.
+        // Read the flags first: the bytes before them are valid only if the flags say so.
         let rest = ring.load64(16 * usize::from(at) + 8);
         Desc {
             addr: ring.load64(16 * usize::from(at)),
@@ -103,7 +104,7 @@ impl Packed {
         (d.flags & AVAIL != 0) == wrap && (d.flags & USED != 0) != wrap
     }
 
-    /// Give all parts of the buffer at `turn` to `sink`; none when none is available.
+    /// Pass all parts of the buffer at `turn` to `sink`; `None` if no buffer is available.
     #[inline(always)]
     fn chain<S: Sink>(
         &self,
@@ -153,14 +154,14 @@ impl Packed {
             }
             (slots, turn) = (slots + 1, turn.on(1, self.layout.size));
             d = Packed::desc(ring, turn.at);
-            // The driver makes the first descriptor available last, so that the others must be.
+            // The driver makes the first descriptor of a chain available last, so the others must be available.
             if !Packed::is_available(d, turn.wrap) {
                 return Err(RingFault::ChainLoop);
             }
         }
     }
 
-    /// In an indirect table of a packed ring, every entry belongs to the buffer and only WRITE is looked at.
+    /// In an indirect table of a packed ring every entry belongs to the buffer, and WRITE is the only valid flag.
     fn indirect<S: Sink>(&self, memory: &Memory, d: Desc, sink: &mut S) -> Result<(), RingFault> {
         let (table, size) = table(&self.layout, memory, d)?;
         for at in 0..size.min(usize::from(u16::MAX)) {
@@ -174,7 +175,7 @@ impl Packed {
         Ok(())
     }
 
-    /// Give buffers back, the first one last: the driver sees all of them or none.
+    /// Return buffers, the first one last: the driver sees all of them or none.
     fn give(
         &mut self,
         ring: View<'_>,
@@ -225,7 +226,7 @@ impl Packed {
     }
 }
 
-/// Whether the other side, whose event structure this is, wants to be told that we went on from `old` to `new`.
+/// Whether the other side, which owns this event structure, requests a notification for the advance from `old` to `new`.
 pub(crate) fn wants(
     event: View<'_>,
     layout: &Layout,
@@ -236,7 +237,7 @@ pub(crate) fn wants(
     match event.load16(2) {
         DISABLE => false,
         AT_DESC if layout.event_idx => {
-            // Both as distances from where we were: the event lies in between when it is nearer.
+            // Compare distances from `old`: the event was passed if it is nearer than `new`.
             let distance = |to: RingPosition| {
                 let lap = if to.wrap == old.wrap {
                     0
@@ -251,7 +252,7 @@ pub(crate) fn wants(
     }
 }
 
-/// Event flags that say so.
+/// Event flags for this notification mode.
 pub(crate) fn flags(bell: Notification) -> u16 {
     match bell {
         Notification::Off => DISABLE,
@@ -282,7 +283,7 @@ impl End for Packed {
             if !batch.has_room() {
                 break;
             }
-            // Its used bit will be written, too.
+            // For writing, since this end also writes the descriptor's USED bit.
             let far = turn.on(LINES_AHEAD, self.layout.size);
             ring.prefetch_write(16 * usize::from(far.at));
             let mark = batch.mark();
@@ -338,7 +339,7 @@ impl End for Packed {
     fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
         let d = Packed::desc(memory.view(self.layout.desc)?, self.avail.at);
         let is_plain = d.flags & (NEXT | INDIRECT | WRITE) == WRITE && d.len as usize >= len;
-        // A driver that never takes the AVAIL bit back could make us lap our own buffers.
+        // If a driver never clears the AVAIL bit, this end could overtake its own buffers.
         let laps = room.slots() >= usize::from(self.layout.size);
         if !Packed::is_available(d, self.avail.wrap) || !is_plain || laps {
             return None;
@@ -365,7 +366,7 @@ impl End for Packed {
         room.begin();
         let start = self.avail;
         let mut found = self.room(memory, ring, room, len);
-        // A driver that never takes the AVAIL bit back could make us lap our own buffers.
+        // If a driver never clears the AVAIL bit, this end could overtake its own buffers.
         if found == Ok(Reserved::Room) && room.slots() > usize::from(self.layout.size) {
             found = Ok(Reserved::Full);
         }

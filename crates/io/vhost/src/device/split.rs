@@ -1,4 +1,4 @@
-//! The split ring, seen from the device.
+//! The split ring, device end.
 
 use super::{
     Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reserved, Sink, WRITE, desc, one,
@@ -14,7 +14,7 @@ use std::sync::atomic::{Ordering, fence};
 pub(crate) const FLAGS: usize = 0;
 pub(crate) const INDEX: usize = 2;
 pub(crate) const RING: usize = 4;
-/// The driver does not want to be told; the device does not want to be told.
+/// `VRING_AVAIL_F_NO_INTERRUPT` and `VRING_USED_F_NO_NOTIFY`: the writer of the flag requests no notifications.
 pub(crate) const QUIET: u16 = 1;
 
 /// Requests notifications from the other side of a split ring or suppresses them, in `ring`, which this side writes. `event`
@@ -38,7 +38,7 @@ pub(crate) fn request_notification(
 /// How many buffers before a descriptor is read its line is asked for: four descriptors lie on one, the other core wrote it,
 /// and cores may be far apart.
 const LINES_AHEAD: u16 = 32;
-/// Entries of the used ring on one line.
+/// Entries of the used ring in one cache line.
 const USED_ON_LINE: u16 = 8;
 
 /// State of the device's end.
@@ -46,9 +46,9 @@ pub struct Split {
     layout: Layout,
     /// Buffers taken so far.
     avail: u16,
-    /// Buffers given back so far.
+    /// Buffers returned so far.
     used: u16,
-    /// What the driver's index was last.
+    /// The driver's index when last read.
     seen: u16,
 }
 
@@ -59,7 +59,7 @@ struct Views<'m> {
 }
 
 impl Split {
-    /// A ring to go on with. What was in flight when it last stopped is taken again.
+    /// A ring that continues at `layout.base`. Buffers that were in flight when the ring was stopped are read again.
     pub fn new(layout: Layout, memory: &Memory) -> Self {
         let mut ring = Split {
             avail: layout.base as u16,
@@ -89,7 +89,7 @@ impl Split {
         usize::from(index & (self.layout.size - 1))
     }
 
-    /// How many buffers wait.
+    /// Number of available buffers.
     #[inline(always)]
     fn waiting(&mut self, views: &Views<'_>) -> Result<u16, RingFault> {
         self.seen = views.avail.load16(INDEX);
@@ -110,14 +110,14 @@ impl Split {
         Ok((head, desc(views.desc, usize::from(head))))
     }
 
-    /// Ask for the descriptor at the head of the buffer at `index`.
+    /// Prefetch the head descriptor of the buffer at `index`.
     #[inline(always)]
     fn ask_for_head(&self, views: &Views<'_>, index: u16) {
         let head = views.avail.load16(RING + 2 * self.slot(index));
         views.desc.prefetch(16 * usize::from(head));
     }
 
-    /// Ask for the part of the used ring that the next `n` buffers are given back by, to write there.
+    /// Prefetch, for writing, the used entries of the next `n` buffers.
     #[inline(always)]
     fn ask_for_used(&self, views: &Views<'_>, n: usize) {
         for line in 0..=n as u16 / USED_ON_LINE {
@@ -126,7 +126,7 @@ impl Split {
         }
     }
 
-    /// Give all parts of a chain to `sink`.
+    /// Pass all parts of a chain to `sink`.
     #[inline(always)]
     fn chain<S: Sink>(
         &self,
@@ -184,10 +184,11 @@ impl Split {
         self.used = self.used.wrapping_add(1);
     }
 
-    /// Publish what was given back; whether the driver wants to be told.
+    /// Publish the returned buffers; true if the driver requests a notification.
     fn publish(&self, views: &Views<'_>, old: u16) -> bool {
         views.used.store16(INDEX, self.used);
-        // The driver writes its wish and then reads the index; we write the index and then read the wish.
+        // The driver writes its event index and then reads the ring's index; this end writes the ring's index and then
+        // reads the event index.
         fence(Ordering::SeqCst);
         if self.layout.event_idx {
             let event = views.avail.load16(RING + 2 * usize::from(self.layout.size));
@@ -274,7 +275,7 @@ impl End for Split {
 
     #[inline(always)]
     fn ahead(&self, memory: &Memory, nth: u16) {
-        // Beyond what the driver gave is nothing to ask for, and its core writes there.
+        // Do not prefetch beyond the available buffers: the driver's core writes there.
         let given = self.seen.wrapping_sub(self.avail);
         let Some(views) = self.views(memory).filter(|_| nth < given) else {
             return;

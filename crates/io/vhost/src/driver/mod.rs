@@ -1,9 +1,8 @@
-//! The driver's ends of rings: what the front end does with rings of its own, in memory of its own, that a back end
-//! serves.
+//! The driver end of rings: the front end's own rings, in its own memory, which a back end serves.
 //!
-//! Every descriptor has a slot of memory for its packets, found by its number. What the back end may write over
-//! (descriptors, rings) is never read back: addresses and chains are known here, and only used entries are read, once
-//! each, and checked against what was lent.
+//! Every descriptor has a fixed memory slot for its packets. Memory that the back end can overwrite (descriptors, rings)
+//! is never read back: addresses and chains are kept in private memory. Only used entries are read, once each, and
+//! checked against the lent buffers.
 
 mod packed;
 mod split;
@@ -18,32 +17,32 @@ use crate::memory::{Memory, RegionSpec};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Bytes of a slot: one frame of usual size with its header; an odd number of cache lines.
+/// Bytes of a slot: one frame of common size with its header; an odd number of cache lines.
 pub const SLOT: u32 = 33 * 64;
-/// Where our memory begins as the back end sees it.
+/// Guest address of the memory's beginning.
 const BASE: u64 = 0x10_0000_0000;
 /// No descriptor.
 const NONE: u16 = u16::MAX;
 
-/// What a ring is for.
+/// Direction of a ring, seen from the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RingDirection {
-    /// We receive: the back end fills buffers that we lend.
+    /// Receive: the back end fills lent buffers.
     Receive,
-    /// We send.
+    /// Transmit.
     Send,
 }
 
-/// Which buffers are where.
+/// State of the ring's buffers.
 struct Slots {
     base: u64,
     /// Whether the back end has the buffer with this id.
     lent: Vec<bool>,
-    /// The next buffer of the same packet.
+    /// Next buffer of the same packet.
     follow: Vec<u16>,
-    /// Buffers that nobody has, for sending.
+    /// Free buffers for transmission.
     free: Vec<u16>,
-    /// Buffers seen by the last look.
+    /// Buffers that the last `look` saw.
     seen: Vec<u16>,
 }
 
@@ -67,7 +66,7 @@ impl Slots {
         self.base + u64::from(id) * u64::from(SLOT)
     }
 
-    /// A buffer that the back end says it has filled.
+    /// Check and record a buffer that the back end reports as filled.
     #[inline(always)]
     fn see(&mut self, id: u32) -> Result<u16, RingFault> {
         match self.lent.get_mut(id as usize) {
@@ -79,14 +78,14 @@ impl Slots {
         Ok(id as u16)
     }
 
-    /// What the last look saw is lent again: it was lent anew, or not taken.
+    /// Mark the buffers of the last `look` as lent again: they were posted again or not taken.
     fn unsee(&mut self) {
         for &id in &self.seen {
             self.lent[usize::from(id)] = true;
         }
     }
 
-    /// A sent packet that the back end is done with; how many buffers it had.
+    /// Free a transmitted packet's buffers; returns their number.
     #[inline(always)]
     fn reclaim(&mut self, id: u32) -> Result<u16, RingFault> {
         match self.lent.get_mut(id as usize) {
@@ -103,7 +102,7 @@ impl Slots {
         Ok(n)
     }
 
-    /// Take buffers for a packet of `len` bytes; false when there are too few.
+    /// Take buffers for a packet of `len` bytes; false if there are too few.
     #[inline(always)]
     fn take(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<bool, RingFault> {
         let need = len.div_ceil(SLOT as usize).max(1);
@@ -120,7 +119,7 @@ impl Slots {
         Ok(true)
     }
 
-    /// Lend the packet whose buffers these are.
+    /// Mark the buffers of a packet as lent.
     #[inline(always)]
     fn lend(&mut self, ids: impl Iterator<Item = u16>) {
         let mut before = NONE;
@@ -134,7 +133,7 @@ impl Slots {
     }
 }
 
-/// A received packet being put together from used buffers.
+/// A received packet that is assembled from used buffers.
 struct ReceivingChain {
     mark: usize,
     len: u32,
@@ -152,7 +151,7 @@ impl ReceivingChain {
         }
     }
 
-    /// Add a buffer with `len` bytes; true when the packet is whole.
+    /// Add a buffer with `len` bytes; true if the packet is complete.
     #[inline(always)]
     fn add(
         &mut self,
@@ -182,33 +181,33 @@ impl ReceivingChain {
     }
 }
 
-/// One ring of a front end: where it is in the memory.
+/// Location of one ring of a front end in the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
-    /// Addresses of descriptors, available and used ring, as the back end sees them.
+    /// Guest address of the descriptors.
     pub desc: u64,
-    /// See `desc`.
+    /// Guest address of the available ring.
     pub avail: u64,
-    /// See `desc`.
+    /// Guest address of the used ring.
     pub used: u64,
-    /// The first slot.
+    /// Guest address of the first slot.
     slots: u64,
 }
 
 /// Memory of a front end with `rings` rings of `size` descriptors.
 pub struct Shared {
-    /// The memory as we use it.
+    /// The local mapping of the memory.
     pub memory: Memory,
-    /// The file, to be handed to the back end.
+    /// The file to send to the back end.
     pub file: OwnedFd,
-    /// What the back end is told of it.
+    /// Description of the region for the back end.
     pub spec: RegionSpec,
     /// The rings.
     pub spots: Vec<Spot>,
 }
 
 impl Shared {
-    /// Fresh memory, all zero.
+    /// New memory, all zero.
     pub fn new(rings: usize, size: u16) -> io::Result<Shared> {
         let n = u64::from(size);
         let line = |bytes: u64| bytes.next_multiple_of(128);
@@ -241,7 +240,7 @@ impl Shared {
 }
 
 impl Spot {
-    /// The ring's layout in `memory`.
+    /// Layout of the ring in `memory`.
     pub fn layout(
         &self,
         memory: &Memory,

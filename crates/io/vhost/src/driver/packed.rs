@@ -1,4 +1,4 @@
-//! The packed ring, seen from the driver.
+//! The packed ring, driver end.
 
 use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room, Taken};
@@ -18,7 +18,7 @@ pub struct PackedDriver {
 }
 
 impl PackedDriver {
-    /// A fresh ring; one to receive lends all its buffers.
+    /// A new ring; a receive ring lends all its buffers.
     pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: RingDirection) -> Self {
         let start = RingPosition { at: 0, wrap: true };
         let size = layout.size;
@@ -51,14 +51,14 @@ impl PackedDriver {
         view.store64(at + 8, word);
     }
 
-    /// Lend one buffer to be filled.
+    /// Post a buffer to be filled.
     #[inline(always)]
     fn post(&mut self, view: View<'_>, id: u16) {
         self.write(view, self.avail, (id, SLOT), id, WRITE);
         self.avail = self.avail.on(1, self.layout.size);
     }
 
-    /// The next used entry: id and length.
+    /// Id and length of the next used entry.
     #[inline(always)]
     fn returned(view: View<'_>, turn: RingPosition) -> Option<(u32, u32)> {
         let rest = view.load64(16 * usize::from(turn.at) + 8);
@@ -104,7 +104,7 @@ impl PackedDriver {
         Ok(())
     }
 
-    /// Describe the buffers of one packet, the first one last.
+    /// Write the descriptors of one packet, the first one last.
     #[inline(always)]
     fn send(&mut self, view: View<'_>, packet: &[Taken]) {
         let size = self.layout.size;

@@ -1,4 +1,4 @@
-//! The split ring, seen from the driver.
+//! The split ring, driver end.
 
 use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room};
@@ -26,7 +26,7 @@ struct Views<'m> {
 }
 
 impl SplitDriver {
-    /// A fresh ring; one to receive lends all its buffers.
+    /// A new ring; a receive ring lends all its buffers.
     pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: RingDirection) -> Self {
         let size = layout.size;
         let mut ring = SplitDriver {
@@ -66,7 +66,7 @@ impl SplitDriver {
         self.avail = self.avail.wrapping_add(1);
     }
 
-    /// Publish what was posted; whether the device wants to be told.
+    /// Publish the posted buffers; true if the device requests a notification.
     fn publish(&self, views: &Views<'_>, old: u16) -> bool {
         views.avail.store16(INDEX, self.avail);
         fence(Ordering::SeqCst);
@@ -78,11 +78,11 @@ impl SplitDriver {
         }
     }
 
-    /// How many buffers came back.
+    /// Number of used buffers.
     #[inline(always)]
     fn waiting(&self, views: &Views<'_>) -> Result<u16, RingFault> {
         let waiting = views.used.load16(INDEX).wrapping_sub(self.used);
-        // No more can come back than were posted.
+        // At most the posted buffers can be returned.
         if waiting > self.avail.wrapping_sub(self.used) {
             return Err(RingFault::IndexJump);
         }
@@ -104,7 +104,7 @@ impl SplitDriver {
         Ok(())
     }
 
-    /// The packets in the next `n` used entries.
+    /// Read the packets of the next `n` used entries.
     fn arrived(
         &mut self,
         memory: &Memory,
@@ -198,7 +198,7 @@ impl End for SplitDriver {
         while let Some(head) = room.taken.get(at).copied() {
             let packet =
                 &room.taken[at..][..usize::from(head.slots.max(1)).min(room.taken.len() - at)];
-            // A slot without a byte would be an empty descriptor: the packet ends before it.
+            // A slot without bytes would be an empty descriptor, so the packet ends before it.
             for (nth, buffer) in packet.iter().enumerate() {
                 let next = packet.get(nth + 1).map(|b| b.id);
                 let flags = if next.is_some() { NEXT } else { 0 };

@@ -1,10 +1,10 @@
-//! Rings of ours that the kernel serves: vhost-net takes packets from them to a queue of a tap and back, in a thread of its
-//! own, so that a packet costs no system call. The driver's ends are those of the front end ([`crate::driver`]); here they
-//! are described to the kernel by a few requests instead of a socket.
+//! Driver rings that the kernel serves: vhost-net copies packets between the rings and a queue of a tap, in a kernel
+//! thread, so a packet costs no system call. The driver ends are those of the front end ([`crate::driver`]); a few ioctls
+//! instead of a socket describe them to the kernel.
 //!
-//! - True on entry: the caller has a queue of a tap for each pair of rings, with headers of [`HEADER_LEN`] bytes.
-//! - True on exit: when a [`Service`] is dropped, no worker and no kernel thread knows its rings any more.
-//! - What goes wrong while packets pass takes the interface down with a name, and stays: the rings are taken out.
+//! - True on entry: the caller has a tap queue for each pair of rings, with headers of [`HEADER_LEN`] bytes.
+//! - True on exit: when a [`Service`] is dropped, no worker and no kernel thread uses its rings any more.
+//! - A fault while packets pass takes the interface down permanently, with a name, and removes its rings.
 
 #[allow(unsafe_code)]
 mod sys;
@@ -32,15 +32,15 @@ pub use sys::PATH;
 
 /// Name of the source that receives from such rings.
 pub const INPUT: &str = "vhost-net-input";
-/// The most queues.
+/// Maximum number of queues.
 pub const MAX_QUEUES: usize = MAX_PAIRS;
 /// Bytes in front of each packet: the header with the number of buffers.
 pub const HEADER_LEN: usize = crate::batch::HEADER;
 /// Descriptors of each ring.
 pub const RING_SIZE: u16 = 1024;
-/// Between two looks for what went wrong.
+/// Interval of the check for faults.
 const TICK: Duration = Duration::from_millis(50);
-/// Without these there is nothing to be had: super-segments take many buffers.
+/// Required features: super-segments occupy many buffers.
 const NEEDED: u64 = feature::VERSION_1 | feature::MRG_RXBUF;
 const WANTED: u64 = NEEDED | feature::EVENT_IDX;
 
@@ -49,27 +49,27 @@ const INFO: ProcessInfo = ProcessInfo {
     text: "Looks after rings that the kernel serves.",
 };
 
-/// Why the kernel does not serve rings.
+/// Reason why the kernel does not serve rings.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// There is no device.
+    /// The device does not exist.
     #[error("{PATH} is not on this machine: load it with `modprobe vhost_net`")]
     Missing,
-    /// It does not open.
+    /// The device cannot be opened.
     #[error("{PATH} does not open ({0}): run volley as root, or give its user rights to it")]
     Closed(io::Error),
-    /// It is too old.
+    /// The kernel is too old.
     #[error("this kernel's vhost-net does not know {0}")]
     Old(String),
     /// There are too many queues.
     #[error("vhost-net serves at most {MAX_QUEUES} queues of an interface, not {0}")]
     Queues(usize),
-    /// The kernel, or memory, says no to a step.
+    /// A set-up step failed.
     #[error("vhost-net was not set up: {0}")]
     SetUp(#[from] io::Error),
 }
 
-/// Features that this machine's kernel and we have.
+/// Features common to this machine's kernel and the driver.
 pub fn features() -> Result<u64, Refused> {
     use rustix::io::Errno;
     let none = [Errno::NOENT, Errno::NXIO, Errno::NODEV];
@@ -83,17 +83,17 @@ pub fn features() -> Result<u64, Refused> {
     }
 }
 
-/// Rings that the kernel serves; no worker knows of them yet.
+/// Rings that the kernel serves, before workers use them.
 pub struct Rings {
     devices: Vec<Device>,
-    /// To receive from and to send by, for each queue.
+    /// Receive and transmit ring of each queue.
     ends: Vec<[Running; 2]>,
     fault: Event,
     features: u64,
 }
 
 impl Rings {
-    /// Fresh rings for these queues of a tap, a pair and a device for each.
+    /// New rings for these tap queues: a pair of rings and a device for each queue.
     pub fn new(queues: &[BorrowedFd<'_>]) -> Result<Rings, Refused> {
         if queues.len() > MAX_QUEUES {
             return Err(Refused::Queues(queues.len()));
@@ -128,7 +128,7 @@ impl Rings {
         Ok(())
     }
 
-    /// One ring: our end, with what both sides wake each other by.
+    /// Create one ring: the driver end with its kick and call eventfds.
     fn end(
         &self,
         device: &Device,
@@ -139,7 +139,7 @@ impl Rings {
         let event_idx = self.features & feature::EVENT_IDX != 0;
         let layout = spot.layout(memory, RING_SIZE, event_idx, true);
         let layout = layout.ok_or_else(|| io::Error::other("the rings do not fit their memory"))?;
-        // Nobody waits for packets to have been sent: their buffers are looked for when one is needed.
+        // No call eventfd for transmit: used buffers are collected when one is needed.
         let call = match way {
             RingDirection::Receive => Some(Event::private()?),
             RingDirection::Send => None,
@@ -159,7 +159,7 @@ impl Rings {
         })
     }
 
-    /// How many queues they are for.
+    /// Number of queues.
     pub fn queues(&self) -> usize {
         self.ends.len()
     }
@@ -174,7 +174,7 @@ impl Rings {
     }
 }
 
-/// Why an interface is down for good, once it is.
+/// Reason why an interface is down permanently; empty while it works.
 pub type Ended = Rc<OnceCell<String>>;
 
 struct Entry {
@@ -192,7 +192,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Bring in the source; no interfaces yet.
+    /// Register the source, without interfaces.
     pub fn register(registry: &mut Registry) -> Result<Rc<Kernel>, GraphError> {
         let list = crate::source(registry, INPUT)?;
         Ok(Rc::new(Kernel {
@@ -203,8 +203,8 @@ impl Kernel {
         }))
     }
 
-    /// Let workers use the rings of an interface that has just been made. `rx` are the workers of its queues; `ended` is
-    /// told when it is over before it is deleted.
+    /// Let workers use the rings of a new interface. `rx` are the workers of its queues. `ended` receives the reason if
+    /// the interface fails before it is deleted.
     pub fn start(
         self: &Rc<Self>,
         wire: Arc<VhostPort>,
@@ -221,7 +221,7 @@ impl Kernel {
         let queues = ends.len();
         for (queue, [receive, send]) in ends.into_iter().enumerate() {
             wire.places[queue].set(rx.get(queue).copied().unwrap_or(0));
-            // No worker knows of the interface yet, so that none keeps a lane.
+            // No worker uses the interface yet, so no worker holds a slot.
             let _ = wire.rx[queue].put(Some(receive), Instant::now());
             let _ = wire.tx[queue].put(Some(send), Instant::now());
         }
@@ -248,7 +248,7 @@ impl Kernel {
         }
     }
 
-    /// Let workers know which interfaces there are.
+    /// Publish the list of interfaces to the workers.
     fn publish(&self) {
         let wires = self
             .entries
@@ -269,10 +269,10 @@ impl Kernel {
         self.host.processes.every(INFO, look)
     }
 
-    /// End interfaces with which something is wrong.
+    /// Take interfaces with a fault down.
     fn look(&self) {
         self.roll.borrow_mut().reap();
-        // Whoever is told of a link may come back here.
+        // A link callback may call this module again, so release the borrow first.
         let broken: Vec<_> = {
             let entries = self.entries.borrow();
             let broken = |e: &Entry| Some((e.wire.clone(), e.ended.clone(), e.broken()?));
@@ -281,7 +281,7 @@ impl Kernel {
         for (wire, ended, why) in broken {
             wire.clear();
             let why = ended.get_or_init(|| why.to_string());
-            // What it is down for already comes first: vhost-net stumbles over a tap that was deleted, too.
+            // An existing reason takes precedence: vhost-net also fails when the tap was deleted.
             if self.is_up(wire.interface) {
                 self.host.set_link(wire.interface, Link::down(why));
             }
@@ -307,7 +307,7 @@ impl Entry {
     }
 }
 
-/// Lines for `show hardware-interfaces`: what passed the rings.
+/// Ring counters for `show hardware-interfaces`.
 pub fn details(wire: &VhostPort) -> Vec<String> {
     let line = |way: &str, queue: usize, lane: &RingSlot| {
         lane.is_live().then(|| {
@@ -324,16 +324,16 @@ pub fn details(wire: &VhostPort) -> Vec<String> {
     both.flatten().collect()
 }
 
-/// An interface whose rings are in service, until this is dropped.
+/// An interface with rings in service, until this value is dropped.
 pub struct Service {
     kernel: Weak<Kernel>,
     wire: Arc<VhostPort>,
-    /// Let go of after the rings were taken out: fields are dropped behind [`Drop::drop`].
+    /// Fields are dropped after [`Drop::drop`], so devices are released after the rings were removed.
     _devices: Vec<Device>,
 }
 
 impl Service {
-    /// What workers know of it.
+    /// Index of the interface.
     pub fn interface(&self) -> IfIdx {
         self.wire.interface
     }

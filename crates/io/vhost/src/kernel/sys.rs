@@ -1,7 +1,7 @@
-//! The requests to `/dev/vhost-net`, and the memory that its kernel thread works in. The only unsafe code of the room.
+//! The ioctls of `/dev/vhost-net`, and the memory that its kernel thread uses. The only unsafe code of `kernel`.
 //!
-//! Contract: a [`Device`] is told of one memory when it is made and keeps it. The kernel reads and writes only what lies in
-//! it, whatever stands in the rings, and the memory is given back only after the kernel has let go of both rings.
+//! Contract: a [`Device`] gets one memory when it is created and keeps it. The kernel accesses only that memory, whatever
+//! the rings contain, and the memory is freed only after the kernel has released both rings.
 
 use crate::device::Layout;
 use crate::memory::{Memory, Place};
@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 /// The device.
 pub const PATH: &str = "/dev/vhost-net";
-/// Rings of a device: to receive from and to send by.
+/// Number of rings of a device: receive and transmit.
 pub const RINGS: usize = 2;
 const GROUP: u8 = 0xaf;
 const GET_FEATURES: Opcode = opcode::read::<u64>(GROUP, 0x00);
 const SET_FEATURES: Opcode = opcode::write::<u64>(GROUP, 0x00);
 const SET_OWNER: Opcode = opcode::none(GROUP, 0x01);
-/// The table's regions are no part of the request's number.
+/// The request number does not include the size of the table's regions.
 const SET_MEM_TABLE: Opcode = opcode::write::<[u32; 2]>(GROUP, 0x03);
 const SET_VRING_NUM: Opcode = opcode::write::<State>(GROUP, 0x10);
 const SET_VRING_ADDR: Opcode = opcode::write::<Addresses>(GROUP, 0x11);
@@ -69,11 +69,11 @@ struct Table {
 
 /// Event counters of a ring.
 pub struct Events<'a> {
-    /// The kernel is told of buffers by it.
+    /// Kick: the driver notifies the kernel of buffers.
     pub kick: BorrowedFd<'a>,
-    /// The kernel tells of buffers by it, where that is wanted.
+    /// Call: the kernel notifies the driver of buffers, if requested.
     pub call: Option<BorrowedFd<'a>>,
-    /// The kernel says by it that the ring makes no sense.
+    /// Error: the kernel reports an invalid ring.
     pub fault: BorrowedFd<'a>,
 }
 
@@ -86,7 +86,7 @@ fn features(file: &File) -> io::Result<u64> {
     Ok(unsafe { rustix::ioctl::ioctl(file, Getter::<GET_FEATURES, u64>::new()) }?)
 }
 
-/// What this machine's device knows.
+/// Features that this machine's device offers.
 pub fn offered() -> io::Result<u64> {
     features(&open()?)
 }
@@ -99,7 +99,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device that works in `memory`, whose only region is ours.
+    /// Create a device that uses `memory`, which has a single region.
     pub fn new(memory: Arc<Memory>, taken: u64) -> io::Result<Device> {
         let device = Device {
             file: open()?,
@@ -129,14 +129,14 @@ impl Device {
         Ok(view.address())
     }
 
-    /// A request whose argument is read: a plain struct or number.
+    /// An ioctl whose argument the kernel reads: a plain struct or number.
     fn set<const REQUEST: Opcode, T>(&self, argument: T) -> io::Result<()> {
-        // SAFETY: every request of this file reads the type that it is called with here (`vhost.h`), and what they are
-        // told of memory lies in `self.memory`, which outlives the rings: see `Drop`.
+        // SAFETY: every request of this file reads the type that it is called with here (`vhost.h`), and the addresses
+        // passed to the kernel lie in `self.memory`, which outlives the rings: see `Drop`.
         Ok(unsafe { rustix::ioctl::ioctl(&self.file, Setter::<REQUEST, T>::new(argument)) }?)
     }
 
-    /// Describe a ring.
+    /// Describe a ring to the kernel.
     pub fn describe(&self, ring: usize, layout: &Layout, events: &Events<'_>) -> io::Result<()> {
         let ring = ring as u32;
         let state = |number| State { ring, number };
@@ -157,7 +157,7 @@ impl Device {
         self.set::<SET_VRING_ERR, _>(file(events.fault.as_raw_fd()))
     }
 
-    /// Let both rings be served, with packets of this queue of a tap.
+    /// Start both rings, connected to this queue of a tap.
     pub fn bind(&mut self, queue: BorrowedFd<'_>) -> io::Result<()> {
         for ring in 0..RINGS {
             let fd = queue.as_fd().as_raw_fd();
@@ -178,10 +178,10 @@ impl Drop for Device {
                 ring: ring as u32,
                 fd: NONE,
             };
-            // It comes back when nothing is under way any more. Closing would do the same, but not while a process that was
-            // just forked has the descriptor, too.
+            // The call returns when no operation is in progress. Closing has the same effect, except while a process that
+            // was just forked also has the descriptor.
             if self.set::<SET_BACKEND, _>(none).is_err() {
-                // Better memory that never comes back than a kernel that writes into what is somebody else's by then.
+                // Leak the memory rather than let the kernel write into memory that has been reused.
                 std::mem::forget(self.memory.clone());
             }
         }

@@ -1,4 +1,6 @@
-//! vhost-user-input: receives from the rings of vhost-user interfaces; as virtio-user-input and vhost-net-input from others.
+//! vhost-user-input: receives from the rings of vhost-user interfaces.
+//!
+//! Two other nodes run the same code: virtio-user-input and vhost-net-input.
 
 use crate::batch::{Batch, HEADER, Tally};
 use crate::device::{End, Notification};
@@ -15,7 +17,7 @@ use volley_graph::{
 };
 use volley_iface::{Direction, Flag, IfTable};
 
-/// Name of the same source for virtio-user interfaces.
+/// Name of the source for virtio-user interfaces.
 pub const VIRTIO_NAME: &str = "virtio-user-input";
 
 nexts! {
@@ -32,7 +34,7 @@ counters! {
         AdminDown = "admin-down" (Error),
         /// shorter than an Ethernet header, or its packet is longer than 65535 bytes
         BadLength = "bad-length" (Error),
-        /// the checksum or segments that are asked for do not fit the packet
+        /// the requested checksum or segmentation does not fit the packet
         BadOffload = "bad-offload" (Error),
     }
 }
@@ -41,26 +43,26 @@ counters! {
 pub struct VhostInput {
     wires: Cache<List, Arc<VhostPorts>>,
     poller: Poller,
-    /// What wakes us while we sleep.
+    /// Eventfds that wake a sleeping worker.
     alarms: Alarms,
 }
 
-/// What one poll needs.
+/// Working memory of one poll.
 struct Poller {
     worker: usize,
     table: Arc<IfTable>,
     drop_node: NodeId,
     turn: usize,
     batch: Batch,
-    /// The batch's entry of each row.
+    /// Batch entry of each row.
     rows: Column,
-    /// Where each row goes, once one of them is to be dropped.
+    /// Next node of each row, filled once a row is to be dropped.
     nodes: Column,
     size: usize,
 }
 
 impl VhostInput {
-    /// The instance of `worker`, for vectors of up to `size` packets.
+    /// The instance for `worker`, with vectors of up to `size` packets.
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
@@ -86,7 +88,7 @@ impl VhostInput {
 }
 
 impl Poller {
-    /// Poll one interface: the first of its queues that has packets, beginning with another one each time.
+    /// Poll one interface: the first queue with packets. Each poll begins with the next queue.
     #[inline(always)]
     fn wire<I: Isa>(
         &mut self,
@@ -124,7 +126,7 @@ impl Poller {
         0
     }
 
-    /// Receive one vector from a ring; how many packets, and whether the other side wants to be told.
+    /// Receive one vector from a ring; returns the number of packets, and whether the other side requests a notification.
     #[inline(always)]
     fn lane<I: Isa, E: End>(
         &mut self,
@@ -158,7 +160,7 @@ impl Poller {
         (taken, tell)
     }
 
-    /// Count the batch as dropped: nobody wants it.
+    /// Count the batch as dropped, since the interface is down.
     #[cold]
     fn refuse(&self, cx: &Cx<'_, Count>, wire: &VhostPort) -> usize {
         let n = self.batch.entries().len();
@@ -167,7 +169,7 @@ impl Poller {
         n
     }
 
-    /// Copy the batch into buffers and send it; how many of its entries are done with.
+    /// Copy the batch into buffers and sends them to the next node; returns the number of processed entries.
     #[inline(always)]
     fn take<I: Isa>(
         &mut self,
@@ -221,7 +223,7 @@ impl Poller {
         tally.taken
     }
 
-    /// Entries that are frames, in `rows`; how many.
+    /// Fill `rows` with the entries that are frames; returns their number.
     #[inline(always)]
     fn sort(&mut self) -> usize {
         let good = self.batch.frames();
@@ -237,7 +239,7 @@ impl Poller {
         good
     }
 
-    /// Packets that do not fit one buffer.
+    /// Receive packets that do not fit one buffer.
     #[inline(never)]
     fn long<I: Isa>(
         &mut self,
@@ -262,7 +264,7 @@ impl Poller {
         bytes
     }
 
-    /// What the peer asks to be done with its packets.
+    /// Read the peer's offload requests.
     #[inline(never)]
     fn offloads<I: Isa>(
         &mut self,
@@ -295,7 +297,7 @@ impl Poller {
         }
         cx.count(why, 1);
         tally.broken += 1;
-        // The reason, until the vector is sent. Node 0 is the drop node, so that it is not 0.
+        // Hold the drop reason until the vector is sent. Node 0 is the drop node, so a reason is never 0.
         nodes[row] = cx.node().reason(why.index());
     }
 

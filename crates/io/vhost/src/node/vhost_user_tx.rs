@@ -35,7 +35,7 @@ counters! {
     }
 }
 
-/// Buffers ahead to ask for.
+/// Number of buffers to prefetch ahead.
 const AHEAD: u16 = 16;
 
 /// State of an interface's transmit node on one worker.
@@ -44,21 +44,21 @@ pub struct VhostTx {
     table: Arc<IfTable>,
     wire: Arc<VhostPort>,
     room: Room,
-    /// Why each row does not leave, 0 when it does.
+    /// Drop reason of each row; 0 if it is transmitted.
     verdict: Column,
-    /// The queue of each row, while there are several.
+    /// Queue of each row, if there are several queues.
     pick: Column,
 }
 
-/// The rows that one ring gets.
+/// The rows for one ring.
 struct Share {
     rows: usize,
-    /// Only rows with this number in `pick`.
+    /// Only rows with this value in `pick`.
     only: Option<u32>,
 }
 
 impl VhostTx {
-    /// The instance of `worker`, for vectors of up to `size` packets.
+    /// The instance for `worker`, with vectors of up to `size` packets.
     pub fn new(worker: usize, table: Arc<IfTable>, wire: Arc<VhostPort>, size: usize) -> Self {
         VhostTx {
             worker,
@@ -70,7 +70,7 @@ impl VhostTx {
         }
     }
 
-    /// The queues that this worker sends by: its share of those in service, or one that it shares.
+    /// The queues that this worker transmits to: its share of those in service, or one that it shares with other workers.
     fn queues(&self, out: &mut [usize; MAX_PAIRS]) -> usize {
         let pairs = self.wire.pairs.load(Relaxed).min(MAX_PAIRS);
         let (mut n, mut live) = (0, [0; MAX_PAIRS]);
@@ -194,7 +194,7 @@ impl VhostTx {
         (sent, bytes, tell)
     }
 
-    /// Send by several queues, each flow by one of them.
+    /// Transmit to several queues; all packets of a flow use the same queue.
     #[inline(never)]
     fn spread<I: Isa>(&mut self, v: &Vector<'_, I, Next>, queues: &[usize]) {
         let rows = v.len();
@@ -212,7 +212,7 @@ impl VhostTx {
     }
 }
 
-/// Write one packet into the room that was found for it.
+/// Write one packet into the reserved buffers.
 #[inline(always)]
 fn fill<E: End>(ring: &E, memory: &Memory, room: &mut Room, view: &PacketView<'_>, offloads: bool) {
     let head = head(ring, view, room.buffers(), offloads);
@@ -224,7 +224,7 @@ fn fill<E: End>(ring: &E, memory: &Memory, room: &mut Room, view: &PacketView<'_
     }
 }
 
-/// The header of a packet that lies in so many buffers.
+/// The header of a packet in this number of buffers.
 #[inline(always)]
 fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool) -> Words {
     let buffers = ring.buffer_count(buffers);
@@ -235,7 +235,7 @@ fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool)
     }
 }
 
-/// A number that is the same for all packets of a flow: over addresses and ports where they are without options.
+/// Flow hash over addresses and ports, for packets with headers without options; equal for all packets of a flow.
 fn flow(bytes: &[u8]) -> u32 {
     let six = bytes.get(12..14) == Some(&ethertype::IP6.to_be_bytes());
     let (from, to) = if six { (22, 58) } else { (26, 38) };

@@ -1,7 +1,7 @@
-//! The vhost-user control channel: messages as bytes, and the socket that carries them.
+//! The vhost-user control channel: message formats and the socket.
 //!
-//! Written here and not taken from the `vhost` crate of rust-vmm: its handlers read a message with blocking calls and
-//! answer from within them, so that a peer that stops in the middle of a message would stop the control thread.
+//! The `vhost` crate of rust-vmm is not used: its handlers read and answer messages with blocking calls, so a peer that
+//! stops in the middle of a message would block the control thread.
 
 mod socket;
 
@@ -11,11 +11,11 @@ use crate::fault::Fault;
 use crate::memory::{MAX_REGIONS, RegionSpec};
 use std::os::fd::OwnedFd;
 
-/// Bytes of a message's head.
+/// Bytes of a message header.
 pub const HEAD: usize = 12;
-/// The largest payload that any message of ours has.
+/// Largest payload of a supported message.
 pub const MAX_PAYLOAD: usize = 8 + 32 * MAX_REGIONS;
-/// Flags: version 1, this is a reply, a reply is wanted.
+/// Flags: protocol version 1, reply, need_reply.
 const VERSION: u32 = 1;
 const VERSION_MASK: u32 = 3;
 const REPLY: u32 = 4;
@@ -42,40 +42,40 @@ pub mod code {
     pub const SET_VRING_ENABLE: u32 = 18;
 }
 
-/// A message as it came.
+/// A received message.
 #[derive(Debug)]
 pub struct Message {
-    /// Its number.
+    /// Message number.
     pub code: u32,
-    /// Its flags.
+    /// Flags.
     pub flags: u32,
-    /// What follows the head.
+    /// Bytes after the header.
     pub payload: Vec<u8>,
-    /// Files that came with it.
+    /// File descriptors of the message.
     pub files: Vec<OwnedFd>,
 }
 
-/// A ring's number and a number for it.
+/// Payload of a message about a ring: the ring's number and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingState {
-    /// Ring.
+    /// Number of the ring.
     pub ring: u32,
-    /// Number.
+    /// Value.
     pub num: u32,
 }
 
-/// Where a ring is, in addresses of the front end.
+/// Addresses of a ring in the front end's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingAddr {
-    /// Ring.
+    /// Number of the ring.
     pub ring: u32,
     /// 1 = log writes.
     pub flags: u32,
-    /// Descriptors.
+    /// Address of the descriptors.
     pub desc: u64,
-    /// Used ring or device event structure.
+    /// Address of the used ring or device event structure.
     pub used: u64,
-    /// Available ring or driver event structure.
+    /// Address of the available ring or driver event structure.
     pub avail: u64,
 }
 
@@ -86,7 +86,7 @@ fn short(code: u32, len: usize) -> Fault {
     )
 }
 
-/// Check a head; the number of bytes that follow.
+/// Check a header; returns the number of bytes that follow.
 pub fn payload_len(head: &[u8; HEAD]) -> Result<usize, Fault> {
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if word(4) & VERSION_MASK != VERSION {
@@ -105,7 +105,7 @@ pub fn payload_len(head: &[u8; HEAD]) -> Result<usize, Fault> {
 }
 
 impl Message {
-    /// From a head and what followed it.
+    /// A message from its header, payload and file descriptors.
     pub fn new(head: &[u8; HEAD], payload: Vec<u8>, files: Vec<OwnedFd>) -> Message {
         let word =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -117,12 +117,12 @@ impl Message {
         }
     }
 
-    /// Whether it answers another.
+    /// Whether the message is a reply.
     pub fn is_reply(&self) -> bool {
         self.flags & REPLY != 0
     }
 
-    /// Whether the sender wants to know that it is done.
+    /// Whether the sender requests an acknowledgement.
     pub fn needs_reply(&self) -> bool {
         self.flags & NEED_REPLY != 0
     }
@@ -132,17 +132,17 @@ impl Message {
         bytes.map_err(|_| short(self.code, self.payload.len()))
     }
 
-    /// Nothing follows the head.
+    /// Check that the payload is empty.
     pub fn nothing(&self) -> Result<(), Fault> {
         self.exactly::<0>().map(|_| ())
     }
 
-    /// One number.
+    /// Payload of one number.
     pub fn number(&self) -> Result<u64, Fault> {
         self.exactly().map(u64::from_le_bytes)
     }
 
-    /// A ring and a number.
+    /// Payload of a ring number and a value.
     pub fn ring_state(&self) -> Result<RingState, Fault> {
         let both = self.number()?;
         Ok(RingState {
@@ -151,7 +151,7 @@ impl Message {
         })
     }
 
-    /// Where a ring is.
+    /// Payload of ring addresses.
     pub fn ring_addr(&self) -> Result<RingAddr, Fault> {
         let bytes = self.exactly::<40>()?;
         let long = |at: usize| u64_at(&bytes, at);
@@ -164,7 +164,7 @@ impl Message {
         })
     }
 
-    /// A memory table.
+    /// Payload of a memory table.
     pub fn regions(&self) -> Result<Vec<RegionSpec>, Fault> {
         let bytes = &self.payload;
         let wrong = || short(self.code, bytes.len());
@@ -172,7 +172,7 @@ impl Message {
             return Err(wrong());
         }
         let count = u64_at(bytes, 0) as u32 as usize;
-        // Some front ends send room for all regions, whatever their number.
+        // Some front ends send space for all regions, whatever their number.
         if count > MAX_REGIONS || bytes.len() < 8 + 32 * count {
             return Err(wrong());
         }
@@ -185,7 +185,7 @@ impl Message {
         Ok((0..count).map(|i| spec(8 + 32 * i)).collect())
     }
 
-    /// A ring and the file that goes with it: none when bit 8 says that there is none.
+    /// The number of a ring and its file descriptor; no descriptor if bit 8 is set.
     pub fn ring_file(&mut self) -> Result<(u32, Option<OwnedFd>), Fault> {
         let number = self.number()?;
         let expected = usize::from(number & 0x100 == 0);
@@ -207,7 +207,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A message as bytes.
+/// Encode a message.
 pub fn encode(code: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEAD + payload.len());
     for word in [code, VERSION | flags, payload.len() as u32] {
@@ -217,19 +217,19 @@ pub fn encode(code: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A reply as bytes.
+/// Encode a reply.
 pub fn reply(code: u32, number: u64) -> Vec<u8> {
     encode(code, REPLY, &number.to_le_bytes())
 }
 
-/// Payload of a ring's address message.
+/// Encode the payload of a ring address message.
 pub fn ring_addr(addr: &RingAddr) -> Vec<u8> {
     let first = u64::from(addr.ring) | u64::from(addr.flags) << 32;
     let words = [first, addr.desc, addr.used, addr.avail, 0];
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-/// Payload of a memory table message.
+/// Encode the payload of a memory table message.
 pub fn regions(specs: &[RegionSpec]) -> Vec<u8> {
     let head = (specs.len() as u64).to_le_bytes();
     let words = specs

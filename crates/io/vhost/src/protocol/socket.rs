@@ -1,4 +1,4 @@
-//! The unix socket: listening, connecting, and whole messages out of what has arrived. Never waits.
+//! The UNIX socket: listens, connects, and assembles messages. Never blocks.
 
 use super::{HEAD, Message, payload_len};
 use crate::fault::Fault;
@@ -12,19 +12,19 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// The most files that one message may bring.
+/// Maximum number of file descriptors of a message.
 const FILES: usize = crate::memory::MAX_REGIONS;
 
-/// Why a socket cannot be served.
+/// Reason why a socket cannot be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum Bind {
-    /// Another program answers there.
+    /// Another program listens at the path.
     #[error("another program serves it already: stop it, or choose another path")]
     Served,
-    /// There is something else.
+    /// The path exists and is no socket.
     #[error("there is a file that is no socket: remove it, or choose another path")]
     NoSocket,
-    /// The system says no.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -46,14 +46,14 @@ pub fn connect(path: &Path) -> io::Result<Link> {
     Ok(Link::new(fd))
 }
 
-/// A socket that peers connect to. The path is removed with it.
+/// A listening socket. Dropping it removes the path.
 pub struct Listener {
     fd: OwnedFd,
     path: PathBuf,
 }
 
 impl Listener {
-    /// Serve `path`. A socket that a program left behind is replaced, one that is served is not.
+    /// Listen at `path`. A stale socket file is replaced; a socket that a program serves is not.
     pub fn bind(path: &Path) -> Result<Listener, Bind> {
         use std::os::unix::fs::FileTypeExt;
         match std::fs::symlink_metadata(path) {
@@ -79,7 +79,7 @@ impl Listener {
         Ok(listener)
     }
 
-    /// The next peer, if one waits.
+    /// Accept the next peer, if one is waiting.
     pub fn accept(&self) -> io::Result<Option<Link>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         match rustix::net::accept_with(&self.fd, flags) {
@@ -102,14 +102,14 @@ impl Drop for Listener {
     }
 }
 
-/// What arrived.
+/// Result of reading from the socket.
 #[derive(Debug)]
 pub enum Arrived {
-    /// A whole message.
+    /// A complete message.
     Message(Message),
-    /// Nothing whole yet.
+    /// No complete message yet.
     Nothing,
-    /// The peer is gone.
+    /// The peer closed the connection.
     Closed,
 }
 
@@ -129,7 +129,7 @@ impl AsFd for Link {
 }
 
 impl Link {
-    /// Around a connected socket that does not wait.
+    /// Wrap a connected non-blocking socket.
     pub fn new(fd: OwnedFd) -> Self {
         Link {
             fd,
@@ -140,7 +140,7 @@ impl Link {
         }
     }
 
-    /// The next message, if all of it is there.
+    /// Return the next message if it is complete.
     pub fn receive(&mut self) -> Result<Arrived, Fault> {
         loop {
             if self.have >= HEAD {
@@ -164,7 +164,7 @@ impl Link {
         Message::new(&self.head, payload, std::mem::take(&mut self.files))
     }
 
-    /// Read into what is missing; none when nothing is there, 0 at the end.
+    /// Read missing bytes; `None` if nothing has arrived, 0 at the end of the stream.
     fn read(&mut self) -> Result<Option<usize>, Fault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -196,7 +196,7 @@ impl Link {
         }
     }
 
-    /// Send a message. A peer that does not read what it is sent is at fault.
+    /// Send a message. If the peer does not read its socket, this is a fault of the peer.
     pub fn send(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Fault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
         let mut control = SendAncillaryBuffer::new(&mut space);

@@ -14,7 +14,7 @@ pub const FILE: u32 = 0o100644;
 pub const PROGRAM: u32 = 0o100755;
 const LINK: u32 = 0o120777;
 
-/// Kernel and folder of the unpacked packages (28 MB), which are fetched once.
+/// Kernel and directory of the unpacked packages (28 MB), which are downloaded once.
 pub fn fetch() -> Option<(PathBuf, PathBuf)> {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
     let tree = dir.join("tree");
@@ -83,7 +83,7 @@ pub fn archive(files: &[(String, u32, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// What every guest has: busybox with its commands, and what it does first.
+/// Files of every guest: busybox with its commands, and the init script.
 pub fn plain(tree: &Path, init: &str) -> Vec<(String, u32, Vec<u8>)> {
     let mut files: Vec<(String, u32, Vec<u8>)> = ["bin", "proc", "sys", "dev", "tmp"]
         .map(|d| (d.to_owned(), FOLDER, Vec::new()))
@@ -98,7 +98,7 @@ pub fn plain(tree: &Path, init: &str) -> Vec<(String, u32, Vec<u8>)> {
     files
 }
 
-/// What the guest prints, as it comes.
+/// The guest's output so far.
 pub fn listen(guest: &mut std::process::Child) -> Arc<Mutex<String>> {
     let console = Arc::new(Mutex::new(String::new()));
     for mut from in [

@@ -1,5 +1,5 @@
-//! A small daemon for tests: the crate's interfaces, a source that sends what the test says by any interface, and a
-//! collector of what interfaces receive. Stepped by hand.
+//! A small daemon for tests: the crate's interfaces, a source that sends the test's frames, and a collector of received
+//! frames. The test steps it.
 #![allow(dead_code)]
 
 pub mod guest;
@@ -23,9 +23,9 @@ use volley_vhost::show::{ShowVhostUser, VhostUserRow};
 
 nexts! { enum NoEdge { Drop => "error-drop" } }
 
-/// What to send: the transmit node, the frame.
+/// Frames to send: the transmit node, the frame.
 type Todo = Arc<Mutex<VecDeque<(NodeId, Vec<u8>)>>>;
-/// What came: the interface, the frame.
+/// Received frames: the interface, the frame.
 type Got = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
 struct Feed {
@@ -170,14 +170,14 @@ impl Bench {
         self.apply(&Request::InterfaceDelete { name }).unwrap();
     }
 
-    /// One round of control thread and worker; how many packets entered.
+    /// One round of control thread and worker; returns the number of packets that entered.
     pub fn step(&mut self) -> usize {
         self.registry.processes.run_manual();
         self.registry.engine.borrow().domain().reclaim();
         self.workers.iter_mut().map(Worker::step).sum()
     }
 
-    /// Rounds until `done` says so, at most for `seconds`.
+    /// Run rounds until `done` returns true, for at most `seconds`.
     pub fn until(&mut self, seconds: u64, mut done: impl FnMut(&mut Bench) -> bool) -> bool {
         let end = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < end {
@@ -237,7 +237,7 @@ impl Bench {
         self.registry.engine.borrow().wake();
     }
 
-    /// What interfaces have received since the last time.
+    /// Frames that interfaces have received since the last call.
     pub fn got(&self) -> Vec<(u32, Vec<u8>)> {
         std::mem::take(&mut self.got.lock().unwrap())
     }
@@ -250,7 +250,7 @@ impl Bench {
             .collect()
     }
 
-    /// Counter of a node, all workers together.
+    /// Counter of a node, summed over all workers.
     pub fn counter(&self, node: &str, name: &str) -> u64 {
         let engine = self.registry.engine.borrow();
         let all = engine.counters();
@@ -258,7 +258,7 @@ impl Bench {
         mine.map(|c| c.count).sum()
     }
 
-    /// Send everything received by an interface straight out of another.
+    /// Transmit everything that one interface receives on another.
     pub fn patch(&self, rx: &str, tx: &str) {
         let interfaces = self.registry.interfaces.borrow();
         let node: &'static str = format!("{tx}-tx").leak();
@@ -299,7 +299,7 @@ pub fn front_end(it: VirtioUser) -> Instance {
     it.instance().unwrap()
 }
 
-/// A frame of `len` bytes that depends on `seed`, with an IPv4 header's look for the flow hash.
+/// A frame of `len` bytes that depends on `seed`, with an IPv4 header for the flow hash.
 pub fn frame(len: usize, seed: u32) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9) | 1;
     (0..len)
@@ -332,7 +332,7 @@ pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Whether a program is there; says so when it is not.
+/// Whether a program is installed; prints a note if it is not.
 pub fn has(program: &str) -> bool {
     if std::env::var_os("VOLLEY_SMALL").is_some() {
         println!("skipped: VOLLEY_SMALL is set, and {program} takes long");

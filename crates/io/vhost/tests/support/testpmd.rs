@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 pub const PROGRAM: &str = "dpdk-testpmd";
 
-/// A running testpmd. Dropped, it is killed.
+/// A running testpmd. Dropping it kills it.
 pub struct TestPmd {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -16,12 +16,12 @@ pub struct TestPmd {
 }
 
 impl TestPmd {
-    /// With these virtual devices and these arguments of its own, on any core: the machine is shared.
+    /// Start with these virtual devices and arguments, on any core: the machine is shared.
     pub fn start(vdevs: &[String], args: &[&str]) -> TestPmd {
         TestPmd::on("0", "0@(0-1),1@(0-1)", vdevs, args)
     }
 
-    /// The same, as much nicer than the test, and its threads on these cores.
+    /// Start with a niceness relative to the test, with threads on these cores.
     pub fn on(nice: &str, lcores: &str, vdevs: &[String], args: &[&str]) -> TestPmd {
         let mut command = Command::new("nice");
         command.args([
@@ -77,7 +77,7 @@ impl TestPmd {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// SIGKILL, to the program itself and what started it.
+    /// Send SIGKILL to the program and its parent.
     pub fn kill(mut self) {
         self.end();
     }
@@ -96,7 +96,7 @@ impl TestPmd {
         self.readers.drain(..).for_each(|r| _ = r.join());
     }
 
-    /// Leave in an orderly way; what it printed.
+    /// Quit; returns the output.
     pub fn quit(mut self) -> String {
         self.say("stop");
         self.say("show port stats all");

@@ -1,7 +1,7 @@
-//! Interfaces, sockets and connections on the control thread: who listens, who is connected, and who tries again when.
+//! Interfaces, sockets and connections on the control thread: listening, connecting and reconnecting.
 //!
-//! Nothing here waits. [`Control::turn`] is called when a socket has something to read and at least every [`TICK`]; it
-//! does a bounded amount of work, so that a peer that talks without end keeps nobody waiting.
+//! Nothing here blocks. [`Control::turn`] is called when a socket is readable and at least every [`TICK`]. It does a
+//! bounded amount of work, so a peer that sends without end delays no other work.
 
 use crate::MemifInput;
 use crate::link::ConnectionRings;
@@ -27,20 +27,20 @@ use volley_tables::qsbr::Publisher;
 
 /// Name of the interface kind.
 pub const KIND: &str = "memif";
-/// L3 MTU unless the interface's maker says otherwise.
+/// Default L3 MTU.
 pub const MTU: u32 = 9000;
-/// At least so often the links are looked at.
+/// Maximum interval between two checks of the connections.
 pub const TICK: Duration = Duration::from_millis(20);
-/// How long a conversation may take until the rings are there.
+/// Maximum duration of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// A slave's pauses between attempts.
+/// Limits of a slave's pause between connection attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
-/// A connection that holds so long was a good one.
+/// A connection that lasts at least this long resets the pause.
 const STEADY: Duration = Duration::from_secs(1);
-/// Connections that may be talking at a time, on one socket.
+/// Maximum number of concurrent handshakes on one socket.
 const TALKING: usize = 32;
-/// Events and messages of one turn.
+/// Maximum number of events and messages per call of `turn`.
 const EVENTS: usize = 64;
 
 /// A socket.
@@ -57,10 +57,10 @@ pub(crate) struct Port {
     pub(crate) peer: String,
     pub(crate) reason: String,
     pub(crate) connections: u64,
-    /// What its peers cost.
+    /// Memory charged to the interface's peers.
     account: Arc<Account>,
     reconciled: Option<Instant>,
-    /// Set up, as far as is known.
+    /// Admin state, as far as known.
     wanted: bool,
     connected: Publisher<Connected>,
     connection: Option<u64>,
@@ -82,7 +82,7 @@ struct Connection {
     port: Option<IfIdx>,
 }
 
-/// Everything of the crate on the control thread.
+/// The crate's state on the control thread.
 pub struct Control {
     host: DriverHost,
     pub(crate) sockets: BTreeMap<u32, Socket>,
@@ -93,7 +93,7 @@ pub struct Control {
     next: u64,
 }
 
-/// Numbers from here on are connections, below are sockets.
+/// Event keys from here on are connections, below are sockets.
 const CONNECTIONS: u64 = 1 << 32;
 
 impl Control {
@@ -119,12 +119,12 @@ impl Control {
         })
     }
 
-    /// What becomes readable when there is something to do.
+    /// A file descriptor that becomes readable when work is pending.
     pub fn events(&self) -> std::io::Result<OwnedFd> {
         self.events.try_clone()
     }
 
-    /// Make an interface.
+    /// Create an interface.
     pub fn create(&mut self, spec: &InterfaceSpec, memif: &Memif) -> Result<(), ModelError> {
         self.host.check_free(&spec.name)?;
         let Some(socket) = self.sockets.get(&memif.socket) else {
@@ -184,7 +184,7 @@ impl Control {
         Ok(())
     }
 
-    /// Stop listening where no master is left.
+    /// Close listeners that no master uses any more.
     fn close_unused(&mut self) {
         for (id, socket) in &mut self.sockets {
             let master = |p: &Port| p.spec.socket == *id && p.spec.role == MemifRole::Master;
@@ -233,18 +233,18 @@ impl Control {
         Ok(())
     }
 
-    /// Number of a memif interface.
+    /// Index of the memif interface with this name.
     pub fn find(&self, name: &str) -> Option<IfIdx> {
         let index = self.host.interfaces.borrow().by_name(name)?.index;
         self.ports.contains_key(&index).then_some(index)
     }
 
-    /// An interface's name now.
+    /// Present name of an interface.
     pub fn name(&self, index: IfIdx) -> String {
         self.host.interfaces.borrow().name(index.0)
     }
 
-    /// Take an interface away.
+    /// Delete an interface.
     pub fn delete(&mut self, index: IfIdx) -> Result<(), ModelError> {
         self.host.detach(index)?;
         self.part(index, "the interface was deleted", Instant::now());
@@ -253,7 +253,7 @@ impl Control {
         Ok(())
     }
 
-    /// Create a socket, or give one that no interface uses another address.
+    /// Create a socket, or change the address of an unused one.
     pub fn set_socket(&mut self, id: u32, address: Address) -> Result<Applied, ModelError> {
         if let Some((other, _)) = self.sockets.iter().find(|(_, s)| s.address == address) {
             if *other == id {
@@ -294,7 +294,7 @@ impl Control {
         }
     }
 
-    /// Do what is due now.
+    /// Do the pending work.
     pub fn turn(&mut self, now: Instant) -> Activation {
         let mut events = Vec::with_capacity(EVENTS);
         self.learn_states();
@@ -322,7 +322,7 @@ impl Control {
         }
     }
 
-    /// Which interfaces are set up.
+    /// Read the interfaces' admin states.
     fn learn_states(&mut self) {
         let all = self.host.interfaces.borrow();
         for (index, port) in &mut self.ports {
@@ -342,7 +342,7 @@ impl Control {
                 c.port.is_none()
                     && matches!(c.talk, HandshakeState::Serving { socket: s, .. } if s == socket)
             });
-            // One more than there may be is not answered: it is closed.
+            // A connection beyond the limit gets no reply and is closed.
             if talking.count() < TALKING && channel.send(&hello(), None).is_ok() {
                 self.begin(channel, talk, None, now);
             }
@@ -369,7 +369,7 @@ impl Control {
         self.connections.insert(number, connection);
     }
 
-    /// A connection has something to say.
+    /// Receive messages of a connection.
     fn hear(&mut self, number: u64, now: Instant) {
         for _ in 0..EVENTS {
             let Some(connection) = self.connections.get(&number) else {
@@ -398,7 +398,8 @@ impl Control {
         }
     }
 
-    /// Whoever holds the interface that connection `number` asks for may have gone, unnoticed so far.
+    /// Read from the connection that holds the interface which connection `number` requests: its end may not be noticed
+    /// yet.
     fn hear_holder(&mut self, number: u64, socket: u32, id: u32, now: Instant) {
         let mut ports = self.ports.values();
         let port = ports.find(|p| p.spec.socket == socket && p.spec.id == id);
@@ -491,7 +492,7 @@ impl Control {
         self.host.set_link(index, State::Up);
     }
 
-    /// Tell each worker which queues there are; each queue says whose it is.
+    /// Publish the list of queues to each worker; each queue names its owner.
     pub(crate) fn publish_queues(&mut self) {
         let worker_set = self.host.engine.borrow().worker_set().clone();
         for (worker, inbox) in self.inboxes.iter().enumerate() {
@@ -513,7 +514,7 @@ impl Control {
         self.host.wake();
     }
 
-    /// End what an interface has, if it has something, and say why.
+    /// End an interface's connection, if it has one, with a reason.
     fn part(&mut self, index: IfIdx, reason: &str, now: Instant) {
         let connection = self.ports.get(&index).and_then(|p| p.connection);
         if let Some(number) = connection {
@@ -572,8 +573,8 @@ impl Control {
         }
     }
 
-    /// What needs no message: faults that workers found, conversations that take too long, slaves that try again, and
-    /// interfaces that are set up or down.
+    /// Work without a message: faults that workers found, handshakes that time out, slaves that connect again, and
+    /// interfaces whose admin state changed.
     fn look_after(&mut self, now: Instant) {
         let late: Vec<u64> = self
             .connections
@@ -621,7 +622,7 @@ impl Control {
         }
     }
 
-    /// A slave tries to connect.
+    /// Connect a slave.
     fn join(&mut self, index: IfIdx, now: Instant) {
         let Some(port) = self.ports.get_mut(&index) else {
             return;
@@ -656,7 +657,7 @@ impl Control {
 }
 
 impl Drop for Control {
-    /// Peers are told; sockets are removed with their listeners.
+    /// Notify the peers; sockets are removed with their listeners.
     fn drop(&mut self) {
         let reason = Text::new("Volley ends");
         for connection in self.connections.values() {
@@ -666,7 +667,7 @@ impl Drop for Control {
     }
 }
 
-/// Whether a client may have the interface that it names.
+/// Whether a client may connect to the interface that it names.
 fn admit(
     ports: &mut BTreeMap<IfIdx, Port>,
     socket: u32,

@@ -1,22 +1,22 @@
-//! What a peer can do wrong with the shared memory. Found by a worker, told by the control thread.
+//! Faults of a peer in shared memory: a worker finds them, the control thread reports them.
 
 use std::fmt;
 
-/// Kinds of faults.
+/// Types of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The peer's index says more than the ring holds.
+    /// The peer's index claims more descriptors than the ring has.
     Index = 1,
-    /// A descriptor names a region that does not exist.
+    /// A descriptor refers to a region that does not exist.
     Region,
     /// A descriptor's bytes do not lie inside its region.
     Bounds,
     /// A descriptor of a packet buffer has no bytes.
     Empty,
-    /// A chain of more descriptors than there may be, or one that fills the ring and does not end.
+    /// A chain with too many descriptors, or one that fills the ring and does not end.
     Chain,
-    /// A packet of more bytes than Volley carries.
+    /// A packet longer than Volley supports.
     Long,
 }
 
@@ -29,28 +29,28 @@ const KINDS: [(Kind, &str); 6] = [
     (Kind::Long, "packet too long"),
 ];
 
-/// A fault, with the value that was wrong.
+/// A fault, with the offending value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which.
+    /// Type of the fault.
     pub kind: Kind,
-    /// The value that says so: index, region, offset, length.
+    /// The offending value: index, region, offset or length.
     pub value: u32,
 }
 
 impl Fault {
-    /// A fault.
+    /// A fault of this type.
     #[cold]
     pub fn new(kind: Kind, value: u32) -> Fault {
         Fault { kind, value }
     }
 
-    /// As a word that is not 0.
+    /// The fault as a word that is not 0.
     pub(crate) fn to_word(self) -> u64 {
         (self.kind as u64) << 32 | u64::from(self.value)
     }
 
-    /// The fault of a word; none for 0.
+    /// The fault of a word; `None` for 0.
     pub(crate) fn of_word(word: u64) -> Option<Fault> {
         let kind = KINDS.iter().find(|(kind, _)| *kind as u64 == word >> 32)?;
         Some(Fault::new(kind.0, word as u32))

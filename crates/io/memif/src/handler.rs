@@ -1,4 +1,4 @@
-//! Requests about memif interfaces, and what is shown of them.
+//! Requests about memif interfaces, and what `show` commands report about them.
 
 use crate::control::{Control, Port};
 use crate::model::MemifSocket;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use volley_iface::{Registry, WorkerAdd};
 use volley_model::{Applied, Handler, ModelError, Request, key_value};
 
-/// Carries out requests about memif.
+/// Handler of requests about memif.
 pub struct MemifHandler(Rc<RefCell<Control>>);
 
 impl MemifHandler {
@@ -19,7 +19,7 @@ impl MemifHandler {
         MemifHandler(control)
     }
 
-    /// Makes the control the owner of sockets.
+    /// Register the control as the owner of sockets.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let control = self.0.clone();
         registry.own(move |key, now: Option<MemifSocket>| {

@@ -1,16 +1,16 @@
 //! memif 2.0: packets through memory that is shared with another program, as server (master) and client (slave).
 //!
-//! - [`wire`], [`socket`], [`session`]: messages, their transport, and which may come when.
-//! - [`place`], [`region`], [`ring`]: the shared memory. The last one is the only unsafe code.
+//! - [`wire`], [`socket`], [`session`]: messages, their transport, and their order.
+//! - [`place`], [`region`], [`ring`]: the shared memory. Only `ring` has unsafe code.
 //! - [`control`]: interfaces, sockets, connections, reconnection; on the control thread.
-//! - [`node`]: `memif-input` receives for all interfaces, each interface has a transmit node of its own.
+//! - [`node`]: `memif-input` receives for all interfaces; each interface has its own transmit node.
 //!
 //! **The peer is hostile.** Whatever it writes into shared memory, sends as a message or as a file descriptor, and
-//! whatever it does to these afterwards, no worker crashes, waits or touches other memory. What breaks the rules takes
-//! the interface down with a reason; its peer may come back.
+//! whatever it does to these afterwards, no worker crashes, blocks or accesses other memory. A violation takes the
+//! interface down with a reason; the peer may connect again.
 //!
-//! Packets are copied, both ways. Sharing the buffer arena itself would put headers that were already checked, and the
-//! buffers' own chain links, where a peer can change them: that cannot be made safe.
+//! Packets are copied in both directions. A shared buffer arena would let a peer change headers that are already checked,
+//! and the buffers' chain links: that cannot be made safe.
 
 #![deny(unsafe_code)]
 
@@ -46,34 +46,34 @@ use std::time::{Duration, Instant};
 use volley_graph::{Activation, GraphError, NodeId, ProcessInfo, Source, Watch};
 use volley_iface::Registry;
 
-/// Between two looks when there is no interface.
+/// Interval of the periodic work without interfaces.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// What the daemon keeps of this crate: as long as it does, connections live.
+/// The crate's handle for the daemon. Connections live as long as it does.
 pub struct Memif {
     control: Rc<RefCell<Control>>,
     _watches: [Watch; 2],
 }
 
 impl Memif {
-    /// Do what is due now: for whoever has no event loop.
+    /// Do the pending work; for callers without an event loop.
     pub fn turn(&self) {
         self.control.borrow_mut().turn(Instant::now());
     }
 }
 
-/// Why memif cannot be brought in.
+/// Reason why memif cannot be registered.
 #[derive(Debug, thiserror::Error)]
 pub enum MemifError {
-    /// The graph does not take its node.
+    /// The graph refused the node.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The system refuses what it takes to wait for peers.
+    /// A system call for epoll failed.
     #[error("memif: {0}")]
     System(#[from] std::io::Error),
 }
 
-/// Bring in `memif-input`, the interface kind `memif` and their requests. Socket 0 is the file `socket`.
+/// Register `memif-input`, the interface kind `memif` and their requests. Socket 0 is the file `socket`.
 pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, MemifError> {
     let mut inboxes = Vec::new();
     {
@@ -96,7 +96,7 @@ pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, Memif
         name: "memif",
         text: "Talks to memif peers, and looks after their links.",
     };
-    // Weak, for the control holds what holds these.
+    // Weak references, because the control owns the owner of these closures.
     let (heard, tick) = (Rc::downgrade(&control), Rc::downgrade(&control));
     let watch = processes.watch(info.clone(), events, move || match heard.upgrade() {
         Some(control) => control.borrow_mut().turn(Instant::now()),

@@ -1,4 +1,4 @@
-//! A connection as workers see it: rings and bells, in use until every worker has let go of it.
+//! A connection as workers see it: rings and eventfds, in use until every worker has released it.
 
 use crate::fault::Fault;
 use crate::ring::{Memory, Rx, Tx};
@@ -7,41 +7,41 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use volley_iface::RxQueueOwner;
 use volley_shm::Event;
 
-/// A ring that packets come by.
+/// A receive ring.
 pub struct RxQueue {
     /// The ring.
     pub rx: Rx,
-    /// Rung by the peer when packets have come.
+    /// Eventfd that the peer signals when it has sent packets.
     pub bell: Event,
-    /// The worker that receives from it.
+    /// The worker that polls the ring.
     pub place: RxQueueOwner,
 }
 
-/// A ring that packets leave by.
+/// A transmit ring.
 pub struct TxQueue {
     tx: Tx,
     bell: Event,
-    /// Somebody is writing into it.
+    /// A worker is writing into the ring.
     taken: AtomicBool,
 }
 
-/// One connection.
+/// The rings of one connection.
 pub struct ConnectionRings {
     memory: Arc<Memory>,
     rx: Vec<RxQueue>,
     tx: Vec<TxQueue>,
     fault: AtomicU64,
-    /// Times that a bell was rung.
+    /// Number of wake-ups sent to the peer.
     wakeups_sent: AtomicU64,
 }
 
-/// The right to write into a queue. Dropping it lets others.
+/// The exclusive right to write into a queue, until it is dropped.
 pub struct TxGuard<'a> {
     queue: &'a TxQueue,
 }
 
 impl RxQueue {
-    /// A queue that nobody polls yet.
+    /// A queue that no worker polls yet.
     pub fn new(rx: Rx, bell: Event) -> Self {
         let place = RxQueueOwner::default();
         RxQueue { rx, bell, place }
@@ -49,18 +49,18 @@ impl RxQueue {
 }
 
 impl TxQueue {
-    /// A queue nobody uses.
+    /// A queue that no worker uses yet.
     pub fn new(tx: Tx, bell: Event) -> Self {
         let taken = AtomicBool::new(false);
         TxQueue { tx, bell, taken }
     }
 
-    /// Descriptors in its ring.
+    /// Number of descriptors of the ring.
     pub fn slots(&self) -> u16 {
         self.tx.slots()
     }
 
-    /// The right to write, unless somebody has it and keeps it for long.
+    /// The right to write; `None` if another worker holds it for long.
     #[inline(always)]
     pub fn turn(&self) -> Option<TxGuard<'_>> {
         for _ in 0..1000 {
@@ -100,13 +100,13 @@ impl ConnectionRings {
         })
     }
 
-    /// Rings that packets come by.
+    /// Receive rings.
     #[inline(always)]
     pub fn rx(&self) -> &[RxQueue] {
         &self.rx
     }
 
-    /// Rings that packets leave by.
+    /// Transmit rings.
     #[inline(always)]
     pub fn tx(&self) -> &[TxQueue] {
         &self.tx
@@ -117,13 +117,13 @@ impl ConnectionRings {
         &self.memory
     }
 
-    /// Whether the peer has done wrong: nobody touches the rings any more.
+    /// Whether the peer caused a fault. Workers do not use the rings then.
     #[inline(always)]
     pub fn is_faulty(&self) -> bool {
         self.fault.load(Ordering::Relaxed) != 0
     }
 
-    /// Note a fault; the first one stays.
+    /// Record a fault; the first one is kept.
     #[cold]
     pub fn blame(&self, fault: Fault) {
         let word = fault.to_word();
@@ -132,12 +132,12 @@ impl ConnectionRings {
             .compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// What the peer did wrong, if it did.
+    /// Description of the peer's fault, if there is one.
     pub fn fault(&self) -> Option<String> {
         let faulty = Fault::of_word(self.fault.load(Ordering::Relaxed));
         let broken = self.memory.broken();
         let region = broken.map(|(region, what)| format!("region {region} {what}"));
-        // Zeros in place of a region look like other faults too: the cause comes first.
+        // A region replaced by zeros also causes other faults: report the cause first.
         let found = region.or_else(|| faulty.map(|fault| fault.to_string()));
         let blocked = || {
             let stuck = self.tx.iter().position(|queue| queue.bell.is_stuck())?;
@@ -157,7 +157,7 @@ impl ConnectionRings {
         }
     }
 
-    /// Times that a bell was rung.
+    /// Number of wake-ups sent to the peer.
     pub fn wakeups_sent(&self) -> u64 {
         self.wakeups_sent.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! Where things lie in shared memory: regions, rings, buffers, and the room to remember that for a batch. Nothing here
-//! reads or writes it.
+//! Layout of shared memory: regions, rings and buffers, and scratch space for a batch. Nothing here reads or writes the
+//! shared memory.
 
 use crate::fault::{Fault, Kind};
 use crate::region::Map;
@@ -17,18 +17,18 @@ impl Memory {
         Arc::new(Memory { maps })
     }
 
-    /// The first region that is zeros in place of the peer's memory, and what the peer did to it.
+    /// The first region that was replaced by zeros, and the peer's fault.
     pub fn broken(&self) -> Option<(usize, &'static str)> {
         let mut maps = self.maps.iter().enumerate();
         maps.find_map(|(number, map)| Some((number, map.fault()?)))
     }
 
-    /// How many regions, and their bytes.
+    /// Number of regions, and their size in bytes.
     pub fn size(&self) -> (usize, usize) {
         (self.maps.len(), self.maps.iter().map(Map::size).sum())
     }
 
-    /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
+    /// Address of `len` bytes at `offset` of `region`, if they lie inside it.
     #[inline(always)]
     pub(crate) fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
         let Some(map) = self.maps.get(region as usize) else {
@@ -40,7 +40,7 @@ impl Memory {
         Ok(map.base().wrapping_add(offset as usize))
     }
 
-    /// Bytes from `address`, which lies in `region`, to the region's end.
+    /// Number of bytes from `offset` to the end of `region`.
     #[inline(always)]
     pub(crate) fn behind(&self, region: u16, offset: u32) -> usize {
         let len = self.maps.get(region as usize).map_or(0, Map::size);
@@ -48,36 +48,36 @@ impl Memory {
     }
 }
 
-/// Why a ring cannot be where the peer says it is.
+/// Reason why a ring's location is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingError {
     /// Larger than the protocol permits.
     #[error("ring of 2^{0} descriptors, at most 2^14 are allowed")]
     Size(u8),
-    /// No such region.
+    /// The region does not exist.
     #[error("ring in region {0}, which does not exist")]
     Region(u16),
-    /// Not inside its region.
+    /// The ring exceeds its region.
     #[error("ring at offset {0} does not lie inside its region")]
     Bounds(u32),
-    /// Not where a descriptor can be read at once.
+    /// The ring is not aligned for reading a descriptor at once.
     #[error("ring at offset {0}, which is not a multiple of 16")]
     Unaligned(u32),
-    /// The first word is wrong.
+    /// The cookie is wrong.
     #[error("ring with wrong cookie {0:#x}")]
     Cookie(u32),
 }
 
-/// Where the client's buffers lie: slot `k` of the ring has the `k`-th one.
+/// Location of the client's buffers: slot `k` of the ring has the `k`-th one.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffers {
     /// Region of the buffers.
     pub region: u16,
-    /// Offset of the first one.
+    /// Offset of the first buffer.
     pub first: u32,
-    /// Bytes of each.
+    /// Size of a buffer in bytes.
     pub size: u32,
-    /// Bytes from one to the next.
+    /// Distance between two buffers in bytes.
     pub stride: u32,
 }
 
@@ -95,18 +95,18 @@ impl Buffers {
     }
 }
 
-/// Where a ring lies.
+/// Location of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Its region.
+    /// Region of the ring.
     pub region: u16,
-    /// Where in the region.
+    /// Offset in the region.
     pub offset: u32,
-    /// Binary logarithm of its descriptors.
+    /// Binary logarithm of the number of descriptors.
     pub log2: u8,
 }
 
-/// What one thread needs to work on a batch; the same for every ring it uses.
+/// Scratch space of one thread for a batch, shared by all rings that it uses.
 pub struct Scratch {
     pub(crate) address: Box<[usize]>,
     pub(crate) length: Box<[u32]>,

@@ -1,21 +1,21 @@
-//! Regions of shared memory: a peer's, or this process's own.
+//! Regions of shared memory, of a peer or of this process.
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use volley_shm::{Account, MapError, State};
 
-/// The largest sum of a peer's regions.
+/// Maximum total size of a peer's regions.
 pub const MAX_REGION: u64 = 16 << 30;
 
-/// Memory that a peer can write to at any time: read it once, check, then use.
+/// Memory that a peer can write to at any time: read each value once, check it, then use it.
 pub struct Map {
     map: volley_shm::Map,
-    /// Bytes of the region; the map has whole pages.
+    /// Size of the region in bytes; the map has whole pages.
     size: usize,
 }
 
 impl Map {
-    /// Map a peer's region of `size` bytes, which counts against `account`.
+    /// Map a peer's region of `size` bytes and charge it to `account`.
     pub fn of_peer(
         file: BorrowedFd<'_>,
         size: u64,
@@ -29,25 +29,25 @@ impl Map {
         Ok(Map { map, size })
     }
 
-    /// Memory of this process for a peer to map.
+    /// New memory of this process for a peer to map.
     pub fn of_ours(size: usize) -> Result<(OwnedFd, Map), MapError> {
         let (file, map) = volley_shm::Map::of_ours("volley-memif", size)?;
         Ok((file, Map { map, size }))
     }
 
-    /// The address of its first byte.
+    /// Address of the first byte.
     #[inline(always)]
     pub fn base(&self) -> *mut u8 {
         self.map.base()
     }
 
-    /// Its bytes.
+    /// Size in bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What the peer did to it, when it is zeros in place of the peer's memory.
+    /// The peer's fault, if the region was replaced by zeros.
     pub fn fault(&self) -> Option<&'static str> {
         match self.map.state() {
             State::Whole => None,

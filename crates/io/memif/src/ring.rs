@@ -1,14 +1,14 @@
-//! The rings: packets out of and into memory that the peer can write to at any time.
+//! The rings: receive from and transmit to memory that the peer can write to at any time.
 //!
-//! - Everything in shared memory is read once into a local, checked, and only then used. Memory is touched through raw
-//!   pointers only, never through references, and only between the bounds of a [`crate::region::Map`].
+//! - Every value in shared memory is read once into a local, checked, and only then used. Memory is accessed through raw
+//!   pointers only, never through references, and only inside the bounds of a [`crate::region::Map`].
 //! - An index is read with acquire and written with release order, once per batch.
-//! - Any number of threads may call anything here without harm to memory; the packets are right as long as one thread at a
-//!   time uses a ring.
-//! - What the peer does wrong is a [`Fault`], nothing of the batch is then consumed or published.
+//! - Any number of threads may call any function here without harm to memory; the packets are correct as long as one
+//!   thread at a time uses a ring.
+//! - A peer's error is a [`Fault`]; no packet of the batch is consumed or published then.
 //!
-//! The client of a connection owns the memory and posts buffers; where its buffers lie it knows by itself and does not
-//! read. The server believes descriptors, within bounds.
+//! The client of a connection owns the memory and posts buffers; it keeps their locations in private memory and never
+//! reads them from the ring. The server uses the descriptors' values, within bounds.
 
 use crate::fault::{Fault, Kind};
 pub use crate::place::{Buffers, Memory, Place, RingError, Scratch};
@@ -18,19 +18,19 @@ use volley_graph::prefetch;
 
 /// First word of every ring.
 pub const COOKIE: u32 = 0x03E3_1F20;
-/// Bytes in front of the descriptors.
+/// Bytes before the descriptors.
 pub const HEAD: usize = 128;
 /// Bytes of a descriptor.
 pub const DESCRIPTOR: usize = 16;
 /// Binary logarithm of the largest ring.
 pub const MAX_LOG2: u8 = 14;
-/// Most bytes of one packet.
+/// Maximum length of a packet in bytes.
 pub const MAX_PACKET: usize = 65_535;
-/// Most descriptors of one packet.
+/// Maximum number of descriptors of a packet.
 pub const MAX_CHAIN: usize = 512;
-/// Descriptors that a batch may name.
+/// Maximum number of descriptors of a batch.
 pub(crate) const BATCH: usize = 2048;
-/// Bytes of a packet that fit into one of our buffers.
+/// Packet bytes that fit into one of Volley's buffers.
 const DATA: usize = volley_graph::buf::DATA;
 
 const FLAGS: usize = 4;
@@ -39,12 +39,12 @@ const INDEX_TAIL: usize = 64;
 const MASK_INT: u16 = 1;
 const NEXT: u16 = 1;
 
-/// Who made the shared memory.
+/// The side that allocated the shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The peer.
+    /// The peer allocated it; this end is the server.
     Server,
-    /// We.
+    /// This end is the client and allocated it.
     Client,
 }
 
@@ -55,12 +55,12 @@ struct Ring {
     log2: u8,
 }
 
-// SAFETY: the pointer is into `memory`, which the ring keeps; all access goes through atomics.
+// SAFETY: the pointer is into `memory`, which the ring keeps alive; all access is atomic.
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
 
-/// A descriptor, read at once.
+/// A descriptor, read in one access.
 #[derive(Clone, Copy)]
 struct Descriptor {
     flags: u16,
@@ -96,7 +96,7 @@ impl Ring {
     #[inline(always)]
     fn half(&self, at: usize) -> &AtomicU16 {
         debug_assert!(at < HEAD && at.is_multiple_of(2));
-        // SAFETY: HEAD bytes behind the base lie in the mapping, which `self` keeps; the base is a multiple of 16.
+        // SAFETY: HEAD bytes after the base lie in the mapping, which `self` keeps alive; the base is a multiple of 16.
         unsafe { AtomicU16::from_ptr(self.base.add(at).cast()) }
     }
 
@@ -108,8 +108,8 @@ impl Ring {
     #[inline(always)]
     fn words(&self, index: u16) -> &[AtomicU64; 2] {
         let slot = (index & (self.slots() - 1)) as usize;
-        // SAFETY: `slot` is below the ring's size, whose descriptors lie in the mapping; 16-byte aligned. The peer writes
-        // there too, which atomics are for.
+        // SAFETY: `slot` is below the ring's size, and its descriptor lies in the mapping, 16-byte aligned. The peer
+        // writes concurrently, hence the atomic access.
         unsafe { &*self.base.add(HEAD + slot * DESCRIPTOR).cast() }
     }
 
@@ -140,7 +140,7 @@ impl Ring {
         self.write_first(index, d.flags, d.region, d.length);
     }
 
-    /// Whether the other side wants its bell rung for what was just published.
+    /// Whether the other side requests a wake-up for the buffers just published.
     #[inline(always)]
     fn wants_bell(&self) -> bool {
         fence(Ordering::SeqCst);
@@ -148,19 +148,19 @@ impl Ring {
     }
 }
 
-/// The ring that packets come by.
+/// A receive ring.
 pub struct Rx {
     ring: Ring,
     side: Side,
-    /// Meaningful for the client.
+    /// Used by the client only.
     buffers: Buffers,
-    /// Consumed up to here.
+    /// Descriptors before this index are consumed.
     last: AtomicU16,
-    /// The client's posted buffers end here.
+    /// End of the client's posted buffers.
     posted: AtomicU16,
 }
 
-/// Packets that have come and are not yet taken over.
+/// Received packets that are not released yet.
 pub struct Arrived<'a> {
     rx: &'a Rx,
     scratch: &'a mut Scratch,
@@ -171,7 +171,7 @@ pub struct Arrived<'a> {
 }
 
 impl Rx {
-    /// The server's: a ring of the peer's.
+    /// The server's receive ring, which the peer allocated.
     pub fn server(memory: &Arc<Memory>, place: Place) -> Result<Rx, RingError> {
         let ring = peers_ring(memory, place)?;
         let last = AtomicU16::new(ring.half(INDEX_TAIL).load(Ordering::Acquire));
@@ -184,7 +184,7 @@ impl Rx {
         })
     }
 
-    /// The client's: a new ring with all its buffers ready to be posted: see [`Rx::open`].
+    /// The client's receive ring, new, with all its buffers ready to be posted: see [`Rx::open`].
     pub fn client(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Rx, RingError> {
         let ring = our_ring(memory, place, buffers)?;
         let posted = ring.slots();
@@ -200,21 +200,21 @@ impl Rx {
         })
     }
 
-    /// The server is connected: post the client's buffers. Not before, for there are servers (DPDK's) that set the indices
-    /// of all rings back to 0 when they connect.
+    /// Post the client's buffers, once the server is connected. Earlier is wrong: some servers (DPDK's) reset the indices
+    /// of all rings to 0 when they connect.
     pub fn open(&self) {
         let posted = self.posted.load(Ordering::Relaxed);
         self.ring.half(INDEX_HEAD).store(posted, Ordering::Release);
     }
 
-    /// Say whether the peer shall ring the bell when packets have come.
+    /// Enable or disable the peer's wake-ups for new packets.
     pub fn want_bell(&self, wanted: bool) {
         let flags = self.ring.half(FLAGS);
         flags.store(if wanted { 0 } else { MASK_INT }, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// How many descriptors wait; a fault when the peer's index cannot be.
+    /// Number of available descriptors; a fault if the peer's index is invalid.
     #[inline(always)]
     fn waiting(&self) -> Result<u16, Fault> {
         let last = self.last.load(Ordering::Relaxed);
@@ -233,17 +233,17 @@ impl Rx {
         Ok(waiting)
     }
 
-    /// Whether packets wait.
+    /// Whether packets are available.
     pub fn is_waiting(&self) -> bool {
         self.waiting() != Ok(0)
     }
 
-    /// Descriptors in the ring.
+    /// Number of descriptors of the ring.
     pub fn slots(&self) -> u16 {
         self.ring.slots()
     }
 
-    /// Up to `most` packets that have come, none of them half.
+    /// Up to `most` received packets, all of them complete.
     #[inline(always)]
     pub fn arrived<'a>(
         &'a self,
@@ -268,7 +268,7 @@ impl Rx {
         Ok(arrived)
     }
 
-    /// Where the bytes of a descriptor are, how many, and whether whole lines may be read behind its end.
+    /// Location and length of a descriptor's bytes, and whether whole cache lines may be read beyond its end.
     #[inline(always)]
     fn bytes_of<const CLIENT: bool>(
         &self,
@@ -276,7 +276,7 @@ impl Rx {
         d: Descriptor,
     ) -> Result<(*mut u8, bool), Fault> {
         let (region, offset) = if CLIENT {
-            // Our own memory: where its buffers lie is not for the peer to say.
+            // The client knows the buffers' locations and does not use the peer's.
             if d.length > self.buffers.size {
                 return Err(Fault::new(Kind::Bounds, d.length));
             }
@@ -293,7 +293,7 @@ impl Rx {
 }
 
 impl Arrived<'_> {
-    /// Read descriptors, check them, and remember where the packets are.
+    /// Read and check descriptors, and record the packets' locations.
     #[inline(always)]
     fn look<const CLIENT: bool>(&mut self, waiting: u16, most: usize) -> Result<(), Fault> {
         let rx = self.rx;
@@ -340,33 +340,33 @@ impl Arrived<'_> {
         Ok(())
     }
 
-    /// How many packets.
+    /// Number of packets.
     #[inline(always)]
     pub fn packets(&self) -> usize {
         self.packets
     }
 
-    /// Their bytes together.
+    /// Total length in bytes.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether [`Arrived::copy`] takes every packet: each has bytes, lies in one piece and fits into one buffer.
+    /// Whether [`Arrived::copy`] supports every packet: each has bytes, is contiguous and fits into one buffer.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// Copy packet `row` of plain ones; returns its length. Bytes behind its end may be overwritten.
+    /// Copy plain packet `row`; returns its length. Bytes of `into` beyond its end may be overwritten.
     #[inline(always)]
     pub fn copy(&self, row: usize, into: &mut [u8; DATA]) -> usize {
         assert!(self.plain && row < self.packets);
         let from = self.scratch.address[row] as *const u8;
         let len = self.scratch.length[row] as usize;
         for at in (0..len).step_by(64) {
-            // SAFETY: plain packets have whole lines inside the region up to their end, and are at most DATA long, a
-            // multiple of 64. The peer may write meanwhile: then these are other bytes, nobody has looked at them yet.
+            // SAFETY: plain packets have whole cache lines inside the region up to their end, and are at most DATA long,
+            // a multiple of 64. If the peer writes concurrently, the copy has other bytes, which nothing has checked yet.
             unsafe {
                 std::ptr::copy_nonoverlapping(from.add(at), into.as_mut_ptr().add(at), 64);
             }
@@ -374,7 +374,7 @@ impl Arrived<'_> {
         len
     }
 
-    /// Append packet `row`, whatever its pieces, to `into`.
+    /// Append packet `row`, with any number of pieces, to `into`.
     pub fn gather(&self, row: usize, into: &mut Vec<u8>) {
         assert!(row < self.packets);
         let (first, end) = (self.scratch.start[row], self.scratch.start[row + 1]);
@@ -383,7 +383,7 @@ impl Arrived<'_> {
             let len = self.scratch.length[segment] as usize;
             let at = into.len();
             into.resize(at + len, 0);
-            // SAFETY: the segment was found to lie inside its region; the vector has room for it.
+            // SAFETY: the segment was checked to lie inside its region; the vector has enough capacity.
             unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr().add(at), len) };
         }
     }
@@ -398,7 +398,7 @@ impl Arrived<'_> {
             .sum()
     }
 
-    /// All packets are copied: give their buffers back to the peer.
+    /// Return the buffers of all packets to the peer, after they were copied.
     #[inline(always)]
     pub fn release(self) {
         let rx = self.rx;
@@ -427,8 +427,8 @@ impl Arrived<'_> {
 }
 
 impl Arrived<'_> {
-    /// Take the mark of a chain off what is given back: there are clients (DPDK's) that set it and never take it off, so
-    /// that later packets would look like one.
+    /// Clear the chain flag of returned descriptors: some clients (DPDK's) set it and never clear it, so later packets
+    /// would look like a chain.
     #[cold]
     fn unchain(&self, end: u16) {
         let ring = &self.rx.ring;
@@ -453,7 +453,7 @@ fn empty(buffers: Buffers, slot: u16) -> Descriptor {
     }
 }
 
-/// A ring that the peer made.
+/// A ring that the peer allocated.
 fn peers_ring(memory: &Arc<Memory>, place: Place) -> Result<Ring, RingError> {
     let ring = Ring::new(memory, place.region, place.offset, place.log2)?;
     let cookie = u32::from_le(ring.cookie().load(Ordering::Relaxed));
@@ -463,7 +463,7 @@ fn peers_ring(memory: &Arc<Memory>, place: Place) -> Result<Ring, RingError> {
     Ok(ring)
 }
 
-/// A ring in memory of ours, empty.
+/// A new, empty ring in memory of this process.
 fn our_ring(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Ring, RingError> {
     let ring = Ring::new(memory, place.region, place.offset, place.log2)?;
     let end = buffers.offset(ring.slots());
@@ -477,31 +477,31 @@ fn our_ring(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Ring
     Ok(ring)
 }
 
-/// The ring that packets leave by.
+/// A transmit ring.
 pub struct Tx {
     ring: Ring,
     side: Side,
-    /// Meaningful for the client.
+    /// Used by the client only.
     buffers: Buffers,
-    /// Filled up to here.
+    /// Descriptors before this index are filled.
     last: AtomicU16,
 }
 
-/// A batch of packets that is being written.
+/// A batch of packets to transmit.
 pub struct Leaving<'a> {
     tx: &'a Tx,
     scratch: &'a mut Scratch,
     from: u16,
-    /// Descriptors that may be filled.
+    /// Number of descriptors that may be filled.
     free: u16,
-    /// Of these, read and checked.
+    /// Number of these that are read and checked.
     ready: u16,
-    /// Of these, filled.
+    /// Number of these that are filled.
     used: u16,
 }
 
 impl Tx {
-    /// The server's: a ring of the peer's.
+    /// The server's transmit ring, which the peer allocated.
     pub fn server(memory: &Arc<Memory>, place: Place) -> Result<Tx, RingError> {
         let ring = peers_ring(memory, place)?;
         let last = AtomicU16::new(ring.half(INDEX_TAIL).load(Ordering::Acquire));
@@ -513,7 +513,7 @@ impl Tx {
         })
     }
 
-    /// The client's: a new ring.
+    /// The client's transmit ring, new.
     pub fn client(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Tx, RingError> {
         Ok(Tx {
             ring: our_ring(memory, place, buffers)?,
@@ -523,7 +523,7 @@ impl Tx {
         })
     }
 
-    /// Descriptors in the ring.
+    /// Number of descriptors of the ring.
     pub fn slots(&self) -> u16 {
         self.ring.slots()
     }
@@ -563,19 +563,19 @@ impl Tx {
     }
 }
 
-/// What became of a packet.
+/// Result of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is in the ring.
+    /// The packet is in the ring.
     Whole,
-    /// There is no room for it now.
+    /// The ring has too few free descriptors now.
     NoSlots,
-    /// It would need more buffers than a packet may have.
+    /// The packet needs more buffers than a chain may have.
     TooLong,
 }
 
 impl Leaving<'_> {
-    /// Have the first `wanted` free descriptors read and checked.
+    /// Read and check the first `wanted` free descriptors.
     #[inline(always)]
     fn prepare<const CLIENT: bool>(&mut self, wanted: u16) -> Result<(), Fault> {
         let tx = self.tx;
@@ -611,12 +611,12 @@ impl Leaving<'_> {
         }
     }
 
-    /// Write a packet that lies in one piece.
+    /// Write a contiguous packet.
     #[inline(always)]
     pub fn put(&mut self, packet: &[u8]) -> Result<Sent, Fault> {
         let at = self.used as usize % BATCH;
         if self.used < self.ready && packet.len() <= self.scratch.length[at] as usize {
-            // SAFETY: the buffer was found to lie inside its region and to have room for the packet.
+            // SAFETY: the buffer was checked to lie inside its region and to be long enough for the packet.
             unsafe { copy_out(packet, self.scratch.address[at] as *mut u8) };
             self.describe(self.used, packet.len(), 0);
             self.used += 1;
@@ -625,8 +625,8 @@ impl Leaving<'_> {
         self.put_long(packet.len(), |write| write(packet))
     }
 
-    /// Write a packet of `len` bytes, whose pieces `walk` shows one after the other, as a chain where one buffer does not
-    /// hold it. All of it, or nothing.
+    /// Write a packet of `len` bytes, whose pieces `walk` visits in order, as a chain if it does not fit one buffer.
+    /// Writes all of it or nothing.
     #[inline(never)]
     pub fn put_long(
         &mut self,
@@ -656,7 +656,7 @@ impl Leaving<'_> {
                 let room = self.scratch.length[at] as usize - filled;
                 let n = piece.len().min(room).min(left);
                 let into = (self.scratch.address[at] as *mut u8).wrapping_add(filled);
-                // SAFETY: `filled + n` is at most the buffer's room, and the buffer lies inside its region.
+                // SAFETY: `filled + n` is at most the buffer's size, and the buffer lies inside its region.
                 unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), into, n) };
                 (piece, left, filled) = (&piece[n..], left - n, filled + n);
                 if filled == self.scratch.length[at] as usize && left > 0 {
@@ -670,7 +670,7 @@ impl Leaving<'_> {
         Ok(Sent::Whole)
     }
 
-    /// Fill in the descriptor of buffer `place`. Nobody reads it before [`Leaving::publish`].
+    /// Write the descriptor of buffer `place`. The peer does not read it before [`Leaving::publish`].
     #[inline(always)]
     fn describe(&self, place: u16, length: usize, flags: u16) {
         let (tx, index) = (self.tx, self.from.wrapping_add(place));
@@ -696,7 +696,7 @@ impl Leaving<'_> {
         }
     }
 
-    /// Hand the packets to the peer. True when it wants its bell rung.
+    /// Publish the packets to the peer. True if it requests a wake-up.
     #[inline(always)]
     pub fn publish(self) -> bool {
         if self.used == 0 {
@@ -714,7 +714,7 @@ impl Leaving<'_> {
     }
 }
 
-/// Copy a packet into a buffer that has room for it.
+/// Copy a packet into a buffer that is long enough for it.
 ///
 /// # Safety
 /// `into` may be written for `packet.len()` bytes.
@@ -731,7 +731,7 @@ unsafe fn copy_out(packet: &[u8], into: *mut u8) {
             std::ptr::copy_nonoverlapping(from.add(at), into.add(at), 64);
             at += 64;
         }
-        // The last line may overlap the one before: the same bytes again.
+        // The last cache line may overlap the one before, and writes the same bytes again.
         if at < len {
             std::ptr::copy_nonoverlapping(from.add(len - 64), into.add(len - 64), 64);
         }

@@ -1,8 +1,8 @@
-//! The conversation of one connection, both sides: which message may come when, and what it makes.
+//! The handshake of one connection, both sides: the allowed order of messages and the resulting rings.
 //!
 //! - True on entry: any message, with any file or none, at any time.
-//! - True on exit: a [`ConnectionRings`] when all was said in order and every ring lies where it may; otherwise one sentence that
-//!   says what was wrong, and whatever came so far is dropped: unmapped, closed.
+//! - True on exit: a [`ConnectionRings`] if all messages were in order and every ring's location is valid; otherwise one
+//!   sentence with the reason, and all resources received so far are unmapped and closed.
 
 use crate::link::{ConnectionRings, RxQueue, TxQueue};
 use crate::region::{MAX_REGION, Map};
@@ -12,15 +12,15 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use volley_shm::{Account, Event};
 
-/// Most queues of a connection, each way.
+/// Maximum number of queues of a connection, per direction.
 pub const MAX_QUEUES: u16 = 64;
-/// Most regions of a connection.
+/// Maximum number of regions of a connection.
 const MAX_REGIONS: u16 = 256;
 
-/// Why a conversation ends, as the other side is told.
+/// Reason for the end of a connection, as sent to the other side.
 pub type Reason = String;
 
-/// What a server says first.
+/// The server's first message.
 pub fn hello() -> Message {
     Message::Hello(Hello {
         name: Text::new(concat!("Volley ", env!("CARGO_PKG_VERSION"))),
@@ -39,18 +39,18 @@ pub struct Serving {
     regions: Vec<Map>,
     rx: Vec<(Place, Event)>,
     tx: Vec<(Place, Event)>,
-    /// The client's name, once it has said what it wants and may have it.
+    /// The client's name, once its request has been accepted.
     pub peer: Option<String>,
-    /// What the interface's peers cost.
+    /// Memory charged to the interface's peers.
     account: Option<Arc<Account>>,
     up: bool,
 }
 
-/// What follows from a message.
+/// Result of a message from the client.
 pub enum Served {
-    /// Say that it is fine.
+    /// Send an acknowledgement.
     Ack,
-    /// The rings are there: say CONNECTED.
+    /// The rings are ready: send CONNECTED.
     Up(Arc<ConnectionRings>),
 }
 
@@ -69,8 +69,8 @@ fn no_file(message: &Message, file: Option<OwnedFd>) -> Result<(), Reason> {
 }
 
 impl Serving {
-    /// A message from the client. `admit` is queried whether the client may have the interface it names, and for that
-    /// interface's account.
+    /// Handle a message from the client. `admit` returns whether the client may connect to the interface that it names,
+    /// and the interface's memory account.
     pub fn receive(
         &mut self,
         message: Message,
@@ -174,22 +174,22 @@ impl Serving {
     }
 }
 
-/// What a client offers.
+/// Parameters of a client.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// Interface at the server.
+    /// Number of the interface at the server.
     pub id: u32,
-    /// What the server wants to hear.
+    /// The secret that the server requires.
     pub secret: String,
-    /// Name of our interface.
+    /// Name of the local interface.
     pub name: String,
-    /// Rings from the server to us.
+    /// Number of rings from the server to the client.
     pub rx_queues: u16,
-    /// Rings from us to the server.
+    /// Number of rings from the client to the server.
     pub tx_queues: u16,
-    /// Binary logarithm of their descriptors.
+    /// Binary logarithm of the number of descriptors.
     pub log2: u8,
-    /// Bytes of a packet buffer.
+    /// Size of a packet buffer in bytes.
     pub buffer_size: u32,
 }
 
@@ -197,30 +197,30 @@ pub struct Offer {
 pub struct Joining {
     offer: Offer,
     parts: Option<Parts>,
-    /// Messages sent so far; each is answered before the next one.
+    /// Number of messages sent; each is acknowledged before the next one.
     sent: usize,
     link: Option<Arc<ConnectionRings>>,
-    /// The server's name, then that of its interface.
+    /// The server's name, then the name of its interface.
     pub peer: String,
 }
 
-/// What the messages are about.
+/// The resources that the messages describe.
 struct Parts {
     region: OwnedFd,
     size: u64,
     rings: Vec<(AddRing, OwnedFd)>,
 }
 
-/// What follows from a message.
+/// Result of a message from the server.
 pub enum Joined {
-    /// Send [`Joining::say`].
+    /// Send the message that [`Joining::say`] returns.
     Next,
-    /// The server has taken everything.
+    /// The server has accepted all messages.
     Up(Arc<ConnectionRings>),
 }
 
 impl Joining {
-    /// Nothing said yet.
+    /// A client before its first message.
     pub fn new(offer: Offer) -> Self {
         Joining {
             offer,
@@ -231,7 +231,7 @@ impl Joining {
         }
     }
 
-    /// A message from the server.
+    /// Handle a message from the server.
     pub fn receive(&mut self, message: Message, file: Option<OwnedFd>) -> Result<Joined, Reason> {
         if let Message::Disconnect { reason, .. } = &message {
             return Err(format!("the peer disconnected: {}", reason.shown()));
@@ -243,7 +243,7 @@ impl Joining {
                 self.prepare(&hello)?;
                 Ok(Joined::Next)
             }
-            // The last message, CONNECT, is not answered by ACK.
+            // The server does not acknowledge the last message, CONNECT.
             Message::Ack if self.sent > 0 && self.sent < self.messages() => Ok(Joined::Next),
             Message::Connected(name) if self.sent > 0 && self.sent == self.messages() => {
                 if !name.is_empty() {
@@ -261,7 +261,7 @@ impl Joining {
         3 + self.parts.as_ref().map_or(0, |parts| parts.rings.len())
     }
 
-    /// The next message, with its file.
+    /// The next message to send, with its file.
     pub fn say(&mut self) -> Option<(Message, Option<BorrowedFd<'_>>)> {
         let parts = self.parts.as_ref()?;
         let at = self.sent;
@@ -291,7 +291,7 @@ impl Joining {
         })
     }
 
-    /// Make memory and rings, as many as the server takes.
+    /// Allocate memory and rings, as many rings as the server supports.
     fn prepare(&mut self, hello: &Hello) -> Result<(), Reason> {
         if !(hello.min_version..=hello.max_version).contains(&VERSION) {
             let (min, max) = (hello.min_version, hello.max_version);
@@ -343,7 +343,7 @@ impl Joining {
     }
 }
 
-/// How a client's region is divided: rings, then the buffers of each ring.
+/// Layout of a client's region: rings, then the buffers of each ring.
 pub struct Layout {
     log2: u8,
     ring: u32,
@@ -354,10 +354,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// For so many rings.
+    /// Layout for this number of rings.
     pub fn new(rings: u16, log2: u8, buffer: u32) -> Result<Layout, Reason> {
         let ring = HEAD as u64 + ((DESCRIPTOR as u64) << log2);
-        // An odd number of cache lines, so that equal offsets of neighbours do not share a cache set.
+        // An odd number of cache lines, so that equal offsets in adjacent buffers do not share a cache set.
         let stride = (u64::from(buffer).div_ceil(64).max(1) * 64) | 64;
         let first = (u64::from(rings) * ring).next_multiple_of(4096);
         let size = (first + u64::from(rings) * (stride << log2)).next_multiple_of(4096);

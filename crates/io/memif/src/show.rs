@@ -24,26 +24,26 @@ pub struct MemifReply {
 /// One socket.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct MemifSocketRow {
-    /// Its number.
+    /// Number of the socket.
     pub id: u32,
-    /// Its file, or `@name`.
+    /// Path of the socket, or `@name`.
     pub filename: String,
-    /// Whether masters listen there now.
+    /// Whether a master listens at the socket.
     pub listening: bool,
-    /// Interfaces that use it.
+    /// Number of interfaces that use the socket.
     pub interfaces: u32,
 }
 
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct MemifRow {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Number on the socket.
+    /// Number of the interface on its socket.
     pub id: u32,
-    /// Its socket.
+    /// Number of the socket.
     pub socket_id: u32,
-    /// Which side.
+    /// Side of the connection.
     pub role: MemifRole,
     /// Whether a peer is connected.
     pub connected: bool,
@@ -57,7 +57,7 @@ pub struct MemifRow {
     pub connections: u64,
     /// Regions of shared memory.
     pub regions: u32,
-    /// Their bytes.
+    /// Size of the regions in bytes.
     pub region_bytes: u64,
     /// Rings to receive by: descriptors of each.
     pub rx_rings: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Sockets of the control channel: listening without stepping on others, messages with at most one file each.
+//! Sockets of the control channel: listening, and messages with at most one file each.
 
 use crate::wire::{Message, SIZE, WireError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,45 +11,45 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
-/// Connections that may wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 64;
-/// Files that a message may bring before the rest is cut off: one is allowed, more are a fault.
+/// Maximum number of files received with a message: one is allowed, more are a fault.
 const FILES: usize = 4;
 
-/// Where a socket is: a file, or `@name` for an abstract one.
+/// Address of a socket: a path, or `@name` for an abstract one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(pub PathBuf);
 
-/// Why a connection has ended.
+/// Reason for the end of a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// The other side closed it, or died.
+    /// The peer closed the connection or died.
     #[error("the peer has gone")]
     Gone,
-    /// It sent something that is no message.
+    /// The peer sent bytes that are not a message.
     #[error("the peer sent {0}")]
     Wire(#[from] WireError),
-    /// More than one file.
+    /// The peer sent more than one file.
     #[error("the peer sent several file descriptors with one message")]
     Files,
-    /// It does not read what we send.
+    /// The peer does not read its socket.
     #[error("the peer does not read its messages")]
     Deaf,
-    /// The system said no.
+    /// A system call failed.
     #[error("{0}")]
     System(Errno),
 }
 
-/// Why there is no listening socket.
+/// Reason why listening failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// A program listens there.
+    /// A program listens at the address.
     #[error("a running program listens there already: stop it or choose another filename")]
     Alive,
-    /// There is something else.
+    /// The path exists and is no socket.
     #[error("it exists and is no socket: remove it or choose another filename")]
     NoSocket,
-    /// The system said no.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -75,7 +75,7 @@ impl Address {
         }
     }
 
-    /// The file, unless it is abstract.
+    /// The socket's path, unless it is abstract.
     pub fn file(&self) -> Option<&Path> {
         self.abstract_name().is_none().then_some(self.0.as_path())
     }
@@ -89,12 +89,12 @@ fn socket() -> Result<OwnedFd, Errno> {
 /// A listening socket. Dropping it removes its file.
 pub struct Listener {
     fd: OwnedFd,
-    /// The file and its inode, so that nobody else's is removed.
+    /// The file and its inode, so that only this listener's file is removed.
     file: Option<(PathBuf, u64)>,
 }
 
 impl Listener {
-    /// Listen at `address`. A file that a dead program left is removed.
+    /// Listen at `address`. A stale socket file is removed.
     pub fn bind(address: &Address) -> Result<Listener, ListenError> {
         let fd = socket()?;
         let system = address.system()?;
@@ -114,7 +114,7 @@ impl Listener {
         Ok(Listener { fd, file })
     }
 
-    /// The next connection that waits.
+    /// Accept the next waiting connection.
     pub fn accept(&self) -> Option<Channel> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = rustix::net::accept_with(&self.fd, flags).ok()?;
@@ -144,14 +144,14 @@ fn remove_stale(file: &Path, system: &SocketAddrUnix) -> Result<(), ListenError>
         return Err(ListenError::NoSocket);
     }
     match rustix::net::connect(socket()?, system) {
-        // Nobody listens: whoever made the file has gone.
+        // No process listens: the file is stale.
         Err(Errno::CONNREFUSED) => Ok(std::fs::remove_file(file)?),
         Err(Errno::NOENT) => Ok(()),
         _ => Err(ListenError::Alive),
     }
 }
 
-/// A connection. Nothing here waits.
+/// A connection. Its functions do not block.
 pub struct Channel {
     fd: OwnedFd,
 }
@@ -164,7 +164,7 @@ impl Channel {
         Ok(Channel { fd })
     }
 
-    /// Both ends of a connection.
+    /// Two connected channels.
     #[cfg(test)]
     pub fn pair() -> Result<(Channel, Channel), Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -173,7 +173,7 @@ impl Channel {
         Ok((Channel { fd: a }, Channel { fd: b }))
     }
 
-    /// Send a message, perhaps with a file.
+    /// Send a message with an optional file.
     pub fn send(
         &self,
         message: &Message,
@@ -195,7 +195,7 @@ impl Channel {
         }
     }
 
-    /// The next message that waits.
+    /// Receive the next message, if there is one.
     pub fn receive(&self) -> Result<Option<(Message, Option<OwnedFd>)>, ChannelError> {
         let mut bytes = [0; SIZE + 1];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
@@ -211,7 +211,7 @@ impl Channel {
             Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
             Err(error) => return Err(ChannelError::System(error)),
         };
-        // Taken out even if unwanted: dropped, they are closed.
+        // Take all files out, so that unwanted ones are closed when dropped.
         let mut files = Vec::new();
         for part in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(some) = part {
@@ -254,7 +254,7 @@ mod tests {
         let error = Listener::bind(&address).err().unwrap();
         assert!(matches!(error, ListenError::Alive), "{error}");
         assert!(Channel::connect(&address).is_ok());
-        // A program that dies leaves its file.
+        // A program that dies leaves its socket file.
         let file = address.0.clone();
         first.file = None;
         drop(first);

@@ -1,25 +1,25 @@
 //! Messages of the control channel: 128 bytes each, little endian.
 //!
-//! True on exit: [`Message::decode`] takes any bytes; what it returns has names cut at their first NUL. Whether a
-//! message fits the state of the connection is for `session` to say.
+//! True on exit: [`Message::decode`] accepts any bytes; it returns names cut at their first NUL. `session` decides
+//! whether a message fits the state of the connection.
 
 /// Size of every message.
 pub const SIZE: usize = 128;
-/// The one version of the protocol that there is: 2.0.
+/// The only version of the protocol: 2.0.
 pub const VERSION: u16 = 0x0200;
 /// Longest secret, in bytes.
 pub const SECRET: usize = 24;
 const NAME: usize = 32;
 const REASON: usize = 96;
 
-/// What a server says of itself.
+/// HELLO: limits of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Its name.
+    /// Name of the server.
     pub name: Text<NAME>,
-    /// Oldest version it speaks.
+    /// Oldest supported version.
     pub min_version: u16,
-    /// Newest version it speaks.
+    /// Newest supported version.
     pub max_version: u16,
     /// Largest index of a region.
     pub max_region: u16,
@@ -31,75 +31,75 @@ pub struct Hello {
     pub max_log2_ring_size: u8,
 }
 
-/// Which interface a client wants to be connected to.
+/// INIT: the interface that a client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Init {
     /// Version of the protocol.
     pub version: u16,
-    /// Interface at the server.
+    /// Number of the interface at the server.
     pub id: u32,
     /// 0 for Ethernet.
     pub mode: u8,
-    /// What the server wants to hear, or zeros.
+    /// The secret that the server requires, or zeros.
     pub secret: Text<SECRET>,
     /// The client's name.
     pub name: Text<NAME>,
 }
 
-/// Where a ring lies.
+/// ADD_RING: location of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddRing {
-    /// From client to server; otherwise the other way.
+    /// True for client to server, false for server to client.
     pub s2m: bool,
-    /// Its number in its direction.
+    /// Number of the ring in its direction.
     pub index: u16,
-    /// Region it lies in.
+    /// Region of the ring.
     pub region: u16,
-    /// Where in the region.
+    /// Offset in the region.
     pub offset: u32,
-    /// Binary logarithm of its descriptors.
+    /// Binary logarithm of the number of descriptors.
     pub log2_ring_size: u8,
-    /// Bytes in front of each packet; 0 is all that is supported.
+    /// Bytes before each packet; only 0 is supported.
     pub private_hdr_size: u16,
 }
 
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The last message is fine.
+    /// Acknowledgement of the last message.
     Ack,
     /// The server's first message.
     Hello(Hello),
     /// The client's first message.
     Init(Init),
-    /// A region, whose memory comes along.
+    /// A region; the message has its file.
     AddRegion {
-        /// Its number.
+        /// Number of the region.
         index: u16,
-        /// Its bytes.
+        /// Size of the region in bytes.
         size: u64,
     },
-    /// A ring, whose eventfd comes along.
+    /// A ring; the message has its eventfd.
     AddRing(AddRing),
-    /// All is said: connect.
+    /// The client has sent all parameters.
     Connect(Text<NAME>),
-    /// It is.
+    /// The server has accepted them.
     Connected(Text<NAME>),
-    /// It is over.
+    /// The end of the connection.
     Disconnect {
-        /// 0 unless the sender means something by it.
+        /// Code of the reason; 0 if the sender defines none.
         code: u32,
-        /// Why.
+        /// Reason.
         reason: Text<REASON>,
     },
 }
 
-/// Text of up to `N` bytes, filled up with NUL.
+/// Text of up to `N` bytes, padded with NUL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Text<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> Text<N> {
-    /// As much of `text` as there is room for, cut at a character.
+    /// The part of `text` that fits, cut at a character.
     pub fn new(text: &str) -> Self {
         let mut end = text.len().min(N);
         while !text.is_char_boundary(end) {
@@ -119,7 +119,8 @@ impl<const N: usize> Text<N> {
         Text(text)
     }
 
-    /// To be shown: what is not plain ASCII becomes `?`, so that a peer cannot write on an operator's terminal.
+    /// Printable form: all but plain ASCII becomes `?`, so a peer cannot write control sequences to an operator's
+    /// terminal.
     pub fn shown(&self) -> String {
         let visible = self.0.iter().take_while(|b| **b != 0);
         let plain = |b: &u8| {
@@ -132,7 +133,7 @@ impl<const N: usize> Text<N> {
         visible.map(plain).collect()
     }
 
-    /// Whether nothing is said.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
@@ -144,13 +145,13 @@ impl<const N: usize> std::fmt::Debug for Text<N> {
     }
 }
 
-/// Why bytes are no message.
+/// Reason why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Wrong length.
+    /// The length is wrong.
     #[error("a message of {0} bytes, not 128")]
     Length(usize),
-    /// A type that does not exist.
+    /// The type does not exist.
     #[error("a message of unknown type {0}")]
     Type(u16),
 }
@@ -164,7 +165,7 @@ fn u32_at(bytes: &[u8; SIZE], at: usize) -> u32 {
 }
 
 impl Message {
-    /// Name of its type.
+    /// Name of the message's type.
     pub fn kind(&self) -> &'static str {
         match self {
             Message::Ack => "ACK",

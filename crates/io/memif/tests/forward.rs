@@ -14,7 +14,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// Send `packets` by the peer's queues in turn, and expect each back once.
+/// Send `packets` by the peer's queues in rotation, and expect each back once.
 fn echo(router: &mut Router, peer: &mut Peer, packets: &[Vec<u8>]) {
     let queues = peer.link.tx().len();
     let (mut sent, mut got) = (0, Vec::new());
@@ -262,7 +262,7 @@ fn a_full_ring_drops_whole_packets_by_name() {
         log2: 6,
         ..offer(0)
     });
-    // 64 descriptors, chains of five: 12 packets fit, 4 descriptors are left over.
+    // 64 descriptors, chains of five: 12 packets fit, 4 descriptors remain.
     let packets: Vec<_> = (0..12).map(|n| packet(n, 9000)).collect();
     assert_eq!(peer.send(0, &packets), 12);
     router.step();
@@ -272,7 +272,7 @@ fn a_full_ring_drops_whole_packets_by_name() {
     assert_eq!(router.errors("memif0/0-tx", "no-tx-slots"), 3);
     assert_eq!(router.counts(&name).tx_errors, 3);
     assert!(peer.receive(0) == packets, "what went out is whole");
-    // The left-over descriptors are as good as before.
+    // The remaining descriptors still work.
     echo(&mut router, &mut peer, &sizes());
     assert_eq!(router.in_use(), 0);
 }

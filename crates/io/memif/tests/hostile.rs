@@ -1,5 +1,5 @@
-//! Peers that do everything wrong: nothing crashes, nothing is touched outside the shared regions, the interface goes
-//! down with a reason, and others go on.
+//! Hostile peers: nothing crashes, nothing outside the shared regions is accessed, the interface goes down with a reason,
+//! and other interfaces keep working.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use support::hostile::{Arena, REGION, RING, attack_master, attack_slave, reason_after};
 
 thread_local! {
-    /// Made once: what one script breaks the next one finds.
+    /// Created once, so damage by one script affects the next one.
     static ARENA: RefCell<Arena> = RefCell::new(Arena::new());
 }
 

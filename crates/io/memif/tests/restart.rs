@@ -1,7 +1,7 @@
-//! DPDK's peer is killed and started again under traffic, in both roles: Volley reconnects, leaks nothing, and goes on
-//! forwarding elsewhere.
+//! DPDK's peer is killed and restarted under traffic, in both roles: Volley reconnects, leaks nothing, and keeps
+//! forwarding on other interfaces.
 //!
-//! `VOLLEY_RESTARTS` says how often (3 unless it is set; 20 in the long run).
+//! `VOLLEY_RESTARTS` is the number of restarts (default 3; 20 in the long run).
 
 mod support;
 
@@ -19,7 +19,7 @@ fn restarts() -> usize {
     wanted.and_then(|n| n.parse().ok()).unwrap_or(3)
 }
 
-/// What could leak: open files, and mappings of shared memory.
+/// Resources that could leak: open files, and mappings of shared memory.
 fn held() -> (usize, usize) {
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -40,7 +40,7 @@ struct Scene {
     name: String,
     /// Sends to testpmd's interface.
     driver: Peer,
-    /// Two that talk to each other, whatever happens.
+    /// Two peers that exchange packets throughout the test.
     left: Peer,
     right: Peer,
     sent: u32,
@@ -66,7 +66,7 @@ impl Scene {
     }
 }
 
-/// What is held is held by the whole process: one test at a time.
+/// One test at a time, because the resources are counted for the whole process.
 static ONE: Mutex<()> = Mutex::new(());
 
 fn run(spec: Memif, theirs: &str) {
@@ -146,7 +146,7 @@ fn one_life(scene: &mut Scene, theirs: &str, shared: &Path, round: usize) {
     let ports = [port(0, theirs, 3, shared, "")];
     let args = ["--forward-mode=io", "--port-topology=loop", "--auto-start"];
     let mut pmd = Testpmd::start(&ports, &args, || scene.step());
-    // No later than its prompt it talks to us; auto-start comes before that.
+    // Testpmd is connected at its prompt at the latest; auto-start comes before that.
     pmd.say("");
     let before = scene.returned;
     let end = Instant::now() + Duration::from_secs(20);
@@ -156,7 +156,7 @@ fn one_life(scene: &mut Scene, theirs: &str, shared: &Path, round: usize) {
     }
     pmd.kill();
     if theirs == "server" {
-        // DPDK's server does not start where a socket is left over.
+        // DPDK's server does not start if the socket file exists.
         std::fs::remove_file(shared).unwrap();
     }
     let end = Instant::now() + Duration::from_secs(5);

@@ -1,5 +1,5 @@
 //! Packets per second and core at 64 bytes: Volley (two masters, patched) and testpmd (two servers, `io`), one after the
-//! other, on the same core, with the same generator on another core. Run it in release, on a quiet machine:
+//! other, on the same core, with the same generator on another core. Run it in release mode on an idle machine:
 //!
 //! `cargo test --release -p volley-memif --test speed -- --ignored --nocapture`
 
@@ -17,8 +17,8 @@ const SPAN: Duration = Duration::from_millis(300);
 const ROUNDS: usize = 3;
 const BURST: usize = 64;
 
-/// Packets that came through in [`SPAN`], and how many percent of attempts found the ring full: the device under test,
-/// not the generator, sets the pace when that is much.
+/// Packets that passed in [`SPAN`], and the percentage of attempts that found the ring full: if that is high, the device
+/// under test and not the generator limits the rate.
 #[derive(Clone, Copy, Debug)]
 struct Figure {
     mpps: f64,
@@ -90,7 +90,7 @@ fn volley(folder: &Path, packet: &[u8]) -> Figure {
 
 fn testpmd(folder: &Path, packet: &[u8]) -> Figure {
     let socket = folder.join("t.sock");
-    // Killed, the one before has left it, and DPDK does not start then.
+    // The killed predecessor leaves its socket file, and DPDK does not start then.
     let _ = std::fs::remove_file(&socket);
     let ports = [
         port(0, "server", 0, &socket, ""),
@@ -119,7 +119,7 @@ fn sixty_four_bytes_from_port_to_port() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // Asked before this thread has but one core left.
+    // Before this thread is pinned to one core.
     assert!(last_core() > 0, "two cores are needed");
     core_affinity::set_for_current(core_affinity::CoreId { id: 0 });
     let packet = support::packet(1, 64);

@@ -1,4 +1,4 @@
-//! Volley and DPDK's memif driver, in both roles: what one has sent, the other has received.
+//! Volley and DPDK's memif driver, in both roles: every packet that one sent, the other received.
 
 mod support;
 
@@ -100,7 +100,7 @@ fn what_testpmd_sends_arrives() {
     }
 }
 
-/// A peer of the test's own on the second interface, patched both ways to testpmd's.
+/// A peer of the test on the second interface, patched both ways to testpmd's.
 fn join(b: &mut Bench) -> Peer {
     let own = b.router.memif(master(9));
     b.router.patch(&own, &b.name);

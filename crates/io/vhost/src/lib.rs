@@ -9,7 +9,7 @@
 //! the interface recovers when a well-behaved peer connects. The reading order:
 //!
 //! - [`sys`]: memory maps and checked access; [`memory`]: regions and addresses; [`batch`]: received packets, reserved
-//! buffers.
+//!   buffers.
 //! - [`device`] and [`driver`]: the two ends of split and packed rings, in safe code.
 //! - [`wire`]: slots for ring ends, shared by control thread and workers; [`mod@ring`]: the claim on a slot.
 //! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel.

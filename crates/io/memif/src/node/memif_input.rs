@@ -1,4 +1,4 @@
-//! memif-input: receives what peers have put into their rings.
+//! memif-input: receives packets from the peers' rings.
 
 use crate::link::{ConnectionRings, RxQueue};
 use crate::ring::{Arrived, Scratch};
@@ -29,38 +29,38 @@ counters! {
 
 /// A queue that a worker may receive from.
 pub struct Assigned {
-    /// The interface it belongs to.
+    /// Index of the interface.
     pub interface: u32,
-    /// Its connection.
+    /// The interface's connection.
     pub link: Arc<ConnectionRings>,
-    /// Its number.
+    /// Number of the queue.
     pub queue: usize,
 }
 
 impl Assigned {
-    /// The ring, unless its peer has done wrong.
+    /// The ring, unless its peer caused a fault.
     #[inline(always)]
     fn ring(&self) -> Option<&RxQueue> {
         let queue = self.link.rx().get(self.queue);
         queue.filter(|_| !self.link.is_faulty())
     }
 
-    /// The same, if it is `worker`'s.
+    /// The ring, if `worker` owns it.
     fn ring_of(&self, worker: usize) -> Option<&RxQueue> {
         self.ring().filter(|queue| queue.place.current() == worker)
     }
 }
 
-/// All queues there are.
+/// All queues.
 pub type Queues = Vec<Assigned>;
 
-/// The way lists of queues take to a worker and back.
+/// Exchange of queue lists between the control thread and a worker.
 pub struct Inbox {
     new: ArrayQueue<Box<Queues>>,
     gone: ArrayQueue<Box<Queues>>,
 }
 
-/// Lists that may be on their way.
+/// Maximum number of lists in transit.
 const LISTS: usize = 64;
 
 impl Default for Inbox {
@@ -73,20 +73,20 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Hand a worker the queues. The newest list counts.
+    /// Send a list of queues to the worker. The newest list counts.
     pub fn hand(&self, queues: Queues) {
         self.free();
-        // One that the worker never saw may be pushed out, and is freed here.
+        // Frees the list that was pushed out and that the worker never saw.
         drop(self.new.force_push(Box::new(queues)));
     }
 
-    /// There is no worker: lists that it will not take up.
+    /// Free unread lists; for when the worker does not exist.
     pub fn clear(&self) {
         self.free();
         while self.new.pop().is_some() {}
     }
 
-    /// Free lists that the worker gave back.
+    /// Free lists that the worker has returned.
     pub fn free(&self) {
         while self.gone.pop().is_some() {}
     }
@@ -97,9 +97,9 @@ pub struct MemifInput {
     worker: usize,
     table: Arc<IfTable>,
     inbox: Arc<Inbox>,
-    /// A box, because it came as one and goes back as such, for the control thread to free.
+    /// A box, because the list arrives and is returned as one; the control thread frees it.
     queues: Option<Box<Queues>>,
-    /// Lent to the batch in hand.
+    /// Lent to the current batch.
     scratch: Option<Scratch>,
     turn: usize,
     whole: Vec<u8>,
@@ -109,7 +109,7 @@ pub struct MemifInput {
 }
 
 impl MemifInput {
-    /// The instance of `worker`, for vectors of up to `size` packets.
+    /// The instance for `worker`, with vectors of up to `size` packets.
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
@@ -131,7 +131,7 @@ impl MemifInput {
         }
     }
 
-    /// Packets in pieces, or longer than a buffer.
+    /// Receive packets in several pieces or longer than a buffer.
     #[cold]
     fn write_long<I: Isa>(
         &mut self,
@@ -179,7 +179,7 @@ impl MemifInput {
         self.queues.iter().flat_map(|queues| queues.iter())
     }
 
-    /// Take up a new list of queues, if there is one.
+    /// Take the newest list of queues, if there is one.
     #[inline(always)]
     fn change(&mut self) {
         if !self.inbox.new.is_empty() {
@@ -189,7 +189,7 @@ impl MemifInput {
 
     #[cold]
     fn take_up(&mut self) {
-        // What cannot be given back now is taken up later.
+        // A list that cannot be returned now is taken later.
         while !self.inbox.gone.is_full()
             && let Some(list) = self.inbox.new.pop()
         {
@@ -200,7 +200,7 @@ impl MemifInput {
         self.turn = 0;
     }
 
-    /// Receive from one queue; none when nothing waits there.
+    /// Receive from one queue; `None` if it is empty.
     #[inline(always)]
     fn receive<I: Isa>(
         &mut self,
@@ -270,7 +270,7 @@ impl MemifInput {
         due
     }
 
-    /// Packets from row `n` on found no buffer; the bytes of the others, where they are not counted yet.
+    /// Count the packets from row `n` on, which got no buffer, and the bytes of the others if they are not counted yet.
     #[cold]
     fn lose(
         &self,
@@ -311,7 +311,7 @@ impl Source for MemifInput {
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         self.change();
-        // Out of `self` while it is used: nothing is allocated for that.
+        // Moved out of `self` during use, without an allocation.
         let Some(queues) = self.queues.take() else {
             return 0;
         };
@@ -336,7 +336,7 @@ impl Source for MemifInput {
         all.all(|queue| !queue.place.is_for(self.worker))
     }
 
-    /// A queue whose peer did wrong counts: that may be over before anybody hands over a new list.
+    /// A queue with a fault counts as active: the peer may reconnect before the control thread sends a new list.
     fn is_vacant(&self) -> bool {
         let all = self.assigned();
         let mut queues = all.filter_map(|q| q.link.rx().get(q.queue));

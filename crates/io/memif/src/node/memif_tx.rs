@@ -29,7 +29,7 @@ counters! {
     }
 }
 
-/// Where the packets of an interface go now.
+/// The connection that an interface transmits to.
 pub type Connected = Option<Arc<ConnectionRings>>;
 
 /// State of an interface's transmit node on one worker.
@@ -43,7 +43,7 @@ pub struct MemifTx {
     queues: Column,
 }
 
-/// What became of a vector.
+/// Result of sending a vector.
 #[derive(Default)]
 struct Tally {
     packets: u64,
@@ -52,7 +52,7 @@ struct Tally {
 }
 
 impl MemifTx {
-    /// The instance of `worker`, for vectors of up to `size` packets.
+    /// The instance for `worker`, with vectors of up to `size` packets.
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
@@ -71,7 +71,7 @@ impl MemifTx {
         }
     }
 
-    /// Send the rows for which `mine` holds into one queue.
+    /// Send the rows that satisfy `mine` into one queue.
     #[inline(always)]
     fn send<I: Isa>(
         &mut self,
@@ -129,7 +129,7 @@ impl MemifTx {
         }
         let wants_bell = leaving.publish();
         let (packets, bytes) = (tally.packets - before.0, tally.bytes - before.1);
-        // Before the turn ends: the counters have one writer at a time, too.
+        // Before the queue is released, since the counters also have one writer at a time.
         self.table
             .count_queue(self.interface, Direction::Tx, queue, packets, bytes);
         drop(turn);
@@ -138,7 +138,7 @@ impl MemifTx {
         }
     }
 
-    /// Spread a vector over the queues of this worker, each flow on one of them.
+    /// Spread a vector over the queues of this worker, each flow to one of them.
     #[inline(never)]
     fn send_spread<I: Isa>(
         &mut self,
@@ -149,7 +149,8 @@ impl MemifTx {
         tally: &mut Tally,
     ) {
         let n = v.len();
-        // Addresses and ports of IPv4, most of the source address of IPv6: what all packets of a flow have in common.
+        // Flow hash over addresses and ports of IPv4, most of the source address of IPv6: equal for all packets of a
+        // flow.
         v.words(26, &mut self.words);
         for (row, queue) in self.queues.words_mut(n).iter_mut().enumerate() {
             let words = self.words.row(row);
@@ -199,7 +200,7 @@ impl MemifTx {
     }
 }
 
-/// Why a packet did not go.
+/// Counter for a packet that was not sent.
 #[cold]
 fn counter(sent: Sent, len: usize) -> Count {
     match sent {
@@ -209,7 +210,7 @@ fn counter(sent: Sent, len: usize) -> Count {
     }
 }
 
-/// A packet that lies in several buffers, or has no bytes.
+/// Send a packet in several buffers, or one without bytes.
 #[cold]
 fn put_chain(
     leaving: &mut Leaving<'_>,

@@ -1,7 +1,7 @@
-//! A peer that does everything wrong, as a script of bytes says: for property tests and for the fuzzer alike.
+//! A hostile peer that a script of bytes controls: for property tests and for the fuzzer.
 //!
-//! After each script the other interfaces must work, the attacked one must work for an honest peer, and every buffer must
-//! have come back. What reads or writes outside the shared regions meets the guards around every mapping and ends the
+//! After each script the other interfaces must work, the attacked one must work for a well-behaved peer, and every buffer
+//! must be free again. An access outside the shared regions hits the guard pages around every mapping and ends the
 //! process.
 
 use super::{Peer, Router, master, offer, packet, slave};
@@ -18,7 +18,7 @@ use volley_memif::session::hello;
 use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{AddRing, Hello, Init, Message, Text, VERSION};
 
-/// The bytes of a script; zeros behind its end.
+/// The bytes of a script; zeros after its end.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -40,7 +40,7 @@ impl Script<'_> {
         u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// A number near something: 0, `size`, the largest ones, or any.
+    /// A number near a limit: 0, `size`, the largest ones, or any.
     fn near(&mut self, size: u64) -> u64 {
         match self.byte() % 12 {
             0 => 0,
@@ -62,17 +62,17 @@ impl Script<'_> {
 const LOG2: u8 = 4;
 /// Bytes of a ring.
 pub const RING: u64 = 128 + (16 << LOG2);
-/// Bytes of the region of a peer that begins honestly: two rings, 32 buffers of 256 bytes.
+/// Size of the region of a peer that begins correctly: two rings, 32 buffers of 256 bytes.
 pub const REGION: u64 = 2 * RING + 32 * 256;
 
-/// Volley with everything that is attacked, and honest peers beside.
+/// Volley with the attacked interfaces, and well-behaved peers.
 pub struct Arena {
     router: Router,
     socket: PathBuf,
-    /// Honest, patched to the attacked master and slave.
+    /// Well-behaved peers, patched to the attacked master and slave.
     to_master: Peer,
     to_slave: Peer,
-    /// Honest, an interface that returns what comes.
+    /// A well-behaved peer of an interface that returns its packets.
     echo: Peer,
     listener: Listener,
     number: u32,
@@ -126,7 +126,7 @@ impl Arena {
         }
     }
 
-    /// Traffic towards the attacked ones, and rounds.
+    /// Send traffic to the attacked interfaces, and run rounds.
     fn step(&mut self, rounds: u8) {
         for round in 0..=rounds % 8 {
             self.number += 1;
@@ -140,7 +140,7 @@ impl Arena {
         }
     }
 
-    /// What must hold whatever was done.
+    /// Check what must hold after every script.
     fn check(&mut self) {
         self.number += 1;
         let wanted = packet(self.number, 60 + self.number as usize % 3000);
@@ -162,7 +162,7 @@ impl Arena {
         }
     }
 
-    /// An honest client finds the attacked master in order.
+    /// A well-behaved client can use the attacked master.
     fn honest(&mut self) {
         let router = RefCell::new(&mut self.router);
         let peer = Peer::join(&self.socket, offer(0), || router.borrow_mut().step());
@@ -189,7 +189,7 @@ fn eventfd() -> OwnedFd {
     rustix::event::eventfd(0, flags).unwrap()
 }
 
-/// Any file but a sensible one.
+/// Any file but a suitable one.
 fn odd_file(script: &mut Script<'_>) -> Option<OwnedFd> {
     let open = |path: &str| std::fs::File::open(path).ok().map(OwnedFd::from);
     match script.byte() % 8 {
@@ -204,7 +204,7 @@ fn odd_file(script: &mut Script<'_>) -> Option<OwnedFd> {
     }
 }
 
-/// Bytes that are no message of ours, with up to six files.
+/// Send bytes that are not a message, with up to six files.
 fn send_raw(channel: &Channel, bytes: &[u8], files: &[BorrowedFd<'_>]) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -215,12 +215,12 @@ fn send_raw(channel: &Channel, bytes: &[u8], files: &[BorrowedFd<'_>]) {
     let _ = rustix::net::sendmsg(channel, &[IoSlice::new(bytes)], &mut ancillary, flags);
 }
 
-/// Write into shared memory as any process that has the file can.
+/// Write into shared memory like any process that has the file.
 fn poke(file: &OwnedFd, at: u64, bytes: &[u8]) {
     let _ = rustix::io::pwrite(file, bytes, at % (1 << 40));
 }
 
-/// Something wrong in a ring at `ring`.
+/// Write an invalid value into the ring at `ring`.
 fn poke_ring(script: &mut Script<'_>, file: &OwnedFd, ring: u64, size: u64) {
     match script.byte() % 24 {
         0 => poke(
@@ -263,7 +263,7 @@ impl Client {
         let region = memory(REGION);
         for ring in [0, RING] {
             poke(&region, ring, &0x03E3_1F20u32.to_le_bytes());
-            // Buffers that are as they should be, to begin with.
+            // Valid buffers to begin with.
             for slot in 0..1u64 << LOG2 {
                 let number = slot + (ring != 0) as u64 * 16;
                 let mut bytes = [0; 16];
@@ -375,7 +375,7 @@ impl Client {
     }
 }
 
-/// Why a master's link went down after a client that was connected in order wrote this into its region.
+/// The reason why a master's link went down after a client that was connected correctly wrote this into its region.
 pub fn reason_after(arena: &mut Arena, writes: &[(u64, Vec<u8>)], size: Option<u64>) -> String {
     let client = Client::new(arena);
     arena.step(1);
@@ -423,7 +423,7 @@ pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
     arena.honest();
 }
 
-/// Be the server until the slave believes to be connected; its region, if it came.
+/// Act as the server until the slave considers itself connected; returns its region, if it was received.
 fn take_in(arena: &mut Arena, channel: &Channel, script: &mut Script<'_>) -> Option<OwnedFd> {
     let greeting = match script.byte() % 8 {
         0 => Message::Hello(Hello {

@@ -1,4 +1,4 @@
-//! A Volley with memif interfaces that a test steps by hand, and a peer that is not Volley's graph.
+//! A Volley with memif interfaces that a test steps, and a peer without a graph.
 #![allow(dead_code)]
 
 pub mod hostile;
@@ -36,7 +36,7 @@ pub struct Router {
     running: Option<WorkerThreads>,
 }
 
-/// Packets to hold a ring, a vector and the caches.
+/// Enough packets for a ring, a vector and the caches.
 pub const BUFFERS: usize = 8192;
 
 impl Router {
@@ -93,7 +93,7 @@ impl Router {
         self.apply(Request::Unset(key))
     }
 
-    /// Make an interface and set it up.
+    /// Create an interface and set it up.
     pub fn memif(&mut self, memif: Memif) -> String {
         let spec = InterfaceSpec::of(&memif).unwrap();
         self.apply(Request::InterfaceCreate(spec.clone())).unwrap();
@@ -121,27 +121,27 @@ impl Router {
         self.apply(Request::set(&patch).unwrap()).unwrap();
     }
 
-    /// One round of everything.
+    /// One round of workers and control thread.
     pub fn step(&mut self) {
         self.memif.turn();
         self.workers.iter_mut().for_each(|w| _ = w.step());
         self.engine.borrow().settled();
     }
 
-    /// Let the workers run on threads; from now on [`Router::step`] does the control thread's part only.
+    /// Run the workers on threads; from now on [`Router::step`] does the control thread's part only.
     pub fn start(&mut self, cores: &[usize]) {
         let workers = std::mem::take(&mut self.workers);
         self.running = Some(WorkerThreads::start(workers, cores).unwrap());
     }
 
-    /// Take the workers back.
+    /// Stop the worker threads.
     pub fn stop(&mut self) {
         if let Some(running) = self.running.take() {
             self.workers = running.stop();
         }
     }
 
-    /// Be the control thread for a while.
+    /// Act as the control thread for a while.
     pub fn pass(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -150,7 +150,7 @@ impl Router {
         }
     }
 
-    /// One round of the workers alone.
+    /// One round of the workers only.
     pub fn work(&mut self) {
         self.workers.iter_mut().for_each(|w| _ = w.step());
     }
@@ -169,7 +169,7 @@ impl Router {
         all.counts(all.by_name(name).unwrap())
     }
 
-    /// Why an interface has no link, as `show hardware` says it.
+    /// Reason why an interface has no link, as `show hardware` prints it.
     pub fn link_reason(&self, name: &str) -> Option<String> {
         let all = self.interfaces.borrow();
         all.by_name(name).unwrap().link.reason().map(str::to_owned)
@@ -193,7 +193,7 @@ impl Router {
         }
     }
 
-    /// Buffers that nobody has given back.
+    /// Number of buffers that are not free.
     pub fn in_use(&self) -> usize {
         self.pool.report().in_use()
     }
@@ -227,7 +227,7 @@ pub fn offer(id: u32) -> Offer {
     }
 }
 
-/// The other side, without a graph.
+/// A peer without a graph.
 pub struct Peer {
     pub channel: Channel,
     pub link: Arc<ConnectionRings>,
@@ -235,7 +235,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// As client, while `turn` is called over and over.
+    /// Connect as client; `turn` is called repeatedly meanwhile.
     pub fn join(address: &Path, offer: Offer, mut turn: impl FnMut()) -> Result<Peer, String> {
         let channel = Channel::connect(&Address(address.to_owned())).map_err(|e| e.to_string())?;
         let mut session = Joining::new(offer);
@@ -263,7 +263,7 @@ impl Peer {
         }
     }
 
-    /// As server for whoever comes.
+    /// Act as server for the next client.
     pub fn serve(listener: &Listener, mut turn: impl FnMut()) -> Peer {
         let end = Instant::now() + Duration::from_secs(10);
         let mut wait = || {
@@ -303,7 +303,7 @@ impl Peer {
         }
     }
 
-    /// Put packets into queue `queue`; returns how many there was room for.
+    /// Put packets into queue `queue`; returns the number that fitted.
     pub fn send(&mut self, queue: usize, packets: &[Vec<u8>]) -> usize {
         let turn = self.link.tx()[queue].turn().unwrap();
         let mut leaving = turn.tx().leaving(&mut self.scratch, packets.len()).unwrap();
@@ -313,7 +313,7 @@ impl Peer {
         sent
     }
 
-    /// What has come by queue `queue`.
+    /// Receive the packets of queue `queue`.
     pub fn receive(&mut self, queue: usize) -> Vec<Vec<u8>> {
         let rx = &self.link.rx()[queue].rx;
         let arrived = rx.arrived(&mut self.scratch, 256).unwrap();
@@ -335,7 +335,7 @@ impl Peer {
     }
 }
 
-/// A packet whose bytes say which one it is.
+/// A packet whose bytes identify it.
 pub fn packet(number: u32, len: usize) -> Vec<u8> {
     let mut seed = number.wrapping_mul(0x9e37_79b1) | 1;
     let mut bytes: Vec<u8> = (0..len)

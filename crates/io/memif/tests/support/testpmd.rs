@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-/// One at a time: it polls on a core of its own.
+/// One testpmd at a time, since it polls on its own core.
 static ONE: Mutex<()> = Mutex::new(());
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -19,14 +19,14 @@ pub struct Testpmd {
     _one: Option<MutexGuard<'static, ()>>,
 }
 
-/// What one port did between `start` and `stop`.
+/// Counters of one port between `start` and `stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     pub rx: u64,
     pub tx: u64,
 }
 
-/// Whether the program is there; says so when it is not.
+/// Whether the program is installed; prints a note if it is not.
 pub fn is_there() -> bool {
     let there = Command::new("sh")
         .args(["-c", "command -v dpdk-testpmd"])
@@ -51,8 +51,8 @@ pub fn port(number: u32, role: &str, id: u32, socket: &Path, more: &str) -> Stri
 }
 
 impl Testpmd {
-    /// Run with these ports and arguments, forwarding on the last core. Waits for the prompt.
-    /// Calls `meanwhile` over and over, for it connects while it starts.
+    /// Run with these ports and arguments, forwarding on the last core. Waits for the prompt and calls `meanwhile`
+    /// repeatedly, because testpmd connects while it starts.
     pub fn start(ports: &[String], args: &[&str], meanwhile: impl FnMut()) -> Testpmd {
         let one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         let mut pmd = Testpmd::start_beside(ports, args, meanwhile);
@@ -60,7 +60,7 @@ impl Testpmd {
         pmd
     }
 
-    /// The same, though another one may run.
+    /// Like `start`, while another one may run.
     pub fn start_beside(ports: &[String], args: &[&str], meanwhile: impl FnMut()) -> Testpmd {
         let prefix = format!(
             "--file-prefix=volley{}x{}",
@@ -69,7 +69,7 @@ impl Testpmd {
         );
         let last = last_core();
         let cores = format!("0@0,1@{last}");
-        // It ends by itself should the test be killed.
+        // `timeout` ends it if the test is killed.
         let mut child = Command::new("timeout")
             .args([
                 "--foreground",
@@ -113,7 +113,7 @@ impl Testpmd {
         std::thread::spawn(move || {
             let mut from = BufReader::new(stdout);
             let mut line = Vec::new();
-            // The prompt has no newline behind it: it ends with a blank.
+            // The prompt ends with a blank, not with a newline.
             while from.read_until(b' ', &mut line).is_ok_and(|n| n > 0) {
                 into.lock()
                     .unwrap()
@@ -136,7 +136,7 @@ impl Testpmd {
         writeln!(self.stdin, "{command}").unwrap();
     }
 
-    /// Wait for a text; returns what was said up to it.
+    /// Wait for a text; returns the output before it.
     pub fn wait(&mut self, text: &str, mut meanwhile: impl FnMut()) -> String {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
@@ -155,7 +155,7 @@ impl Testpmd {
         }
     }
 
-    /// Start forwarding, and wait until it has: with the first look for packets a client posts its buffers.
+    /// Start forwarding, and wait until it runs: a client posts its buffers with its first poll.
     pub fn forward(&mut self, mut meanwhile: impl FnMut()) {
         self.say("start");
         self.wait("nb forwarding cores", &mut meanwhile);
@@ -165,7 +165,7 @@ impl Testpmd {
         }
     }
 
-    /// Stop forwarding; what each port did.
+    /// Stop forwarding; returns the counters of each port.
     pub fn stop(&mut self, meanwhile: impl FnMut()) -> Vec<Stats> {
         self.say("stop");
         let text = self.wait("Done.", meanwhile);
@@ -177,7 +177,7 @@ impl Testpmd {
             rest.split_whitespace().next()?.parse().ok()
         };
         let mut stats: Vec<Stats> = Vec::new();
-        // Blocks of streams come first, those of ports next, and the sum over all ports last.
+        // Blocks of streams come first, then those of ports, then the sum over all ports.
         let at = text.find("Forward statistics for port").unwrap_or_default();
         for line in text[at..].lines() {
             if let Some(rx) = number(line, "RX-packets:") {
@@ -191,13 +191,13 @@ impl Testpmd {
         stats
     }
 
-    /// SIGKILL, as a crash would be.
+    /// Send SIGKILL, like a crash.
     pub fn kill(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
-        // `timeout` passes the signal on to its only child before it dies itself.
+        // `timeout` passes the signal on to its only child before it dies.
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let pids = std::fs::read_to_string(children).unwrap_or_default();
         for pid in pids.split_whitespace() {

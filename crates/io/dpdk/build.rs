@@ -1,4 +1,4 @@
-//! With feature `dpdk`: finds libdpdk by pkg-config and compiles the shim. Without it: nothing.
+//! With feature `dpdk`: finds libdpdk by pkg-config and compiles the shim. Without it: does nothing.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -10,8 +10,8 @@ fn main() {
 mod shim {
     use std::process::{Command, exit};
 
-    /// Compiler flags that are no include paths (`-include rte_config.h`, `-march=...`): headers and library must agree on
-    /// them, and the crate `pkg-config` does not tell them.
+    /// Compiler flags other than include paths (`-include rte_config.h`, `-march=...`): headers and library must agree on
+    /// them, and the crate `pkg-config` does not report them.
     fn flags() -> Vec<String> {
         let program = std::env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
         let output = Command::new(program).args(["--cflags", "libdpdk"]).output();

@@ -17,15 +17,15 @@ use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 /// Name of the kind.
 pub const KIND: &str = "host-interface";
 const NEEDS: &str = "cap_net_raw,cap_net_admin";
-/// Bytes of Ethernet header and two tags.
+/// Bytes of an Ethernet header and two VLAN tags.
 const ETHERNET: usize = 14 + 8;
 /// Bytes of the longest super-segment.
 const LONGEST: usize = 65_535;
 
-/// Groups of sockets that share an interface's flows, numbered apart.
+/// Number of the next fanout group; the sockets of a group share an interface's flows.
 static GROUP: AtomicU16 = AtomicU16::new(1);
 
-/// Carries out requests about interfaces of the kind.
+/// The request handler of the interface kind.
 pub struct PacketHandler {
     driver: Driver<PacketRx>,
 }
@@ -41,7 +41,7 @@ fn geometry(spec: &HostInterface, mtu: u32) -> Geometry {
 /// Opens packet sockets on the kernel's interface.
 struct PacketOpener {
     spec: HostInterface,
-    /// Bytes of the longest frame that the rings have room for.
+    /// Length of the longest frame that fits the rings.
     longest: usize,
 }
 
@@ -51,7 +51,7 @@ type Queues = (Vec<PacketRx>, Vec<PacketTx>);
 fn open(spec: &HostInterface, link: &KernelLink, sharers: Sharers) -> Result<Queues, LinuxError> {
     let failed = |error| LinuxError::of("opening a packet socket", NEEDS, error);
     let geometry = geometry(spec, link.mtu);
-    // Groups are numbered by host, not by process.
+    // Group numbers are unique in the host, not in the process.
     let group = (std::process::id() as u16) ^ GROUP.fetch_add(1, Ordering::Relaxed).rotate_right(6);
     let mut rx = Vec::new();
     for _ in 0..spec.queues {
@@ -71,7 +71,7 @@ fn open(spec: &HostInterface, link: &KernelLink, sharers: Sharers) -> Result<Que
         }
         rx.push(PacketRx::new(ring));
     }
-    // A worker that comes later shares the socket of another: the kernel lets several threads send by one.
+    // A worker that is started later shares a socket: the kernel permits several threads to send by one.
     let workers = sharers.workers.max(1);
     let sockets = (0..workers).map(|_| sys::sender(link.index).map(Arc::new));
     let sockets: std::io::Result<Vec<_>> = sockets.collect();
@@ -109,8 +109,8 @@ impl Opener for PacketOpener {
     }
 }
 
-/// What is to be said of an interface of this thread's namespace whose packets the kernel forwards as well: it has the same
-/// MAC address as ours.
+/// A warning if the kernel also forwards the packets of this interface in this thread's namespace: it has the same MAC
+/// address as Volley's interface.
 fn forwarded_twice(name: &str) -> Option<String> {
     let setting = |family| format!("net/{family}/conf/{name}/forwarding");
     let on = |setting: &String| {
@@ -151,7 +151,7 @@ fn details(spec: &HostInterface, link: &KernelLink) -> Vec<String> {
 }
 
 impl PacketHandler {
-    /// Bring in the receive node.
+    /// Register the receive node.
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         let driver = Driver::register(registry)?;
         Ok(PacketHandler { driver })

@@ -1,4 +1,4 @@
-//! Receiving from the ring, and sending in batches.
+//! Receive from the ring, and send in batches.
 
 use crate::ring::{Frame, RxRing};
 use crate::sys::{BATCH, Batch, clear_error};
@@ -9,18 +9,18 @@ use volley_linux::node::{input, transmit};
 use volley_linux::{RxQueue, Status, Taken, TxQueue, vnet};
 
 const TAG: usize = 4;
-/// Bytes of the two MAC addresses, behind which a tag stands.
+/// Bytes of the two MAC addresses, which precede a VLAN tag.
 const ADDRESSES: usize = 12;
 
-/// Where packets of a host interface come from.
+/// The receive queue of a host interface.
 pub struct PacketRx {
     ring: RxRing,
-    /// A frame that its tag is put back into.
+    /// Scratch buffer for a frame with its restored tag.
     whole: Vec<u8>,
 }
 
 impl PacketRx {
-    /// A queue over a ring.
+    /// A queue that reads this ring.
     pub fn new(ring: RxRing) -> Self {
         PacketRx {
             ring,
@@ -29,7 +29,7 @@ impl PacketRx {
     }
 }
 
-/// The frame with its tag where it was.
+/// The frame with its tag restored.
 fn with_tag<'a>(whole: &'a mut Vec<u8>, frame: &Frame<'_>, (kind, value): (u16, u16)) -> &'a [u8] {
     let (front, back) = frame.bytes.split_at(ADDRESSES.min(frame.bytes.len()));
     whole.clear();
@@ -57,7 +57,7 @@ impl RxQueue for PacketRx {
         bad: &mut [u32],
     ) -> Taken {
         let (mut taken, rows) = (Taken::default(), fresh.len());
-        // A frame that is lost takes no row, and the next one gets its place.
+        // A lost frame takes no row; the next frame uses its row.
         for _ in 0..rows {
             let Some(frame) = self.ring.first() else {
                 break;
@@ -107,14 +107,14 @@ impl RxQueue for PacketRx {
     }
 }
 
-/// Where packets for a host interface go.
+/// The transmit queue of a host interface.
 pub struct PacketTx {
     socket: Arc<OwnedFd>,
     batch: Batch,
 }
 
 impl PacketTx {
-    /// A queue over a sending socket.
+    /// A queue that sends by this socket.
     pub fn new(socket: Arc<OwnedFd>) -> Self {
         PacketTx {
             socket,
@@ -138,7 +138,7 @@ impl TxQueue for PacketTx {
             let packets = (row..end).map(|row| v.view(row));
             match self.batch.send(&self.socket, packets) {
                 Ok(sent) => row += sent.max(1),
-                // The error is about the first packet of the batch only; what is behind it may fare better.
+                // The error concerns only the first packet of the batch; the packets after it may succeed.
                 Err(error) => {
                     transmit::mark(&mut verdicts[row..=row], &error);
                     if transmit::Count::of(&error) == transmit::Count::LinkDown {

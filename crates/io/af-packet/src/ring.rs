@@ -1,7 +1,7 @@
-//! The mapped receive ring (TPACKET_V2): a slot per frame, handed over by its status word.
+//! The mapped receive ring (TPACKET_V2): a slot per frame, whose status word says who owns it.
 //!
-//! The kernel writes a frame and then, as the last thing, the status; we read the status first and write 0 as the last
-//! thing. Lengths and offsets are the kernel's, but are clamped to the slot all the same.
+//! The kernel writes the frame first and the status last; this end reads the status first and writes 0 to it last.
+//! Lengths and offsets come from the kernel, but are clamped to the slot.
 
 #![allow(unsafe_code)]
 
@@ -12,19 +12,19 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use volley_linux::vnet::{self, HEADER};
 
-/// A tag that the kernel took out of the frame: type and value.
+/// A VLAN tag that the kernel removed from the frame: type and value.
 pub type Tag = (u16, u16);
 
 /// A frame in its slot.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// Its bytes as far as the slot holds them.
+    /// The frame's bytes, as far as the slot holds them.
     pub bytes: &'a [u8],
-    /// Whether that is less than there were.
+    /// Whether the frame is longer than the slot.
     pub is_cut: bool,
     /// The offload header.
     pub header: vnet::Bytes,
-    /// The tag that has to be put back.
+    /// The tag to restore.
     pub tag: Option<Tag>,
 }
 
@@ -57,7 +57,7 @@ impl RxRing {
         &self.socket
     }
 
-    /// Frames lost for want of room since the last time.
+    /// Number of frames lost because the ring was full, since the last call.
     pub fn dropped(&self) -> u64 {
         dropped(&self.socket)
     }
@@ -80,8 +80,8 @@ impl RxRing {
 
     fn status(&self, ahead: usize) -> &AtomicU32 {
         let at = self.slot(ahead).cast::<u32>();
-        // SAFETY: slots lie inside the mapping, are aligned to 64 bytes and begin with the status, which the kernel and we
-        // touch atomically only.
+        // SAFETY: slots lie inside the mapping, are aligned to 64 bytes and begin with the status, which both the kernel
+        // and this process access only atomically.
         unsafe { AtomicU32::from_ptr(at) }
     }
 
@@ -89,25 +89,25 @@ impl RxRing {
         self.status(ahead).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// How many frames wait, as far as `most`.
+    /// Number of received frames, at most `most`.
     pub fn waiting(&self, most: usize) -> usize {
         let most = most.min(self.geometry.slots());
         (0..most).take_while(|&ahead| self.is_full(ahead)).count()
     }
 
-    /// The frame in turn.
+    /// The next frame.
     pub fn first(&self) -> Option<Frame<'_>> {
         let at = self.slot(0);
         let status = self.status(0).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the slot is ours until its status is set back, its header lies at its start; the status word itself, which
-        // the kernel does not touch now either, is read along.
+        // SAFETY: this process owns the slot until its status is reset, and the header lies at the slot's start. The read
+        // includes the status word, which the kernel does not write now.
         let header = unsafe { at.cast::<libc::tpacket2_hdr>().read() };
         let start = (header.tp_mac as usize).clamp(HEADER, self.geometry.slot);
         let len = (header.tp_snaplen as usize).min(self.geometry.slot - start);
-        // SAFETY: start and length are clamped to the slot, and the borrow of the ring keeps it ours.
+        // SAFETY: start and length are clamped to the slot, and the borrow of the ring keeps the slot owned.
         let bytes = unsafe { std::slice::from_raw_parts(at.wrapping_add(start), len) };
         // SAFETY: `start` is at least HEADER, so these bytes lie in the slot.
         let vnet = unsafe { at.wrapping_add(start - HEADER).cast::<vnet::Bytes>().read() };
@@ -126,7 +126,7 @@ impl RxRing {
         })
     }
 
-    /// Give the frame in turn back.
+    /// Return the next frame's slot to the kernel.
     pub fn release(&mut self) {
         self.status(0)
             .store(libc::TP_STATUS_KERNEL, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Packet sockets: how they are set up, and sending a batch.
+//! Packet sockets: set-up, and sending a batch.
 
 #![allow(unsafe_code)]
 
@@ -10,27 +10,28 @@ use volley_linux::vnet::{self, HEADER};
 
 const LEVEL: i32 = libc::SOL_PACKET;
 const ALL: u16 = libc::ETH_P_ALL as u16;
-/// Frames of a batch.
+/// Maximum number of frames in a batch.
 pub const BATCH: usize = 64;
 
-/// Bytes of a slot in front of the frame: the kernel's headers, with room for how it aligns them.
+/// Bytes of a slot before the frame: the kernel's headers and their alignment.
 const OVERHEAD: usize = HEADER + size_of::<libc::tpacket2_hdr>() + 128;
 
 /// Geometry of a receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Bytes of a frame's slot, a multiple of 16.
+    /// Size of a slot in bytes, a multiple of 16.
     pub slot: usize,
-    /// Slots of a block.
+    /// Slots in a block.
     pub per_block: usize,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: usize,
-    /// Bytes of a block, a multiple of the page size.
+    /// Size of a block in bytes, a multiple of the page size.
     pub block: usize,
 }
 
 impl Geometry {
-    /// For `slots` frames of up to `frame` bytes. A slot is an odd number of cache lines, so that slots do not share sets.
+    /// Geometry for `slots` frames of up to `frame` bytes. A slot is an odd number of cache lines, so that slots do not
+    /// share cache sets.
     pub fn new(slots: usize, frame: usize) -> Self {
         let room = frame + OVERHEAD;
         let lines = room.div_ceil(64) | 1;
@@ -44,23 +45,23 @@ impl Geometry {
         }
     }
 
-    /// Bytes of the longest frame.
+    /// Length of the longest frame.
     pub fn longest(&self) -> usize {
         self.slot - OVERHEAD
     }
 
-    /// Slots in all.
+    /// Total number of slots.
     pub fn slots(&self) -> usize {
         self.per_block * self.blocks
     }
 
-    /// Bytes of the mapping.
+    /// Size of the mapping in bytes.
     pub fn bytes(&self) -> usize {
         self.block * self.blocks
     }
 }
 
-/// A socket that receives what `interface` does, not what is sent on it, into a ring.
+/// A socket that receives into a ring the packets that `interface` receives, not those that it sends.
 pub fn receiver(interface: u32, geometry: Geometry) -> io::Result<OwnedFd> {
     let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let set = |name, value: i32| set_option(fd.as_fd(), LEVEL, name, &value);
@@ -88,7 +89,7 @@ pub fn receiver(interface: u32, geometry: Geometry) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Let the sockets of group `group` share an interface's flows, by hash.
+/// Add the socket to fanout group `group`, whose sockets share an interface's flows by hash.
 pub fn share(fd: &OwnedFd, group: u16) -> io::Result<()> {
     let word = i32::from(group) | (libc::PACKET_FANOUT_HASH as i32) << 16;
     set_option(fd.as_fd(), LEVEL, libc::PACKET_FANOUT, &word)
@@ -109,25 +110,25 @@ pub fn sender(interface: u32) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Forget the error that a socket keeps after its interface was down: until then its descriptor is always ready.
+/// Clear the error that a socket keeps after its interface was down: with an error its descriptor is always ready.
 pub fn clear_error(fd: &OwnedFd) {
     let _: io::Result<i32> = option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR);
 }
 
-/// Frames that a ring had no room for since the last time. Asking sets it back.
+/// Number of frames dropped because the ring was full, since the last call. Reading resets the kernel's counter.
 pub fn dropped(fd: &OwnedFd) -> u64 {
     let stats: io::Result<libc::tpacket_stats> = option(fd.as_fd(), LEVEL, libc::PACKET_STATISTICS);
     stats.map_or(0, |stats| u64::from(stats.tp_drops))
 }
 
-/// Room for the batch that is being sent: allocated once. Its pointers mean something only inside [`Batch::send`].
+/// Memory for the batch that is being sent, allocated once. Its pointers are valid only inside [`Batch::send`].
 pub struct Batch {
     headers: [vnet::Bytes; BATCH],
     pieces: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
 }
 
-// SAFETY: its pointers are written and used within one call of `send`, by whoever has it exclusively.
+// SAFETY: the pointers are written and used within one call of `send`, which has exclusive access.
 unsafe impl Send for Batch {}
 
 impl Default for Batch {
@@ -141,8 +142,8 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Send up to [`BATCH`] packets by `fd`, each with an offload header in front. Returns how many the kernel took; an
-    /// error is about the first.
+    /// Send up to [`BATCH`] packets by `fd`, each with an offload header. Returns the number that the kernel accepted; an
+    /// error concerns the first packet.
     pub fn send<'a>(
         &mut self,
         fd: &OwnedFd,
@@ -161,15 +162,15 @@ impl Batch {
             message.msg_hdr.msg_iovlen = self.pieces.len() - first;
             self.messages.push(message);
         }
-        // Nothing is added from here on, so the pieces stay where they are.
+        // Nothing is added after this point, so the pieces do not move.
         let mut at = 0;
         for message in &mut self.messages {
             message.msg_hdr.msg_iov = self.pieces[at..].as_mut_ptr();
             at += message.msg_hdr.msg_iovlen;
         }
         let n = self.messages.len() as libc::c_uint;
-        // SAFETY: messages point at pieces, pieces at headers of ours and at packets that the caller's views borrow; all
-        // of them outlive the call, which only reads them.
+        // SAFETY: messages point at pieces, pieces at headers of this batch and at packets that the caller's views
+        // borrow; all of them outlive the call, which only reads them.
         let sent = unsafe {
             libc::sendmmsg(
                 fd.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! Host interfaces on veth pairs: two namespaces joined by Volley.
+//! Host interfaces on veth pairs: Volley connects two namespaces.
 
 use std::time::Duration;
 use volley_af_packet::model::HostInterface;
@@ -23,7 +23,7 @@ fn on(host: &str) -> Instance {
     .unwrap()
 }
 
-/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`.
+/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), connected by `a` and `b`.
 fn joined(bed: &Testbed, mtu: u32) -> (Daemon, [String; 2]) {
     let mut daemon = daemon();
     let mut ends = Vec::new();
@@ -114,7 +114,7 @@ fn a_tag_that_the_kernel_took_out_is_put_back() {
         String::from_utf8_lossy(&sent.stderr)
     );
     let text = child.output();
-    // The receiving kernel takes the tag out again: 0x202a.
+    // The receiving kernel removes the tag again: 0x202a.
     assert!(text.contains("0800") && text.contains("8234"), "{text}");
     let _ = std::fs::remove_dir_all(dir);
     daemon.stop();
@@ -266,7 +266,7 @@ fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
         .instance()
         .unwrap()
     };
-    // In a namespace that is not there either, with an MTU that the interface does not have by itself.
+    // In a namespace that does not exist yet either, with an MTU other than the interface's default.
     daemon.create("a", kind("p", Some(&space)), Some(2000));
     daemon.create("b", kind("q", Some(bed.name(1))), None);
     let waits = |d: &Daemon, name: &str, what: &str| {
@@ -299,13 +299,13 @@ fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
     assert_eq!(mtu(&daemon, "a"), (2000, Some(2000), 2));
     let link = must(5, "ip", &["-n", &space, "link", "show", "p"]);
     assert!(link.contains("mtu 2000"), "{link}");
-    // What Volley has set is as it was when it does not use the interface any more.
+    // Deleting the interface restores what Volley has changed.
     daemon.must(Request::InterfaceDelete { name: "a".into() });
     let link = must(5, "ip", &["-n", &space, "link", "show", "p"]);
     assert!(link.contains("mtu 1500"), "{link}");
     daemon.create("a", kind("p", Some(&space)), None);
     daemon.patch("a", "b");
-    // A namespace of the same name is another one.
+    // A namespace with the same name is a different namespace.
     must(5, "ip", &["netns", "del", &space]);
     must(5, "ip", &["netns", "add", &space]);
     daemon.until("another namespace", |d| d.link_fault("a").is_some());
@@ -362,7 +362,7 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
     daemon.until("2000", |d| mtu(d, "a") == 2000);
     must(5, "ip", &["link", "set", &ends[0], "mtu", "9000"]);
     daemon.until("what is configured", |d| mtu(d, "a") == 4000);
-    // A macvlan takes no more than the interface below it.
+    // A macvlan's MTU cannot exceed that of the interface below it.
     let upper = format!("m{}", std::process::id());
     let words = ["link", "add", "link", &ends[0], "name", &upper];
     let kind = ["mtu", "1500", "type", "macvlan"];

@@ -1,4 +1,4 @@
-//! Opens XDP sockets on interfaces of the kernel, attaches the program, and takes both away.
+//! Opens XDP sockets on interfaces of the kernel, attaches the XDP program, and removes both.
 
 use crate::model::{XdpCopy, XdpInterface, XdpMode};
 use crate::queue::{XdpRx, XdpTx};
@@ -21,23 +21,23 @@ use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 /// Name of the kind.
 pub const KIND: &str = "af_xdp";
 const NEEDS: &str = "cap_net_admin,cap_net_raw,cap_bpf";
-/// How long a queue may be busy because a worker has not yet given its old socket back.
+/// Maximum wait for a busy queue whose old socket a worker has not yet returned.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Carries out requests about interfaces of the kind.
+/// The request handler of the interface kind.
 pub struct XdpHandler {
     driver: Driver<XdpRx>,
     pool: Arc<Pool>,
 }
 
-/// What was opened on an interface.
+/// Resources opened on an interface.
 struct Sockets {
     halves: Vec<(RxHalf, TxHalf)>,
     link: OwnedFd,
     native: bool,
 }
 
-/// Open a socket on each queue: on those asked for, or on as many as there are.
+/// Open a socket on each requested queue, or on all queues.
 fn sockets(
     pool: &Arc<Pool>,
     spec: &XdpInterface,
@@ -58,7 +58,7 @@ fn sockets(
         };
         match ring::open(pool, wanted) {
             Ok(both) => halves.push(both),
-            // The kernel counts queues that are not in use too.
+            // The kernel's number of queues includes unused ones.
             Err(e)
                 if e.raw_os_error() == Some(libc::EINVAL) && queue > 0 && spec.queues.is_none() =>
             {
@@ -85,7 +85,7 @@ fn attach(
     }
 }
 
-/// Open everything, in this thread's namespace.
+/// Open sockets and program, in this thread's namespace.
 fn open(pool: &Arc<Pool>, spec: &XdpInterface, link: &KernelLink) -> Result<Sockets, LinuxError> {
     let failed = |what| move |error| LinuxError::of(what, NEEDS, error);
     let halves = sockets(pool, spec, link).map_err(|error| match error.raw_os_error() {
@@ -152,7 +152,7 @@ struct XdpOpener {
     spec: XdpInterface,
     pool: Arc<Pool>,
     reap: Rc<dyn Fn()>,
-    /// How long a queue may be busy: later on it is tried again once in a while, without waiting.
+    /// Maximum wait for a busy queue; after it, opening is tried again periodically, without waiting.
     patience: Duration,
 }
 
@@ -160,7 +160,7 @@ impl Opener for XdpOpener {
     type Rx = XdpRx;
     type Tx = XdpTx;
 
-    /// Open, and wait a little for a queue that was ours a moment ago.
+    /// Open, and wait a short time for a queue that Volley has just released.
     fn open(
         &mut self,
         namespace: &Namespace,
@@ -194,7 +194,7 @@ impl Opener for XdpOpener {
 }
 
 impl XdpHandler {
-    /// Bring in the receive node.
+    /// Register the receive node.
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         let pool = registry.engine.borrow().pool().clone();
         let driver = Driver::register(registry)?;

@@ -1,8 +1,7 @@
-//! Finishes checksums that a kernel on the other end of a virtual cable left unfinished.
+//! Completes partial checksums of a kernel at the other end of a veth.
 //!
-//! Between two ends of a veth nobody finishes layer-4 checksums, and XDP does not say which are unfinished. But they show
-//! it: where the checksum belongs stands the sum of the pseudo header. A finished checksum that happens to have the same
-//! value stays what it is, for finishing it gives that value again.
+//! A veth carries partial layer-4 checksums, and XDP does not report them. They are recognisable: the checksum field has
+//! the sum of the pseudo header. Completing a full checksum that happens to have this value gives the same value again.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use volley_graph::Packet;
@@ -12,7 +11,7 @@ use volley_wire::{IpProto, ethertype};
 const TCP: u8 = IpProto::TCP.0;
 const UDP: u8 = IpProto::UDP.0;
 
-/// Where a layer-4 segment begins, how long it is, its protocol, and the sum of its pseudo header.
+/// Offset of a layer-4 segment, its length, its protocol, and the sum of its pseudo header.
 struct Segment {
     start: usize,
     len: usize,
@@ -31,7 +30,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 fn segment4(frame: &[u8]) -> Option<Segment> {
     let header = usize::from(frame.get(14)? & 15) * 4;
     let (total, proto) = (usize::from(word(frame, 16)?), *frame.get(23)?);
-    // A fragment's checksum is over more than the fragment.
+    // A fragment's checksum covers more than the fragment.
     if word(frame, 20)? & 0x3fff != 0 {
         return None;
     }
@@ -58,7 +57,7 @@ fn segment6(frame: &[u8]) -> Option<Segment> {
     })
 }
 
-/// Finish a packet's checksum when it is unfinished.
+/// Complete a packet's checksum if it is partial.
 pub fn mend(packet: &mut Packet<'_>) {
     let _ = finish(packet);
 }
@@ -81,7 +80,7 @@ fn finish(packet: &mut Packet<'_>) -> Option<()> {
         return None;
     }
     let (mut skip, mut left) = (segment.start, segment.len);
-    // The pseudo header's sum stands in the packet, so it is summed along.
+    // The packet has the pseudo header's sum in the checksum field, so it is included.
     let mut sum = Sum::default();
     for part in packet.view().slices() {
         let part = part.get(skip.min(part.len())..)?;

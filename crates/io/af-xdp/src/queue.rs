@@ -6,16 +6,16 @@ use volley_graph::{Column, Consumed, Isa, NewVector, Output, Vector};
 use volley_linux::node::{input, transmit};
 use volley_linux::{RxQueue, Status, Taken, TxQueue};
 
-/// Where packets come from.
+/// The receive queue of an XDP socket.
 pub struct XdpRx {
     half: RxHalf,
-    /// The kernel leaves checksums of the other end unfinished, and does not say where.
+    /// Whether to complete partial checksums, which the kernel does not report.
     mends: bool,
     lost: u64,
 }
 
 impl XdpRx {
-    /// A queue; `mends` on interfaces whose other end is a kernel on this machine.
+    /// A queue; the second argument is true for interfaces whose other end is a kernel on this machine.
     pub fn new(half: RxHalf, mends: bool) -> Self {
         let lost = half.lost();
         XdpRx { half, mends, lost }
@@ -74,7 +74,7 @@ impl RxQueue for XdpRx {
     }
 }
 
-/// Where packets go.
+/// The transmit queue of an XDP socket.
 pub struct XdpTx {
     half: TxHalf,
 }

@@ -1,11 +1,11 @@
-//! XDP sockets over the buffer arena: the memory that the kernel writes packets into is the packet buffers themselves.
+//! XDP sockets over the buffer arena: the kernel writes packets directly into the packet buffers.
 //!
-//! The arena is registered with unaligned chunks: a chunk begins where a slot does and ends where the slot's data do, and
-//! the kernel's own headroom of 256 bytes is what a slot has in front of its data. So a received packet begins where a
-//! fresh one does, and nothing is copied by us.
+//! The arena is registered with unaligned chunks: a chunk begins with a slot and ends with the slot's data, and the
+//! kernel's headroom of 256 bytes is the slot's headroom. So a received packet begins at the same offset as a packet in a
+//! fresh buffer, and Volley copies nothing.
 //!
-//! Each ring has one writer of its producer and one of its consumer index, we are one of them and the kernel the other.
-//! What the kernel names is checked against the arena all the same.
+//! Each ring has one writer of its producer index and one of its consumer index: this process and the kernel. The
+//! kernel's values are checked against the arena nevertheless.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ use volley_graph::{Isa, NewVector, Nexts, Output, Vector};
 use volley_linux::sys::{option, set_option};
 
 const LEVEL: i32 = libc::SOL_XDP;
-/// Bits of a descriptor's address that name the chunk; those above are an offset from there.
+/// Number of address bits of a descriptor that name the chunk; the higher bits are an offset.
 const OFFSET: u32 = 48;
 const CHUNK: u64 = (1 << OFFSET) - 1;
 
@@ -30,9 +30,9 @@ struct Ring {
     map: MmapRaw,
     offsets: libc::xdp_ring_offset,
     mask: u32,
-    /// Our own index, the one that we write.
+    /// The index that this process writes.
     ours: u32,
-    /// The kernel's, as we last read it.
+    /// The kernel's index when last read.
     theirs: u32,
 }
 
@@ -61,7 +61,7 @@ impl Ring {
 
     fn word(&self, offset: u64) -> &AtomicU32 {
         let at = self.map.as_mut_ptr().wrapping_add(offset as usize).cast();
-        // SAFETY: the kernel lays the three words out, aligned, in front of the entries; both sides use them atomically.
+        // SAFETY: the kernel places the three words, aligned, before the entries; both sides use them atomically.
         unsafe { AtomicU32::from_ptr(at) }
     }
 
@@ -77,7 +77,7 @@ impl Ring {
         self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// Where entry `at` of type `T` is, wrapped.
+    /// Address of entry `at` of type `T`, modulo the ring size.
     fn entry<T>(&self, at: u32) -> *mut T {
         let base = self
             .map
@@ -86,21 +86,21 @@ impl Ring {
         base.cast::<T>().wrapping_add((at & self.mask) as usize)
     }
 
-    /// We produce: how many entries are free.
+    /// As producer: number of free entries.
     fn room(&mut self) -> u32 {
         self.theirs = self.consumer().load(Ordering::Acquire);
         (self.mask + 1).saturating_sub(self.ours.wrapping_sub(self.theirs))
     }
 
-    /// We consume: how many entries wait.
+    /// As consumer: number of available entries.
     fn waiting(&mut self) -> u32 {
         self.theirs = self.producer().load(Ordering::Acquire);
         self.theirs.wrapping_sub(self.ours).min(self.mask + 1)
     }
 
-    /// We produce: write the next entry; it is seen after [`Ring::publish`].
+    /// As producer: write the next entry; [`Ring::publish`] makes it visible.
     fn put<T>(&mut self, value: T) {
-        // SAFETY: the entry lies in the mapping, and is ours because the caller asked `room`.
+        // SAFETY: the entry lies in the mapping, and is free because the caller checked `room`.
         unsafe { self.entry::<T>(self.ours).write(value) };
         self.ours = self.ours.wrapping_add(1);
     }
@@ -109,9 +109,9 @@ impl Ring {
         self.producer().store(self.ours, Ordering::Release);
     }
 
-    /// We consume: read the next entry; its place is the kernel's again after [`Ring::release`].
+    /// As consumer: read the next entry; [`Ring::release`] returns it to the kernel.
     fn get<T: Copy>(&mut self) -> T {
-        // SAFETY: the entry lies in the mapping, and was written because the caller asked `waiting`.
+        // SAFETY: the entry lies in the mapping, and was written because the caller checked `waiting`.
         let value = unsafe { self.entry::<T>(self.ours).read() };
         self.ours = self.ours.wrapping_add(1);
         value
@@ -122,10 +122,10 @@ impl Ring {
     }
 }
 
-// SAFETY: a ring's mapping is used by whoever has the ring, exclusively but for the kernel.
+// SAFETY: only the owner of the ring uses its mapping, besides the kernel.
 unsafe impl Send for Ring {}
 
-/// Which buffers of the arena a device has.
+/// The buffers of the arena that a device owns.
 struct Held(Vec<u64>);
 
 impl Held {
@@ -139,7 +139,7 @@ impl Held {
         }
     }
 
-    /// Take a buffer out; false when the device did not have it.
+    /// Remove a buffer; false if the device did not own it.
     fn clear(&mut self, buffer: BufIdx) -> bool {
         let Some(word) = self.0.get_mut(buffer.0 as usize / 64) else {
             return false;
@@ -159,7 +159,7 @@ impl Held {
     }
 }
 
-/// A socket, and what its two halves left behind.
+/// A socket, and what its two halves left when they were dropped.
 struct Shared {
     fd: Option<OwnedFd>,
     pool: Arc<Pool>,
@@ -168,7 +168,7 @@ struct Shared {
 
 impl Shared {
     fn fd(&self) -> &OwnedFd {
-        // Taken in `drop` only.
+        // `None` only during `drop`.
         match &self.fd {
             Some(fd) => fd,
             None => unreachable!(),
@@ -178,7 +178,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The kernel is through with the memory when the socket is closed; then the buffers are free.
+        // After the socket is closed, the kernel does not use the memory any more, and the buffers are free.
         drop(self.fd.take());
         let mut cache = self.pool.cache();
         for left in self.left.iter().filter_map(OnceLock::get) {
@@ -192,7 +192,7 @@ pub struct RxHalf {
     rx: Ring,
     fill: Ring,
     held: Held,
-    /// Buffers that the kernel has.
+    /// Number of buffers that the kernel owns.
     posted: u32,
     rows: Vec<(BufIdx, usize, usize)>,
     whole: Vec<u8>,
@@ -209,12 +209,12 @@ pub struct TxHalf {
     shared: Arc<Shared>,
 }
 
-/// How a socket is opened.
+/// Parameters of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// The kernel's interface.
     pub interface: u32,
-    /// Its queue.
+    /// Queue of the kernel's interface.
     pub queue: u32,
     /// Entries of each ring.
     pub ring: u32,
@@ -223,7 +223,7 @@ pub struct Wanted {
 }
 
 fn register(fd: &OwnedFd, pool: &Pool, ring: u32) -> io::Result<()> {
-    // SAFETY: no more than the address is taken here.
+    // SAFETY: only the address is used here.
     let base = unsafe { pool.at(0, 0) };
     let region = libc::xdp_umem_reg {
         addr: base as u64,
@@ -259,7 +259,7 @@ pub fn open(pool: &Arc<Pool>, wanted: Wanted) -> io::Result<(RxHalf, TxHalf)> {
     let flags = libc::XDP_USE_NEED_WAKEUP | wanted.copy;
     let (interface, queue) = (wanted.interface, wanted.queue);
     match sys::bind(&fd, interface, queue, flags | libc::XDP_USE_SG) {
-        // Kernels before 6.6 have no packets of several buffers, and neither have some drivers without copy.
+        // Kernels before 6.6 do not support packets of several buffers, nor do some drivers in zero-copy mode.
         Err(e) if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => {
             sys::bind(&fd, interface, queue, flags)?;
         }
@@ -302,18 +302,18 @@ impl RxHalf {
         self.shared.fd()
     }
 
-    /// Descriptors that wait: packets, or parts of them.
+    /// Number of available descriptors: packets, or parts of them.
     pub fn waiting(&mut self) -> usize {
         self.rx.waiting() as usize
     }
 
-    /// What the kernel lost for want of buffers or of room.
+    /// Number of packets that the kernel dropped because no buffer or no entry was free.
     pub fn lost(&self) -> u64 {
         let stats = option(self.socket().as_fd(), LEVEL, libc::XDP_STATISTICS);
         stats.map_or(0, |s: libc::xdp_statistics| s.rx_dropped + s.rx_ring_full)
     }
 
-    /// Give the kernel empty buffers until it has as many as its ring takes.
+    /// Fill the kernel's ring with empty buffers.
     pub fn refill<I: Isa, X: Nexts>(&mut self, out: &mut Output<'_, I, X>) {
         const BATCH: usize = 64;
         let size = self.fill.mask + 1;
@@ -332,8 +332,8 @@ impl RxHalf {
         }
     }
 
-    /// Take packets, as many as wait and at most `most`. A packet of several buffers is copied into a chain and ends the
-    /// batch; its row and whether there were buffers for it come with it.
+    /// Receive up to `most` packets. A packet of several buffers is copied into a chain and ends the batch; its row, and
+    /// whether buffers were free for it, are returned with the batch.
     pub fn take<'o, I: Isa, X: Nexts>(
         &mut self,
         out: &'o mut Output<'_, I, X>,
@@ -361,7 +361,7 @@ impl RxHalf {
             }
         }
         self.rx.release();
-        // SAFETY: each buffer was lent by `refill`, was in the kernel's hands until now, and came back once.
+        // SAFETY: each buffer was lent by `refill`, the kernel owned it until now, and it returned once.
         let mut fresh = unsafe { out.receive_into_posted(rx, &self.rows) };
         let row = self.rows.len().saturating_sub(1);
         let whole = !is_long || fresh.write(row, &self.whole);
@@ -380,13 +380,13 @@ impl RxHalf {
         let mut more = true;
         loop {
             let (one, at, len) = part;
-            // SAFETY: the buffer is ours; start and length are clamped to its slot.
+            // SAFETY: this process owns the buffer; start and length are clamped to its slot.
             let bytes = unsafe {
                 std::slice::from_raw_parts(self.shared.pool.at(one.0, at).cast_const(), len)
             };
             self.whole.extend_from_slice(bytes);
             if one != head {
-                // SAFETY: lent by `refill`, back from the kernel, and not among the rows.
+                // SAFETY: lent by `refill`, returned by the kernel, and not among the rows.
                 unsafe { out.reclaim(&[one]) };
             }
             if !more || *waiting == 0 {
@@ -414,24 +414,25 @@ impl Drop for RxHalf {
 }
 
 impl TxHalf {
-    /// Whether the kernel reads our buffers while it sends.
+    /// Whether the kernel reads Volley's buffers while it sends.
     pub fn is_zero_copy(&self) -> bool {
         self.zero_copy
     }
 
-    /// Take back what was sent.
+    /// Reclaim sent buffers.
     pub fn reclaim<I: Isa, X: Nexts>(&mut self, v: &mut Vector<'_, I, X>) {
         self.back.clear();
         for _ in 0..self.done.waiting() {
             let address: u64 = self.done.get();
             let one = buffer(address);
-            // Parts of chains carry an offset, and are not lent.
+            // Parts of chains have an offset, and are not lent.
             if address >> OFFSET == 0 && self.held.clear(one) {
                 self.back.push(one);
             }
         }
         self.done.release();
-        // SAFETY: each was lent (it was held), is held no more, and the kernel says that it is through with it.
+        // SAFETY: each was lent (it was in `held`), is removed from `held`, and the kernel reports that it has finished
+        // with it.
         unsafe { v.reclaim(&self.back) };
     }
 
@@ -473,10 +474,10 @@ impl TxHalf {
         true
     }
 
-    /// Let the kernel see what is posted, and send it. Returns after it has taken everything, or says why it does not.
+    /// Publish the posted packets to the kernel, and send them. Returns when the kernel has taken all, or with its error.
     pub fn flush(&mut self) -> io::Result<()> {
         self.tx.publish();
-        // The kernel takes at least one packet a call, or says why not.
+        // The kernel takes at least one packet per call, or returns an error.
         for _ in 0..=self.tx.mask {
             if self.tx.consumer().load(Ordering::Acquire) == self.tx.ours {
                 return Ok(());

@@ -1,8 +1,8 @@
 //! The XDP program and its map, loaded and attached by `bpf(2)` alone, and XDP sockets.
 //!
-//! The program is six instructions: look the receive queue up in the map of sockets and redirect there; a queue without a
-//! socket goes on to the kernel. It is attached by a link that the kernel drops when its descriptor is closed, so it is
-//! gone when Volley is, whatever ended it.
+//! The program is six instructions: look the receive queue up in the map of sockets and redirect to the socket; packets
+//! of a queue without a socket pass to the kernel. The program is attached by a BPF link, which the kernel removes when
+//! its descriptor is closed, so it is removed whenever Volley ends, for any reason.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +20,7 @@ const ATTACH_XDP: u32 = 37;
 const HAS_FRAGS: u32 = 1 << 5;
 const GENERIC: u32 = 1 << 1;
 const NATIVE: u32 = 1 << 2;
-/// Most packets that one system call sends, where the kernel lets us choose.
+/// Socket option for the maximum number of packets per system call.
 const BUDGET: i32 = 9;
 
 #[repr(C)]
@@ -104,7 +104,7 @@ struct LinkCreate {
 }
 
 fn bpf<T>(command: libc::c_long, attribute: &T) -> io::Result<libc::c_int> {
-    // SAFETY: the kernel reads as many bytes as the attribute has; what it points at outlives the call.
+    // SAFETY: the kernel reads the size of the attribute; the memory that it points to outlives the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -117,7 +117,7 @@ fn bpf<T>(command: libc::c_long, attribute: &T) -> io::Result<libc::c_int> {
 }
 
 fn owned(fd: libc::c_int) -> OwnedFd {
-    // SAFETY: `bpf` has just made it, and nobody else knows it.
+    // SAFETY: `bpf` has just created it, and no other code has it.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
@@ -132,7 +132,7 @@ pub fn socket_map(queues: u32) -> io::Result<OwnedFd> {
     bpf(MAP_CREATE, &attribute).map(owned)
 }
 
-/// Let packets of `queue` go to `socket`.
+/// Redirect packets of `queue` to `socket`.
 pub fn map_queue(map: &OwnedFd, queue: u32, socket: &OwnedFd) -> io::Result<()> {
     let value = socket.as_raw_fd() as u32;
     let attribute = MapUpdate {
@@ -173,10 +173,10 @@ pub fn attach(program: &OwnedFd, interface: u32, native: bool) -> io::Result<Own
     bpf(LINK_CREATE, &attribute).map(owned)
 }
 
-/// An XDP socket, with nothing set.
+/// An XDP socket without options.
 pub fn xdp_socket() -> io::Result<OwnedFd> {
     let fd = socket(libc::AF_XDP, libc::SOCK_RAW, 0)?;
-    // Older kernels send 32 packets a call, and know no other number.
+    // Older kernels send 32 packets per call and lack the option.
     let _ = set_option(fd.as_fd(), libc::SOL_XDP, BUDGET, &256i32);
     Ok(fd)
 }
@@ -190,7 +190,7 @@ pub fn bind(fd: &OwnedFd, interface: u32, queue: u32, flags: u16) -> io::Result<
         sxdp_queue_id: queue,
         sxdp_shared_umem_fd: 0,
     };
-    // SAFETY: the kernel reads as many bytes as the address has.
+    // SAFETY: the kernel reads the size of the address.
     check(unsafe {
         libc::bind(
             fd.as_raw_fd(),
@@ -201,7 +201,7 @@ pub fn bind(fd: &OwnedFd, interface: u32, queue: u32, flags: u16) -> io::Result<
     .map(|_| ())
 }
 
-/// Let the kernel send what is posted.
+/// Let the kernel send the posted packets.
 pub fn kick(fd: &OwnedFd) -> io::Result<()> {
     // SAFETY: no memory is passed.
     let sent = unsafe {

@@ -1,4 +1,4 @@
-//! Volley is killed with SIGKILL: what it had in the kernel goes, what was the kernel's stays usable.
+//! Volley is killed with SIGKILL: its resources in the kernel are freed, and the kernel's interfaces stay usable.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use volley_linux::testbed::{Daemon, Testbed, must};
 use volley_object::Object;
 use volley_tap::model::TapInterface;
 
-/// Set for the process that is to be killed: names of a namespace and two kernel interfaces.
+/// Set in the process that is killed: names of a namespace and two kernel interfaces.
 const VICTIM: &str = "VOLLEY_CRASH_VICTIM";
 
 fn victim(arguments: &str) -> ! {

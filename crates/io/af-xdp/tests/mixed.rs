@@ -1,5 +1,5 @@
-//! Interfaces of different kinds joined: what one side leaves undone (checksums, super-segments) and the other cannot do is
-//! done in between.
+//! Interfaces of different kinds connected: offload work (checksums, super-segments) that one side leaves open and the
+//! other does not support is done in software.
 
 use std::time::Duration;
 use volley_af_packet::model::HostInterface;

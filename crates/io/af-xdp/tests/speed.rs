@@ -1,19 +1,20 @@
-//! How fast interfaces of the kernel are, against the Linux bridge in the same run. Not a test that asserts speed: run it
-//! by `cargo test --release -p volley-af-xdp --test speed -- --ignored --nocapture --test-threads=1`.
+//! Rates of interfaces of the kernel, compared with the Linux bridge in the same run. No speed is asserted: run it by
+//! `cargo test --release -p volley-af-xdp --test speed -- --ignored --nocapture --test-threads=1`.
 //!
-//! Namespace 0 sends frames as fast as it can (a packet generator of ours over a packet socket, pinned to core 0),
-//! namespace 1 counts what arrives. Between them is either the bridge, or Volley pinned to core 1.
+//! Namespace 0 sends frames as fast as it can (a packet generator over a packet socket, pinned to core 0), namespace 1
+//! counts received frames. Between them is either the bridge, or Volley pinned to core 1.
 //!
-//! Two rates are told. *Seen*: packets per second of wall clock, which depends on what else the machine does. *By CPU*:
-//! packets per second of processor time of the busier of the two threads (the bridge runs in the sender's), which is the
-//! rate on two idle cores.
+//! Two rates are reported. *Seen*: packets per second of wall-clock time, which depends on the other load of the machine.
+//! *By CPU*: packets per second of processor time of the busier of the two threads (the bridge runs in the sender's),
+//! which is the rate on two idle cores.
 //!
-//! The sender's packet socket is slower than either way of receiving, so that what XDP sockets save cannot be seen there. A
-//! second measurement has the kernel make raw XDP frames on core 0 (no socket, no skb; GRO is on, so that a veth without
-//! a program takes them too) and tells what AF_PACKET and AF_XDP cost Volley's worker: the cycles of all its nodes for each
-//! packet, system calls and interrupts in them included, as the packets that one core could take in a second. Slices of 20 ms
-//! are measured and the lower quartile told, because the machine is shared. *Received* packets are dropped; *forwarded*
-//! ones leave by the second interface, for which the kernel allocates an skb either way.
+//! The sender's packet socket is slower than either way of receiving, so this measurement cannot show the savings of XDP
+//! sockets. In a second measurement the kernel generates raw XDP frames on core 0 (no socket, no skb; GRO is on, so that
+//! a veth without a program accepts them too). It reports the cost of AF_PACKET and AF_XDP for Volley's worker: the
+//! cycles of all its nodes per packet, including their system calls and interrupts, as the packets that one core can
+//! receive in a second. Slices of 20 ms are measured and the lower quartile is reported, because the machine is shared.
+//! *Received* packets are dropped; *forwarded* ones leave by the second interface, for which the kernel allocates an skb
+//! either way.
 
 use std::time::{Duration, Instant};
 use volley_af_packet::model::HostInterface;
@@ -97,7 +98,7 @@ fn kind(between: Between, host: &str, bed: &Testbed, at: usize) -> Instance {
     }
 }
 
-/// Two namespaces, and what is between them; none is the bridge.
+/// Two namespaces, connected by `between`.
 fn setup(between: Between) -> Option<(Testbed, Option<Daemon>)> {
     let bed = Testbed::new(2, &["iperf3", "ethtool"])?;
     let mut daemon = (between != Between::Bridge).then(|| {
@@ -138,7 +139,7 @@ fn unbridge() {
     let _ = volley_linux::testbed::run(5, "ip", &["link", "del", &bridge]);
 }
 
-/// Seconds of processor time that each worker's thread in this process has had, interrupts served in it included.
+/// Processor time in seconds of each worker's thread in this process, including interrupts served in it.
 fn worker_seconds() -> Vec<(u64, f64)> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let seconds = |path: std::path::PathBuf| {
@@ -154,7 +155,7 @@ fn worker_seconds() -> Vec<(u64, f64)> {
     all
 }
 
-/// Packets that arrive, by second of wall clock and by second of the busier thread.
+/// Packets that arrive, per second of wall-clock time and per second of the busier thread.
 fn packets(bed: &Testbed, size: usize) -> [f64; 2] {
     let mut source = Daemon::new(8192, Some(0), |registry| {
         volley_l2::register(registry)?;
@@ -201,7 +202,7 @@ fn packets(bed: &Testbed, size: usize) -> [f64; 2] {
     [arrived / span.as_secs_f64(), arrived / busiest]
 }
 
-/// Gigabits per second of one TCP stream.
+/// Rate of one TCP stream in Gbit/s.
 fn stream(bed: &Testbed) -> f64 {
     let _server = bed.start(1, 12, "iperf3 -s -1");
     std::thread::sleep(Duration::from_millis(300));
@@ -271,7 +272,7 @@ fn against_the_linux_bridge() {
     );
 }
 
-/// An Ethernet frame of 64 bytes with an IPv4 header whose checksum is right.
+/// An Ethernet frame of 64 bytes with an IPv4 header whose checksum is correct.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0; 64];
     frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 1, 8, 0]);
@@ -283,14 +284,14 @@ fn frame() -> Vec<u8> {
     frame
 }
 
-/// Cycles that the worker's nodes have had, and packets that `a` has received.
+/// Cycles used by the worker's nodes, and packets received by `a`.
 fn spent(daemon: &Daemon) -> (u64, u64) {
     let nodes = daemon.registry.engine.borrow().runtime(0);
     let clocks = nodes.iter().map(|node| node.clocks).sum();
     (clocks, daemon.counts("a").rx_packets)
 }
 
-/// Cycles that the worker spends on a packet made by the kernel; none where the bed cannot be made.
+/// Cycles of the worker per packet that the kernel generates; `None` if the test bed cannot be created.
 fn cost(between: Between, is_forwarding: bool) -> Option<f64> {
     let (bed, daemon) = setup(between)?;
     let mut daemon = daemon?;

@@ -1,4 +1,4 @@
-//! XDP sockets on veth pairs: two namespaces joined by Volley.
+//! XDP sockets on veth pairs: Volley connects two namespaces.
 
 use std::time::Duration;
 use volley_af_xdp::model::{XdpInterface, XdpMode};
@@ -22,7 +22,7 @@ fn on(host: &str) -> Instance {
     .unwrap()
 }
 
-/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), joined by `a` and `b`.
+/// Namespaces 0 and 1, each with `e` (10.0.0.1 and 10.0.0.2), connected by `a` and `b`.
 fn joined(bed: &Testbed, mtu: u32) -> (Daemon, [String; 2]) {
     let mut daemon = daemon();
     let mut ends = Vec::new();
@@ -108,7 +108,7 @@ fn a_tag_that_the_kernel_took_out_is_put_back() {
         String::from_utf8_lossy(&sent.stderr)
     );
     let text = child.output();
-    // The receiving kernel takes the tag out again: 0x202a.
+    // The receiving kernel removes the tag again: 0x202a.
     assert!(text.contains("0800") && text.contains("8234"), "{text}");
     let _ = std::fs::remove_dir_all(dir);
     daemon.stop();

@@ -1,20 +1,20 @@
-//! What a Volley without DPDK says to requests about it.
+//! Replies to DPDK requests in a Volley without DPDK.
 
 use crate::model::{DpdkEal, DpdkInterface};
 use volley_graph::GraphError;
 use volley_iface::Registry;
 use volley_model::{Applied, Handler, ModelError, Request};
 
-/// Refuses.
+/// Refuses all requests.
 pub struct DpdkHandler;
 
 impl DpdkHandler {
-    /// Nothing to bring in.
+    /// Registers nothing.
     pub fn new(_registry: &mut Registry) -> Result<Self, GraphError> {
         Ok(DpdkHandler)
     }
 
-    /// Refuses the objects of this crate.
+    /// Refuse the objects of this crate.
     pub(crate) fn own(&self, registry: &mut Registry) {
         registry.own(|_, _: Option<DpdkEal>| Err(absent("DPDK".to_owned())));
     }

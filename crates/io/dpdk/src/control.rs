@@ -1,7 +1,7 @@
-//! Makes ports, follows their links and counters, and takes them away.
+//! Creates ports, follows their links and counters, and deletes them.
 //!
-//! A deleted port is closed as soon as no worker has its queues: its receive queues come back through the yard, its
-//! transmit queue goes with the node. Until then its device cannot be used again.
+//! A deleted port is closed as soon as no worker has its queues: its receive queues return by the queue migration, its
+//! transmit queue is freed with its node. Until then its device cannot be used again.
 
 use crate::eal::{self, EalError};
 use crate::model::{DpdkEal, DpdkInterface};
@@ -22,9 +22,9 @@ use volley_iface::{AdminState, RxMode, Switch};
 use volley_iface::{IfIdx, Link, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool};
 use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 
-/// How often links and counters are looked at, and queues that came back.
+/// Interval for checking links, counters and returned queues.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a new port waits for one that is being closed.
+/// Maximum time that a new port waits for one that is being closed.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MTU: u32 = 1500;
 
@@ -33,7 +33,7 @@ const INFO: ProcessInfo = ProcessInfo {
     text: "Links and counters of DPDK's ports; closes those that are deleted.",
 };
 
-/// Why there is no such port.
+/// Reason why a port cannot be created.
 #[derive(Debug, thiserror::Error)]
 enum PortError {
     #[error(transparent)]
@@ -73,7 +73,7 @@ struct Entry {
     lost: u64,
 }
 
-/// A port that is deleted and not yet closed.
+/// A deleted port that is not yet closed.
 struct Closing {
     device: String,
     port: Arc<Port>,
@@ -87,28 +87,28 @@ struct Ports {
     settings: DpdkEal,
     entries: Vec<Entry>,
     closing: Vec<Closing>,
-    /// Made with the first port.
+    /// Created with the first port.
     store: Option<Arc<Store>>,
     cache: Option<Cache>,
     tick: Option<Watch>,
 }
 
-/// Carries out requests about interfaces of the kind.
+/// The request handler of the interface kind.
 pub struct DpdkHandler(Rc<RefCell<Ports>>);
 
-/// What a port was made with.
+/// Properties of a new port.
 struct Made {
     port: Port,
     info: Info,
     conf: Conf,
     mac: [u8; 6],
-    /// The MAC address that the device came with.
+    /// The device's original MAC address.
     factory: [u8; 6],
     caps: Caps,
 }
 
 impl DpdkHandler {
-    /// Bring in the receive node; DPDK is not touched before the first port.
+    /// Register the receive node; DPDK does not start before the first port.
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let mut engine = host.engine.borrow_mut();
@@ -132,7 +132,7 @@ impl DpdkHandler {
         }))))
     }
 
-    /// Makes the ports the owner of the objects of this crate.
+    /// Register the ports as the owner of the objects of this crate.
     pub(crate) fn own(&self, registry: &mut Registry) {
         let ports = DpdkHandler(self.0.clone());
         registry.own(move |_, eal: Option<DpdkEal>| ports.set(&eal.unwrap_or_default()));
@@ -170,10 +170,10 @@ impl DpdkHandler {
     }
 }
 
-/// What the port is to do of what it can.
+/// The capabilities of the port that are to be used.
 fn used(info: &Info, dpdk: &DpdkInterface) -> u16 {
     let offloads = match dpdk.offload {
-        // Seen with DPDK 22.11: it loses most of the super-segments that it is given.
+        // With DPDK 22.11, `net_tap` loses most super-segments.
         true if info.driver() == "net_tap" => sys::CAN_CHECKSUM,
         true => sys::CAN_CHECKSUM | sys::CAN_TSO,
         false => 0,
@@ -191,7 +191,7 @@ fn caps(used: u16) -> Caps {
     }
 }
 
-/// Drivers that look for packets at places of their own making instead of where the mbuf says.
+/// Refuse drivers that use their own packet locations instead of the mbuf's.
 fn check_driver(name: &str, device: &str) -> Result<(), PortError> {
     let bad = |why| Err(PortError::Driver(name.to_owned(), why));
     if name.starts_with("net_af_xdp") {
@@ -203,7 +203,7 @@ fn check_driver(name: &str, device: &str) -> Result<(), PortError> {
     }
 }
 
-/// Whether it sends packets of several buffers. These virtual ports do, and do not say so.
+/// Whether the port sends packets of several buffers. These virtual ports do, but do not report it.
 fn takes_chains(info: &Info, conf: &Conf) -> bool {
     let silent = ["net_pcap", "net_memif", "net_ring", "net_null", "net_tap"];
     u32::from(conf.used) & sys::CAN_SEGMENTS != 0 || silent.contains(&info.driver().as_str())
@@ -242,7 +242,7 @@ impl Ports {
         self.host.engine.borrow().worker_set().count()
     }
 
-    /// The store of buffers, with DPDK started.
+    /// The buffer store; starts DPDK if necessary.
     fn store(&mut self) -> Result<Arc<Store>, PortError> {
         eal::start(&self.settings, self.pool.total())?;
         if let Some(store) = &self.store {
@@ -256,7 +256,7 @@ impl Ports {
         Ok(store)
     }
 
-    /// Wait a little for workers to let go of ports that are deleted.
+    /// Wait up to [`PATIENCE`] until workers have released deleted ports.
     fn settle(&mut self, device: &str) {
         let end = Instant::now() + PATIENCE;
         self.reap();
@@ -267,7 +267,7 @@ impl Ports {
         }
     }
 
-    /// Make a port that runs, or leave nothing behind.
+    /// Create and start a port; on failure nothing remains of it.
     fn make(&mut self, spec: &InterfaceSpec, dpdk: &DpdkInterface) -> Result<Made, PortError> {
         let store = self.store()?;
         let (device, name) = (dpdk.argument(), dpdk.device());
@@ -283,7 +283,7 @@ impl Ports {
         check(&info, dpdk, self.workers(), mtu)?;
         let mut conf = Conf {
             rx_queues: dpdk.queues as u16,
-            // Workers take turns where the port has fewer.
+            // Workers share queues if the port has fewer.
             tx_queues: (self.workers() as u16).min(info.max_tx_queues),
             rx_desc: dpdk.rx_desc as u16,
             tx_desc: dpdk.tx_desc as u16,
@@ -351,7 +351,7 @@ impl Ports {
         })?;
         let put = |(queue, worker): (u16, usize)| {
             let (shared, queue) = (shared.clone(), RxQueue::new(port.clone(), queue, size));
-            // There are more places than ports have queues; one too many is polled by nobody.
+            // There are more slots than ports have queues; a queue beyond them is not polled.
             self.yard.assign(worker, Placed { shared, queue })
         };
         let ways: Vec<Arc<QueueTarget>> = (0..conf.rx_queues).zip(placed).map(put).collect();
@@ -391,12 +391,12 @@ impl Ports {
         Some(Ok(Applied::one()))
     }
 
-    /// Close ports that no worker has any more.
+    /// Close ports that no worker uses any more.
     fn reap(&mut self) {
         self.yard.collect_retired();
         let before = self.closing.len();
         self.closing.retain(|c| Arc::strong_count(&c.port) > 1);
-        // With no port left nobody keeps the level of the store.
+        // Without ports no worker maintains the level of the store.
         let idle = self.entries.is_empty() && self.closing.is_empty();
         if let (true, Some(store), Some(cache)) = (idle, &self.store, &mut self.cache)
             && (before > 0 || store.level() > 0)
@@ -405,10 +405,10 @@ impl Ports {
         }
     }
 
-    /// Look after all ports.
+    /// Check all ports.
     fn look(&mut self) {
         if !self.closing.is_empty() {
-            // What workers have replaced is freed by the engine when it is asked.
+            // The engine frees what workers have replaced when `settled` is called.
             let _ = self.host.engine.borrow().settled();
         }
         self.reap();
@@ -450,7 +450,7 @@ fn link_of(link: Result<PortLink, Refused>) -> Link {
 /// The driver's side of an interface.
 struct Side {
     port: Arc<Port>,
-    /// The MAC address that the device came with.
+    /// The device's original MAC address.
     factory: [u8; 6],
 }
 
@@ -463,7 +463,7 @@ fn refusal(error: Refused) -> PortRefusal {
 
 impl DriverPort for Side {
     fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
-        // Ports that cannot are always up; packets are stopped by the graph.
+        // Ports that cannot change their link are always up; the graph drops their packets.
         match self.port.raw().set_link(state == AdminState::Up) {
             Err(error) if !error.is_unsupported() => Err(refusal(error)),
             _ => Ok(()),

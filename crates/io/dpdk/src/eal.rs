@@ -1,23 +1,23 @@
-//! DPDK's environment layer, which is started once for a process, with the first port.
+//! DPDK's environment layer (EAL), which starts once per process, with the first port.
 
 use crate::model::{DpdkEal, HugePages};
 use crate::sys;
 use std::sync::Mutex; // tidy: allow(Mutex) control thread only
 
-/// Why DPDK does not run.
+/// Reason why DPDK does not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EalError {
-    /// It did not start.
+    /// The EAL did not start.
     #[error(
         "DPDK does not start: {0}; change `set dpdk eal` (now `{1}`) and restart Volley, because DPDK starts once"
     )]
     Start(String, String),
-    /// It runs, and was started otherwise.
+    /// The EAL runs with other settings.
     #[error(
         "DPDK runs already, started with `{0}`: it starts once, so restart Volley to change that"
     )]
     Runs(String),
-    /// Huge pages were asked for.
+    /// Too few huge pages are free.
     #[error(
         "huge pages are asked for and {0} MB of them are free, where DPDK wants {1} MB: `sysctl -w vm.nr_hugepages={2}`, or \
          take huge-pages out of `set dpdk eal`"
@@ -25,17 +25,17 @@ pub(crate) enum EalError {
     HugePages(u64, u32, u64),
 }
 
-/// What became of the one start there is: the arguments, and why it failed if it did.
+/// The arguments of the only start, and the reason if it failed.
 // tidy: allow(Mutex) control thread only
 static STARTED: Mutex<Option<(String, Option<String>)>> = Mutex::new(None);
 
-/// What the machine has.
+/// Properties of the machine and the process.
 struct Machine {
     /// The first core that this thread may use.
     core: u32,
     /// Free huge pages, in megabytes.
     free_mb: u64,
-    /// This process.
+    /// Process id.
     process: u32,
 }
 
@@ -65,7 +65,7 @@ impl Machine {
     }
 }
 
-/// Megabytes for tables of DPDK's over an arena of so many slots.
+/// Megabytes for DPDK's tables for an arena of this many slots.
 fn megabytes(eal: &DpdkEal, slots: usize) -> u32 {
     eal.memory.unwrap_or(64 + (slots >> 14) as u32)
 }
@@ -87,11 +87,11 @@ fn arguments(eal: &DpdkEal, slots: usize, machine: &Machine) -> Result<Vec<Strin
         .as_ref()
         .map_or_else(|| machine.core.to_string(), |cores| cores.0.clone());
     let memory = memory.to_string();
-    // Nothing is shared with other processes, no socket and no file is left behind, and no card is taken that nobody
-    // asked for: the list of allowed ones names one that no driver has.
+    // Nothing is shared with other processes, no socket or file remains, and no unconfigured card is used: the list of
+    // allowed cards names one that no driver has.
     let mut words = vec!["volley", "--no-telemetry", "--iova-mode=va"];
     words.extend(["-l", &lcores, "-m", &memory, "-a", "0000:00:00.0"]);
-    // The two do not go together; a prefix of our own is the next best.
+    // `--in-memory` and `--no-huge` exclude each other; without `--in-memory` a unique file prefix is used.
     let prefix = format!("--file-prefix=volley{}", machine.process);
     match huge {
         true => words.push("--in-memory"),
@@ -101,7 +101,7 @@ fn arguments(eal: &DpdkEal, slots: usize, machine: &Machine) -> Result<Vec<Strin
     Ok(words.into_iter().map(str::to_owned).collect())
 }
 
-/// Refuse other settings than those it runs with.
+/// Refuse to change the settings of a running EAL.
 pub(crate) fn check_changeable() -> Result<(), EalError> {
     match &*STARTED.lock().unwrap_or_else(|e| e.into_inner()) {
         None => Ok(()),
@@ -109,7 +109,7 @@ pub(crate) fn check_changeable() -> Result<(), EalError> {
     }
 }
 
-/// Start it, unless it runs.
+/// Start the EAL unless it runs.
 pub(crate) fn start(eal: &DpdkEal, slots: usize) -> Result<(), EalError> {
     let mut started = STARTED.lock().unwrap_or_else(|e| e.into_inner());
     if started.is_none() {

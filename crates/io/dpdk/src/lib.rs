@@ -1,11 +1,11 @@
 //! Ports of DPDK: network cards bound to a user-space driver, and DPDK's virtual ports, over Volley's packet buffers.
 //!
-//! - Compiled with feature `dpdk` only, which needs libdpdk and a C compiler. Without it [`register`] brings in a handler
-//!   that answers every request about DPDK with the sentence that says how to get it.
-//! - True on entry: nothing. libdpdk itself is trusted: it runs in our address space.
-//! - True on exit: a deleted interface has given every buffer back and its device is free again.
-//! - Received packets lie in the buffers that the port wrote them into, and are sent from where they lie: each slot of
-//!   the arena has one mbuf, and slot and mbuf change hands together (`ring.rs`).
+//! - Compiled with feature `dpdk` only, which needs libdpdk and a C compiler. Without it [`register`] registers a handler
+//!   that replies to every request about DPDK with a sentence that says how to get it.
+//! - True on entry: nothing. libdpdk itself is trusted: it runs in Volley's address space.
+//! - True on exit: a deleted interface has returned every buffer, and its device is free again.
+//! - Packets are received and sent in place: each slot of the arena has one mbuf, and slot and mbuf always have the same
+//!   owner (`ring.rs`).
 #![deny(unsafe_code)]
 
 #[cfg(not(feature = "dpdk"))]
@@ -40,10 +40,10 @@ use volley_iface::Registry;
 /// Name of the kind.
 pub const KIND: &str = "dpdk";
 
-/// Whether ports can be made: whether the feature is compiled in.
+/// Whether ports can be created: whether the feature is compiled in.
 pub const IS_COMPILED_IN: bool = cfg!(feature = "dpdk");
 
-/// Bring in the interface kind `dpdk` and its requests, and with the feature `dpdk-input`.
+/// Register the interface kind `dpdk` and its requests, and `dpdk-input` with the feature.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let handler = DpdkHandler::new(registry)?;
     handler.own(registry);

@@ -215,7 +215,7 @@ impl DpdkInterface {
         }
     }
 
-    /// The device as DPDK wants it: a PCI address with its domain.
+    /// The device in DPDK's form: a PCI address with its domain.
     pub fn argument(&self) -> String {
         match (&self.dev, &self.vdev) {
             (Some(PciDevice(text)), _) if text.split(',').next().is_some_and(|a| a.len() == 7) => {

@@ -1,10 +1,10 @@
-//! What both sides know of an interface, and its receive queues.
+//! State of an interface that the control thread and workers share, and its receive queues.
 
 use crate::ring::RxQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// The most queues on one worker.
+/// Maximum number of queues on one worker.
 pub(crate) const MOST: usize = 256;
 
 /// Shared between an interface's owner on the control thread and its queues on workers.
@@ -12,7 +12,7 @@ pub(crate) const MOST: usize = 256;
 pub struct Shared {
     interface: AtomicU32,
     gone: AtomicBool,
-    /// What the port lost and no node has counted yet.
+    /// Packets that the port lost and that no node has counted yet.
     lost: AtomicU64,
 }
 
@@ -25,7 +25,7 @@ impl Shared {
         self.interface.store(interface, Relaxed);
     }
 
-    /// The interface goes: its queues are to come back.
+    /// Mark the interface as deleted: workers return its queues.
     pub(crate) fn set_gone(&self) {
         self.gone.store(true, Relaxed);
     }
@@ -54,7 +54,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Whether its interface is gone: it is to come back.
+    /// Whether the interface is deleted, so that the queue must be returned.
     pub(crate) fn is_gone(&self) -> bool {
         self.shared.is_gone()
     }

@@ -1,12 +1,13 @@
 //! Buffers between the graph and DPDK's ports, without copies.
 //!
-//! Each slot of the arena has one mbuf, made once, whose data area is the slot's. Who has the slot has the mbuf. Slots
-//! that ports may take, or gave back after sending, lie in the *store*: a DPDK mempool, whose lock-free stack is safe for
-//! all threads. Workers keep its level: too few, and they put fresh buffers in; too many, and they take them out.
+//! Each slot of the arena has one mbuf, created once, whose data area is the slot's. The owner of the slot owns the mbuf.
+//! Slots that ports may take, or returned after sending, lie in the *store*: a DPDK mempool, whose lock-free stack is
+//! safe for all threads. Workers maintain its level: they add fresh buffers below the lower limit and remove buffers
+//! above the upper one.
 //!
-//! What is copied: a received packet that does not lie in the arena because its driver attached memory of its own to an
-//! mbuf, or shares it with somebody. Nothing else, on our side; what a driver does between its queue and the mbuf is its
-//! own affair (memif, tap and pcap copy, a network card does not).
+//! A received packet is copied only if it does not lie in the arena, because its driver attached external memory to an
+//! mbuf or shares the mbuf. Copies between a driver's queue and the mbuf depend on the driver (memif, tap and pcap copy,
+//! a network card does not).
 
 #![allow(unsafe_code)]
 
@@ -16,32 +17,32 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use volley_graph::buf::{Backing, BufIdx, Cache, DATA, HEADROOM, META, Pool, STRIDE};
 use volley_graph::{Isa, NewVector, Nexts, Output, PacketView, Vector};
 
-/// Numbers of mempools, which have names.
+/// Number of the next mempool, for its name.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Slots put in or taken out at once.
+/// Number of slots added or removed at once.
 const BATCH: usize = 64;
 
-/// The longest packet that is copied.
+/// Length of the longest packet that is copied.
 const LONGEST: usize = 1 << 16;
 
-/// The mbufs of an arena, and the slots that no port has and the graph neither.
+/// The mbufs of an arena, and the slots that neither a port nor the graph owns.
 pub(crate) struct Store {
     pool: Arc<Pool>,
     raw: *mut RawPool,
-    /// Slots that are not the graph's: in the store, in queues, in drivers' hands.
+    /// Slots that the graph does not own: in the store, in queues, in drivers.
     away: AtomicI64,
-    /// Fewer in the store than this: put some in. More than four times as many: take some out.
+    /// Level of the store below which slots are added. Above four times this level slots are removed.
     low: u32,
 }
 
-// SAFETY: the mempool behind `raw` is made for any number of threads.
+// SAFETY: the mempool behind `raw` may be used by any number of threads.
 unsafe impl Send for Store {}
 // SAFETY: as above.
 unsafe impl Sync for Store {}
 
 impl Store {
-    /// An empty store over the arena, for vectors of up to `size` packets. The EAL runs.
+    /// An empty store over the arena, for vectors of up to `size` packets. The EAL must run.
     pub(crate) fn new(pool: &Arc<Pool>, size: usize) -> Result<Arc<Self>, Refused> {
         let name = format!("volley{}", NUMBER.fetch_add(1, Relaxed));
         let page = match pool.report().backing {
@@ -49,11 +50,11 @@ impl Store {
             Backing::Transparent | Backing::Plain => 4096,
         };
         let slots = pool.total() as u32;
-        // SAFETY: no more than the address is taken here.
+        // SAFETY: only the address is used here.
         let base = unsafe { pool.at(0, 0) };
         let bytes = (slots as usize * STRIDE).next_multiple_of(page);
         let room = (META as u32, (HEADROOM + DATA) as u32);
-        // SAFETY: the arena is mapped in whole huge pages and lives as long as `pool`, which is kept beside it.
+        // SAFETY: the arena is mapped in whole huge pages and lives as long as `pool`, which is stored beside it.
         let raw = unsafe { sys::pool(&name, (base, bytes, page), slots, room) }?;
         let low = (2 * size).min(pool.total() / 16).max(BATCH) as u32;
         Ok(Arc::new(Store {
@@ -68,12 +69,12 @@ impl Store {
         self.raw
     }
 
-    /// Slots that are not the graph's.
+    /// Number of slots that the graph does not own.
     pub(crate) fn away(&self) -> i64 {
         self.away.load(Relaxed)
     }
 
-    /// Slots that lie in the store.
+    /// Number of slots in the store.
     pub(crate) fn level(&self) -> u32 {
         // SAFETY: the pool lives.
         unsafe { sys::vd_pool_level(self.raw) }
@@ -81,18 +82,18 @@ impl Store {
 
     fn put(&self, slots: &[u32]) {
         self.away.fetch_add(slots.len() as i64, Relaxed);
-        // SAFETY: callers got the slots from a free list; the pool lives.
+        // SAFETY: callers took the slots from a free list; the pool lives.
         unsafe { sys::vd_pool_put(self.raw, slots.as_ptr(), slots.len() as u32) };
     }
 
     fn take<'a>(&self, slots: &'a mut [u32; BATCH]) -> &'a [u32] {
-        // SAFETY: there is room for so many; the pool lives.
+        // SAFETY: the array has space for that many; the pool lives.
         let n = unsafe { sys::vd_pool_take(self.raw, slots.as_mut_ptr(), BATCH as u32) } as usize;
         self.away.fetch_sub(n as i64, Relaxed);
         &slots[..n]
     }
 
-    /// Fill the store to at least `slots` from a free list; false when there are too few.
+    /// Fill the store to at least `slots` from a free list; false if there are too few.
     pub(crate) fn fill(&self, cache: &mut Cache, slots: usize) -> bool {
         while (self.level() as usize) < slots {
             let mut fresh = [0; BATCH];
@@ -105,7 +106,7 @@ impl Store {
         true
     }
 
-    /// Give all that lies in the store to a free list.
+    /// Move all slots of the store to a free list.
     pub(crate) fn empty(&self, cache: &mut Cache) {
         let mut slots = [0; BATCH];
         loop {
@@ -117,7 +118,7 @@ impl Store {
         }
     }
 
-    /// On a worker: keep the level.
+    /// Maintain the level, on a worker.
     #[inline(always)]
     pub(crate) fn keep_level<I: Isa, X: Nexts>(&self, out: &mut Output<'_, I, X>) {
         let level = self.level();
@@ -126,7 +127,7 @@ impl Store {
         } else if level > 4 * self.low {
             let (mut slots, mut back) = ([0; BATCH], [BufIdx(0); BATCH]);
             let got = self.take(&mut slots);
-            // SAFETY: nobody had them but the store, and now we do.
+            // SAFETY: the store owned these slots exclusively, and the call has taken them out.
             unsafe { out.reclaim(named(got, &mut back)) };
         }
     }
@@ -154,31 +155,31 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.empty(&mut self.pool.cache());
         match self.away() {
-            // SAFETY: every port that knew it is closed (each holds the store), and every slot is back.
+            // SAFETY: every port that used it is closed (each holds the store), and every slot has returned.
             0 => unsafe { sys::vd_pool_free(self.raw) },
-            // A driver has kept some: its memory must stay, and the arena under it.
+            // A driver has kept some slots: the pool's memory and the arena must stay.
             _ => std::mem::forget(self.pool.clone()),
         }
     }
 }
 
-/// A port that runs, shared by the control thread and the queues on workers. Closed by whoever lets go last: the control
-/// thread sees to it that it does.
+/// A running port, shared by the control thread and the queues on workers. The last reference closes it; the control
+/// thread makes sure that it holds that reference.
 pub struct Port {
-    // Closed before the store goes.
+    // Closed before the store is dropped.
     raw: RawPort,
     store: Arc<Store>,
 }
 
 impl Port {
-    /// Make the queues of a device over a store, and let it run. `conf` has what was really made then. When it fails the
-    /// device is gone again.
+    /// Create the queues of a device over a store, and start it. On return `conf` has the actual values. On failure the
+    /// device is removed again.
     pub(crate) fn open(raw: RawPort, store: &Arc<Store>, conf: &mut Conf) -> Result<Self, Refused> {
         let port = Port {
             raw,
             store: store.clone(),
         };
-        // SAFETY: the port goes before the store does, see above.
+        // SAFETY: the port is dropped before the store, see above.
         unsafe {
             port.raw.map(store.raw)?;
             port.raw.configure(conf, store.raw)?;
@@ -187,17 +188,17 @@ impl Port {
         Ok(port)
     }
 
-    /// Its number in libdpdk.
+    /// Number of the port in libdpdk.
     pub(crate) fn number(&self) -> u16 {
         self.raw.number
     }
 
-    /// What the control thread does with it.
+    /// The port for the control thread's calls.
     pub(crate) fn raw(&self) -> &RawPort {
         &self.raw
     }
 
-    /// Where its buffers come from.
+    /// The store of the port's buffers.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
@@ -209,7 +210,7 @@ pub struct RxQueue {
     queue: u16,
     segments: Box<[Segment]>,
     rows: Vec<(BufIdx, usize, usize)>,
-    /// Packets of several segments: row, and which segments.
+    /// Packets of several segments: row, and range of segments.
     chains: Vec<(usize, usize, usize)>,
     parts: Vec<(BufIdx, usize, usize)>,
     copies: Copies,
@@ -218,7 +219,7 @@ pub struct RxQueue {
 /// Received packets that do not lie in the arena.
 struct Copies {
     bytes: Vec<u8>,
-    /// Row, and which bytes.
+    /// Row, and range of bytes.
     rows: Vec<(usize, usize, usize)>,
 }
 
@@ -228,7 +229,7 @@ fn place(segment: &Segment) -> (BufIdx, usize, usize) {
 }
 
 impl Copies {
-    /// Copy a packet's bytes and let go of its segments. False when there is no room for it.
+    /// Copy a packet's bytes and free its segments. False if the packet is too long.
     #[cold]
     fn take<I: Isa, X: Nexts>(
         &mut self,
@@ -246,7 +247,7 @@ impl Copies {
                 self.bytes.truncate(from);
             } else if segment.foreign.is_null() {
                 let (slot, pos) = (segment.slot, usize::from(segment.at));
-                // SAFETY: the slot is ours since the driver gave it back; drivers stay inside it.
+                // SAFETY: the driver returned the slot, so it is owned here; drivers stay inside it.
                 let bytes = unsafe {
                     let len = len.min(META + HEADROOM + DATA - pos.min(META + HEADROOM + DATA));
                     std::slice::from_raw_parts(store.pool.at(slot, pos).cast_const(), len)
@@ -254,15 +255,15 @@ impl Copies {
                 self.bytes.extend_from_slice(bytes);
             } else {
                 self.bytes.resize(at + len, 0);
-                // SAFETY: there is room for `len` bytes.
+                // SAFETY: the vector has space for `len` bytes.
                 unsafe {
                     sys::vd_copy(segment.foreign, self.bytes.as_mut_ptr().add(at), len as u32)
                 };
             }
             match segment.foreign.is_null() {
-                // SAFETY: it was the driver's, is ours now, and is not among the rows.
+                // SAFETY: the driver returned the slot, and it is not among the rows.
                 true => unsafe { out.reclaim(&[BufIdx(segment.slot)]) },
-                // SAFETY: it was given to us, and is not used after this.
+                // SAFETY: the driver passed the mbuf on, and it is not used after this.
                 false => unsafe { sys::vd_free(segment.foreign) },
             }
         }
@@ -290,22 +291,22 @@ impl RxQueue {
         }
     }
 
-    /// Its number.
+    /// Number of the queue.
     pub fn number(&self) -> usize {
         usize::from(self.queue)
     }
 
-    /// The port's store of buffers is kept filled, whether packets come or not.
+    /// Keep the port's store filled, whether packets arrive or not.
     #[inline(always)]
     pub(crate) fn keep_level<I: Isa, X: Nexts>(&self, out: &mut Output<'_, I, X>) {
         self.port.store().keep_level(out);
     }
 
-    /// Take what the driver has. Returns how many segments there are, and how many packets were lost.
+    /// Receive from the driver. Returns the number of segments and the number of lost packets.
     #[inline(always)]
     fn poll(&mut self, most: usize) -> (usize, u32) {
         let mut lost = 0;
-        // SAFETY: there is room for `ROOM` segments, the port runs and has the queue, and this is its one user.
+        // SAFETY: there is space for `ROOM` segments, the port runs and has the queue, and this is its only user.
         let n = unsafe {
             let (pool, port) = (self.port.store().raw(), self.port.number());
             let out = self.segments.as_mut_ptr();
@@ -314,7 +315,7 @@ impl RxQueue {
         (n as usize, lost)
     }
 
-    /// Receive up to a vector of packets for interface `rx`, and how many were lost on the way. None when none came.
+    /// Receive up to a vector of packets for interface `rx`, and the number of lost packets. `None` if no packet arrived.
     #[inline(always)]
     pub(crate) fn receive<'o, I: Isa, X: Nexts>(
         &mut self,
@@ -350,8 +351,8 @@ impl RxQueue {
             }
         }
         self.port.store().away.fetch_sub(mine, Relaxed);
-        // SAFETY: each slot was put into the store, and the driver gave it back with a packet in it, once: an mbuf that
-        // has another user was not counted as ours. Rows of copies are fresh buffers.
+        // SAFETY: each slot was put into the store, and the driver returned it once, with a packet: an mbuf with another
+        // user was not counted as part of the arena. Rows of copies are fresh buffers.
         let mut fresh = unsafe { out.receive_into_posted(rx, &self.rows) };
         for &(row, from, to) in &self.chains {
             self.parts.clear();
@@ -360,13 +361,13 @@ impl RxQueue {
             unsafe { fresh.append_segments(row, &self.parts) };
         }
         for &(row, from, to) in &self.copies.rows {
-            // Where buffers run out an empty packet is left, which the graph drops as too short.
+            // If no buffer is free, an empty packet remains, which the graph drops as too short.
             let _ = fresh.write(row, &self.copies.bytes[from..to]);
         }
         Some((fresh, u64::from(lost)))
     }
 
-    /// A packet that does not lie in the arena gets a buffer and a row. False when there is none for it.
+    /// Add a row with a buffer for a packet outside the arena. False if no buffer is free.
     #[cold]
     fn copy<I: Isa, X: Nexts>(
         &mut self,
@@ -391,12 +392,12 @@ impl RxQueue {
     }
 }
 
-/// What became of a packet that did not go.
+/// Reason why a packet was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lost {
     /// The queue is full.
     Full,
-    /// The driver does not take such a packet.
+    /// The driver does not accept such a packet.
     Refused,
 }
 
@@ -423,7 +424,7 @@ impl TxQueue {
         }
     }
 
-    /// Its number.
+    /// Number of the queue.
     pub(crate) fn number(&self) -> usize {
         usize::from(self.queue)
     }
@@ -453,7 +454,7 @@ impl TxQueue {
 
     #[cold]
     fn push_chain(&mut self, view: &PacketView<'_>) {
-        // SAFETY: no more than the address is taken here.
+        // SAFETY: only the address is used here.
         let base = unsafe { self.port.store().pool.at(0, 0) } as usize;
         for bytes in view.slices() {
             let offset = bytes.as_ptr() as usize - base;
@@ -463,13 +464,13 @@ impl TxQueue {
         }
     }
 
-    /// Send the burst. `lost` is told of the packets that did not go: those are still the graph's. All others are the
-    /// driver's, with every slot, and must be lent ([`Vector::post_all_to_device`]).
+    /// Send the burst. `lost` is called for the packets that were not sent, which the graph still owns. The driver owns
+    /// all others, with every slot; they must be lent ([`Vector::post_all_to_device`]).
     #[inline(always)]
     pub(crate) fn send(&mut self, mut lost: impl FnMut(usize, Lost)) {
         let (store, count) = (self.port.store(), self.packets.len().min(self.fates.len()));
-        // SAFETY: `rows`, `packets` and `fates` have as many entries; each packet's segments stand in order; their slots
-        // are the graph's until they are sent; the port runs and has the queue, and this is its one user.
+        // SAFETY: `rows`, `packets` and `fates` have the same number of entries; each packet's segments are in order; the
+        // graph owns their slots until they are sent; the port runs and has the queue, and this is its only user.
         unsafe {
             let (pool, port) = (store.raw(), self.port.number());
             let (packets, segments) = (self.packets.as_ptr(), self.segments.as_ptr());
@@ -501,7 +502,7 @@ impl TxQueue {
         store.away.fetch_add(gone as i64, Relaxed);
     }
 
-    /// Take sent buffers out of the store when it is too full.
+    /// Remove sent buffers from the store if its level is too high.
     #[inline(always)]
     pub(crate) fn relieve<I: Isa, X: Nexts>(&self, v: &mut Vector<'_, I, X>) {
         let store = self.port.store();
@@ -511,7 +512,7 @@ impl TxQueue {
             if got.is_empty() {
                 return;
             }
-            // SAFETY: nobody had them but the store, and now we do.
+            // SAFETY: the store owned these slots exclusively, and the call has taken them out.
             unsafe { v.reclaim(named(got, &mut back)) };
         }
     }

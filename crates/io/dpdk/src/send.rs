@@ -1,11 +1,11 @@
-//! What is left to be done with a packet, as DPDK is told it: lengths of headers instead of places.
+//! Conversion of offload requests to DPDK's form: header lengths instead of offsets.
 
 use crate::sys::{IP4, IP6, Outgoing, TCP, UDP};
 use volley_graph::Offload;
 use volley_iface::GsoProtocol;
 use volley_wire::ethertype;
 
-/// Where the checksum stands in a TCP and in a UDP header.
+/// Offset of the checksum in a TCP and in a UDP header.
 const TCP_SUM: u16 = 16;
 const UDP_SUM: u16 = 6;
 
@@ -14,7 +14,7 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([word[0], word[1]]))
 }
 
-/// The order for a packet that begins with `first`. None when it cannot be put so.
+/// The request for a packet that begins with `first`. `None` if DPDK's form cannot express it.
 #[inline(always)]
 pub(crate) fn plan(first: &[u8], offload: &Offload) -> Option<Outgoing> {
     if *offload == Offload::NONE {

@@ -1,10 +1,10 @@
-//! What `show hardware` says of a port.
+//! Lines of `show hardware` for a port.
 
 use crate::model::DpdkInterface;
 use crate::ring::Port;
 use crate::sys::{self, Conf, Info};
 
-/// Lines that do not change.
+/// Lines about fixed properties.
 pub(crate) fn fixed(info: &Info, conf: &Conf, dpdk: &DpdkInterface, port: u16) -> Vec<String> {
     let device = match (&dpdk.dev, &dpdk.vdev) {
         (Some(pci), _) => format!("dev {pci}"),
@@ -45,7 +45,7 @@ pub(crate) fn fixed(info: &Info, conf: &Conf, dpdk: &DpdkInterface, port: u16) -
     ]
 }
 
-/// Lines as of now.
+/// Lines about the present state.
 pub(crate) fn now(port: &Port) -> Vec<String> {
     let mut lines = Vec::new();
     if let Ok(link) = port.raw().link() {

@@ -1,4 +1,4 @@
-//! The shim over libdpdk (`shim/shim.h`), and what of it is safe to call.
+//! The shim over libdpdk (`shim/shim.h`), and safe wrappers.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::sync::Mutex; // tidy: allow(Mutex) taken around calls of the control th
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use volley_graph::buf::STRIDE;
 
-/// A part of a packet. As `struct vd_segment`.
+/// A segment of a packet. As `struct vd_segment`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Segment {
@@ -34,14 +34,14 @@ impl Segment {
     }
 }
 
-// SAFETY: the pointer is the name of an mbuf, which may be used by any thread that holds it.
+// SAFETY: the pointer identifies an mbuf, which any thread that owns it may use.
 unsafe impl Send for Segment {}
 
 /// A packet to be sent. As `struct vd_packet`.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Outgoing {
-    /// Segments.
+    /// Number of segments.
     pub segments: u16,
     /// Bytes of the Ethernet header and its tags.
     pub l2: u16,
@@ -49,65 +49,65 @@ pub struct Outgoing {
     pub l3: u16,
     /// Bytes of the TCP header.
     pub l4: u16,
-    /// Payload bytes of each segment to be cut; 0 = none.
+    /// Payload bytes of each segment that TSO produces; 0 = no TSO.
     pub gso: u16,
-    /// [`TCP`], [`UDP`], [`IP4`], [`IP6`]; 0 = nothing is to be done.
+    /// [`TCP`], [`UDP`], [`IP4`], [`IP6`]; 0 = no request.
     pub wants: u16,
 }
 
-/// A TCP checksum is to be finished.
+/// The port is to complete a TCP checksum.
 pub const TCP: u16 = 1;
-/// A UDP checksum is to be finished.
+/// The port is to complete a UDP checksum.
 pub const UDP: u16 = 2;
 /// The packet is IPv4.
 pub const IP4: u16 = 4;
 /// The packet is IPv6.
 pub const IP6: u16 = 8;
 
-/// Fate of a packet: sent.
+/// Result for a packet: sent.
 pub(crate) const SENT: u8 = 0;
-/// Fate of a packet: the queue is full.
+/// Result for a packet: the queue is full.
 pub(crate) const FULL: u8 = 1;
 
-/// What a port says of itself. As `struct vd_info`.
+/// Capabilities of a port. As `struct vd_info`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     driver: [u8; 64],
-    /// The most receive queues.
+    /// Maximum number of receive queues.
     pub max_rx_queues: u16,
-    /// The most transmit queues.
+    /// Maximum number of transmit queues.
     pub max_tx_queues: u16,
     /// The largest MTU.
     pub max_mtu: u16,
     /// The smallest MTU.
     pub min_mtu: u16,
-    /// The smallest receive buffer.
+    /// Minimum size of a receive buffer.
     pub min_rx_bytes: u32,
-    /// The most descriptors of a receive queue.
+    /// Maximum number of descriptors of a receive queue.
     pub max_rx_desc: u16,
-    /// The most descriptors of a transmit queue.
+    /// Maximum number of descriptors of a transmit queue.
     pub max_tx_desc: u16,
-    /// The fewest descriptors of a receive queue.
+    /// Minimum number of descriptors of a receive queue.
     pub min_rx_desc: u16,
-    /// The fewest descriptors of a transmit queue.
+    /// Minimum number of descriptors of a transmit queue.
     pub min_tx_desc: u16,
-    /// Their number must be divisible by this.
+    /// The number of receive descriptors must be divisible by this.
     pub rx_desc_align: u16,
-    /// Their number must be divisible by this.
+    /// The number of transmit descriptors must be divisible by this.
     pub tx_desc_align: u16,
-    /// [`CAN_CHECKSUM`] and others.
+    /// Bits [`CAN_CHECKSUM`] and others.
     pub can: u32,
     is_pci: u32,
 }
 
-/// Finishes TCP and UDP checksums.
+/// The port completes TCP and UDP checksums.
 pub const CAN_CHECKSUM: u32 = 1;
-/// Cuts TCP.
+/// The port segments TCP (TSO).
 pub const CAN_TSO: u32 = 2;
-/// Sends packets of several buffers.
+/// The port sends packets of several buffers.
 pub const CAN_SEGMENTS: u32 = 4;
-/// Receives into several buffers.
+/// The port receives into several buffers.
 pub const CAN_SCATTER: u32 = 8;
 
 impl Info {
@@ -118,21 +118,21 @@ impl Info {
     }
 }
 
-/// How a port is to be. As `struct vd_conf`.
+/// Configuration of a port. As `struct vd_conf`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Conf {
-    /// Receive queues.
+    /// Number of receive queues.
     pub rx_queues: u16,
-    /// Transmit queues.
+    /// Number of transmit queues.
     pub tx_queues: u16,
-    /// Descriptors of a receive queue; put within the port's limits.
+    /// Descriptors of a receive queue; adjusted to the port's limits.
     pub rx_desc: u16,
-    /// Descriptors of a transmit queue; put within the port's limits.
+    /// Descriptors of a transmit queue; adjusted to the port's limits.
     pub tx_desc: u16,
     /// L3 MTU.
     pub mtu: u16,
-    /// `CAN_...` that are to be used.
+    /// Bits `CAN_...` of the capabilities to use.
     pub used: u16,
 }
 
@@ -141,18 +141,18 @@ pub struct Conf {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PortLink {
     up: u32,
-    /// Speed; 0 = unknown.
+    /// Speed in Mbit/s; 0 = unknown.
     pub mbps: u32,
     full_duplex: u32,
 }
 
 impl PortLink {
-    /// Whether packets pass.
+    /// Whether the link is up.
     pub fn is_up(&self) -> bool {
         self.up != 0
     }
 
-    /// Whether both ways at once.
+    /// Whether the link is full duplex.
     pub fn is_full_duplex(&self) -> bool {
         self.full_duplex != 0
     }
@@ -170,27 +170,27 @@ pub struct Stats {
     pub rx_bytes: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets that found no descriptor.
+    /// Packets dropped because no descriptor was free.
     pub rx_missed: u64,
     /// Packets received with errors.
     pub rx_errors: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
-    /// Times that no buffer was there for a packet.
+    /// Number of times that no buffer was free for a packet.
     pub rx_no_buffer: u64,
-    /// Packets received by queue.
+    /// Packets received, by queue.
     pub queue_rx: [u64; 16],
-    /// Packets sent by queue.
+    /// Packets sent, by queue.
     pub queue_tx: [u64; 16],
 }
 
-/// One mbuf for each slot, and those that no port has. As `struct vd_pool`, opaque.
+/// The mbufs of all slots, and the free slots. As `struct vd_pool`, opaque.
 #[repr(C)]
 pub(crate) struct RawPool {
     _private: [u8; 0],
 }
 
-/// Packets of one receive call that fit [`ROOM`] segments.
+/// Maximum number of segments of one receive call.
 pub(crate) const ROOM: usize = 4096;
 
 unsafe extern "C" {
@@ -250,7 +250,7 @@ unsafe extern "C" {
 // The stride is compiled into the shim.
 const _: () = assert!(STRIDE == 2368);
 
-/// What libdpdk answers to what it does not do: its error, and the first line it logged about it, if it did.
+/// An error of libdpdk, with the first line that it logged about the error, if any.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match .line.as_str() { "" => .text, line => line })]
 pub struct Refused {
@@ -261,32 +261,32 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// The operation is not known to the driver.
+    /// Whether the driver does not support the operation.
     pub fn is_unsupported(&self) -> bool {
         // ENOTSUP and ENOSYS of Linux.
         matches!(self.code.abs(), 95 | 38)
     }
 
-    /// There is something of this name.
+    /// Whether an object of this name exists already.
     pub fn is_there(&self) -> bool {
         self.code.abs() == 17
     }
 }
 
-/// Control calls of all threads, one after the other: libdpdk wants them so, and the line it logs belongs to one of them.
+/// Serialises the control calls of all threads: libdpdk requires it, and the logged line belongs to one call.
 // tidy: allow(Mutex) control threads only
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn complaint() -> String {
     let mut text = [0u8; 240];
-    // SAFETY: no more than the array's length is written.
+    // SAFETY: at most the array's length is written.
     let n = unsafe { vd_complaint(text.as_mut_ptr(), text.len()) };
     let line = String::from_utf8_lossy(&text[..n.min(text.len())]).into_owned();
     line.trim_end_matches(['.', ' ']).to_owned()
 }
 
 fn refused(code: c_int) -> Refused {
-    // SAFETY: libdpdk has a text for every number, which lives until this thread asks again.
+    // SAFETY: libdpdk has a text for every number, which is valid until this thread calls again.
     let text = unsafe { CStr::from_ptr(vd_error(code.abs())) };
     Refused {
         code,
@@ -295,10 +295,10 @@ fn refused(code: c_int) -> Refused {
     }
 }
 
-/// Make a control call, alone.
+/// Make a control call, with no other one at the same time.
 fn call(body: impl FnOnce() -> c_int) -> Result<(), Refused> {
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|e| e.into_inner());
-    // What somebody else's threads logged before.
+    // Discard lines that other threads logged before.
     let _ = complaint();
     match body() {
         0.. => Ok(()),
@@ -306,7 +306,7 @@ fn call(body: impl FnOnce() -> c_int) -> Result<(), Refused> {
     }
 }
 
-/// Version of the library that is loaded ("DPDK 22.11.11").
+/// Version of the loaded library ("DPDK 22.11.11").
 pub fn version() -> String {
     // SAFETY: a constant text.
     let text = unsafe { CStr::from_ptr(vd_version()) };
@@ -314,26 +314,26 @@ pub fn version() -> String {
 }
 
 fn text(word: &str) -> CString {
-    // Requests with a NUL byte are refused before they come here.
+    // Requests with a NUL byte are refused earlier.
     CString::new(word.replace('\0', "")).unwrap_or_default()
 }
 
-/// Start the EAL with these arguments. Once for a process.
+/// Start the EAL with these arguments, once per process.
 pub(crate) fn start(arguments: &[String]) -> Result<(), Refused> {
     let words: Vec<CString> = arguments.iter().map(|a| text(a)).collect();
-    // It keeps pointers to the words, and reorders the list.
+    // The EAL keeps pointers to the words, and reorders the list.
     let mut list: Vec<*mut c_char> = words.into_iter().map(CString::into_raw).collect();
     let count = list.len() as c_int;
     list.push(std::ptr::null_mut());
     let list = list.leak();
-    // SAFETY: `list` has `count` texts and a null pointer behind them, all of which live for ever.
+    // SAFETY: `list` has `count` texts and a terminating null pointer, all of which live for ever.
     call(|| unsafe { vd_start(count, list.as_mut_ptr()) })
 }
 
-/// Make the pool of mbufs over an arena.
+/// Create the pool of mbufs over an arena.
 ///
 /// # Safety
-/// `arena` has `bytes` bytes that are there until [`vd_pool_free`], and slots of [`STRIDE`] bytes in them.
+/// `arena` has `bytes` bytes that are valid until [`vd_pool_free`], and slots of [`STRIDE`] bytes in them.
 pub(crate) unsafe fn pool(
     name: &str,
     (arena, bytes, page): (*mut u8, usize, usize),
@@ -365,19 +365,19 @@ pub(crate) unsafe fn pool(
     Ok(made)
 }
 
-/// A port of ours, by its number in libdpdk. Closed and its device removed when dropped.
+/// A port by its number in libdpdk. Dropping it closes the port and removes its device.
 pub(crate) struct RawPort {
     pub(crate) number: u16,
-    /// The pool whose arena the device knows.
+    /// The pool whose arena is mapped for the device.
     mapped: AtomicPtr<RawPool>,
     runs: AtomicBool,
 }
 
 impl RawPort {
-    /// Bring a device in: a PCI address or a virtual device with its arguments.
+    /// Probe a device: a PCI address or a virtual device with its arguments.
     pub(crate) fn probe(device: &str) -> Result<Self, Refused> {
         let (device, mut port) = (text(device), 0);
-        // SAFETY: a text and a place for a number.
+        // SAFETY: a text, and a pointer to a number.
         call(|| unsafe { vd_probe(device.as_ptr(), &raw mut port) })?;
         Ok(RawPort {
             number: port,
@@ -386,16 +386,16 @@ impl RawPort {
         })
     }
 
-    /// What it can do.
+    /// Capabilities of the port.
     pub(crate) fn info(&self) -> Result<Info, Refused> {
         // SAFETY: zeros are a value of this plain struct.
         let mut info: Info = unsafe { std::mem::zeroed() };
-        // SAFETY: a place for one `Info`.
+        // SAFETY: a pointer to an `Info`.
         call(|| unsafe { vd_describe(self.number, &raw mut info) })?;
         Ok(info)
     }
 
-    /// Let the device reach the pool's arena.
+    /// Map the pool's arena for the device.
     ///
     /// # Safety
     /// The pool lives as long as the port.
@@ -406,7 +406,7 @@ impl RawPort {
         Ok(())
     }
 
-    /// Make its queues. The descriptors that it really has are in `conf` then.
+    /// Create the port's queues. On return `conf` has the actual numbers of descriptors.
     ///
     /// # Safety
     /// The pool lives as long as the port.
@@ -419,58 +419,58 @@ impl RawPort {
         call(|| unsafe { vd_configure(self.number, conf, pool) })
     }
 
-    /// Let it receive and send.
+    /// Start the port.
     pub(crate) fn run(&self) -> Result<(), Refused> {
-        // SAFETY: a number of a port that is there.
+        // SAFETY: the number of an existing port.
         call(|| unsafe { vd_run(self.number) })?;
         self.runs.store(true, Relaxed);
         Ok(())
     }
 
-    /// Its MAC address.
+    /// The port's MAC address.
     pub(crate) fn mac(&self) -> Result<[u8; 6], Refused> {
         let mut mac = [0; 6];
-        // SAFETY: a place for six bytes.
+        // SAFETY: a pointer to six bytes.
         call(|| unsafe { vd_mac(self.number, mac.as_mut_ptr()) })?;
         Ok(mac)
     }
 
-    /// Give it another.
+    /// Set the MAC address.
     pub(crate) fn set_mac(&self, mac: [u8; 6]) -> Result<(), Refused> {
         // SAFETY: six bytes.
         call(|| unsafe { vd_set_mac(self.number, mac.as_ptr()) })
     }
 
-    /// Give it another MTU.
+    /// Set the MTU.
     pub(crate) fn set_mtu(&self, mtu: u16) -> Result<(), Refused> {
         // SAFETY: numbers.
         call(|| unsafe { vd_set_mtu(self.number, mtu) })
     }
 
-    /// Let it take every frame, or those for its own address.
+    /// Turn promiscuous mode on or off.
     pub(crate) fn set_promiscuous(&self, on: bool) -> Result<(), Refused> {
         // SAFETY: numbers.
         call(|| unsafe { vd_set_promiscuous(self.number, c_int::from(on)) })
     }
 
-    /// Take its link up or down.
+    /// Set the link up or down.
     pub(crate) fn set_link(&self, up: bool) -> Result<(), Refused> {
         // SAFETY: numbers.
         call(|| unsafe { vd_set_link(self.number, c_int::from(up)) })
     }
 
-    /// Its link now.
+    /// Present state of the link.
     pub(crate) fn link(&self) -> Result<PortLink, Refused> {
         let mut link = PortLink::default();
-        // SAFETY: a place for one `PortLink`.
+        // SAFETY: a pointer to a `PortLink`.
         call(|| unsafe { vd_link(self.number, &raw mut link) })?;
         Ok(link)
     }
 
-    /// Its counters now.
+    /// Present counters of the port.
     pub(crate) fn stats(&self) -> Result<Stats, Refused> {
         let mut stats = Stats::default();
-        // SAFETY: a place for one `Stats`.
+        // SAFETY: a pointer to a `Stats`.
         call(|| unsafe { vd_stats(self.number, &raw mut stats) })?;
         Ok(stats)
     }
@@ -478,7 +478,7 @@ impl RawPort {
 
 impl Drop for RawPort {
     fn drop(&mut self) {
-        // SAFETY: nobody else uses the port: it is owned. The pool, if there is one, lives by the contract of `map`.
+        // SAFETY: the port is owned, so it has no other user. The pool, if there is one, lives by the contract of `map`.
         let _ = call(|| unsafe {
             vd_close(
                 self.number,

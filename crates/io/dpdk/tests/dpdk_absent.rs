@@ -1,4 +1,4 @@
-//! A Volley without DPDK knows the words and says what is missing.
+//! A Volley without DPDK accepts the commands and reports what is missing.
 #![cfg(not(feature = "dpdk"))]
 
 use volley_dpdk::model::{DpdkEal, DpdkInterface, VirtualDevice};

@@ -1,4 +1,4 @@
-//! DPDK started otherwise, with more cores and memory. A process of its own, because DPDK starts once.
+//! DPDK started with more cores and memory. A separate process, because DPDK starts once.
 #![cfg(feature = "dpdk")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! DPDK that does not start: one sentence, nothing half-created, and Volley goes on. A process of its own, because DPDK
-//! starts once.
+//! DPDK does not start: one error sentence, nothing half-created, and Volley keeps working. A separate process, because
+//! DPDK starts once.
 #![cfg(feature = "dpdk")]
 
 mod support;

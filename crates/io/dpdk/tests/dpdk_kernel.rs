@@ -1,4 +1,4 @@
-//! A namespace of the kernel behind `net_tap` speaks with one behind a tap of Volley's. Needs root.
+//! A kernel namespace behind `net_tap` communicates with one behind a tap of Volley. Needs root.
 #![cfg(feature = "dpdk")]
 
 mod support;
@@ -9,7 +9,7 @@ use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
 use volley_object::Object;
 use volley_tap::model::TapInterface;
 
-/// A bridge of the kernel, gone when dropped.
+/// A bridge of the kernel, deleted when dropped.
 struct Bridge(String);
 
 impl Drop for Bridge {
@@ -18,7 +18,7 @@ impl Drop for Bridge {
     }
 }
 
-/// Namespace 0 behind DPDK's tap, 1 behind our own, patched together.
+/// Namespace 0 behind DPDK's tap, 1 behind Volley's tap, patched together.
 fn joined(bed: &Testbed, number: u32, offload: bool) -> (Daemon, Bridge) {
     let mut daemon = daemon(None);
     let device = format!("vd{}x{number}", std::process::id() % 100_000);
@@ -26,7 +26,8 @@ fn joined(bed: &Testbed, number: u32, offload: bool) -> (Daemon, Bridge) {
     spec.offload = offload;
     daemon.must(create("pmd", spec));
     up(&mut daemon, "pmd");
-    // The driver finds its interface by name in our own namespace, so it stays there; a bridge leads to namespace 0.
+    // The driver finds its interface by name in this process's namespace, so the tap stays there; a bridge connects
+    // namespace 0.
     let (bridge, veth) = (format!("{device}b"), bed.veth(0, "e", ""));
     for words in [
         format!("link add {bridge} type bridge"),
@@ -93,7 +94,7 @@ fn tcp_passes_with_the_ports_offloads_and_without() {
             assert!(mbits(&said) > 20.0, "{said}");
         }
         let counts = daemon.counts("pmd");
-        // Super-segments of our tap's kernel are cut in front of the port.
+        // Super-segments that the kernel sends by Volley's tap are segmented before the port.
         assert!(
             counts.tx_bytes / counts.tx_packets.max(1) <= 1514,
             "{counts:?}"
@@ -102,7 +103,7 @@ fn tcp_passes_with_the_ports_offloads_and_without() {
     }
 }
 
-/// The receiver's Mbit/s.
+/// The receiver's rate in Mbit/s.
 fn mbits(said: &str) -> f64 {
     let line = said.lines().find(|l| l.contains("receiver"));
     let before = line.and_then(|l| l.split(" Mbits/sec").next());

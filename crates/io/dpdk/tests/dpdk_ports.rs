@@ -1,4 +1,4 @@
-//! DPDK's virtual ports under Volley: what goes in comes out, unchanged, and every buffer comes back.
+//! DPDK's virtual ports under Volley: packets pass unchanged, and every buffer returns.
 #![cfg(feature = "dpdk")]
 
 mod support;
@@ -14,7 +14,7 @@ use volley_memif::model::{Memif, MemifRole};
 use volley_model::Request;
 use volley_object::Object;
 
-/// A port that plays `frames`, and the name of the file that another port records into.
+/// A port that plays `frames`, and the name of the file that another port records to.
 fn player(folder: &Path, frames: &[Vec<u8>]) -> (String, String) {
     let (from, to) = (folder.join("in.pcap"), folder.join("out.pcap"));
     write_pcap(&from, frames);
@@ -32,7 +32,7 @@ fn sent(daemon: &Daemon, name: &str) -> u64 {
     daemon.counts(name).tx_packets
 }
 
-/// Play frames through `way` (interfaces that are there) into a file, which must have the same frames then.
+/// Play frames through interfaces `enter` and `leave` into a file, which must then have the same frames.
 fn play(daemon: &mut Daemon, tag: &str, frames: &[Vec<u8>], enter: &str, leave: &str) {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = player(folder.path(), frames);
@@ -53,7 +53,7 @@ fn play(daemon: &mut Daemon, tag: &str, frames: &[Vec<u8>], enter: &str, leave: 
         assert_eq!((counts.rx_errors, counts.tx_errors), (0, 0), "{name}");
         delete(daemon, name);
     }
-    // The port writes what is left when it is closed, which is a moment later.
+    // The port writes its last packets when it is closed, a moment later.
     let path = folder.path().join("out.pcap");
     daemon.until("the file is whole", |_| {
         path.exists() && std::fs::metadata(&path).is_ok_and(|m| m.len() > 24)
@@ -121,7 +121,7 @@ fn several_queues_of_null_ports_run_and_come_back() {
         (counts.tx_errors, counts.tx_bytes),
         (0, counts.tx_packets * 128)
     );
-    // Gone and made anew under traffic, more often than there are buffers for if any were lost.
+    // Deleted and created again under traffic, more often than the buffers would allow if any were lost.
     for _ in 0..10 {
         delete(&mut daemon, "n0");
         daemon.must(create("n0", vdev("net_null0")));
@@ -133,7 +133,7 @@ fn several_queues_of_null_ports_run_and_come_back() {
     daemon.stop();
 }
 
-/// Volley's own memif, and DPDK's in the same process.
+/// Volley's memif and DPDK's memif in the same process.
 fn joined(folder: &Path, role: MemifRole, theirs: &str, tag: &str) -> Daemon {
     let socket = folder.join("m.sock");
     let mut daemon = daemon(Some(&socket));
@@ -148,7 +148,7 @@ fn joined(folder: &Path, role: MemifRole, theirs: &str, tag: &str) -> Daemon {
     }
     .instance();
     let ours = ours.unwrap();
-    // Whoever listens comes first.
+    // The listening side is created first.
     if role == MemifRole::Master {
         daemon.create("ours", ours, None);
         daemon.must(create("pmd", vdev(text)));
@@ -255,7 +255,7 @@ fn what_cannot_be_is_one_sentence_and_leaves_nothing() {
         assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
         assert!(daemon.registry.engine.borrow().node("x-tx").is_err());
     }
-    // The devices of refused requests are free.
+    // Devices of refused requests are free.
     daemon.must(create("r", vdev("net_ring7")));
     let text = refused(&mut daemon, create("r", vdev("net_null8")));
     assert!(text.contains("exists already"), "{text}");

@@ -1,4 +1,4 @@
-//! The other side is a program of DPDK's own: what testpmd sends arrives, and what it returns is unchanged.
+//! A DPDK program as peer: packets of testpmd arrive, and it returns packets unchanged.
 #![cfg(feature = "dpdk")]
 
 mod support;
@@ -7,7 +7,7 @@ use support::testpmd::{Testpmd, is_there, port};
 use support::*;
 use volley_linux::testbed::Daemon;
 
-/// testpmd listens as a memif server; our port is the client.
+/// testpmd listens as a memif server; Volley's port is the client.
 fn bench(queues: u32, id: u32, args: &[&str]) -> (tempfile::TempDir, Testpmd, Daemon) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("pmd.sock");

@@ -1,9 +1,10 @@
-//! Interfaces over interfaces that the kernel has by itself: attached when those are there, at once or later, and attached
-//! again when they come back (a device that is deleted and made again, a cable adapter, a move between namespaces).
+//! Interfaces over existing interfaces of the kernel: attached when the kernel's interface exists, at once or later, and
+//! attached again when it returns (a device that is deleted and created again, a cable adapter, a move between
+//! namespaces).
 //!
-//! The name in the configuration is what counts. While no interface of the kernel has it, everything that is configured on
-//! ours stays as it is, and ours waits. Receive queues come and go through the [`QueueMigration`]; transmit nodes read the queues
-//! through a published value, so neither side stops a worker.
+//! The configured name identifies the kernel's interface. While no interface of the kernel has the name, the
+//! configuration of Volley's interface stays and the interface waits. Receive queues are added and removed by the
+//! [`QueueMigration`]; transmit nodes read the queues from a published value, so neither side stops a worker.
 
 use crate::driver::{duplicate, state};
 use crate::node::transmit::Outlet;
@@ -22,19 +23,20 @@ use volley_iface::{IfIdx, Link as State, QueueMigration, TxQueuePool};
 use volley_model::ModelError;
 use volley_tables::Publisher;
 
-/// Between two tries to attach an interface of which the kernel says nothing new: its namespace is missing, or it is busy.
+/// Interval between attempts to attach while the kernel reports no change: the namespace is missing, or the interface is
+/// busy.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How many workers share the queues of an interface.
+/// Number of workers that share the queues of an interface.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharers {
-    /// The most workers that there may be.
+    /// Maximum number of workers.
     pub places: usize,
-    /// Workers that there are.
+    /// Present number of workers.
     pub workers: usize,
 }
 
-/// What was opened on an interface of the kernel.
+/// Resources opened on an interface of the kernel.
 pub struct Opened<R, T> {
     /// Receive queues.
     pub rx: Vec<R>,
@@ -42,11 +44,11 @@ pub struct Opened<R, T> {
     pub tx: Vec<T>,
     /// Lines of `show hardware`.
     pub details: Vec<String>,
-    /// What has to live as long as the queues are used.
+    /// Resources that must live as long as the queues are used.
     pub keep: Box<dyn Any>,
 }
 
-/// How a driver opens queues on an interface of the kernel.
+/// Opens a driver's queues on an interface of the kernel.
 pub trait Opener: 'static {
     /// A receive queue.
     type Rx: RxQueue;
@@ -61,28 +63,28 @@ pub trait Opener: 'static {
         sharers: Sharers,
     ) -> Result<Opened<Self::Rx, Self::Tx>, LinuxError>;
 
-    /// Whether the queues that were opened last take frames of this MTU. Where not they are opened anew.
+    /// Whether the open queues support frames of this MTU. If not, they are opened again.
     fn has_room(&self, _mtu: u32) -> bool {
         true
     }
 }
 
-/// An interface of the kernel, by name, and what ours wants of it. Shared with our interface's port.
+/// An interface of the kernel, by name, and the settings that Volley requests. Shared with the interface's port.
 pub(crate) struct Device {
     host: DriverHost,
-    /// Our interface, once there is one.
+    /// Volley's interface, once it is created.
     index: Option<IfIdx>,
     name: String,
     namespace: Namespace,
-    /// The namespace that `links` are of: its name may be another's by now.
+    /// Identity of the namespace of `links`: its name may refer to another namespace meanwhile.
     space: Option<(u64, u64)>,
     links: Option<Rc<KernelLinks>>,
-    /// The kernel's interface that ours is attached to.
+    /// The kernel's interface that Volley's is attached to.
     pub(crate) link: Option<KernelLink>,
     pub(crate) details: Vec<String>,
     own_mac: bool,
     own_mtu: Option<u32>,
-    /// The MTU that the kernel's interface had, and the one that it was given.
+    /// Original MTU of the kernel's interface, and the one that Volley has set.
     given: Option<(u32, u32)>,
     up: bool,
 }
@@ -110,7 +112,7 @@ impl Device {
         }
     }
 
-    /// The kernel's interface as it is now; none while there is none of this name.
+    /// The present interface of the kernel with this name; `None` while there is none.
     pub(crate) fn find(&mut self) -> Result<Option<KernelLink>, LinuxError> {
         let links = match &self.links {
             Some(links) => links.clone(),
@@ -128,7 +130,7 @@ impl Device {
         }
     }
 
-    /// Why there is no link, as a clause.
+    /// Reason why there is no link, as a clause.
     pub(crate) fn waiting(&self, error: Option<&LinuxError>) -> State {
         let place = self.namespace.place();
         let why = match error {
@@ -138,8 +140,8 @@ impl Device {
         State::Waiting(format!("waiting for {}{place}{why}", self.name))
     }
 
-    /// Gives the kernel's interface room for the MTU that ours is to have. Where it has less and cannot have more, that is
-    /// refused. One that has more keeps it (sub-interfaces with several tags need it), unless it was raised here.
+    /// Raise the MTU of the kernel's interface to the MTU of Volley's. Refused if the kernel does not permit it. A larger
+    /// MTU stays (sub-interfaces with several tags need it), unless Volley has set it.
     pub(crate) fn fit(&mut self, mtu: u32) -> Result<(), LinuxError> {
         let (Some(links), Some(link)) = (&self.links, &mut self.link) else {
             return Ok(());
@@ -155,7 +157,7 @@ impl Device {
                 link.mtu = mtu;
                 Ok(())
             }
-            // Packets that fit ours fit the kernel's.
+            // Frames of Volley's MTU fit the kernel's interface anyway.
             Err(_) if mtu < link.mtu => Ok(()),
             Err(LinuxError::System(_, error)) => {
                 let what = format!(
@@ -174,13 +176,13 @@ impl Device {
             && let Ok(link) = links.by_name(&self.name)
             && link.mtu == given
         {
-            // What cannot be set stays.
+            // If the MTU cannot be set, it stays.
             let _ = links.set_mtu(link.index, had);
         }
     }
 }
 
-/// Our interface's settings that the kernel's follows.
+/// Applies settings of Volley's interface to the kernel's.
 pub(crate) struct DevicePort(pub Rc<RefCell<Device>>);
 
 impl Port for DevicePort {
@@ -248,7 +250,7 @@ struct Attached {
     _keep: Box<dyn Any>,
 }
 
-/// One of our interfaces, over an interface of the kernel that may be missing.
+/// A Volley interface over an interface of the kernel that may be missing.
 pub(crate) struct Bound<O: Opener> {
     host: DriverHost,
     yard: Arc<QueueMigration<Placed<O::Rx>>>,
@@ -284,7 +286,7 @@ impl<O: Opener> Bound<O> {
         })
     }
 
-    /// Hand opened queues to the workers.
+    /// Give the opened queues to the workers.
     pub(crate) fn put(&mut self, opened: Opened<O::Rx, O::Tx>) {
         let Opened {
             rx,
@@ -318,7 +320,7 @@ impl<O: Opener> Bound<O> {
         self.host.wake();
     }
 
-    /// Take the queues away from the workers: the kernel's interface is no longer ours.
+    /// Take the queues from the workers, because the kernel's interface is no longer attached.
     fn detach(&mut self) {
         let Some(attached) = self.attached.take() else {
             return;
@@ -338,13 +340,13 @@ impl<O: Opener> Bound<O> {
         self.host.set_link(self.index, why);
     }
 
-    /// Attach to the kernel's interface, or say what keeps us from it.
+    /// Attach to the kernel's interface, or set the reason why that failed.
     fn attach(&mut self, link: KernelLink) {
         let (namespace, link, up) = {
             let mut device = self.device.borrow_mut();
             (device.link, device.given) = (Some(link.clone()), None);
             if let Some(mtu) = device.own_mtu {
-                // It takes less: then less holds, which is shown.
+                // The kernel's smaller MTU applies then, and is shown.
                 let _ = device.fit(mtu);
             }
             let now = device.link.clone().unwrap_or(link);
@@ -363,14 +365,14 @@ impl<O: Opener> Bound<O> {
         }
         let links = self.device.borrow().links.clone();
         if let (true, Some(links)) = (up, links) {
-            // Its state says what came of it.
+            // The interface's state shows the result.
             let _ = links.set_up(link.index, true);
         }
         let now = self.device.borrow_mut().find();
         self.follow(now.ok().flatten().unwrap_or(link));
     }
 
-    /// What the kernel's interface says, ours says too.
+    /// Copy the state of the kernel's interface to Volley's.
     fn follow(&mut self, now: KernelLink) {
         let own_mac = {
             let mut device = self.device.borrow_mut();
@@ -388,7 +390,7 @@ impl<O: Opener> Bound<O> {
         self.host.set_link(self.index, state);
     }
 
-    /// Whether the name of the namespace is another namespace's by now.
+    /// Whether the name of the namespace now refers to another namespace.
     fn has_moved(&self) -> bool {
         let device = self.device.borrow();
         let now = device.namespace.identity();
@@ -412,12 +414,12 @@ impl<O: Opener> Bound<O> {
             }
             None => Activation::Done,
         };
-        // Without a watch the kernel is asked once in a while.
+        // Without a watch the kernel is polled periodically.
         let fd = duplicate(&links).ok();
         self.watch = fd.and_then(|fd| self.host.processes.watch(info, fd, look).ok());
     }
 
-    /// Look what has become of the kernel's interface.
+    /// Check the kernel's interface.
     pub(crate) fn look(&mut self) {
         if self.has_moved() {
             self.detach();
@@ -435,7 +437,7 @@ impl<O: Opener> Bound<O> {
                 Ok(Some(now)) if there(now) && self.opener.has_room(now.mtu) => {
                     return self.follow(now.clone());
                 }
-                // What cannot be asked stays as it is; the next look asks again.
+                // If the kernel cannot be queried, the state stays until the next check.
                 Err(error) if !matches!(error, LinuxError::NotEthernet(_)) => return,
                 _ => {
                     self.wait(None);
@@ -450,7 +452,7 @@ impl<O: Opener> Bound<O> {
         }
     }
 
-    /// The end of our interface; when it was `deleted` the kernel's gets back what it had.
+    /// End Volley's interface; if it was `deleted`, restore the kernel's interface.
     pub(crate) fn end(&mut self, deleted: bool) {
         self.watch = None;
         if let Some(attached) = self.attached.take() {
@@ -477,7 +479,7 @@ impl<O: Opener> Bound<O> {
     }
 }
 
-/// Refuse an interface whose kernel interface is missing, unless the request says that it may be.
+/// Refuse an interface whose kernel interface is missing, unless the request permits that.
 pub fn check_present(
     name: &str,
     (host, namespace): (&str, &Namespace),

@@ -1,5 +1,5 @@
-//! The control thread's side of a driver of Linux interfaces: makes an interface whole or not at all, follows the kernel's
-//! interface behind it, and takes it away again.
+//! The control thread's part of a driver for Linux interfaces: creates an interface completely or not at all, follows the
+//! kernel's interface behind it, and deletes it.
 
 use crate::bound::{Bound, Device, DevicePort, Opener, Sharers};
 use crate::node::input::{Input, RxQueue};
@@ -20,12 +20,12 @@ use volley_iface::{
 use volley_model::{Applied, InterfaceSpec, ModelError};
 use volley_tables::Publisher;
 
-/// Between two looks for queues that workers gave back.
+/// Interval of the check for queues that workers have returned.
 const COLLECT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// An interface that a driver puts over one of the kernel's.
+/// An interface of Volley over one of the kernel's.
 pub struct KernelInterface {
-    /// The interface; its link is filled in here, and by [`Driver::attach`] its queues.
+    /// The interface; its link is set here, its queues by [`Driver::attach`].
     pub new: NewInterface,
     /// Shared with the queues.
     pub status: Arc<Status>,
@@ -33,14 +33,14 @@ pub struct KernelInterface {
     pub links: Rc<KernelLinks>,
     /// The kernel's interface.
     pub link: KernelLink,
-    /// Why there is no link for good, whatever the kernel's interface says, once somebody has said so.
+    /// Reason why there is permanently no link, whatever the state of the kernel's interface; empty if there is none.
     pub ended: Rc<OnceCell<String>>,
-    /// What has to live as long as the interface does.
+    /// Resources that must live as long as the interface.
     pub keep: Box<dyn Any>,
 }
 
 impl KernelInterface {
-    /// This interface, over the kernel's `link`.
+    /// An interface over the kernel's `link`.
     pub fn new(
         new: NewInterface,
         links: Rc<KernelLinks>,
@@ -60,7 +60,7 @@ impl KernelInterface {
 
 struct Entry {
     index: IfIdx,
-    /// Called at the end, and told whether the interface was deleted.
+    /// Called at the end of the interface; the argument is true if the interface was deleted.
     end: Box<dyn Fn(bool)>,
     _keep: Box<dyn Any>,
 }
@@ -75,7 +75,7 @@ pub struct Driver<R: RxQueue> {
 }
 
 impl<R: RxQueue> Driver<R> {
-    /// Bring in the kind's receive node; no interfaces yet.
+    /// Register the receive node of the interface kind, without interfaces.
     pub fn register(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let workers = host.engine.borrow().settings().workers;
@@ -109,28 +109,28 @@ impl<R: RxQueue> Driver<R> {
         })
     }
 
-    /// Where interfaces are made.
+    /// The host in which interfaces are created.
     pub fn host(&self) -> &DriverHost {
         &self.host
     }
 
-    /// How many workers there may be at a time.
+    /// Maximum number of workers.
     pub fn places(&self) -> usize {
         self.yard.workers()
     }
 
-    /// How many workers there are.
+    /// Present number of workers.
     pub fn workers(&self) -> usize {
         self.host.engine.borrow().worker_set().count()
     }
 
-    /// Close queues that workers gave back.
+    /// Close queues that workers have returned.
     pub fn reap(&self) {
         self.yard.collect_retired();
         self.domain.reclaim();
     }
 
-    /// A function that closes queues that workers gave back, for a driver that needs the device's queues.
+    /// A function that closes returned queues, for a driver that needs the device's queues.
     pub fn reaper(&self) -> Rc<dyn Fn()> {
         let (yard, domain) = (self.yard.clone(), self.domain.clone());
         Rc::new(move || {
@@ -139,8 +139,8 @@ impl<R: RxQueue> Driver<R> {
         })
     }
 
-    /// Make the interface. Each of the receive queues goes to the worker with the fewest; each worker has its own transmit
-    /// queue as long as there are enough, else they take turns.
+    /// Create the interface. Each receive queue is assigned to the worker with the fewest queues. Each worker has its own
+    /// transmit queue if there are enough; otherwise workers share them.
     pub fn attach<T: TxQueue>(
         &mut self,
         mut kernel: KernelInterface,
@@ -159,7 +159,7 @@ impl<R: RxQueue> Driver<R> {
             shared.set_interface(index.0);
             Transmit::new(worker, index, table.clone(), size, snap.clone())
         })?;
-        // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
+        // There are twice as many slots as interfaces are permitted; a queue beyond them is not polled.
         let queues = rx.into_iter().zip(placed).enumerate();
         let put =
             |(number, (rx, worker))| self.yard.assign(worker, Placed::new(&status, number, rx));
@@ -178,8 +178,8 @@ impl<R: RxQueue> Driver<R> {
         Publisher::new(self.host.engine.borrow().domain(), first)
     }
 
-    /// Make an interface over one that the kernel has by itself, by name and namespace, or will have: while it is missing
-    /// ours waits. `caps` is what the queues do by themselves.
+    /// Create an interface over an existing or future interface of the kernel, by name and namespace; it waits while that
+    /// is missing. `caps` are the offloads that the queues perform.
     pub fn bind<O: Opener<Rx = R>>(
         &mut self,
         spec: &InterfaceSpec,
@@ -242,13 +242,13 @@ impl<R: RxQueue> Driver<R> {
         Ok(index)
     }
 
-    /// Where counters and flags of interfaces are, and how long vectors are: what nodes are made with.
+    /// The interface table and the vector size, which nodes are created with.
     pub fn surroundings(&self) -> (Arc<IfTable>, usize) {
         let table = self.host.interfaces.borrow().table().clone();
         (table, self.host.engine.borrow().settings().vector_size)
     }
 
-    /// Make an interface whose packets do not pass queues of the driver's own; `make` makes its transmit node for a worker.
+    /// Create an interface whose packets do not use queues of this driver; `make` creates its transmit node for a worker.
     pub fn attach_without_queues<N: Node>(
         &mut self,
         kernel: KernelInterface,
@@ -279,7 +279,7 @@ impl<R: RxQueue> Driver<R> {
         Ok(index)
     }
 
-    /// Delete an interface, when it is one of these.
+    /// Delete an interface if it belongs to this driver.
     pub fn delete(&mut self, name: &str) -> Option<Result<Applied, ModelError>> {
         let index = self.host.index(name).ok()?;
         let at = self.entries.iter().position(|e| e.index == index)?;
@@ -299,7 +299,7 @@ impl<R: RxQueue> Drop for Driver<R> {
     }
 }
 
-/// What the kernel's interface, known as `was`, means for ours.
+/// State of Volley's interface for the present state of the kernel's interface, previously `was`.
 pub(crate) fn state(was: &KernelLink, now: Option<&KernelLink>) -> State {
     let name = &was.name;
     match now {
@@ -319,7 +319,7 @@ pub(crate) fn duplicate(links: &KernelLinks) -> Result<OwnedFd, LinuxError> {
         .map_err(|e| LinuxError::System(format!("descriptor {}", events.as_raw_fd()), e))
 }
 
-/// Keep an interface's link in step with the kernel's interface, until it has ended.
+/// Keep an interface's link in step with the kernel's interface, until the interface ends.
 fn follow(
     host: &DriverHost,
     index: IfIdx,
@@ -333,17 +333,17 @@ fn follow(
     let (fd, hand) = (duplicate(&links)?, host.interfaces.clone());
     let last = RefCell::new(None);
     let look = move || {
-        // An event that came with the deletion: the number may belong to another interface by now.
+        // An event that arrived with the deletion: the index may belong to another interface now.
         if status.is_gone() {
             return Activation::Done;
         }
         let first = last.borrow().is_none();
         if links.changed() || first {
-            // What cannot be asked stays as it is; the next event asks again.
+            // If the kernel cannot be queried, the state stays; the next event queries again.
             if let Ok(now) = links.by_index(link.index) {
                 let mtu = now.as_ref().map(|now| now.mtu);
                 let now = match (ended.get(), &now) {
-                    // That the kernel's interface is gone is the better reason, and mostly the reason of the other.
+                    // The loss of the kernel's interface takes precedence, since it mostly causes the other fault.
                     (Some(why), Some(_)) => State::down(why),
                     (_, now) => state(&link, now.as_ref()),
                 };

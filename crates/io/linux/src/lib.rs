@@ -1,15 +1,15 @@
-//! What the drivers of Linux interfaces (tap, af-packet, af-xdp) share.
+//! Shared code of the drivers of Linux interfaces (tap, af-packet, af-xdp).
 //!
-//! - [`netns`] and [`links`]: the control thread's dealings with the kernel, over netlink and in any namespace.
-//! - [`driver`] and [`bound`]: our interface over one of the kernel's, whether that is there, comes or goes.
+//! - [`netns`] and [`links`]: the kernel's interfaces, over netlink and in any namespace, for the control thread.
+//! - [`driver`] and [`bound`]: Volley's interface over one of the kernel's, which may be missing, appear or vanish.
 //! - [`vnet`]: the header that carries checksum and segmentation offload between kernel and user space.
 //! - [`node`]: the receive and transmit nodes, generic over how a queue is read and written.
-//! - [`status`]: what workers report of their queues.
-//! - [`testbed`]: what the drivers are tested with.
-//! - [`sys`]: the system calls behind it; the only unsafe code.
+//! - [`status`]: what workers report about their queues.
+//! - [`testbed`]: test environment of the drivers.
+//! - [`sys`]: system calls; the only unsafe code.
 //!
-//! Contract: nothing here panics on what the kernel or the owner of a namespace does. An interface may vanish, go down or
-//! refuse packets at any time: that is counted and reported, and other interfaces go on.
+//! Contract: nothing here panics, whatever the kernel or the owner of a namespace does. An interface may vanish, go down
+//! or refuse packets at any time: that is counted and reported, and other interfaces keep working.
 #![deny(unsafe_code)]
 
 pub mod bound;

@@ -1,4 +1,4 @@
-//! Interfaces of the kernel: what they are, how they change, and changes to them, over netlink.
+//! Interfaces of the kernel over netlink: properties, change events, and changes.
 
 use crate::{LinuxError, Namespace, sys};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
@@ -18,35 +18,35 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const LINK_GROUP: u32 = 1;
 const NEEDS: &str = "cap_net_admin";
 
-/// An interface as the kernel describes it.
+/// Properties of an interface of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLink {
-    /// Its number in its namespace.
+    /// Index of the interface in its namespace.
     pub index: u32,
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its MAC address, when it is an Ethernet.
+    /// MAC address, if the interface is Ethernet.
     pub mac: Option<[u8; 6]>,
-    /// The largest IP packet it takes.
+    /// Length of the largest IP packet.
     pub mtu: u32,
     /// Administratively up.
     pub up: bool,
-    /// Whether there is a carrier: a peer that is up, a cable.
+    /// Whether the interface has a carrier: a peer that is up, a cable.
     pub carrier: bool,
-    /// How many receive queues it has.
+    /// Number of receive queues.
     pub rx_queues: u32,
-    /// How many transmit queues it has.
+    /// Number of transmit queues.
     pub tx_queues: u32,
-    /// Whether its other end is a kernel on this machine.
+    /// Whether the other end is a kernel on this machine.
     pub is_virtual: bool,
 }
 
-/// What the kernel told of its interfaces.
+/// Changes that the kernel has reported.
 #[derive(Clone, Debug, Default)]
 pub struct News {
-    /// Something changed.
+    /// Whether anything changed.
     pub any: bool,
-    /// Interfaces that went, by number, even if one has the number again.
+    /// Indices of deleted interfaces, even if the index is in use again.
     pub gone: BTreeSet<u32>,
 }
 
@@ -56,7 +56,7 @@ impl News {
         while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
             if let NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link)) =
                 message.payload
-                // A bridge tells the same of a port that leaves it.
+                // A bridge sends the same message for a port that leaves it.
                 && link.header.interface_family == AddressFamily::Unspec
             {
                 self.gone.insert(link.header.index);
@@ -74,7 +74,7 @@ impl News {
 pub struct KernelLinks {
     requests: Socket,
     events: Socket,
-    /// For what netlink's link messages do not have.
+    /// A socket for calls that netlink's link messages do not cover.
     calls: OwnedFd,
     place: String,
 }
@@ -87,7 +87,7 @@ fn open(groups: u32) -> io::Result<Socket> {
 }
 
 impl KernelLinks {
-    /// Those of `namespace`.
+    /// The interfaces of `namespace`.
     pub fn open(namespace: &Namespace) -> Result<Self, LinuxError> {
         let failed = |error| LinuxError::of("a netlink socket", NEEDS, error);
         namespace.run(|| {
@@ -104,17 +104,17 @@ impl KernelLinks {
         })
     }
 
-    /// Readable when something has changed.
+    /// A descriptor that is readable when something has changed.
     pub fn events(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
 
-    /// Whether anything has changed since the last time.
+    /// Whether anything has changed since the last call.
     pub fn changed(&self) -> bool {
         self.news().any
     }
 
-    /// What has changed since the last time.
+    /// Changes since the last call.
     pub fn news(&self) -> News {
         let mut news = News::default();
         let mut bytes = Vec::with_capacity(32_768);
@@ -123,7 +123,7 @@ impl KernelLinks {
             match self.events.recv(&mut bytes, 0) {
                 Ok(_) => news.read(&bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return news,
-                // The kernel says once that it had no room for an event.
+                // The kernel reports once that it dropped an event.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => news.any = true,
                 Err(_) => {
                     news.any = true;
@@ -159,7 +159,7 @@ impl KernelLinks {
         }
     }
 
-    /// One by name.
+    /// The interface with this name.
     pub fn by_name(&self, name: &str) -> Result<KernelLink, LinuxError> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
@@ -169,7 +169,7 @@ impl KernelLinks {
             .ok_or_else(|| LinuxError::NoLink(name.to_owned(), self.place.clone()))
     }
 
-    /// One by number; none when it is gone.
+    /// The interface with this index; `None` if it does not exist.
     pub fn by_index(&self, index: u32) -> Result<Option<KernelLink>, LinuxError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -191,7 +191,7 @@ impl KernelLinks {
             .map_err(|e| LinuxError::of(what, NEEDS, e))
     }
 
-    /// Bring it up, or down.
+    /// Set an interface up or down.
     pub fn set_up(&self, index: u32, up: bool) -> Result<(), LinuxError> {
         self.set("setting a kernel interface up or down", index, |m| {
             m.header.change_mask = LinkFlags::Up;
@@ -203,22 +203,22 @@ impl KernelLinks {
         })
     }
 
-    /// Set its MTU.
+    /// Set the MTU of an interface.
     pub fn set_mtu(&self, index: u32, mtu: u32) -> Result<(), LinuxError> {
         self.set("setting the MTU of a kernel interface", index, |m| {
             m.attributes.push(LinkAttribute::Mtu(mtu));
         })
     }
 
-    /// The speed of an interface in bit/s, as it is now; none where the kernel knows none.
+    /// The present speed of an interface in bit/s; `None` if the kernel does not know it.
     pub fn speed_bps(&self, index: u32) -> Option<u64> {
-        // Its name may have changed.
+        // The interface may have been renamed.
         let link = self.by_index(index).ok().flatten()?;
         let mbps = sys::link_speed(self.calls.as_fd(), &link.name)?;
         Some(u64::from(mbps) * 1_000_000)
     }
 
-    /// Set its MAC address.
+    /// Set the MAC address of an interface.
     pub fn set_mac(&self, index: u32, mac: [u8; 6]) -> Result<(), LinuxError> {
         self.set(
             "setting the MAC address of a kernel interface",
@@ -229,14 +229,14 @@ impl KernelLinks {
         )
     }
 
-    /// Make it a port of bridge `bridge`.
+    /// Make the interface a port of bridge `bridge`.
     pub fn set_master(&self, index: u32, bridge: u32) -> Result<(), LinuxError> {
         self.set("putting a kernel interface into a bridge", index, |m| {
             m.attributes.push(LinkAttribute::Controller(bridge));
         })
     }
 
-    /// Give it an address.
+    /// Add an address to an interface.
     pub fn add_address(&self, index: u32, address: IpAddr, length: u8) -> Result<(), LinuxError> {
         let mut message = AddressMessage::default();
         message.header.family = match address {
@@ -255,7 +255,7 @@ impl KernelLinks {
             .map_err(|e| LinuxError::of("giving a kernel interface an address", NEEDS, e))
     }
 
-    /// Delete it. Fine when it is gone already.
+    /// Delete an interface; no error if it does not exist.
     pub fn delete(&self, index: u32) -> Result<(), LinuxError> {
         let mut message = LinkMessage::default();
         message.header.index = index;

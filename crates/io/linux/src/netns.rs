@@ -1,5 +1,5 @@
-//! Network namespaces. Sockets and devices belong to the namespace they are made in and can be used from anywhere
-//! afterwards, so a short-lived thread enters it, makes them, and ends.
+//! Network namespaces. Sockets and devices belong to the namespace in which they are created and can be used from any
+//! thread afterwards, so a short-lived thread enters the namespace, creates them, and ends.
 
 use crate::LinuxError;
 use crate::sys;
@@ -7,21 +7,21 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Where `ip netns` keeps the names.
+/// Directory of the names of `ip netns`.
 const NAMES: &str = "/run/netns";
 
 /// A network namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Namespace {
-    /// The one that Volley was started in.
+    /// The namespace in which Volley was started.
     #[default]
     Own,
-    /// One by the name that `ip netns` gave it, by a path, or by `pid:` and a process.
+    /// A namespace by its name in `ip netns`, by a path, or by `pid:` and a process.
     Other(String),
 }
 
 impl Namespace {
-    /// None is our own.
+    /// The namespace with this name; `None` is Volley's namespace.
     pub fn new(name: Option<&str>) -> Self {
         name.map_or(Namespace::Own, |name| Namespace::Other(name.to_owned()))
     }
@@ -34,7 +34,7 @@ impl Namespace {
         }
     }
 
-    /// `" in namespace X"`, or nothing for our own.
+    /// `" in namespace X"`, or nothing for Volley's namespace.
     pub fn place(&self) -> String {
         match self {
             Namespace::Own => String::new(),
@@ -42,7 +42,8 @@ impl Namespace {
         }
     }
 
-    /// What tells the namespace that has the name now from one that had it before; none for our own, and while there is none.
+    /// Identity of the namespace, which differs if another namespace gets the same name; `None` for Volley's namespace,
+    /// and while the namespace does not exist.
     pub fn identity(&self) -> Option<(u64, u64)> {
         let Namespace::Other(name) = self else {
             return None;
@@ -51,7 +52,7 @@ impl Namespace {
         Some((file.dev(), file.ino()))
     }
 
-    /// Run `body` inside.
+    /// Run `body` in the namespace.
     pub fn run<T: Send>(
         &self,
         body: impl FnOnce() -> Result<T, LinuxError> + Send,

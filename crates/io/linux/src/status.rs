@@ -1,10 +1,10 @@
-//! What workers tell the control thread of a queue, and the control thread of its interface.
+//! Status shared by workers and the control thread, about a queue and its interface.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use volley_iface::MAX_INTERFACES;
 
-/// The most queues of one kind on one worker.
+/// Maximum number of queues of one interface kind on one worker.
 pub(crate) const MAX_QUEUES: usize = 2 * MAX_INTERFACES;
 
 /// Shared between an interface's owner on the control thread and its queues on workers.
@@ -16,17 +16,17 @@ pub struct Status {
 }
 
 impl Status {
-    /// The interface's number, once there is one.
+    /// Index of the interface, once it is known.
     pub fn interface(&self) -> u32 {
         self.interface.load(Relaxed)
     }
 
-    /// The interface has got a number.
+    /// Set the index of the interface.
     pub fn set_interface(&self, interface: u32) {
         self.interface.store(interface, Relaxed);
     }
 
-    /// The interface goes: its queues are to come back.
+    /// Mark the interface as deleted: workers return its queues.
     pub fn set_gone(&self) {
         self.gone.store(true, Relaxed);
     }
@@ -35,13 +35,13 @@ impl Status {
         self.gone.load(Relaxed)
     }
 
-    /// The kernel answered with an error that is not about one packet.
+    /// Record an error of the kernel that does not concern a single packet.
     pub fn report(&self, error: &std::io::Error) {
         self.fault
             .store(error.raw_os_error().unwrap_or(libc::EIO), Relaxed);
     }
 
-    /// The latest such error, as long as nobody said that all is well again.
+    /// The latest such error, unless it was cleared.
     pub fn fault(&self) -> Option<std::io::Error> {
         match self.fault.load(Relaxed) {
             0 => None,
@@ -49,7 +49,7 @@ impl Status {
         }
     }
 
-    /// All is well again.
+    /// Clear the error.
     pub fn clear_fault(&self) {
         self.fault.store(0, Relaxed);
     }
@@ -63,7 +63,7 @@ pub struct Placed<Q> {
 }
 
 impl<Q> Placed<Q> {
-    /// A queue of an interface, by number.
+    /// A queue of an interface, with its number.
     pub(crate) fn new(status: &Arc<Status>, number: usize, queue: Q) -> Self {
         Placed {
             status: status.clone(),
@@ -72,12 +72,12 @@ impl<Q> Placed<Q> {
         }
     }
 
-    /// Whether its interface is gone: it is to come back.
+    /// Whether the interface is deleted, so that the queue must be returned.
     pub(crate) fn is_gone(&self) -> bool {
         self.status.is_gone()
     }
 
-    /// Whether its descriptor says "ready" for an error that stays: it must not keep a worker awake.
+    /// Whether the descriptor is ready because of a persistent error; it must not keep a worker awake.
     pub(crate) fn is_faulty(&self) -> bool {
         self.status.fault.load(Relaxed) != 0
     }

@@ -1,5 +1,5 @@
-//! A test bench for drivers of Linux interfaces: namespaces that live as long as the test, a daemon in the test's own
-//! process, and programs of the kernel's side that are bounded in time. Needs root and `ip`.
+//! Test environment for drivers of Linux interfaces: namespaces that live as long as the test, a daemon in the test's
+//! process, and time-limited programs on the kernel's side. Needs root and `ip`.
 
 use crate::sys::LiveFrames;
 use crate::{KernelLinks, Namespace};
@@ -19,7 +19,7 @@ use volley_object::Instance;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Namespaces, deleted with everything in them at the end.
+/// Namespaces, deleted with their contents when dropped.
 pub struct Testbed {
     spaces: Vec<String>,
     number: u32,
@@ -29,7 +29,7 @@ fn can(program: &str) -> bool {
     Command::new(program).arg("-V").output().is_ok()
 }
 
-/// A test that cannot run says why.
+/// Print why a test cannot run.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIP: {why}");
 }
@@ -60,7 +60,7 @@ pub fn must(seconds: u32, program: &str, args: &[&str]) -> String {
 }
 
 impl Testbed {
-    /// With `n` namespaces; none, and a printed reason, where they cannot be made or a program is missing.
+    /// A test bed with `n` namespaces; `None`, and a printed reason, if they cannot be created or a program is missing.
     pub fn new(n: usize, programs: &[&str]) -> Option<Self> {
         if let Some(missing) = ["ip"].iter().chain(programs).find(|p| !can(p)) {
             skip(&format!("{missing} is not installed"));
@@ -83,12 +83,12 @@ impl Testbed {
         Some(bed)
     }
 
-    /// A namespace's name.
+    /// Name of a namespace.
     pub fn name(&self, at: usize) -> &str {
         &self.spaces[at]
     }
 
-    /// `ip ...` in a namespace, words parted by blanks.
+    /// Run `ip ...` in a namespace; words are separated by blanks.
     pub fn ip(&self, at: usize, words: &str) -> String {
         let args: Vec<&str> = ["-n", self.name(at)]
             .into_iter()
@@ -97,7 +97,7 @@ impl Testbed {
         must(10, "ip", &args)
     }
 
-    /// A pair of virtual interfaces: `name` in namespace `at`, up, and its other end in our own namespace.
+    /// A veth pair: `name` in namespace `at`, up, and the other end in this process's namespace.
     pub fn veth(&self, at: usize, name: &str, extra: &str) -> String {
         let ours = format!(
             "v{}x{}{name}{at}",
@@ -112,13 +112,13 @@ impl Testbed {
         must(10, "ip", &words.collect::<Vec<_>>());
         self.ip(at, &format!("link set {name} up"));
         must(10, "ip", &["link", "set", &ours, "up"]);
-        // Nobody but Volley is to answer or speak here.
+        // Only Volley may send and reply here.
         let quiet = format!("/proc/sys/net/ipv6/conf/{ours}/disable_ipv6");
         let _ = std::fs::write(quiet, "1");
         ours
     }
 
-    /// A program in a namespace.
+    /// Run a program in a namespace.
     pub fn exec(&self, at: usize, seconds: u32, words: &str) -> Output {
         let args: Vec<&str> = ["netns", "exec", self.name(at)]
             .into_iter()
@@ -127,7 +127,7 @@ impl Testbed {
         run(seconds, "ip", &args)
     }
 
-    /// A program in a namespace that goes on by itself, until it is dropped, for at most `seconds`.
+    /// Start a program in a namespace, until the value is dropped or `seconds` have passed.
     pub fn start(&self, at: usize, seconds: u32, words: &str) -> Started {
         let bound = seconds.to_string();
         let mut command = Command::new("timeout");
@@ -150,7 +150,7 @@ impl Testbed {
         self.exec(at, 10, &words).status.success()
     }
 
-    /// The same, tried again for five seconds: after something came up, a neighbour may have to be asked for anew.
+    /// Like `pings`, repeated for five seconds: after an interface came up, neighbor resolution may have to start again.
     pub fn pings_soon(&self, at: usize, to: &str, size: usize) -> bool {
         let end = Instant::now() + Duration::from_secs(5);
         while Instant::now() < end {
@@ -176,11 +176,11 @@ impl Testbed {
     }
 }
 
-/// A program that goes on by itself.
+/// A program in the background.
 pub struct Started(Option<Child>);
 
 impl Started {
-    /// Wait until it ends by itself; what it said.
+    /// Wait until the program ends; returns its output.
     pub fn output(mut self) -> String {
         let output = self.0.take().map(Child::wait_with_output);
         match output {
@@ -193,7 +193,7 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
-            // `timeout` passes it on to the program.
+            // `timeout` passes the signal on to the program.
             let _ = Command::new("kill").arg(child.id().to_string()).status();
             let _ = child.wait();
         }
@@ -208,14 +208,14 @@ impl Drop for Testbed {
     }
 }
 
-/// A datagram of `size` bytes that tells its size and place.
+/// A datagram of `size` bytes with its size and position.
 pub fn payload(size: usize) -> Vec<u8> {
     (0..size)
         .map(|i| (i.wrapping_mul(31) ^ (i >> 8) ^ size) as u8)
         .collect()
 }
 
-/// Send datagrams of many sizes from `a` to `b`, each of which must arrive as it was.
+/// Send datagrams of many sizes from `a` to `b`; each must arrive unchanged.
 pub fn datagrams(a: &UdpSocket, b: &UdpSocket, sizes: impl Iterator<Item = usize>) {
     let to = b.local_addr().unwrap_or_else(|e| panic!("{e}"));
     let mut got = vec![0; 1 << 16];
@@ -232,8 +232,8 @@ pub fn datagrams(a: &UdpSocket, b: &UdpSocket, sizes: impl Iterator<Item = usize
     }
 }
 
-/// The next datagram of `socket`. A signal does not end the wait: DPDK's tap driver has the kernel signal the process
-/// for each frame that arrives, and a socket with a time limit is not waited for again by the kernel (signal(7)).
+/// The next datagram of `socket`. A signal does not end the wait: DPDK's tap driver has the kernel signal the process for
+/// each frame that arrives, and the kernel does not restart the wait on a socket with a time limit (signal(7)).
 fn received(socket: &UdpSocket, into: &mut [u8]) -> std::io::Result<usize> {
     loop {
         match socket.recv(into) {
@@ -250,8 +250,8 @@ pub struct Source {
 }
 
 impl Testbed {
-    /// Send a frame by interface `name` of a namespace, from one core and as fast as the kernel makes them: raw XDP frames
-    /// ([`LiveFrames`]). A virtual interface takes them where its other end has an XDP program or GRO.
+    /// Send a frame by interface `name` of a namespace, from one core and as fast as the kernel can generate raw XDP
+    /// frames ([`LiveFrames`]). A virtual interface accepts them if its other end has an XDP program or GRO.
     pub fn live_frames(&self, at: usize, name: &str, core: usize, frame: Vec<u8>) -> Source {
         let space = Namespace::new(Some(self.name(at)));
         let link = KernelLinks::open(&space).and_then(|links| links.by_name(name));
@@ -294,16 +294,16 @@ impl Drop for Source {
     }
 }
 
-/// A daemon in this process: engine, interfaces, and what `register` brings in.
+/// A daemon in this process: engine, interfaces, and what `register` registers.
 pub struct Daemon {
-    /// Its parts.
+    /// The daemon's registry.
     pub registry: Registry,
     running: Option<WorkerThreads>,
     pool: Arc<Pool>,
 }
 
 impl Daemon {
-    /// Running, its worker on `core` where one is given.
+    /// A running daemon, its worker pinned to `core` if that is given.
     pub fn new(
         buffers: usize,
         core: Option<usize>,
@@ -332,7 +332,7 @@ impl Daemon {
         }
     }
 
-    /// Carry out a request, and wait until the worker uses it.
+    /// Execute a request, and wait until the worker applies it.
     pub fn ask(&mut self, request: Request) -> Result<Applied, ModelError> {
         request.validate()?;
         let handlers = &mut self.registry.handlers;
@@ -347,13 +347,13 @@ impl Daemon {
         answer
     }
 
-    /// The same for one that must succeed.
+    /// Execute a request that must succeed.
     pub fn must(&mut self, request: Request) {
         let text = request.to_string();
         self.ask(request).unwrap_or_else(|e| panic!("{text}: {e}"));
     }
 
-    /// Make an interface and set it up.
+    /// Create an interface and set it up.
     pub fn create(&mut self, name: &str, kind: Instance, mtu: Option<u32>) {
         self.must(Request::InterfaceCreate(InterfaceSpec {
             name: name.into(),
@@ -364,13 +364,13 @@ impl Daemon {
         self.must(Admin::request(name, AdminState::Up).unwrap());
     }
 
-    /// Patch two interfaces together, both ways.
+    /// Patch two interfaces together, in both directions.
     pub fn patch(&mut self, a: &str, b: &str) {
         self.patch_one_way(a, b);
         self.patch_one_way(b, a);
     }
 
-    /// Patch what one interface receives to another one.
+    /// Patch one interface to another, in one direction.
     pub fn patch_one_way(&mut self, rx: &str, tx: &str) {
         let classes = volley_object::classes();
         let class = classes.get("l2patch").expect("volley-l2 is registered");
@@ -378,7 +378,7 @@ impl Daemon {
         self.must(Request::Set(patch.expect("names of interfaces")));
     }
 
-    /// Let the control thread do its work until `done`, for at most five seconds.
+    /// Run the control thread until `done`, for at most five seconds.
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let end = Instant::now() + Duration::from_secs(5);
         while !done(self) {
@@ -397,14 +397,14 @@ impl Daemon {
         }
     }
 
-    /// Why an interface has no link.
+    /// Reason why an interface has no link.
     pub fn link_fault(&self, name: &str) -> Option<String> {
         let all = self.registry.interfaces.borrow();
         all.by_name(name)
             .and_then(|i| i.link.reason().map(str::to_owned))
     }
 
-    /// What passed an interface.
+    /// Counters of an interface.
     pub fn counts(&self, name: &str) -> IfCounts {
         let all = self.registry.interfaces.borrow();
         all.by_name(name)
@@ -420,7 +420,7 @@ impl Daemon {
         found.map_or(0, |c| c.count)
     }
 
-    /// Delete all interfaces and stop the worker; no buffer may be missing.
+    /// Delete all interfaces and stop the worker; checks that no buffer is missing.
     pub fn stop(mut self) {
         let names: Vec<String> = {
             let all = self.registry.interfaces.borrow();

@@ -1,6 +1,6 @@
-//! `virtio_net_hdr`: what a kernel says of a packet's unfinished checksum and of super-segments, and what it is told.
+//! `virtio_net_hdr`: partial checksums and super-segments, as the kernel and Volley exchange them.
 //!
-//! Nothing of it is believed: places are checked against the packet by [`volley_graph::NewVector::set_offload`].
+//! Offsets are not trusted: [`volley_graph::NewVector::set_offload`] checks them against the packet.
 
 use volley_graph::{BadOffload, Checksum, Gso, Offload};
 use volley_iface::{GsoProtocol, GsoType};
@@ -22,8 +22,8 @@ fn word(bytes: &Bytes, at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// What a header asks for. `first` is the packet's first segment, in which `inserted` bytes were put in front of layer 3
-/// since the kernel wrote the header.
+/// The offload request of a header. `first` is the packet's first segment, in which `inserted` bytes were inserted before
+/// layer 3 after the kernel wrote the header.
 pub fn parse(bytes: &Bytes, first: &[u8], inserted: u16) -> Result<Offload, BadOffload> {
     let checksum = (bytes[0] & NEEDS_CHECKSUM != 0).then(|| Checksum {
         start: word(bytes, 6).saturating_add(inserted),
@@ -41,7 +41,7 @@ pub fn parse(bytes: &Bytes, first: &[u8], inserted: u16) -> Result<Offload, BadO
         UDP => GsoProtocol::Udp,
         _ => return Err(BadOffload::Headers),
     };
-    // The kernel's own length of the headers is only a hint: it may include payload.
+    // The kernel's header length is only a hint: it may include payload.
     let start = checksum.ok_or(BadOffload::Checksum)?.start;
     let layer4 = match protocol {
         GsoProtocol::Udp => UDP_HEADER,
@@ -65,7 +65,7 @@ pub fn parse(bytes: &Bytes, first: &[u8], inserted: u16) -> Result<Offload, BadO
     })
 }
 
-/// The header that tells a kernel what is left to be done.
+/// The header that describes the request to the kernel.
 pub fn emit(offload: &Offload) -> Bytes {
     let mut bytes = [0; HEADER];
     let mut put = |at: usize, word: u16| bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! dpdk-input: receives from the ports of DPDK, a queue at a time, in turn.
+//! dpdk-input: receives from the ports of DPDK, one queue after the other.
 
 use crate::place::Placed;
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use volley_graph::{Cx, Isa, NewVector, Output, Source, WakeConditions, counters, nexts};
 use volley_iface::{Direction, Flag, IfTable, QueueMigration, WorkerQueue, WorkerQueues};
 
-/// How long a worker naps when nothing comes: ports are polled, nothing else would wake it.
+/// Duration of an idle worker's sleep: ports are polled, and no event would wake the worker.
 const NAP_NS: u64 = 500_000;
 
 nexts! {
@@ -31,12 +31,12 @@ pub struct DpdkInput {
     yard: Arc<QueueMigration<Placed>>,
     queues: WorkerQueues<Placed>,
     turn: usize,
-    /// When the worker last thought of sleep.
+    /// Time of the worker's last attempt to sleep.
     drowsy_ns: Cell<u64>,
 }
 
 impl DpdkInput {
-    /// The instance of `worker`.
+    /// The instance for `worker`.
     pub fn new(worker: usize, table: Arc<IfTable>, yard: Arc<QueueMigration<Placed>>) -> Self {
         DpdkInput {
             worker,
@@ -48,7 +48,7 @@ impl DpdkInput {
         }
     }
 
-    /// Packets that never became rows.
+    /// Count packets that were lost before they had a row.
     #[cold]
     fn lose(&self, cx: &Cx<'_, Count>, rx: u32, counter: Count, packets: u64) {
         cx.count(counter, packets);
@@ -146,7 +146,7 @@ impl Source for DpdkInput {
             .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
-            // What comes meanwhile waits in the port, as far as it has room.
+            // Packets that arrive during the sleep wait in the port's queue until it is full.
             let queue = &self.queues[at];
             if !queue.belongs_to(worker) || !self.table.has(queue.shared.interface(), Flag::Up) {
                 continue;

@@ -1,4 +1,4 @@
-//! dpdk-tx: sends by a port of DPDK. One node for each interface, named after it (`wan0-tx`).
+//! dpdk-tx: transmits on a port of DPDK. One node for each interface, named after it (`wan0-tx`).
 
 use crate::ring::{Lost, TxQueue};
 use crate::send::plan;
@@ -38,13 +38,13 @@ pub struct DpdkTx {
     table: Arc<IfTable>,
     interface: u32,
     queues: Arc<TxQueuePool<TxQueue>>,
-    /// The port takes packets of several buffers.
+    /// The port accepts packets of several buffers.
     chains: bool,
     verdict: Column,
 }
 
 impl DpdkTx {
-    /// The instance of `worker` for vectors of up to `size` packets.
+    /// The instance for `worker`, with vectors of up to `size` packets.
     pub(crate) fn new(
         worker: usize,
         table: Arc<IfTable>,
@@ -63,7 +63,7 @@ impl DpdkTx {
         }
     }
 
-    /// Checksums that no port can be told of are finished here: those of other protocols than TCP and UDP.
+    /// Complete checksums that ports do not support in software: those of protocols other than TCP and UDP.
     #[cold]
     fn finish_odd<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) -> u64 {
         let mut bad = 0;
@@ -87,7 +87,7 @@ impl DpdkTx {
         bad
     }
 
-    /// Put the rows into the queue's burst; what cannot go gets its verdict.
+    /// Put the rows into the queue's burst; a packet that cannot be sent gets a drop reason in `verdicts`.
     #[inline(always)]
     fn gather<I: Isa>(&self, queue: &mut TxQueue, v: &Vector<'_, I, Next>, verdicts: &mut [u32]) {
         let has_work = v.has(Col::OFFLOAD);
@@ -98,8 +98,8 @@ impl DpdkTx {
                 false => Outgoing::default(),
                 true => plan(view.bytes(), &view.offload()).unwrap_or_default(),
             };
-            // An empty segment is nothing that a driver takes and gives back: its buffer would be lost. Behind the first
-            // there is none any more.
+            // Drivers do not return empty segments, so their buffers would be lost. Only the first segment can be empty
+            // here.
             if view.bytes().is_empty() {
                 *verdict = Count::Empty.code();
             } else if view.is_chain() && !self.chains {

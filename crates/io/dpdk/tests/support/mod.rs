@@ -1,4 +1,4 @@
-//! A Volley with ports of DPDK, taps and memif, and packets in capture files that DPDK's own driver plays and records.
+//! A Volley with ports of DPDK, taps and memif, and capture files that DPDK's pcap driver plays and records.
 #![allow(dead_code)]
 
 #[path = "../../../memif/tests/support/testpmd.rs"]
@@ -13,10 +13,10 @@ use volley_linux::testbed::Daemon;
 use volley_model::{InterfaceSpec, Request};
 use volley_object::Object;
 
-/// Packets to hold rings, vectors and the store.
+/// Enough packets for rings, vectors and the store.
 const BUFFERS: usize = 16_384;
 
-/// With the drivers that the ports are tested against; memif's default socket is `socket`.
+/// A daemon with the drivers that the ports are tested against; memif's default socket is `socket`.
 pub fn daemon(socket: Option<&Path>) -> Daemon {
     let socket = socket.map(PathBuf::from);
     let mut memif = None;
@@ -28,12 +28,12 @@ pub fn daemon(socket: Option<&Path>) -> Daemon {
         }
         volley_dpdk::register(registry)
     });
-    // As long as the process: the daemon's handlers know it.
+    // Must live as long as the process, because the daemon's handlers use it.
     std::mem::forget(memif);
     daemon
 }
 
-/// The request for the start of DPDK.
+/// The request that configures the start of DPDK.
 pub fn set(eal: &volley_dpdk::model::DpdkEal) -> Request {
     Request::set(eal).unwrap()
 }
@@ -46,7 +46,7 @@ pub fn vdev(text: impl Into<String>) -> DpdkInterface {
     }
 }
 
-/// The request for an interface, down.
+/// The request that creates an interface, which is down.
 pub fn create(name: &str, spec: DpdkInterface) -> Request {
     Request::InterfaceCreate(InterfaceSpec {
         name: name.into(),
@@ -56,7 +56,7 @@ pub fn create(name: &str, spec: DpdkInterface) -> Request {
     })
 }
 
-/// The same with an MTU.
+/// Like `create`, with an MTU.
 pub fn create_mtu(name: &str, spec: DpdkInterface, mtu: u32) -> Request {
     Request::InterfaceCreate(InterfaceSpec {
         name: name.into(),
@@ -70,7 +70,7 @@ pub fn up(daemon: &mut Daemon, name: &str) {
     daemon.must(Admin::request(name, AdminState::Up).unwrap());
 }
 
-/// What `rx` receives goes out by `tx`.
+/// Transmit everything that `rx` receives on `tx`.
 pub fn one_way(daemon: &mut Daemon, rx: &str, tx: &str) {
     let (rx, tx) = (rx.into(), tx.into());
     let patch = volley_l2::model::L2Patch { rx, tx };
@@ -81,7 +81,7 @@ pub fn delete(daemon: &mut Daemon, name: &str) {
     daemon.must(Request::InterfaceDelete { name: name.into() });
 }
 
-/// Why a request is refused.
+/// The error of a refused request.
 pub fn refused(daemon: &mut Daemon, request: Request) -> String {
     let text = request.to_string();
     match daemon.ask(request) {
@@ -90,7 +90,7 @@ pub fn refused(daemon: &mut Daemon, request: Request) -> String {
     }
 }
 
-/// What `show hardware` says.
+/// Output of `show hardware`.
 pub fn hardware(daemon: &mut Daemon, name: &str) -> String {
     let asked = ShowHardware {
         name: Some(name.into()),
@@ -99,7 +99,7 @@ pub fn hardware(daemon: &mut Daemon, name: &str) -> String {
     reply.hardware[0].details.join("\n")
 }
 
-/// An Ethernet frame of `len` bytes that tells its number; a local experiment's type, so that no driver looks further.
+/// An Ethernet frame of `len` bytes with its number; an experimental EtherType, so that no driver parses further.
 pub fn frame(number: usize, len: usize) -> Vec<u8> {
     let mut bytes = vec![0xff; 12];
     bytes.extend([0x88, 0xb5]);

@@ -1,4 +1,5 @@
-//! linux-input: receives from all interfaces of one kind, a queue at a time, in turn: `af-packet-input`, `tap-input`, `af-xdp-input`.
+//! linux-input: receives from all interfaces of one kind, one queue after the other: `af-packet-input`, `tap-input`,
+//! `af-xdp-input`.
 
 use crate::status::Placed;
 use std::os::fd::BorrowedFd;
@@ -9,7 +10,7 @@ use volley_graph::{
 };
 use volley_iface::{Direction, Flag, IfTable, QueueMigration, WorkerQueue, WorkerQueues};
 
-/// Nanoseconds between two questions to the kernel about what it lost.
+/// Nanoseconds between two queries of the kernel's drop counters.
 const ASK_NS: u64 = 250_000_000;
 
 nexts! {
@@ -33,7 +34,7 @@ counters! {
     }
 }
 
-/// What came out of a queue.
+/// Result of receiving from a queue.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Packets written, in the first rows.
@@ -46,18 +47,18 @@ pub struct Taken {
     pub bad: u64,
 }
 
-/// A queue that packets are received from.
+/// A receive queue.
 pub trait RxQueue: Send + 'static {
-    /// Name of the node that polls such queues.
+    /// Name of the node that polls the queue.
     const INPUT: &'static str;
 
-    /// How many packets to make room for, at most `most`; 0 when none waits.
+    /// Number of packets to receive, at most `most`; 0 if the queue is empty.
     fn ready(&mut self, most: usize) -> usize;
-    /// Receive into the rows of `fresh`, in order, as many as there are. The rows of bad packets are set in `bad`, which
-    /// is 0 on entry.
+    /// Receive into the rows of `fresh`, in order, as many packets as it has rows. Sets the bits of invalid packets' rows
+    /// in `bad`, which is 0 on entry.
     fn take<I: Isa>(&mut self, fresh: &mut NewVector<'_, I, Next>, bad: &mut [u32]) -> Taken;
-    /// Receive up to `due` packets for interface `rx`. A queue that has no buffers of its own copies into fresh ones; none
-    /// when there are none.
+    /// Receive up to `due` packets for interface `rx`. The default copies into fresh buffers; `None` if no buffer is
+    /// free.
     #[inline(always)]
     fn receive<'o, I: Isa>(
         &mut self,
@@ -76,14 +77,14 @@ pub trait RxQueue: Send + 'static {
         let taken = self.take(&mut fresh, bad);
         Some((fresh, taken))
     }
-    /// Called on every poll, to give a device empty buffers.
+    /// Called on every poll, to give empty buffers to a device.
     #[inline(always)]
     fn refill<I: Isa>(&mut self, _out: &mut Output<'_, I, Next>) {}
-    /// Forget up to `most` packets that wait; returns how many.
+    /// Discard up to `most` received packets; returns the number.
     fn skip(&mut self, most: usize) -> usize;
-    /// Readable when a packet waits.
+    /// A descriptor that is readable when a packet has arrived.
     fn fd(&self) -> BorrowedFd<'_>;
-    /// What the kernel had no room for since the last time.
+    /// Number of packets that the kernel dropped since the last call.
     fn lost(&mut self) -> u64 {
         0
     }
@@ -102,7 +103,7 @@ pub struct Input<Q: RxQueue> {
 }
 
 impl<Q: RxQueue> Input<Q> {
-    /// The instance of `worker`, for vectors of up to `size` packets.
+    /// The instance for `worker`, with vectors of up to `size` packets.
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
@@ -122,7 +123,7 @@ impl<Q: RxQueue> Input<Q> {
         }
     }
 
-    /// Packets lost before a buffer held them.
+    /// Count packets that were lost before they had a buffer.
     fn lose(&self, cx: &Cx<'_, Count>, rx: u32, counter: Count, packets: u64) {
         if packets > 0 {
             cx.count(counter, packets);
@@ -235,7 +236,7 @@ impl<Q: RxQueue> Source for Input<Q> {
     }
 
     fn arm(&mut self, rest: &mut WakeConditions) -> bool {
-        // A descriptor that reports an error is ready for ever, and while there is no link nothing can come by it.
+        // A descriptor that reports an error is always ready, and without a link it cannot receive.
         let silent = |q: &WorkerQueue<Placed<Q>>| {
             q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up)
         };

@@ -30,7 +30,7 @@ counters! {
 }
 
 impl Count {
-    /// The counter of what the kernel said to one packet.
+    /// The counter for the kernel's error about one packet.
     pub fn of(error: &std::io::Error) -> Count {
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EBUSY) => Count::NoTxSlots,
@@ -43,30 +43,30 @@ impl Count {
     }
 }
 
-/// A queue that packets are sent into.
+/// A transmit queue.
 pub trait TxQueue: Send + 'static {
-    /// What the node's instances are called together (`tap-tx`).
+    /// Common name of the node's instances (`tap-tx`).
     const OUTPUT: &'static str;
 
-    /// Send the packets of `v` in order. Of a packet that cannot be sent the verdict becomes the code of a [`Count`]; the
+    /// Send the packets of `v` in order. The verdict of a packet that cannot be sent becomes the code of a [`Count`];
     /// verdicts are 0 on entry.
     fn send<I: Isa>(&mut self, v: &mut Vector<'_, I, Next>, verdicts: &mut [u32], status: &Status);
 
-    /// The end of the packets that were sent: their buffers are free, unless the device still has them.
+    /// Free the buffers of the sent packets, unless the device still uses them.
     #[inline(always)]
     fn finish<I: Isa>(&mut self, v: Vector<'_, I, Next>) -> Consumed {
         v.free()
     }
 }
 
-/// The transmit queues of an interface, as long as the kernel's interface behind it is the same.
+/// The transmit queues of an interface, valid while the kernel's interface behind it is the same.
 pub struct Outlet<Q> {
     status: Arc<Status>,
     queues: Arc<TxQueuePool<Q>>,
 }
 
 impl<Q> Outlet<Q> {
-    /// These queues, whose faults are told to `status`.
+    /// These queues; faults are reported to `status`.
     pub fn new(status: &Arc<Status>, queues: Arc<TxQueuePool<Q>>) -> Self {
         Outlet {
             status: status.clone(),
@@ -85,7 +85,7 @@ pub struct Transmit<Q: TxQueue> {
 }
 
 impl<Q: TxQueue> Transmit<Q> {
-    /// The instance of `worker` for an interface, for vectors of up to `size` packets.
+    /// The instance for `worker` and an interface, with vectors of up to `size` packets.
     pub fn new(
         worker: usize,
         interface: IfIdx,
@@ -139,7 +139,7 @@ impl<Q: TxQueue> Node for Transmit<Q> {
     }
 }
 
-/// Mark packets `from..` with what the kernel said.
+/// Mark packets `from..` with the kernel's error.
 pub fn mark(verdicts: &mut [u32], error: &std::io::Error) {
     verdicts.fill(Count::of(error).code());
 }

@@ -1,4 +1,4 @@
-//! The matrix of `volley bench`, written into docs/bench.md (between its marks), docs/bench.json and a picture.
+//! Runs the matrix of `volley bench` and writes docs/bench.md (between its marks), docs/bench.json and a chart.
 
 use crate::chart::{Series, Titles, svg};
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::measure::{self, Bench};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Largest numbers of packets of a vector that the bench measures.
+/// Maximum vector sizes that the bench measures.
 pub const VECTOR_SIZES: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const CURVES: [&str; 3] = ["xc", "ip4", "mix"];
 const PAGE: &str = "docs/bench.md";
@@ -16,7 +16,7 @@ const DATA: &str = "docs/bench.json";
 const BEGIN: &str = "<!-- xtask bench: begin -->";
 const END: &str = "<!-- xtask bench: end -->";
 
-/// The tables that full-size runs use: the real ones when they are there, else synthetic ones of the same size.
+/// The tables of full-size runs: the real ones if they exist, else synthetic ones of the same size.
 pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
     let v4 = home.data("rib4-ris3333-20260511-nhmodel.txt.xz");
     let v6 = home.data("rib6-ris3333-20260511-nhmodel.txt.xz");
@@ -37,7 +37,7 @@ pub fn big_tables(home: &Home) -> (Vec<String>, &'static str) {
     }
 }
 
-/// Words to strings; tables behind the scenario's own words.
+/// Splits words into strings; tables follow the scenario's words.
 fn line(words: &str, tables: &[String]) -> Vec<String> {
     words
         .split_whitespace()
@@ -217,7 +217,7 @@ fn picture(curves: &[Vec<Bench>]) -> String {
     svg(&titles, &series)
 }
 
-/// Replaces what stands between the marks.
+/// Replaces the text between the marks.
 fn put(path: &Path, text: &str) -> Result<(), Error> {
     let page = std::fs::read_to_string(path).map_err(Error::file(path))?;
     write_file(

@@ -1,7 +1,7 @@
-//! Instructions per packet, counted by callgrind and held against `bench/budgets.toml`.
+//! Instructions per packet, counted by callgrind and compared with `bench/budgets.toml`.
 //!
-//! Cycles depend on the machine and its neighbours; instructions do not. Two runs with different packet counts are made:
-//! what they have in common (start, tables, the report) cancels out in the difference.
+//! Cycles depend on the machine and its other load; instructions do not. Two runs with different packet counts are made:
+//! their common part (start, tables, the report) cancels out in the difference.
 
 use crate::error::Error;
 use crate::home::Home;
@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const FILE: &str = "bench/budgets.toml";
 
-/// What is counted.
+/// A measurement.
 struct Case {
-    /// Its name in the file.
+    /// Name in the file.
     name: &'static str,
     /// Arguments of `volley bench`.
     args: &'static str,
-    /// Only what runs below this function.
+    /// The function whose callees (inclusive) are counted.
     counted: &'static str,
 }
 
-/// All nodes but the source, and what the dispatcher does for them.
+/// All nodes except the source, and the dispatcher's work for them.
 const GRAPH: &str = "volley_graph::worker::round::Worker::run_pending";
-/// The whole of a worker's rounds: source, nodes, and the loop itself.
+/// A worker's complete rounds: source, nodes, and the loop itself.
 const ROUND: &str = "volley_graph::worker::round::Worker::round";
 
 const CASES: [Case; 9] = [
@@ -77,22 +77,22 @@ const CASES: [Case; 9] = [
         counted: ROUND,
     },
 ];
-/// A patch with four packets in a vector: what a round costs shows most there.
+/// A patch with four packets in a vector, which shows the cost of a round best.
 const SMALL: &str = "--scenario xc --vector-size 4";
-/// valgrind 3.19 knows no AVX-512, so v4 cannot be counted.
+/// valgrind 3.19 does not support AVX-512, so v4 cannot be counted.
 const LEVELS: [&str; 2] = ["scalar", "x86-64-v3"];
 const PACKETS: (u64, u64) = (51_200, 153_600);
 
 /// The checked-in budgets.
 #[derive(Debug, Deserialize, Serialize, PartialEq)]
 pub struct Budgets {
-    /// How far a count may move, up or down, before the budget has to be looked at.
+    /// Maximum change of a count, up or down, before the budget must be reviewed.
     pub tolerance_percent: f64,
     /// Instructions per packet by `case/isa`.
     pub budget: BTreeMap<String, f64>,
 }
 
-/// Counts everything and compares; with `update` the file is written instead.
+/// Counts everything and compares; with `update` it writes the file instead.
 pub fn run(home: &Home, update: bool) -> Outcome {
     if !exists("valgrind") {
         return Skip("valgrind is not installed".into());
@@ -171,7 +171,7 @@ fn judge(budgets: &Budgets, counted: &BTreeMap<String, f64>) -> Result<String, S
     }
 }
 
-/// Counts every case at every level, one on each processor: what else runs there does not change a count.
+/// Counts every case at every level, one per processor: other load does not change a count.
 fn count_all(home: &Home) -> Result<BTreeMap<String, f64>, String> {
     let cases = CASES.iter();
     let all: Vec<_> = cases
@@ -246,12 +246,12 @@ fn instructions(home: &Home, case: &Case, level: &str, packets: u64) -> Result<u
     total(&text).ok_or_else(|| format!("{}: no total of Ir in it", file.display()))
 }
 
-/// The total of `Ir` in a callgrind file: the column of `events:` that says so, in the `totals:` (or `summary:`) line.
+/// The total of `Ir` in a callgrind file: its column by the `events:` line, in the `totals:` (or `summary:`) line.
 fn total(text: &str) -> Option<u64> {
     column(text, "Ir")
 }
 
-/// The same of another event.
+/// The total of another event.
 pub fn column(text: &str, wanted: &str) -> Option<u64> {
     let value = |key: &str| {
         text.lines()

@@ -1,28 +1,28 @@
-//! `cargo test`, and what it says: how many tests ran, which failed, and why.
+//! Runs `cargo test` and parses its output: number of tests, failed tests and their messages.
 
 use crate::report::Outcome;
 use crate::run::{Output, Program};
 
-/// Lines of each failed test that are shown: the panic, and what the test had printed before it.
+/// Lines shown of each failed test: the panic, and the output before it.
 const LINES_EACH: usize = 25;
-/// Characters of a line that are shown: what two long values have in common is no news.
+/// Characters shown of a line: two long values are mostly equal beyond that.
 const WIDTH: usize = 400;
 
-/// A test that failed, with what it printed.
+/// A failed test with its output.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failed {
     /// Name of the test.
     pub name: String,
-    /// What the test printed, by line.
+    /// Output of the test, by line.
     pub text: Vec<String>,
 }
 
-/// Runs it; the names of the failed tests come first, so that a log cut short still tells them.
+/// Runs the program. The names of the failed tests come first, so that a truncated log still has them.
 pub fn run(program: Program) -> Outcome {
     Outcome::of(count(program).map(|n| format!("{n} tests")))
 }
 
-/// Runs it: how many tests passed, or what failed.
+/// Runs the program: the number of passed tests, or the reason for the failure.
 pub fn count(program: Program) -> Result<usize, String> {
     match program.output() {
         Ok(output) if output.ok => Ok(tests_run(&output.stdout)),
@@ -31,11 +31,11 @@ pub fn count(program: Program) -> Result<usize, String> {
     }
 }
 
-/// Why it failed, the names of tests first.
+/// The reason for the failure, names of tests first.
 pub fn reason(output: &Output) -> String {
     let failed = failed(&output.stdout);
     if failed.is_empty() {
-        // It did not compile, or a test binary died.
+        // Compile errors, or a test binary that died.
         let errors = output
             .stderr
             .lines()
@@ -46,7 +46,7 @@ pub fn reason(output: &Output) -> String {
     }
     let names: Vec<&str> = failed.iter().map(|test| test.name.as_str()).collect();
     let mut text = format!("{} failed: {}", names.len(), names.join(", "));
-    // A binary that died has told no names.
+    // A binary that died printed no names of tests.
     for line in output.stderr.lines().filter(|l| l.contains("(signal: ")) {
         text.push_str(&format!("; {}", line.trim()));
     }
@@ -60,7 +60,7 @@ pub fn reason(output: &Output) -> String {
     text
 }
 
-/// The tests whose output stands under `---- NAME stdout ----`.
+/// The tests whose output follows `---- NAME stdout ----`.
 pub fn failed(stdout: &str) -> Vec<Failed> {
     let mut failed: Vec<Failed> = Vec::new();
     let mut open = false;

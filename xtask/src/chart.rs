@@ -1,4 +1,4 @@
-//! A line chart as SVG: both axes logarithmic, one line per series, values written at the points of the last one.
+//! A line chart as SVG: both axes logarithmic, one line per series, values at the points of the last series.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Everything that must hold before a change lands, in one command.
+//! All checks that must pass before a change is merged.
 
 use crate::ahead::{Ahead, BUILD};
 use crate::home::Home;
@@ -6,12 +6,12 @@ use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
 use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy};
 
-/// How much of it.
+/// Extent of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// While working: no sanitizers, no release build.
+    /// During development: no sanitizers, no release build.
     Quick,
-    /// Before a change lands.
+    /// Before a change is merged.
     Usual,
     /// More cases, longer fuzzing.
     Long,
@@ -37,18 +37,19 @@ impl Depth {
     }
 }
 
-/// A run: where, how much, and what was begun before its turn.
+/// State of a run: checkout, extent, and builds that were started early.
 struct Sitting<'a> {
     home: &'a Home,
     depth: Depth,
-    /// Whether what comes later may be begun early.
+    /// Whether later builds may be started early.
     whole: bool,
     ahead: Ahead,
 }
 
 type Work = fn(&Sitting<'_>) -> Outcome;
 
-/// Name, whether `--quick` runs it, and the work. The cheap ones come first: a slip of the pen is found in a minute.
+/// Name, whether `--quick` runs the stage, and its function. Fast stages come first, so that simple mistakes are found
+/// within a minute.
 const STAGES: [(&str, bool, Work); 19] = [
     ("install", true, |s| install::stage(s.home)),
     ("fmt", true, |s| fmt(s.home)),
@@ -78,9 +79,9 @@ const STAGES: [(&str, bool, Work); 19] = [
     ("fresh-clone", false, |s| fresh::clone(s.home)),
 ];
 
-/// Stages of long runs only: one builds the standard library, another looks once more, slower, at what AddressSanitizer has
-/// seen, `outside` compiles the daemon for another workspace, the last is a usual run in a separate clone. A usual run has
-/// forty minutes, on two cores and from nothing.
+/// Stages of long runs only: `tsan` builds the standard library, `memcheck` repeats the tests of AddressSanitizer more
+/// slowly, `outside` compiles the daemon for another workspace, and `fresh-clone` is a default run in a separate clone.
+/// A default run may take forty minutes on two cores from scratch.
 const LONG: [&str; 4] = ["tsan", "memcheck", "outside", "fresh-clone"];
 
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
@@ -159,7 +160,7 @@ fn build(sitting: &Sitting<'_>) -> Outcome {
 }
 
 fn tests(sitting: &Sitting<'_>) -> Outcome {
-    // Whether a change lands must not hang on the dice: long runs throw them, the usual one has always the same cases.
+    // Whether a change passes must not depend on chance: only long runs use random cases, default runs a fixed seed.
     let env: &[_] = match sitting.depth {
         Depth::Long => &[("PROPTEST_CASES", "1024")],
         _ => &[("PROPTEST_CASES", "32"), ("PROPTEST_RNG_SEED", "20261122")],
@@ -174,14 +175,14 @@ fn tests(sitting: &Sitting<'_>) -> Outcome {
     })
 }
 
-/// The driver that is not in the default build: its lints, its tests, and the binary with it, where libdpdk is there.
+/// The optional driver: its lints, its tests, and the binary with it, if libdpdk is installed.
 pub fn dpdk(home: &Home) -> Outcome {
     let find = Program::new(home, "pkg-config").args(["--atleast-version=22.11", "libdpdk"]);
     if find.require().is_err() {
         return Skip("pkg-config finds no libdpdk 22.11 or newer".into());
     }
-    // The whole workspace each time: with fewer packages cargo would choose other features for what they share, and build
-    // it again.
+    // Always the whole workspace: with fewer packages cargo would choose other features for shared dependencies, and
+    // rebuild them.
     let all = ["--workspace", "--locked", "--features", "volley/dpdk"];
     let lints = Program::cargo(home).arg("clippy").args(all).args([
         "--all-targets",
@@ -222,7 +223,7 @@ pub fn outside(home: &Home) -> Outcome {
     )
 }
 
-/// The oracle's own tests. What Volley does against the oracle is a test of apps/volley.
+/// The oracle's own tests. A test of apps/volley compares Volley with the oracle.
 fn oracle(home: &Home) -> Outcome {
     let run = Program::new(home, home.python())
         .args(["-m", "unittest", "--quiet"])

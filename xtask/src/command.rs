@@ -1,4 +1,4 @@
-//! Command lines of the tools: words that are left over, values of repeated flags, the exit code.
+//! Command lines of the tools: remaining words, repeated flags, exit codes.
 
 use crate::error::Error;
 use crate::home::Home;
@@ -7,8 +7,8 @@ use pico_args::Arguments;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
-/// Runs a tool with its command line. Exit code: 0 when nothing failed, 1 when something did (`Ok(false)`), 2 when the command
-/// line or the machine is to blame.
+/// Runs a tool with its command line. Exit code: 0 if nothing failed, 1 if something did (`Ok(false)`), 2 for an error in
+/// the command line or the machine.
 pub fn main(run: impl FnOnce(&Home, &mut Arguments) -> Result<bool, Error>) -> ExitCode {
     let run = || Home::find().and_then(|home| run(&home, &mut Arguments::from_env()));
     exit_code(run().map(|fine| u8::from(!fine)))
@@ -25,17 +25,17 @@ pub fn exit_code(code: Result<u8, Error>) -> ExitCode {
     }
 }
 
-/// The values of a flag that may be there more than once.
+/// The values of a flag that may occur more than once.
 pub fn values(arguments: &mut Arguments, flag: &'static str) -> Result<Vec<String>, Error> {
     arguments.values_from_str(flag).map_err(Error::usage)
 }
 
-/// The words of the command line that are left; none are left after it.
+/// Takes the remaining words of the command line.
 pub fn rest(arguments: &mut Arguments) -> Vec<OsString> {
     std::mem::replace(arguments, Arguments::from_vec(Vec::new())).finish()
 }
 
-/// An error when words are left on the command line.
+/// Returns an error if words remain on the command line.
 pub fn finish(arguments: &mut Arguments) -> Result<(), Error> {
     match rest(arguments).first() {
         None => Ok(()),
@@ -46,7 +46,7 @@ pub fn finish(arguments: &mut Arguments) -> Result<(), Error> {
     }
 }
 
-/// Builds and runs a tool of the folder `dev` with the words that are left. Returns its exit code.
+/// Builds and runs a tool of the folder `dev` with the remaining words. Returns its exit code.
 ///
 /// # Errors
 /// Cargo cannot be started.

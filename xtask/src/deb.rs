@@ -1,5 +1,5 @@
-//! The Debian packages: `volley`, made from a binary and the files of `packaging/`, then unpacked and tried, and
-//! `volley-dbgsym`, with the lines and names that debuggers and profilers read.
+//! The Debian packages: `volley`, built from a binary and the files of `packaging/`, then unpacked and tested, and
+//! `volley-dbgsym`, with the debug information for debuggers and profilers.
 
 use crate::home::Home;
 use crate::run::Program;
@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Shells, and where their completions belong.
+/// Shells, and the paths of their completions.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/volley"),
     ("zsh", "usr/share/zsh/vendor-completions/_volley"),
     ("fish", "usr/share/fish/vendor_completions.d/volley.fish"),
 ];
-/// Files that go in as they are.
+/// Files that are packaged unchanged.
 const FILES: [(&str, &str); 6] = [
     (
         "packaging/volley.service",
@@ -31,8 +31,8 @@ const FILES: [(&str, &str); 6] = [
     ("README.md", "usr/share/doc/volley/README.md"),
     ("LICENSE", "usr/share/doc/volley/copyright"),
 ];
-/// Creates the user, gives it the files that root kept for itself when the daemon was root's, and has systemd read its
-/// units again; starts nothing.
+/// Creates the user, gives it the files that root owned when the daemon ran as root, and lets systemd reload its units;
+/// starts nothing.
 const AFTER: &str = "#!/bin/sh
 set -e
 if command -v systemd-sysusers > /dev/null; then
@@ -45,15 +45,15 @@ fi
 find /etc/volley -type f -user root ! -perm /044 -exec chown volley {} +
 if [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi
 ";
-/// A service that runs is stopped before its files go.
+/// Stops a running service before its files are removed.
 const BEFORE_REMOVAL: &str = "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl stop volley.service || true; fi\n";
 
-/// Largest installed binary.
+/// Maximum size of the installed binary.
 const MOST_BYTES: u64 = 25_000_000;
-/// Where debuggers look for debug information, by the build's identifier.
+/// Directory in which debuggers search debug information, by build id.
 const SYMBOLS: &str = "usr/lib/debug/.build-id";
 
-/// Builds the packages around `binary` (none: a build of profile `symbols`), checks them, and says where they are.
+/// Builds the packages around `binary` (`None`: a build of profile `symbols`), checks them, and returns their paths.
 pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result<String, String> {
     let binary = match binary {
         Some(binary) => binary,
@@ -61,7 +61,7 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
     };
     let out = out.unwrap_or_else(|| home.target.clone());
     let folder = home.target.join("deb");
-    // One from before may be there; that there is none is no error.
+    // Removes an earlier one; it is no error if none exists.
     let _ = fs::remove_dir_all(&folder);
     let (tree, tried) = (folder.join("tree"), folder.join("tried"));
     let (stripped, symbols) = split(home, &binary, &folder)?;
@@ -88,7 +88,7 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
     ))
 }
 
-/// The binary as it is installed, and a file with its debug information.
+/// The installed binary, and a file with its debug information.
 fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf), String> {
     let (stripped, symbols) = (folder.join("volley"), folder.join("volley.debug"));
     fs::create_dir_all(folder).map_err(said(folder))?;
@@ -100,7 +100,7 @@ fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf)
     Ok((stripped, symbols))
 }
 
-/// The identifier of a build, in hexadecimal.
+/// The build id in hexadecimal.
 fn build_id(home: &Home, binary: &Path) -> Result<String, String> {
     let notes = Program::new(home, "readelf").arg("--notes");
     let notes = notes.arg(binary).require()?.stdout;
@@ -194,7 +194,7 @@ fn fill(home: &Home, binary: &Path, tree: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The oldest glibc that has all symbols the binary asks for.
+/// The oldest glibc that has all symbols that the binary requires.
 fn glibc(binary: &[u8]) -> String {
     let mark = b"GLIBC_2.";
     let number = |at: usize| {
@@ -229,7 +229,7 @@ fn pack(home: &Home, binary: &Path, tree: &Path, out: &Path) -> Result<PathBuf, 
     build(home, "volley", "net", &more, tree, out)
 }
 
-/// What was packed is what comes out, and it runs.
+/// Checks that the unpacked files equal the packaged ones, and that the binary runs.
 fn try_it(home: &Home, package: &Path, tried: &Path) -> Result<(), String> {
     let list = Program::new(home, "dpkg-deb")
         .arg("-c")
@@ -271,7 +271,7 @@ fn try_it(home: &Home, package: &Path, tried: &Path) -> Result<(), String> {
     verify_unit(home, tried)
 }
 
-/// systemd reads the unit without complaint, where systemd is.
+/// Checks that systemd reads the unit without a complaint, if systemd is installed.
 fn verify_unit(home: &Home, tried: &Path) -> Result<(), String> {
     let unit = tried.join("usr/lib/systemd/system/volley.service");
     let text = String::from_utf8_lossy(&read(&unit)?).into_owned();

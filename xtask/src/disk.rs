@@ -1,7 +1,7 @@
-//! Room on the disk: a full run builds the workspace some five times, and a machine that others share may have little left.
+//! Disk space: a full run builds the workspace about five times, and a shared machine may have little free space.
 //!
-//! Between stages a full run looks at the free space. Where less than `RESERVE` is left, it removes what finished stages
-//! built and no later stage reads. On a disk with room nothing is removed, so that the next run is a warm one.
+//! Between stages a full run checks the free space. If less than `RESERVE` is free, it removes what finished stages built
+//! and no later stage reads. With enough space nothing is removed, so that the next build is incremental.
 
 use crate::home::Home;
 use std::path::Path;
@@ -18,13 +18,13 @@ const FINISHED: [(&str, &str); 5] = [
     ("asan", "asan"),
 ];
 
-/// Free bytes for this user on the file system of `path`; `None` where the system does not tell.
+/// Free bytes for this user on the file system of `path`; `None` if the system does not report them.
 fn free(path: &Path) -> Option<u64> {
     let stat = nix::sys::statvfs::statvfs(path).ok()?;
     Some(stat.blocks_available().saturating_mul(stat.fragment_size()))
 }
 
-/// After the stage `done`: what room is left, and what was removed to make some.
+/// After the stage `done`: reports the free space, and what was removed to free some.
 ///
 /// `stages` are the names of all stages in their order.
 pub fn after(home: &Home, done: &str, stages: &[&str]) -> Option<String> {
@@ -45,7 +45,8 @@ pub fn after(home: &Home, done: &str, stages: &[&str]) -> Option<String> {
     ))
 }
 
-/// Whether a message of a compiler or linker says that the disk is full. A linker that maps its output dies of SIGBUS then.
+/// Whether a compiler's or linker's message means that the disk is full. A linker that maps its output dies of SIGBUS
+/// then.
 pub fn is_full(message: &str) -> bool {
     [
         "No space left on device",

@@ -1,4 +1,4 @@
-//! Pages that a program writes: they fail when they are stale, and `--update` writes them anew.
+//! Generated pages: they fail when they are stale, and `--update` rewrites them.
 
 use crate::ahead::BUILD;
 use crate::home::Home;
@@ -15,7 +15,7 @@ const PAGES: [(&str, &[&str]); 6] = [
     ("docs/generated/volley-toml.md", &["doc", "file"]),
 ];
 
-/// Compares (or writes) every page, with the release binary of the checkout as it is now: an older one would print older pages.
+/// Compares (or writes) every page with the release binary of the present checkout: an older one would print older pages.
 pub fn run(home: &Home, update: bool) -> Outcome {
     if let Err(reason) = Program::cargo(home).args(BUILD).require() {
         return Fail(reason);

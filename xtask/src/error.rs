@@ -1,8 +1,8 @@
-//! What can stop a command before it has a result.
+//! Errors that stop a command before it has a result.
 
 use std::path::PathBuf;
 
-/// One sentence: what, where, how to mend.
+/// An error, printed as one sentence: what, where, how to correct it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Bad command line.
@@ -11,9 +11,9 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: std::io::Error,
     },
     /// A program could not be started or failed.
@@ -21,15 +21,15 @@ pub enum Error {
     Command {
         /// The command line.
         command: String,
-        /// What went wrong.
+        /// Reason.
         reason: String,
     },
-    /// A file or an output does not have the shape it must have.
+    /// A file or an output has an invalid format.
     #[error("{what}: {reason}")]
     Format {
-        /// Which file or output.
+        /// The file or output.
         what: String,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
@@ -46,7 +46,7 @@ impl Error {
         move |source| Self::File { path, source }
     }
 
-    /// Text of `what` that has another format than expected.
+    /// An error: the format of `what` differs from the expected one.
     pub fn format(what: impl Into<String>, reason: impl ToString) -> Self {
         Self::Format {
             what: what.into(),

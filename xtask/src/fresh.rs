@@ -1,4 +1,4 @@
-//! What a stranger has: a clone alone in a folder, without shared data beside it.
+//! Runs of a clone alone in a folder, without shared data beside it, as a new user has it.
 
 use crate::cargo_test;
 use crate::home::Home;
@@ -7,10 +7,10 @@ use crate::report::Outcome;
 use crate::run::Program;
 use std::path::Path;
 
-/// The variable that names the shared data; empty, there is none.
+/// The variable with the path of the shared data; empty means that there is none.
 const VARIABLE: &str = "VOLLEY_SHARED";
 
-/// Whatever depends on the shared data, run here with the data absent: the pages' commands and the tests that look for it.
+/// Runs everything that depends on the shared data without it: the pages' commands and the tests that read it.
 pub fn without_data(home: &Home) -> Outcome {
     Outcome::of(absent(home))
 }
@@ -32,7 +32,7 @@ fn absent(home: &Home) -> Result<String, String> {
     Ok(format!("{pages}; {tests} tests of {}", names.join(", ")))
 }
 
-/// Packages and test targets whose text looks for the shared data.
+/// Packages and test targets whose text refers to the shared data.
 fn targets(home: &Home) -> Result<Vec<(String, String)>, String> {
     let found = Program::new(home, "git")
         .args(["grep", "-lE", "VOLLEY_SHARED|support::replay|mod replay"])
@@ -40,7 +40,7 @@ fn targets(home: &Home) -> Result<Vec<(String, String)>, String> {
         .require()?;
     let mut all: Vec<(String, String)> = Vec::new();
     for path in found.stdout.lines().map(Path::new) {
-        // Only files of the folder itself are targets.
+        // Only files directly in the folder are targets.
         let (Some(folder), Some(target)) = (path.parent(), path.file_stem()) else {
             continue;
         };
@@ -66,11 +66,11 @@ fn package(manifest: &Path) -> Result<String, String> {
         .ok_or_else(|| complain("it names no package".into()))
 }
 
-/// A clone of what is committed, alone in a new folder among the system's temporary files, and in it the README's test command.
+/// Clones the committed state into a new temporary folder, and runs the README's test command there.
 pub fn clone(home: &Home) -> Outcome {
     let folder = std::env::temp_dir().join(format!("volley-fresh-{}", std::process::id()));
     let done = in_clone(home, &folder.join("volley"));
-    // What cannot be removed now is removed with the other temporary files.
+    // Files that cannot be removed now are removed with the other temporary files.
     let _ = std::fs::remove_dir_all(&folder);
     Outcome::of(done)
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask guest`: a program of this machine, run under a stock Debian kernel in an emulated guest, where there are
-//! VLAN devices, VRFs, bonds and whatever else this machine's kernel may lack.
+//! `cargo xtask guest`: a program of this machine, run under a stock Debian kernel in an emulated guest that has VLAN
+//! devices, VRFs, bonds and other features that this machine's kernel may lack.
 //!
-//! The guest sees the host's files; what it writes is gone with it. /tmp, /run and /var/tmp are empty, and of the network
-//! there is only `lo`.
+//! The guest sees the host's files; changes are discarded at its end. /tmp, /run and /var/tmp are empty, and the only
+//! network interface is `lo`.
 
 mod fetch;
 mod initramfs;
@@ -17,12 +17,12 @@ pub use machine::Ending;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// The status of a job that did not end in time, as timeout(1) has it.
+/// Status of a job that exceeded its time limit, as in timeout(1).
 const TOO_LONG: u8 = 124;
-/// The status when there was no job to judge.
+/// Status if the job could not be run.
 const NO_GUEST: u8 = 2;
 
-/// The command, with the words behind `guest`; what it returns is the status of the program.
+/// The command, with the words after `guest`; returns the status of the program.
 pub fn command(home: &Home, words: Vec<OsString>) -> Result<u8, Error> {
     let job = Job::from_words(words)?;
     let ran = run(home, &job, &mut std::io::stdout().lock());
@@ -35,7 +35,7 @@ pub fn command(home: &Home, words: Vec<OsString>) -> Result<u8, Error> {
     Ok(code)
 }
 
-/// Runs a job and passes on what it prints, as it comes. `Err` is the reason why this machine can have no guest.
+/// Runs a job and passes its output on. `Err` is the reason why this machine cannot run a guest.
 pub fn run(home: &Home, job: &Job, to: &mut dyn Write) -> Result<Ending, String> {
     machine::check()?;
     let kernel = fetch::kernel(home)?;
@@ -44,7 +44,7 @@ pub fn run(home: &Home, job: &Job, to: &mut dyn Write) -> Result<Ending, String>
     machine::run(&kernel.image, &initrd, job.seconds, &folder, to)
 }
 
-/// How it went, for a report.
+/// Result of a job, for a report.
 pub fn outcome(ran: &Result<Ending, String>) -> Outcome {
     match ran {
         Ok(ending) => ending.outcome(),

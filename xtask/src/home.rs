@@ -1,21 +1,21 @@
-//! Where things are: the checkout, the target directory, the shared data beside it, the Python of the oracle.
+//! Paths: the checkout, the target directory, the shared data beside it, the oracle's Python.
 
 use crate::error::Error;
 use crate::run::Program;
 use std::path::{Path, PathBuf};
 
-/// The checkout that is worked on.
+/// The checkout that the command works on.
 #[derive(Clone, Debug)]
 pub struct Home {
     /// Folder of the workspace.
     pub root: PathBuf,
-    /// Folder that cargo builds into.
+    /// Folder of cargo's build output.
     pub target: PathBuf,
 }
 
 impl Home {
-    /// The checkout that `cargo xtask` was called in. Cargo says which one at run time; what was known when xtask was
-    /// compiled is only the fallback, since two checkouts that share a target directory share the binary.
+    /// The checkout in which `cargo xtask` was called. Cargo passes it at run time; the path known at compile time is
+    /// only the fallback, since two checkouts that share a target directory share the binary.
     pub fn find() -> Result<Self, Error> {
         let manifest =
             std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
@@ -38,8 +38,8 @@ impl Home {
         Ok(Self { root, target })
     }
 
-    /// The folder with real tables and captures, if it is there: `$VOLLEY_SHARED` (empty: it is not), else `shared` beside
-    /// the checkout.
+    /// The folder with real tables and captures, if it exists: `$VOLLEY_SHARED` (empty: none), else `shared` beside the
+    /// checkout.
     pub fn shared(&self) -> Option<PathBuf> {
         let beside = self.root.parent().map(|parent| parent.join("shared"));
         let named = std::env::var_os("VOLLEY_SHARED").map(PathBuf::from);
@@ -47,7 +47,7 @@ impl Home {
         named.or(beside).filter(there)
     }
 
-    /// A file of the real data, or the reason why not.
+    /// A file of the real data, or the reason why it is missing.
     pub fn data(&self, name: &str) -> Result<PathBuf, String> {
         let shared = self
             .shared()
@@ -60,7 +60,7 @@ impl Home {
         }
     }
 
-    /// The virtual environment made by `xtask install`, else the system's Python.
+    /// Python of the virtual environment created by `xtask install`, else the system's Python.
     pub fn python(&self) -> PathBuf {
         let own = self.venv().join("bin/python");
         if own.is_file() {
@@ -70,7 +70,7 @@ impl Home {
         }
     }
 
-    /// Folder of the virtual environment of Python, whether or not it is there.
+    /// Folder of Python's virtual environment, whether or not it exists.
     pub fn venv(&self) -> PathBuf {
         self.target.join("venv")
     }
@@ -80,7 +80,7 @@ impl Home {
         self.target.join("release/volley")
     }
 
-    /// The release binary with lines and the names of inlined functions, built.
+    /// Builds the release binary with line information and names of inlined functions.
     ///
     /// # Errors
     /// The build fails.

@@ -1,11 +1,11 @@
-//! What the tests need beyond cargo. Everything here is optional: what cannot be had is a SKIP with its reason, and the
-//! stages that need it skip too.
+//! Requirements of the tests beyond cargo. All are optional: a missing one is a SKIP with its reason, and the stages that
+//! need it skip too.
 
 use crate::home::Home;
 use crate::report::{Outcome, Pass, Report, Skip};
 use crate::run::{Program, exists};
 
-/// A Debian package, and a program (or, by its path, a file) that shows that it is there.
+/// A Debian package, and a program (or a file, by its path) that shows that it is installed.
 struct Package {
     program: &'static str,
     packages: &'static [&'static str],
@@ -102,7 +102,7 @@ pub fn run(home: &Home) -> bool {
     report.close()
 }
 
-/// The stage of `ci`: one line for all of it.
+/// The stage of `ci`: one line for all packages.
 pub fn stage(home: &Home) -> Outcome {
     let mut outcomes: Vec<(&str, Outcome)> = PACKAGES
         .iter()
@@ -140,7 +140,7 @@ fn debian(home: &Home, package: &Package) -> Outcome {
             .concat(),
         )
     };
-    // The lists of a fresh container are empty or old: once more after an update.
+    // The package lists of a new container are empty or old: try again after an update.
     let result = install().or_else(|_| apt(home, &["update"]).and_then(|()| install()));
     match result {
         Ok(()) if exists(package.program) => Pass("installed".into()),
@@ -178,7 +178,7 @@ fn id(home: &Home) -> String {
         .unwrap_or_default()
 }
 
-/// A virtual environment of our own with the pinned scapy.
+/// A virtual environment with the pinned scapy.
 fn scapy(home: &Home) -> Outcome {
     if has_scapy(home) {
         return Pass("there".into());
@@ -211,7 +211,7 @@ fn scapy(home: &Home) -> Outcome {
     }
 }
 
-/// Can the oracle have its second opinion?
+/// Whether scapy is installed, with which the oracle compares its results.
 pub fn has_scapy(home: &Home) -> bool {
     let probe = Program::new(home, home.python())
         .args(["-c", "import scapy.layers.inet6"])

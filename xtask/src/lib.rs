@@ -1,4 +1,4 @@
-//! The tools of the house: what `cargo xtask` runs, and what `dev/show` and `dev/experiments` measure with.
+//! Development tools: the commands of `cargo xtask`, and the helpers of `dev/show` and `dev/experiments`.
 #![forbid(unsafe_code)]
 
 pub mod ahead;

@@ -1,6 +1,6 @@
-//! `cargo xtask`: the tools of the house. Every command prints what it does and ends with a line that says how it went.
+//! `cargo xtask`: the development tools. Every command ends with a line that states its result.
 //!
-//! Exit code: 0 when nothing failed, 1 when something did, 2 when the command line or the machine is to blame.
+//! Exit code: 0 if nothing failed, 1 if something did, 2 for an error in the command line or the machine.
 #![forbid(unsafe_code)]
 
 use pico_args::Arguments;
@@ -44,7 +44,7 @@ fn dispatch(home: &Home, arguments: &mut Arguments) -> Result<u8, Error> {
     let command = arguments.subcommand().map_err(Error::usage)?;
     let word = command.as_deref().unwrap_or_default();
     match word {
-        // The only one with a status that is not ours to choose, and with words that are not ours to understand.
+        // The only command whose status and words belong to another program.
         "guest" => guest::command(home, rest(arguments)),
         "show" => tool(home, "house-show", &rest(arguments)),
         "contended" | "path-curves" | "scaling" => {

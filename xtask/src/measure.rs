@@ -1,11 +1,11 @@
-//! `volley bench --json`, as far as the tools here read it. What is missing in the output is an error that names it.
+//! The fields of `volley bench --json` that the tools read. A missing field is an error that names it.
 
 use crate::home::Home;
 use crate::run::Program;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Lowest, middle and highest of the repetitions.
+/// Minimum, median and maximum of the repetitions.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Spread {
     /// Smallest figure.
@@ -21,36 +21,36 @@ pub struct Spread {
 pub struct Bench {
     /// Name of the scenario.
     pub scenario: String,
-    /// How destinations are drawn.
+    /// Distribution of the destinations.
     pub destinations: String,
-    /// Prefixes in the table.
+    /// Number of prefixes in the table.
     pub prefixes: u64,
-    /// Most packets of a vector.
+    /// Maximum number of packets in a vector.
     pub vector_size: u32,
     /// Instruction-set level.
     pub isa: String,
     /// `graph`, or `rtc` for packet by packet.
     pub style: String,
-    /// Packets of all repetitions.
+    /// Number of packets in all repetitions.
     pub packets: u64,
     /// Seconds of one repetition.
     pub seconds: f64,
     /// Million packets per second.
     pub mpps: Spread,
-    /// TSC cycles per packet in the graph, behind the source.
+    /// TSC cycles per packet in the graph, after the source.
     pub cycles_per_packet: Spread,
-    /// With the time in which somebody else used the core's units.
+    /// Cycles per packet including time in which another process used the core's units.
     pub cycles_per_packet_disturbed: Spread,
-    /// Part of the time in which nobody did.
+    /// Fraction of the time without such a disturbance.
     pub undisturbed: f64,
-    /// How fast the core ran: core cycles per TSC cycle.
+    /// Speed of the core: core cycles per TSC cycle.
     pub core_cycles_per_tsc: Spread,
     /// The cost of each node.
     #[serde(default)]
     pub nodes: Vec<NodeCost>,
-    /// With the source and what rounds cost beside nodes.
+    /// Cycles per packet including the source and the rounds' cost outside nodes.
     pub together_cycles_per_packet: Spread,
-    /// All sources, those without packets too.
+    /// Cycles per packet of all sources, including those without packets.
     pub source_cycles_per_packet: Spread,
     /// TSC cycles per packet of the main loop itself.
     pub loop_cycles_per_packet: f64,
@@ -59,7 +59,7 @@ pub struct Bench {
     /// Bytes of the longest-prefix-match table.
     #[serde(default)]
     pub lpm_bytes: Option<u64>,
-    /// Seconds that the routing table took to load.
+    /// Load time of the routing table in seconds.
     #[serde(default)]
     pub table_load_seconds: Option<f64>,
     /// Dropped packets by reason.
@@ -87,15 +87,15 @@ pub struct NodeCost {
 /// One run of `volley bench lpm --json`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct LpmBench {
-    /// Prefixes of the table.
+    /// Number of prefixes in the table.
     pub prefixes: u64,
     /// Bytes of the table.
     pub bytes: u64,
-    /// Seconds that the table took to build.
+    /// Build time of the table in seconds.
     pub build_seconds: f64,
-    /// TSC cycles per lookup, many at a time.
+    /// TSC cycles per lookup, batched.
     pub batched_cycles_per_lookup: Spread,
-    /// Lookups per second, many at a time.
+    /// Lookups per second, batched.
     pub batched_lookups_per_second: f64,
     /// TSC cycles per lookup, one at a time.
     #[serde(default)]
@@ -107,7 +107,7 @@ pub struct LpmBench {
     pub verified: bool,
 }
 
-/// Runs `volley ARGS --json` and reads what it prints.
+/// Runs `volley ARGS --json` and parses its output.
 pub fn json<T: for<'de> Deserialize<'de>>(
     home: &Home,
     args: &[&str],
@@ -129,12 +129,12 @@ pub fn json<T: for<'de> Deserialize<'de>>(
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, String> {
-    // A notice before the object (which table was loaded, say) is no fault.
+    // Skips a notice before the object (for example the name of the loaded table).
     let start = text.find('{').ok_or("no JSON object in its output")?;
     serde_json::from_str(text[start..].trim_end()).map_err(|error| error.to_string())
 }
 
-/// A run that counts: its outputs were checked.
+/// Runs a benchmark and requires that its outputs were verified.
 pub fn bench(home: &Home, args: &[&str], seconds: u64) -> Result<Bench, String> {
     let full: Vec<&str> = ["bench"].iter().chain(args).copied().collect();
     let run: Bench = json(home, &full, 120 + 25 * seconds)?;

@@ -1,4 +1,5 @@
-//! A new node from `xtask/templates/node.rs.txt`: the file, its line in `node/mod.rs`, and what is left to do.
+//! Creates a node from `xtask/templates/node.rs.txt`: the file, its line in `node/mod.rs`, and a list of the remaining
+//! steps.
 
 use crate::error::Error;
 use crate::home::Home;
@@ -115,7 +116,7 @@ pub(crate) fn type_name(name: &str) -> String {
     name.split('-').map(word).collect()
 }
 
-/// Adds `pub mod stem;` behind the last one that sorts before it.
+/// Inserts `pub mod stem;` after the last one that sorts before it.
 fn with_module(text: &str, stem: &str) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let new = format!("pub mod {stem};");

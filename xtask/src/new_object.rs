@@ -1,4 +1,4 @@
-//! A new class of objects from `xtask/templates/object.rs.txt`: the file, and what is left to do.
+//! Creates a class of objects from `xtask/templates/object.rs.txt`: the file, and a list of the remaining steps.
 
 use crate::error::Error;
 use crate::home::Home;

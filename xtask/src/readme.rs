@@ -1,18 +1,18 @@
-//! README.md must tell the truth: its commands run, and what they print has the shape that the page shows.
+//! Checks README.md: its commands run, and their outputs have the shape that the page shows.
 //!
 //! A block to check looks like this (the limit is in seconds):
 //!
 //! ```text
 //! <!-- xtask: run `cargo run --release -- demo` limit 600 -->
-//! (a fenced block with the command behind `$ ` and its output)
+//! (a fenced block with the command after `$ ` and its output)
 //! <!-- xtask: end -->
 //! ```
 //!
-//! The commands run as in a clone without shared data beside it: what the page shows is what a stranger sees, and does not
-//! depend on which data this machine has.
+//! The commands run as in a clone without shared data beside it: the page shows what a new user sees, and does not depend
+//! on the data of this machine.
 //!
-//! Two outputs have the same shape when they are equal after every number became `N` and blanks were joined; lines of
-//! the page that are `...` stand for any lines.
+//! Two outputs have the same shape if they are equal after every number became `N` and blanks were joined; lines of the
+//! page that are `...` match any lines.
 
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass};
@@ -27,13 +27,13 @@ const CLOSE: &str = "<!-- xtask: end -->";
 struct Block {
     command: String,
     limit_seconds: u64,
-    /// Lines between the fences, the command line aside.
+    /// Lines between the fences, without the command line.
     shown: Vec<String>,
     /// First and last line of the fenced text in the page, from 0.
     span: (usize, usize),
 }
 
-/// Runs every marked block; with `update` the page gets the new output.
+/// Runs every marked block; with `update` it writes the new output into the page.
 pub fn run(home: &Home, update: bool) -> Outcome {
     let path = home.root.join(PAGE);
     let page = match std::fs::read_to_string(&path) {
@@ -57,7 +57,7 @@ fn run_all(
     update: bool,
 ) -> Result<(String, usize), String> {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
-    // From the last to the first, so that the places of the others stay right.
+    // From the last to the first, so that earlier line numbers stay valid.
     for block in blocks.iter().rev() {
         let output = Program::new(home, "bash")
             .args(["-c", &block.command])
@@ -124,7 +124,7 @@ fn blocks(page: &str) -> Result<Vec<Block>, String> {
     Ok(found)
 }
 
-/// Every shown line has its like in the output, in order; gaps are allowed only where the page has `...`.
+/// Every shown line must match a line of the output, in order; gaps are allowed only where the page has `...`.
 fn same_shape<'a>(shown: &'a [String], output: &str) -> Result<(), &'a str> {
     let mut rest = output.lines().map(shape).peekable();
     let mut gap = false;
@@ -147,8 +147,8 @@ fn same_shape<'a>(shown: &'a [String], output: &str) -> Result<(), &'a str> {
     Ok(())
 }
 
-/// Numbers (with points and commas) become N unless they are part of a name such as `ip4`; blanks become one blank. What the
-/// processor is called, and what it can do, is each machine's own.
+/// Numbers (with points and commas) become N unless they are part of a name such as `ip4`; blanks become one blank. Name
+/// and features of the processor are replaced, since they depend on the machine.
 fn shape(line: &str) -> String {
     if line.trim_start().starts_with("cpu ") {
         return "cpu".into();
@@ -161,7 +161,7 @@ fn word_shape(word: &str) -> String {
     let mut out = String::new();
     let (mut in_number, mut in_name) = (false, false);
     for character in word.chars() {
-        // A slower machine says 850K where this one says 1.2M.
+        // A slower machine prints 850K where this one prints 1.2M.
         let digit = character.is_ascii_digit()
             || (in_number && matches!(character, '.' | ',' | 'K' | 'M' | 'G'));
         if digit && !in_number && !in_name {

@@ -1,15 +1,15 @@
-//! Outcomes, one line each, and the closing line that a machine can read.
+//! Outcomes, one line each, and a machine-readable closing line.
 
 use std::time::{Duration, Instant};
 
-/// How one stage or item ended.
+/// Result of a stage or item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds; the text is the figure, with its bar.
+    /// Passed; the text has the figure and its bar.
     Pass(String),
-    /// It does not; the text says what is wrong.
+    /// Failed; the text has the fault.
     Fail(String),
-    /// It could not be judged here; the text says why.
+    /// Cannot be judged here; the text has the reason.
     Skip(String),
 }
 
@@ -39,7 +39,7 @@ impl Outcome {
     }
 }
 
-/// Counts outcomes and prints them as they come.
+/// Counts and prints outcomes.
 #[derive(Default)]
 pub struct Report {
     passed: usize,
@@ -49,7 +49,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Run one stage and print its line, with the time it took.
+    /// Runs one stage and prints its line, with its duration.
     pub fn stage(&mut self, name: &str, work: impl FnOnce() -> Outcome) {
         let started = Instant::now();
         println!("---- {name}");
@@ -75,7 +75,7 @@ impl Report {
             .push(format!("{} {name}{gap}{first}{time}", outcome.word()));
     }
 
-    /// Everything once more, one line each, so that the end of a long log tells the whole story.
+    /// Prints all outcomes again, one line each, at the end of a long log.
     pub fn summary(&self) {
         println!("\n==== summary");
         for line in &self.lines {
@@ -83,7 +83,7 @@ impl Report {
         }
     }
 
-    /// The closing line; true when nothing failed.
+    /// Prints the closing line; true if nothing failed.
     pub fn close(&self) -> bool {
         println!("{}", self.closing());
         self.failed == 0
@@ -97,7 +97,7 @@ impl Report {
     }
 }
 
-/// A command that is one stage.
+/// Reports a command that is a single stage.
 pub fn single(name: &str, outcome: Outcome) -> bool {
     let mut report = Report::default();
     report.add(name, &outcome, None);

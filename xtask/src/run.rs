@@ -1,4 +1,4 @@
-//! Starting programs: with a time limit, without stdin, with what they print kept or shown.
+//! Runs programs: with a time limit, without stdin, with their output kept or shown.
 
 use crate::error::Error;
 use crate::home::Home;
@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What came of a program.
+/// Result of a program.
 pub struct Output {
-    /// It ended with 0, in time.
+    /// Whether the program ended with 0, in time.
     pub ok: bool,
     /// `exit code 1`, `signal 11`, `no end after 60 s`.
     pub ending: String,
@@ -23,14 +23,14 @@ pub struct Output {
     pub took: Duration,
 }
 
-/// A command line that is built up step by step.
+/// A command line under construction.
 pub struct Program {
     command: Command,
     text: String,
     limit: Duration,
 }
 
-/// The cargo that runs this program, else the one on the path.
+/// The cargo that runs this program, else the one in PATH.
 pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
@@ -40,8 +40,8 @@ impl Program {
     pub fn new(home: &Home, program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program.as_ref());
         command.current_dir(&home.root).stdin(Stdio::null());
-        // `cargo run` describes xtask in the environment. A cargo that inherited it would build each crate again whose build
-        // script reads such a variable (ring), and the next cargo of the user's shell would build it again without.
+        // `cargo run` describes xtask in the environment. A cargo that inherits it would rebuild each crate whose build
+        // script reads such a variable (ring), and the next cargo of the user's shell would rebuild it again without.
         let of_xtask = |name: &OsStr| {
             let name = name.to_string_lossy();
             name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_")
@@ -61,12 +61,12 @@ impl Program {
         Self::new(home, cargo()).of_cargo()
     }
 
-    /// Cargo, begun by another program, which gets these arguments first.
+    /// Cargo, started by another program, which gets these arguments first.
     pub fn cargo_by(home: &Home, program: &str, args: &[&str]) -> Self {
         Self::new(home, program).args(args).arg(cargo()).of_cargo()
     }
 
-    /// What is built once is built faster, and into less, without the books for building it again.
+    /// Disables incremental compilation: a single build is faster and smaller without it.
     fn of_cargo(self) -> Self {
         self.env("CARGO_INCREMENTAL", "0")
     }
@@ -95,15 +95,15 @@ impl Program {
         self
     }
 
-    /// The program is killed after this long.
+    /// Sets the time limit, after which the program is killed.
     pub fn limit_seconds(mut self, seconds: u64) -> Self {
         self.limit = Duration::from_secs(seconds);
         self
     }
 
-    /// Run to the end and keep what it prints. Fails only when it cannot be started.
+    /// Runs the program to its end and keeps its output. Fails only if the program cannot be started.
     pub fn output(mut self) -> Result<Output, Error> {
-        // Files, not pipes: a child that prints much can never block, and no thread is needed to empty a pipe.
+        // Files instead of pipes: a child with much output never blocks, and no thread is needed to empty a pipe.
         let mut out = scratch_file()?;
         let mut err = scratch_file()?;
         self.command
@@ -120,7 +120,7 @@ impl Program {
         })
     }
 
-    /// Run to the end and require success; the last lines of its output are the reason when there is none.
+    /// Runs the program to its end and requires success; the reason of a failure is the last lines of its output.
     pub fn require(self) -> Result<Output, String> {
         let text = self.text.clone();
         let output = self.output().map_err(|error| error.to_string())?;
@@ -152,7 +152,7 @@ impl Program {
                 });
             }
             if started.elapsed() > self.limit {
-                // Failure to kill means that it has ended by itself meanwhile.
+                // A failure to kill means that the program has ended meanwhile.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Ok(format!("no end after {} s", self.limit.as_secs()));
@@ -163,14 +163,14 @@ impl Program {
 }
 
 impl Output {
-    /// The last lines of what it printed, stderr behind stdout.
+    /// The last lines of the output, stderr after stdout.
     pub fn tail(&self, lines: usize) -> String {
         let all: Vec<&str> = self.stdout.lines().chain(self.stderr.lines()).collect();
         all[all.len().saturating_sub(lines)..].join("\n")
     }
 }
 
-/// Is there such a program on this machine?
+/// Whether the program exists on this machine.
 pub fn exists(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
@@ -178,7 +178,7 @@ pub fn exists(program: &str) -> bool {
 
 fn scratch_file() -> Result<File, Error> {
     let dir = std::env::temp_dir();
-    // The name is gone at once; only the open file is left, so nothing has to be cleaned up.
+    // The name is removed at once; only the open file remains, so nothing must be cleaned up.
     static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let path = dir.join(format!("volley-xtask-{}-{number}", std::process::id()));

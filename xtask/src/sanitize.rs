@@ -1,4 +1,4 @@
-//! Tests again under AddressSanitizer, valgrind memcheck and loom, and the fuzz targets for a while.
+//! Repeats tests under AddressSanitizer, valgrind memcheck and loom, and runs the fuzz targets for a limited time.
 
 use crate::cargo_test::{self, tests_line, tests_run};
 use crate::disk;
@@ -7,7 +7,7 @@ use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::{Program, exists};
 use std::path::PathBuf;
 
-/// Crates with unsafe code: the ones to look at.
+/// Base crates with unsafe code.
 const BASE: [&str; 5] = [
     "volley-simd",
     "volley-wire",
@@ -17,11 +17,11 @@ const BASE: [&str; 5] = [
 ];
 /// Drivers with unsafe code that can be tested without hardware.
 const DRIVERS: [&str; 2] = ["volley-memif", "volley-vhost"];
-/// Crates whose values threads share.
+/// Crates whose values are shared by threads.
 const THREADS: [&str; 4] = ["volley-buf", "volley-tables", "volley-graph", "volley-rss"];
 const LOOM: [&str; 2] = ["volley-buf", "volley-tables"];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-/// What cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.
+/// The flags that cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
@@ -33,7 +33,7 @@ fn packages(names: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// AddressSanitizer with the stable compiler: the runtime comes with it, only the switch is hidden.
+/// AddressSanitizer with the stable compiler, which includes the runtime; only the flag is unstable.
 pub fn address(home: &Home, cases: u32) -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Skip("AddressSanitizer is set up for x86-64 Linux".into());
@@ -44,7 +44,7 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
     cargo_test::run(tests)
 }
 
-/// The tests that AddressSanitizer looks at, by this cargo.
+/// The tests that run under AddressSanitizer, with this cargo.
 pub(crate) fn address_tests(cargo: Program, home: &Home) -> Program {
     cargo
         .args(["test", "--lib", "--tests", "--no-fail-fast"])
@@ -56,17 +56,17 @@ pub(crate) fn address_tests(cargo: Program, home: &Home) -> Program {
         .env("CARGO_TARGET_DIR", home.target.join("asan"))
 }
 
-/// What of the standard library looks like a race when it is not built with ThreadSanitizer.
+/// Suppressions for false positives in a standard library that is not built with ThreadSanitizer.
 const SUPPRESSED: &str = "xtask/tsan.supp";
-/// Two threads write one word: whoever does not find that finds nothing.
+/// Two threads write one word: ThreadSanitizer must report this race.
 const RACE: &str = "static mut N: u64 = 0;
 fn add() { for _ in 0..1000 { unsafe { let n = &raw mut N; n.write_volatile(n.read_volatile() + 1) } } }
 fn main() { let other = std::thread::spawn(add); add(); other.join().unwrap(); }
 ";
 
-/// ThreadSanitizer over what threads share: rings, free lists, grace periods, handoffs. The standard library should be built with
-/// it, which takes its source. Without, what it orders by itself looks like a race in a few known places, and a program with a race
-/// shows first that others are still found.
+/// ThreadSanitizer over what threads share: rings, free lists, grace periods, handoffs. The standard library should be
+/// built with it, which requires its source. Without the source, its internal synchronisation looks like a race in a few
+/// known places; a program with a race shows first that other races are still found.
 pub fn thread(home: &Home) -> Outcome {
     let sysroot = match Program::new(home, "rustc")
         .args(["--print", "sysroot"])
@@ -103,7 +103,7 @@ pub fn thread(home: &Home) -> Outcome {
     }
 }
 
-/// An uninstrumented standard library beside instrumented code is what is wanted.
+/// Allows an uninstrumented standard library beside instrumented code.
 const WITHOUT_SOURCE: [&str; 2] = [
     "-Zsanitizer=thread",
     "-Cunsafe-allow-abi-mismatch=sanitizer",
@@ -114,7 +114,7 @@ fn options(home: &Home) -> String {
     format!("suppressions={} history_size=4", path.display())
 }
 
-/// A program with a race must be told of, suppressions and all.
+/// Checks that a race is reported despite the suppressions.
 fn finds_a_race(home: &Home) -> Result<(), String> {
     let dir = home.target.join("tsan");
     let (source, binary) = (dir.join("race.rs"), dir.join("race"));
@@ -144,7 +144,7 @@ fn finds_a_race(home: &Home) -> Result<(), String> {
     }
 }
 
-/// valgrind memcheck over the unit tests of base, one binary after the other.
+/// Runs valgrind memcheck over the unit tests of base, one binary after the other.
 pub fn memcheck(home: &Home, cases: u32) -> Outcome {
     if !exists("valgrind") {
         return Skip("valgrind is not installed".into());
@@ -177,7 +177,7 @@ pub fn memcheck(home: &Home, cases: u32) -> Outcome {
 }
 
 fn test_binaries(home: &Home) -> Result<Vec<PathBuf>, String> {
-    // The whole workspace: these are then the binaries that the tests were run with.
+    // The whole workspace, so that these are the binaries that the tests ran with.
     let build = [
         "test",
         "--workspace",
@@ -214,7 +214,7 @@ fn executables(messages: &str, packages: &[&str]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Every interleaving that loom can find, in the test files named `loom_*.rs`.
+/// Runs all interleavings that loom finds, in the test files named `loom_*.rs`.
 pub fn loom(home: &Home) -> Outcome {
     let run = Program::cargo(home)
         .args(["test", "--release", "--test", "loom_*"])
@@ -232,8 +232,8 @@ pub fn loom(home: &Home) -> Outcome {
     }
 }
 
-/// Each fuzz target for some seconds, from its corpus in the tree; without `all`, not those that need crates of
-/// their own, which take long to compile.
+/// Runs each fuzz target for some seconds, from its corpus in the tree; without `all`, only those that need no additional
+/// crates, which take long to compile.
 pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
     let dir = home.root.join("fuzz");
     if !dir.join("Cargo.toml").is_file() {
@@ -243,7 +243,7 @@ pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
         return Skip("libFuzzer needs a C++ compiler".into());
     }
     let build = || fuzz_targets_build(Program::cargo(home), home, all).require();
-    // The last build of a run is the one that finds a disk full that others fill: the dead linker gets a second try.
+    // The last build of a run may find a full disk on a shared machine, which kills the linker: try a second time.
     let built = build().or_else(|reason| {
         if disk::is_full(&reason) {
             println!("fuzz: a linker died of a full disk; one more try");
@@ -301,7 +301,8 @@ fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The targets that need a feature, which long runs have. Fails unless the page and the manifest have the same targets.
+/// The targets that need a feature, which only long runs build. Fails unless the page and the manifest have the same
+/// targets.
 fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<Vec<String>> {
     let page = std::fs::read_to_string(dir.join("README.md"))?;
     let manifest = std::fs::read_to_string(dir.join("Cargo.toml"))?;
@@ -337,7 +338,7 @@ fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<Vec<String
     }
 }
 
-/// Each target for some seconds, as many at a time as there are cores.
+/// Runs each target for some seconds, as many at a time as there are cores.
 fn fuzz_each(home: &Home, names: &[String], seconds: u32) -> Outcome {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     for some in names.chunks(cores) {

@@ -1,8 +1,8 @@
-//! Every test of the workspace: its binaries two at a time, because most of them wait for peers more than they compute, and
-//! a handful of failed tests once more, alone.
+//! Runs every test of the workspace: two binaries at a time, because most of them wait for peers more than they compute.
+//! A few failed tests are repeated alone.
 //!
-//! On a machine that others share one of hundreds of tests with real peers may have waited too long. What passes at the second
-//! go is named: a test that is named often is to be mended.
+//! On a shared machine one of hundreds of tests with real peers may time out. A test that passes when repeated is
+//! reported: a test that is reported often must be fixed.
 
 use crate::cargo_test::{failed, reason, tests_run};
 use crate::home::Home;
@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// How many binaries run at a time.
+/// Number of binaries that run at a time.
 const AT_ONCE: usize = 2;
-/// Test files that measure: they run before the others.
+/// Test files with measurements, which run before the others.
 const ALONE: [&str; 2] = ["idle", "gap"];
-/// Test files that take longest: they begin first, so that the last to end is a short one. `week` is none of them: it counts lost
-/// packets, and `testpmd` takes a core for itself.
+/// Test files that take longest: they start first, so that a short one ends last. `week` is not included: it counts lost
+/// packets, and `testpmd` needs a core for itself.
 const LONGEST: [&str; 5] = [
     "testpmd",
     "default_routers",
@@ -25,7 +25,7 @@ const LONGEST: [&str; 5] = [
     "advertisements",
     "full_table",
 ];
-/// Other test files that take ten seconds or more: a quick run leaves them out, with those of [`LONGEST`] and [`ALONE`].
+/// Other test files that take ten seconds or more: a quick run omits them and those of [`LONGEST`] and [`ALONE`].
 const SLOW: [&str; 18] = [
     "addresses",
     "bridge",
@@ -46,9 +46,9 @@ const SLOW: [&str; 18] = [
     "week",
     "workers",
 ];
-/// How many of those that take longest are told of.
+/// Number of slowest binaries that are reported.
 const NAMED: usize = 24;
-/// More tests than these failing is no accident.
+/// Maximum number of failed tests that are repeated.
 const ACCIDENTS: usize = 3;
 
 /// A test binary, and the folder of its package.
@@ -59,13 +59,13 @@ struct Binary {
     dir: PathBuf,
 }
 
-/// Builds all of it and runs it, with `env` set; a quick run leaves slow test files out. What may go on beside tests that do not
-/// measure begins by `beside`.
+/// Builds and runs all tests, with `env` set; a quick run omits slow test files. `beside` is called when the measuring
+/// tests have ended, to start work that may run beside the others.
 pub fn run(home: &Home, env: &[(&str, &str)], quick: bool, beside: impl FnOnce()) -> Outcome {
     Outcome::of(all(home, env, quick, beside))
 }
 
-/// Whether a quick run leaves a test file out.
+/// Whether a quick run omits a test file.
 fn is_slow(name: &str) -> bool {
     ALONE.contains(&name) || LONGEST.contains(&name) || SLOW.contains(&name)
 }
@@ -112,7 +112,7 @@ fn all(
     })
 }
 
-/// The binaries that took longest: where the time of a run goes.
+/// The slowest binaries, which determine the time of a run.
 fn longest(ran: &[Ran]) -> String {
     let timed = ran.iter().filter_map(|(binary, output)| {
         let name = &binary.as_ref()?.name;
@@ -187,7 +187,7 @@ fn together(home: &Home, env: &[(&str, &str)], binaries: Vec<Binary>) -> Result<
     ran.into_iter().collect()
 }
 
-/// The verdict; `again` runs tests of a binary by name.
+/// Judges the results; `again` repeats tests of a binary by name.
 fn judge(
     ran: &[Ran],
     again: impl Fn(&Binary, &[String]) -> Result<Output, String>,
@@ -211,7 +211,7 @@ fn judge(
         > ACCIDENTS;
     for (binary, output) in &bad {
         let names = names(output);
-        // A binary that died, or that never got so far as to name a test, is no accident.
+        // A binary that died, or that ended before it named a test, is not repeated.
         let (Some(binary), false, false) = (binary, names.is_empty(), many) else {
             return Err(whole());
         };

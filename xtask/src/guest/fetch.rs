@@ -1,4 +1,4 @@
-//! The guest's kernel: Debian's package, fetched once (72 MB) and unpacked under cargo's target folder.
+//! The guest's kernel: Debian's package, downloaded once (72 MB) and unpacked under cargo's target folder.
 
 use crate::home::Home;
 use crate::run::Program;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const SCRIPT: &str = include_str!("../../templates/guest-fetch.sh");
 const SECONDS: u64 = 900;
 
-/// What was unpacked.
+/// Paths of the unpacked kernel.
 pub struct Kernel {
     /// The image that boots.
     pub image: PathBuf,
@@ -18,7 +18,7 @@ pub struct Kernel {
     pub modules: PathBuf,
 }
 
-/// The kernel, fetched if it is not there yet. `Err` is the reason why it cannot be had.
+/// The kernel, downloaded if necessary. `Err` is the reason if it cannot be downloaded.
 pub fn kernel(home: &Home) -> Result<Kernel, String> {
     let tree = home.target.join("guest/tree");
     if let Some(kernel) = look(&tree) {
@@ -45,7 +45,7 @@ fn only(folder: &Path) -> Option<PathBuf> {
     Some(fs::read_dir(folder).ok()?.next()?.ok()?.path())
 }
 
-/// Into a folder of its own first, so that what was broken off is never taken for the whole.
+/// Downloads into a temporary folder first, so that an interrupted download is never used.
 fn fetch(home: &Home, tree: &Path) -> Result<(), String> {
     let folder = tree.with_file_name(format!("fetch-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -58,7 +58,7 @@ fn fetch(home: &Home, tree: &Path) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("{}: {}", output.ending, output.tail(3))),
     });
-    // Somebody else may have been faster: then theirs is there, and as good.
+    // If another process was faster, its copy exists and is as good.
     let moved = fetched.map(|()| fs::rename(folder.join("tree"), tree));
     let _ = fs::remove_dir_all(&folder);
     moved.map(|_| ()).map_err(|reason| {

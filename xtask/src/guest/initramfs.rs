@@ -1,4 +1,4 @@
-//! The archive that the guest boots into: busybox, the modules that lead to the host's files, and the job.
+//! The archive that the guest boots into: busybox, the modules for access to the host's files, and the job.
 
 use super::fetch::Kernel;
 use super::job::Job;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const INIT: &str = include_str!("../../templates/guest-init.sh");
 const MODPROBE: &str = include_str!("../../templates/guest-modprobe.sh");
-/// What has to be there before the others can be read from the host.
+/// Modules that are needed before the others can be read from the host.
 const MODULES: [&str; 5] = [
     "virtio_pci",
     "virtio_console",
@@ -23,7 +23,7 @@ const MODULES: [&str; 5] = [
 ];
 const EMPTY: [&str; 6] = ["proc", "sys", "dev", "host", "over", "root"];
 
-/// A folder for one run, gone with its owner.
+/// A folder for one run, removed when dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed lies under the target folder and hurts nobody.
+        // A folder that cannot be removed stays under the target folder and does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -75,7 +75,7 @@ pub fn pack(home: &Home, kernel: &Kernel, job: &Job, folder: &Folder) -> Result<
     Ok(folder.0.join("initrd"))
 }
 
-/// Files of these modules and of all that they need, by the kernel's list.
+/// Files of these modules and of all modules that they need, by the kernel's list.
 fn needed(list: &str, names: &[&str]) -> Result<BTreeSet<String>, String> {
     let mut files = BTreeSet::new();
     for name in names {

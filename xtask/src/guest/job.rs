@@ -1,4 +1,4 @@
-//! What is to be run in the guest, and how it gets there: words that end with NUL, which nobody quotes or takes apart.
+//! The job of a guest: words that end with NUL, so no quoting or parsing is necessary.
 
 use crate::error::Error;
 use pico_args::Arguments;
@@ -9,21 +9,21 @@ use std::path::PathBuf;
 const SECONDS: u64 = 600;
 const USAGE: &str = "cargo xtask guest [--seconds N] -- PROGRAM [ARGS...]";
 
-/// A program with its arguments, its surroundings and its time.
+/// A program with its arguments, environment and time limit.
 #[derive(Debug)]
 pub struct Job {
-    /// The program, looked for in PATH, and its arguments.
+    /// The program, searched in PATH, and its arguments.
     pub program: Vec<OsString>,
     /// The current folder.
     pub dir: PathBuf,
-    /// `NAME=value`; nothing else is in its environment.
+    /// `NAME=value`: the complete environment of the program.
     pub environment: Vec<OsString>,
-    /// The guest is killed after this long, boot included.
+    /// Time limit of the guest in seconds, boot included.
     pub seconds: u64,
 }
 
 impl Job {
-    /// With the current folder and environment of this process.
+    /// A job with the current folder and environment of this process.
     pub fn new(program: Vec<OsString>, seconds: u64) -> Result<Self, Error> {
         let own = std::env::vars_os().filter(|(name, _)| goes_along(&name.to_string_lossy()));
         let environment = own.map(|(mut pair, value)| {
@@ -39,7 +39,7 @@ impl Job {
         })
     }
 
-    /// From the command line: the options are before `--`, the program is behind it.
+    /// Parses the command line: options come before `--`, the program after it.
     pub fn from_words(mut words: Vec<OsString>) -> Result<Self, Error> {
         let usage = |why: &str| Error::Usage(format!("{why}; it goes `{USAGE}`"));
         let Some(at) = words.iter().position(|word| word == "--") else {
@@ -60,7 +60,7 @@ impl Job {
         Self::new(program, seconds)
     }
 
-    /// The arguments of the guest's env(1), each with a NUL behind it: no argument can have one inside.
+    /// Arguments for the guest's env(1), each terminated by NUL, which no argument can contain.
     pub fn words(&self) -> Vec<u8> {
         let dir = [
             OsString::from("-C"),
@@ -73,7 +73,8 @@ impl Job {
     }
 }
 
-/// Not all variables: what they say about this machine is not true in the guest, and some are nobody's business.
+/// Whether a variable is passed on: many variables describe this machine and do not apply to the guest, and some are
+/// private.
 fn goes_along(name: &str) -> bool {
     let wanted = ["PATH", "HOME", "LANG", "USER"];
     wanted.contains(&name) || name.starts_with("RUST_") || name.starts_with("VOLLEY_")

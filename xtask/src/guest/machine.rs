@@ -1,4 +1,4 @@
-//! The emulated machine: started, listened to, ended in time.
+//! The emulated machine: start, output, time limit.
 
 use super::initramfs::Folder;
 use crate::report::{Fail, Outcome};
@@ -11,34 +11,34 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 const QEMU: &str = "qemu-system-x86_64";
-/// Emulated, never KVM: nested, it hangs on machines of the kind that CI has.
+/// Emulated, never KVM: nested KVM hangs on machines such as those of CI.
 const MACHINE: &str =
     "-nodefaults -no-reboot -display none -accel tcg,thread=multi -cpu max -smp 2 -m 2048";
 const KERNEL: &str =
     "console=ttyS0 quiet loglevel=3 panic=-1 no_timer_check mitigations=off volley_guest";
-/// The host's files, as they are and not to be written to.
+/// The host's files, read-only.
 const FILES: &str = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap";
 
 /// How a run ended.
 #[derive(Debug, PartialEq)]
 pub enum Ending {
-    /// The program ended, with this status (128 and the signal's number, as a shell has it).
+    /// The program ended, with this status (128 plus the signal's number, as in a shell).
     Exit {
         /// Its exit status.
         status: u8,
-        /// Seconds of the guest's clock before it was started.
+        /// Seconds of the guest's clock before the program was started.
         boot: f64,
-        /// Seconds that it took.
+        /// Duration of the program in seconds.
         took: f64,
     },
-    /// The guest was killed after so many seconds.
+    /// The guest was killed after this number of seconds.
     TooLong(u64),
-    /// The guest ended and said nothing about the program; the text is what is known.
+    /// The guest ended without reporting the program's status; the text describes what is known.
     Broken(String),
 }
 
 impl Ending {
-    /// How it went, for a report.
+    /// The result, for a report.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Exit { status, boot, took } => {
@@ -51,7 +51,7 @@ impl Ending {
     }
 }
 
-/// Whether this machine can emulate another.
+/// Checks that this machine can emulate another.
 pub fn check() -> Result<(), String> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Err(
@@ -66,7 +66,7 @@ pub fn check() -> Result<(), String> {
     }
 }
 
-/// Boots the guest and passes on what its program prints.
+/// Boots the guest and passes the program's output on.
 pub fn run(
     kernel: &Path,
     initrd: &Path,
@@ -79,7 +79,7 @@ pub fn run(
     let output = listen(guest.0.stdout.take());
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        // A program that never stops printing is late as well.
+        // The time limit also applies to a program that never stops printing.
         let heard = match left.is_zero() {
             true => Err(RecvTimeoutError::Timeout),
             false => output.recv_timeout(left),
@@ -94,7 +94,7 @@ pub fn run(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // It has closed its output, which it does when it ends.
+    // The guest has closed its output, which it does when it ends.
     let ended = guest.0.wait().map_err(|error| error.to_string())?;
     let said = |name: &str| fs::read_to_string(folder.0.join(name)).unwrap_or_default();
     let broken = || {
@@ -109,17 +109,17 @@ struct Guest(Child);
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Failure means that it has ended already.
+        // A failure means that QEMU has ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Two ports: what the program prints, and how it ended. The console is the kernel's alone.
+/// Two ports: the program's output and its status. The console belongs to the kernel.
 fn start(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Child, String> {
     let errors = folder.join("errors");
     let errors = File::create(&errors).map_err(|e| format!("{}: {e}", errors.display()))?;
-    // Whoever ends us by a signal ends QEMU too.
+    // QEMU must also end if this process is killed.
     let mut qemu = Command::new("setpriv");
     qemu.args(["--pdeathsig", "KILL", QEMU])
         .args(MACHINE.split(' '))
@@ -129,12 +129,12 @@ fn start(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Child, String> {
         .arg(initrd)
         .args(["-append", KERNEL, "-virtfs", FILES])
         .args(["-serial", "file:console", "-device", "virtio-serial-pci"])
-        // Not `stdio`: that one looks at stdin, too, and hangs up when there is none.
+        // Not `stdio`, which also reads stdin and hangs up if there is none.
         .args(["-chardev", "file,id=out,path=/dev/stdout"])
         .args(["-device", "virtserialport,chardev=out,nr=1"])
         .args(["-chardev", "file,id=status,path=status"])
         .args(["-device", "virtserialport,chardev=status,nr=2"])
-        // A path of ours with a comma in it would be an option of QEMU's: its files are named without a folder.
+        // A comma in a path would separate options of QEMU, so files are named without their folder.
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,15 +1,16 @@
-//! Files that import each other in a circle can only be read all at once: a circle has at most three files.
+//! Import circles: files that import each other in a circle can only be read together, so a circle has at most three
+//! files.
 
 use super::Finding;
 use super::imports::Crate;
 
-/// Files of a circle, at most.
+/// Maximum number of files in a circle.
 const LIMIT: usize = 3;
 
 /// Crates with larger circles, and the size of the largest one. A number here may only go down.
 const CEILINGS: &[(&str, usize)] = &[];
 
-/// A circle that is too large for its crate, or a ceiling that is too high.
+/// Reports circles that are too large for their crate, and ceilings that are too high.
 pub fn circles(crates: &[Crate]) -> Vec<Finding> {
     compare(crates, CEILINGS)
 }
@@ -77,7 +78,7 @@ fn of(one: &Crate) -> Vec<Vec<String>> {
     circles
 }
 
-/// Without regard to ceilings: how many circles there are, or the crates with circles that are too large.
+/// Without ceilings: the number of circles, or the crates with circles that are too large.
 pub fn strict(crates: &[Crate]) -> Result<String, String> {
     let largest = |one: &Crate| of(one).first().map_or(0, Vec::len);
     let large = crates.iter().filter(|one| largest(one) > LIMIT);

@@ -1,11 +1,11 @@
-//! Files that operators name are opened by `crates/base/file`, which waits for none and refuses what is no regular
-//! file.
+//! Files that operators name must be opened by `crates/base/file`, which never blocks and refuses everything except
+//! regular files.
 
 use super::Finding;
 use super::source::Source;
 use super::tokens::{self, Token};
 
-/// Where files are opened in another way, because their paths are constants.
+/// Files that open files in another way, because the paths are constants.
 const OTHERS: [(&str, &str); 18] = [
     ("crates/base/file/src/lib.rs", "the one way"),
     ("crates/base/buf/src/cache.rs", "/proc"),
@@ -33,7 +33,7 @@ const OTHERS: [(&str, &str); 18] = [
     ("tools/demo/src/", "files that the demo made"),
 ];
 
-/// Every place that opens a file by itself.
+/// Every place that opens a file directly.
 pub fn opened(source: &Source) -> Vec<Finding> {
     let daemon = ["crates/", "apps/", "tools/"];
     let is_daemon = daemon.iter().any(|dir| source.path.starts_with(dir));

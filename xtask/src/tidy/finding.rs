@@ -1,15 +1,15 @@
-//! What a rule finds.
+//! A violation of a rule.
 
 use std::fmt;
 
-/// One breach of one rule.
+/// A violation of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Path in the checkout.
     pub path: String,
-    /// Line, from 1; 0 when it is the whole file.
+    /// Line, from 1; 0 for the whole file.
     pub line: usize,
-    /// What is wrong and what to do.
+    /// The fault and its correction.
     pub text: String,
 }
 

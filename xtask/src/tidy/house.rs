@@ -1,4 +1,4 @@
-//! What the rules say of the checkout as a whole, for `cargo xtask show house`.
+//! Rules about the checkout as a whole, for `cargo xtask show house`.
 
 use super::imports::{self, Crate};
 use super::source::{self, Source};
@@ -24,17 +24,17 @@ impl<'a> House<'a> {
         })
     }
 
-    /// The crates whose import circles are too large; an error when there are any.
+    /// Crates whose import circles are too large; an error if there are any.
     pub fn circles(&self) -> Result<String, String> {
         circles::strict(&self.crates)
     }
 
-    /// The order of rooms; an error when one imports a room to its right.
+    /// The order of rooms; an error if one imports a room to its right.
     pub fn arrows(&self) -> Result<String, String> {
         verdict(&rooms::arrows(&self.crates), rooms::summary())
     }
 
-    /// Whether a retired word is in comments and pages; an error when one is.
+    /// Checks comments and pages for retired words; an error if there are any.
     pub fn words(&self) -> Result<String, String> {
         let findings = retired::words(self.home, &self.sources);
         let findings = findings.map_err(|error| error.to_string())?;
@@ -44,13 +44,13 @@ impl<'a> House<'a> {
         )
     }
 
-    /// Header layouts outside the crate of wire formats; an error when there are any.
+    /// Header layouts outside the crate of wire formats; an error if there are any.
     pub fn once(&self) -> Result<String, String> {
         let findings: Vec<_> = self.sources.iter().flat_map(once::layouts).collect();
         verdict(&findings, format!("{} Rust files", self.sources.len()))
     }
 
-    /// The claims of the README and the tests that show them; an error when one has none.
+    /// The claims of the README and their tests; an error if a claim has no test.
     pub fn claims(&self) -> Result<String, String> {
         let findings = supported::claims(self.home).map_err(|error| error.to_string())?;
         let rows = supported::rows(self.home).map_err(|error| error.to_string())?;

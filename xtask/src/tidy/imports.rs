@@ -1,5 +1,5 @@
-//! Which file of a crate imports which. A re-export is followed to the file that defines the item, tests are left out, and
-//! the declaration of a module is no import.
+//! The imports between the files of a crate. A re-export is followed to the file that defines the item; tests are
+//! ignored, and the declaration of a module is not an import.
 
 use super::Finding;
 use super::source::Source;
@@ -7,7 +7,7 @@ use super::tokens::{self, Token};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::Visit;
 
-/// Modules from the root of the crate on.
+/// Module names from the root of the crate.
 type Path = Vec<String>;
 
 /// An import of one file by another.
@@ -16,7 +16,7 @@ pub struct Import {
     /// Files, as positions in [`Crate::files`].
     pub from: usize,
     pub to: usize,
-    /// The path as it is written, and its line.
+    /// The path as written.
     pub path: String,
     pub line: usize,
     /// The path names an item that the root of the crate re-exports.
@@ -106,7 +106,7 @@ fn read(dir: &str, sources: &[&Source]) -> Option<Crate> {
     })
 }
 
-/// Follows the declarations of modules.
+/// Follows module declarations.
 struct Loader<'a> {
     find: &'a dyn Fn(&[String]) -> Option<&'a Source>,
     modules: Modules,
@@ -169,7 +169,7 @@ fn name(item: &syn::Item) -> Option<&syn::Ident> {
     }
 }
 
-/// Collects the `use` statements of an item, those in bodies of functions included.
+/// Collects the `use` statements of an item, including those in function bodies.
 struct Uses<'m>(&'m mut Module);
 
 impl Uses<'_> {
@@ -217,18 +217,18 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     }
 }
 
-/// What a path leads to.
+/// Result of resolving a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Found {
     file: usize,
     by_root: bool,
 }
 
-/// Re-exports that are followed at most, because they may name each other.
+/// Maximum number of re-exports that are followed, because they may refer to each other.
 const MAX_STEPS: usize = 16;
 
 impl Modules {
-    /// The file that defines what `path` names in `module`; none for another crate, and for a module itself.
+    /// The file that defines `path` as used in `module`; `None` for another crate, and for a module itself.
     fn resolve(&self, module: &[String], path: &[String], steps: usize) -> Option<Found> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -280,7 +280,7 @@ impl Modules {
             if let Some(found) = targets.find_map(|target| follow(&target)) {
                 return Some(found);
             }
-            // A macro has made it, or it is a macro of the crate.
+            // A macro has generated the item, or it is a macro of the crate.
             return (!at.is_empty() && module.globs.is_empty()).then_some(found);
         }
         None
@@ -304,7 +304,7 @@ impl Modules {
         };
         for (path, inner) in self.0.iter().filter(|(_, inner)| inner.file == file) {
             for it in &inner.uses {
-                // What is only handed on is no import.
+                // A name that is only re-exported is not an import.
                 if !it.is_reexport || words.contains(it.name.as_str()) {
                     add(path, &it.path, it.line);
                 }
@@ -323,7 +323,7 @@ impl Modules {
         imports
     }
 
-    /// Whether the module that `glob` names has this name.
+    /// Whether the module of `glob` exports this name.
     fn exports(&self, module: &[String], glob: &[String], word: &str) -> bool {
         let mut at = match glob.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -342,7 +342,7 @@ impl Modules {
     }
 }
 
-/// What follows a `super`, as a path of the parent.
+/// The rest after a `super`, as a path of the parent.
 fn after_super(rest: &[String]) -> Path {
     match rest.first().map(String::as_str) {
         Some("super") => rest.to_vec(),
@@ -350,7 +350,7 @@ fn after_super(rest: &[String]) -> Path {
     }
 }
 
-/// The tokens outside of `use` statements. `use<..>` in a type is none.
+/// The tokens outside of `use` statements. `use<..>` in a type is not a `use` statement.
 fn without_uses(tokens: Vec<Token>) -> Vec<Token> {
     let mut kept = Vec::new();
     let mut inside = false;
@@ -365,7 +365,7 @@ fn without_uses(tokens: Vec<Token>) -> Vec<Token> {
     kept
 }
 
-/// Every path of at least two parts, with its line. `$crate` of a macro is the reader's crate.
+/// Every path of at least two parts, with its line. `$crate` of a macro is the calling crate.
 fn paths(tokens: &[Token]) -> Vec<(Path, usize)> {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
     let is_name = |text: &str| text.starts_with(|c: char| c.is_alphabetic() || c == '_');

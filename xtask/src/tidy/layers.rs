@@ -1,4 +1,4 @@
-//! Who may depend on whom, and that each dependency from outside has its sentence in `docs/dependencies.md`.
+//! Allowed dependencies between crates; each external dependency must have a row in `docs/dependencies.md`.
 
 use super::Finding;
 use crate::error::Error;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const PAGE: &str = "docs/dependencies.md";
 
-/// The workspace's crates, by folder.
+/// The crates of the workspace, by folder.
 pub struct Workspace {
     pub members: Vec<Member>,
 }
@@ -19,7 +19,7 @@ pub struct Member {
     pub name: String,
     /// Folder in the checkout, such as `crates/net/ip`.
     pub dir: String,
-    /// Names of the crates it needs, and whether that is for its tests only.
+    /// Names of the crates that it depends on, and whether only its tests do.
     pub needs: Vec<(String, bool)>,
 }
 
@@ -85,7 +85,7 @@ impl Workspace {
         })
     }
 
-    /// The fuzz targets are a workspace of their own; only their dependencies from outside matter.
+    /// The fuzz targets are a separate workspace; only their external dependencies are checked.
     fn add_fuzz(&mut self, home: &Home) -> Result<(), Error> {
         let path = home.root.join("fuzz/Cargo.toml");
         let Ok(text) = std::fs::read_to_string(&path) else {
@@ -114,16 +114,16 @@ impl Workspace {
     }
 }
 
-/// Requests, queries, replies.
+/// Crate of requests, queries, replies.
 const MODEL: &str = "crates/control/model";
-/// How files are opened.
+/// Crate that opens files.
 const FILE: &str = "crates/base/file";
-/// Definitions of classes of objects, which features write.
+/// Crate for the definition of classes of objects, which feature crates use.
 const OBJECT: &str = "crates/control/object";
-/// Layout of what queries show.
+/// Crate for the layout of query output.
 const SHOW: &str = "crates/control/show";
 
-/// May a crate in folder `from` use one in folder `to`?
+/// Whether a crate in folder `from` may use one in folder `to`.
 fn may_use(from: &str, to: &str) -> bool {
     let inside = |dir: &str, parent: &str| dir.starts_with(parent);
     let foundation = [
@@ -137,7 +137,7 @@ fn may_use(from: &str, to: &str) -> bool {
     let base = inside(to, "crates/base/");
     match from {
         "apps/daemon" => inside(to, "crates/"),
-        // The model shares no code with what it judges.
+        // The reference model shares no code with the code that it checks.
         "tools/reference" => false,
         _ if inside(from, "tools/") => {
             inside(to, "crates/") || ["apps/daemon", "tools/reference"].contains(&to)
@@ -155,22 +155,24 @@ fn may_use(from: &str, to: &str) -> bool {
         _ if inside(from, "crates/base/") => false,
         "crates/net/iface" => base || [MODEL, OBJECT, SHOW].contains(&to),
         "crates/net/fib" => base || ["crates/net/iface", MODEL, OBJECT, SHOW].contains(&to),
-        // Neighbour discovery is one protocol in two crates: net/neighbor passes links and messages to net/router-discovery.
+        // Neighbor discovery is one protocol in two crates: net/neighbor passes links and messages to
+        // net/router-discovery.
         "crates/net/neighbor" if to == "crates/net/router-discovery" => true,
-        // The Linux mirror is one feature in two crates: net/lcp has its objects, net/netlink speaks with the kernel.
+        // The Linux control plane is one feature in two crates: net/lcp has its objects, net/netlink communicates with
+        // the kernel.
         "crates/net/netlink" if to == "crates/net/lcp" => true,
         _ if inside(from, "crates/net/") => {
             base || ["crates/net/iface", "crates/net/fib", MODEL, OBJECT, SHOW].contains(&to)
         }
-        // The generator replays capture files; io/pcap is where their format is known.
+        // The generator replays capture files, whose format io/pcap implements.
         "crates/io/pg" if to == "crates/io/pcap" => true,
-        // The kernel's vhost-net serves a tap's rings; io/vhost is where rings are written.
+        // The kernel's vhost-net serves a tap's rings, which io/vhost implements.
         "crates/io/tap" if to == "crates/io/vhost" => true,
-        // What the drivers of the kernel's interfaces share.
+        // Shared code of the drivers for the kernel's interfaces.
         "crates/io/tap" | "crates/io/af-packet" | "crates/io/af-xdp" if to == "crates/io/linux" => {
             true
         }
-        // What drivers share with peers goes through one crate, which knows nothing of packets.
+        // Memory that drivers share with peers is handled in one crate, which does not use packets.
         "crates/io/shm" => false,
         "crates/io/memif" | "crates/io/vhost" if to == "crates/io/shm" => true,
         _ if inside(from, "crates/io/") => {
@@ -186,7 +188,7 @@ fn may_use(from: &str, to: &str) -> bool {
     }
 }
 
-/// The arrows of the design. What only tests need may point anywhere but into a circle, which cargo sees to.
+/// Checks dependencies against the design. Dev-dependencies are unrestricted; cargo refuses circles.
 pub fn arrows(workspace: &Workspace) -> Vec<Finding> {
     let dirs = workspace.dirs();
     let mut findings = Vec::new();
@@ -211,7 +213,7 @@ pub fn arrows(workspace: &Workspace) -> Vec<Finding> {
     findings
 }
 
-/// Every dependency from outside stands in the page, and the page lists none that is gone.
+/// Checks that the page lists every external dependency, and no others.
 pub fn documented(home: &Home, workspace: &Workspace) -> Result<Vec<Finding>, Error> {
     let path = home.root.join(PAGE);
     let page = std::fs::read_to_string(&path).map_err(Error::file(&path))?;

@@ -1,5 +1,5 @@
-//! House rules that the compiler does not know. Each rule is a function from a file (or the workspace) to findings, and
-//! has tests on samples that break it. `cargo test -p xtask` runs all rules over the checkout as well.
+//! House rules that the compiler does not check. Each rule is a function from a file (or the workspace) to findings, and
+//! has tests with samples that violate it. `cargo test -p xtask` also runs all rules over the checkout.
 
 mod circles;
 mod files;
@@ -26,7 +26,7 @@ use finding::Finding;
 pub use house::House;
 use source::Source;
 
-/// Every rule over the whole checkout, and how many files were looked at.
+/// Applies every rule to the whole checkout; also returns the number of files.
 pub fn check(home: &Home) -> Result<(Vec<Finding>, usize), Error> {
     let sources = source::all(home)?;
     let mut findings: Vec<Finding> = sources.iter().flat_map(check_file).collect();
@@ -70,7 +70,7 @@ pub fn run(home: &Home) -> Outcome {
     }
 }
 
-/// The command: the stage, and how the code is spread.
+/// The command: the stage, and statistics of the code.
 pub fn command(home: &Home) -> Result<bool, Error> {
     for line in sizes::statistics(&source::all(home)?) {
         println!("{line}");

@@ -1,4 +1,4 @@
-//! Header layouts, EtherTypes and tables of packet fields are written once, in `crates/base/wire`: other code takes them from there.
+//! Header layouts, EtherTypes and tables of packet fields are defined once, in `crates/base/wire`; other code uses those.
 
 use super::Finding;
 use super::source::Source;
@@ -6,23 +6,23 @@ use super::tokens;
 
 const HOME: &str = "crates/base/wire/";
 
-/// The reference model shares no code with what it judges, and tools of the house build no packets.
+/// The reference model shares no code with the code that it checks, and development tools build no packets.
 const APART: [&str; 3] = ["tools/reference/", "xtask/", "dev/"];
 
-/// EtherTypes of IPv4, IPv6, ARP and VLAN tags. `0x800` is left out: it is a bit mask as well.
+/// EtherTypes of IPv4, IPv6, ARP and VLAN tags. `0x800` is omitted, because it is also a bit mask.
 const TYPES: [&str; 6] = ["0x0800", "0x86dd", "0x0806", "0x8100", "0x88a8", "0x9100"];
 
 /// The first byte of an IPv4 header without options, with one word of options, and of an IPv6 header.
 const FIRST_BYTES: [&str; 3] = ["0x45", "0x46", "0x60"];
 
-/// Names of fields that a table of packet fields has.
+/// Field names that occur in a table of packet fields.
 const FIELDS: [&str; 12] = [
     "dscp", "ttl", "hops", "proto", "protocol", "sport", "dport", "flags", "src", "dst", "type",
     "label",
 ];
 
-/// Every EtherType written as a number, every list of bytes that begins like an IP header, and every row of a table of fields:
-/// a name, a first bit and a number of bits.
+/// Every EtherType written as a number, every byte list that begins like an IP header, and every row of a field table: a
+/// name, a first bit and a number of bits.
 pub fn layouts(source: &Source) -> Vec<Finding> {
     let apart = APART.iter().any(|dir| source.path.starts_with(dir));
     let test = source.is_test() || source.path.contains("/testing/");
@@ -57,7 +57,7 @@ pub fn layouts(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Whether tokens are the name of a field, its first bit and its number of bits.
+/// Whether the tokens are a field's name, first bit and number of bits.
 fn is_row(tokens: &[&str; 5]) -> bool {
     let is_number = |text: &str| text.parse::<u16>().is_ok();
     let [name, ",", bit, ",", bits] = *tokens else {

@@ -1,4 +1,5 @@
-//! Arithmetic that overflows panics in release builds of the control plane as well, and costs nothing on the data path:
+//! Overflow checks: arithmetic that overflows panics in release builds of the control plane, and has no cost on the data
+//! path.
 //! `overflow-checks` of the release profile is on for exactly the crates of the control plane.
 
 use super::Finding;
@@ -8,10 +9,10 @@ use crate::home::Home;
 use std::collections::BTreeSet;
 
 const MANIFEST: &str = "Cargo.toml";
-/// Where crates of the control plane are; the derive macros run in the compiler only.
+/// Folder of the control plane; the derive macros run in the compiler only.
 const CONTROL: &str = "crates/control/";
 const IN_THE_COMPILER: &str = "crates/control/object-derive";
-/// Those elsewhere: the control thread, what reads files for it, the log, and the mirror in the kernel.
+/// Other crates of the control plane: the control thread, its file readers, the log, and the Linux control plane.
 const MORE: [&str; 5] = [
     "apps/daemon",
     "crates/base/file",

@@ -1,4 +1,5 @@
-//! Retired words in comments and strings of Rust files, in pages and, for names of things, in identifiers.
+//! Retired words in comments of Rust files and in pages: none, or at most the list's ceiling for a word that is not yet
+//! replaced everywhere.
 
 use super::Finding;
 use super::source::{self, Source};
@@ -8,7 +9,7 @@ use crate::home::Home;
 
 const LIST: &str = "xtask/src/tidy/retired-words.txt";
 
-/// Pages that are not checked: a history, and what is generated from the code.
+/// Pages that are not checked: the change log, and generated pages.
 const PAGES_NOT_CHECKED: [&str; 2] = ["CHANGELOG.md", "docs/generated/"];
 
 /// A word of the list.
@@ -68,7 +69,7 @@ fn finding(it: &Retired, path: &str, line: usize) -> Finding {
     }
 }
 
-/// The lines `WORD<TAB>INSTEAD` and `name<TAB>WORD<TAB>INSTEAD`; `review` lines are for readers.
+/// The lines `WORD<TAB>INSTEAD` and `open<TAB>CEILING<TAB>WORD<TAB>INSTEAD`; `review` lines are ignored.
 fn retired(list: &str) -> Result<Vec<Retired>, String> {
     let mut found = Vec::new();
     for (at, line) in list.lines().enumerate() {
@@ -124,7 +125,7 @@ fn comments(text: &str) -> String {
         .join("\n")
 }
 
-/// How often a text has a word, as a whole word; both in lower case.
+/// Number of occurrences of a word in a text, as a whole word; both in lower case.
 fn count(text: &str, word: &str) -> usize {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
     let alone = |at: &usize| {

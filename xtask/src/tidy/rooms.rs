@@ -3,13 +3,13 @@
 use super::Finding;
 use super::imports::{Crate, Import};
 
-/// The rooms of a crate, the one that imports no other first.
+/// The rooms of a crate; the first imports no other.
 const ROOMS: &[(&str, &[&str])] = &[(
     "crates/base/graph",
     &["data", "queues", "node_api", "worker", "engine", "harness"],
 )];
 
-/// Imports of a room to the right, files outside of all rooms, and imports by way of the root's re-exports.
+/// Imports of a room to the right, files outside of all rooms, and imports by the root's re-exports.
 pub fn arrows(crates: &[Crate]) -> Vec<Finding> {
     compare(crates, ROOMS)
 }
@@ -83,7 +83,7 @@ fn name(path: &str) -> &str {
     room.trim_end_matches(".rs")
 }
 
-/// The tables, for a reader.
+/// The tables as text.
 pub fn summary() -> String {
     let line = |(dir, rooms): &(&str, &[&str])| format!("{dir}: {}", rooms.join(" <- "));
     let lines: Vec<String> = ROOMS.iter().map(line).collect();
@@ -121,7 +121,7 @@ mod tests {
         let found = findings(ROOT, low, HIGH);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("import of `high` by `low`"), "{found:?}");
-        // By way of the root, and in the middle of the code.
+        // An import by the root, in the middle of the code.
         let low = "pub struct Low;\nfn f() { crate::High::g() }\n";
         assert!(findings(ROOT, low, HIGH)[0].contains("import of `high` by `low`"));
     }

@@ -1,4 +1,4 @@
-//! Nothing from the shared folder may be copied into the repository: its data has other owners.
+//! Files of the shared folder must not be copied into the repository: the data has other owners.
 
 use super::{Finding, source};
 use crate::error::Error;
@@ -6,10 +6,10 @@ use crate::home::Home;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Below this two files may well be equal by chance.
+/// Smaller files may be equal by chance.
 const SMALLEST: u64 = 64;
 
-/// Files of the checkout that are byte for byte a file of the shared folder (licence texts aside).
+/// Files of the checkout that equal a file of the shared folder (except licence texts).
 pub fn copies(home: &Home) -> Result<Vec<Finding>, Error> {
     let Some(folder) = home.shared() else {
         return Ok(Vec::new());

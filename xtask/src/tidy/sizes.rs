@@ -74,7 +74,7 @@ impl<'ast> Visit<'ast> for Lengths {
     }
 }
 
-/// A few lines on how long things are.
+/// Statistics of the lengths of files and functions.
 pub fn statistics(sources: &[Source]) -> Vec<String> {
     let mut files: Vec<(usize, &str)> = sources
         .iter()

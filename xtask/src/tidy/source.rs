@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::home::Home;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold no sources of ours.
+/// Folders without sources of this project.
 const SKIP: [&str; 7] = [
     "target",
     ".git",
@@ -20,9 +20,9 @@ const SKIP: [&str; 7] = [
 pub struct Source {
     /// Path in the checkout, with slashes.
     pub path: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
-    /// Nothing when the file does not parse (then rustc complains, not tidy).
+    /// `None` if the file does not parse (rustc then reports it, not tidy).
     pub syntax: Option<syn::File>,
 }
 
@@ -50,12 +50,12 @@ impl Source {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// A file that holds one node: `*/src/node/*.rs`, the module file aside.
+    /// Whether the file contains one node: `*/src/node/*.rs`, except the module file.
     pub fn is_node(&self) -> bool {
         self.path.contains("/src/node/") && self.file_name() != "mod.rs"
     }
 
-    /// Integration tests, benches, examples, fuzz targets, test modules in files of their own, and the node test bench.
+    /// Integration tests, benches, examples, fuzz targets, test modules in separate files, and the node test bench.
     pub fn is_test(&self) -> bool {
         const FOLDERS: [&str; 4] = ["/tests/", "/benches/", "/examples/", "/fuzz_targets/"];
         FOLDERS.iter().any(|folder| self.path.contains(folder))
@@ -70,13 +70,13 @@ impl Source {
         self.path.split_once("/src/").map_or("", |(dir, _)| dir)
     }
 
-    /// Code that runs in the router: not the tools, not the tests.
+    /// Whether the code runs in the router: not in tools or tests.
     pub fn is_library(&self) -> bool {
         self.path.starts_with("crates/") && self.path.contains("/src/") && !self.is_test()
     }
 }
 
-/// Every Rust file, in the order of the paths.
+/// Every Rust file, ordered by path.
 pub fn all(home: &Home) -> Result<Vec<Source>, Error> {
     let mut sources = Vec::new();
     for path in files(home)? {
@@ -88,7 +88,7 @@ pub fn all(home: &Home) -> Result<Vec<Source>, Error> {
     Ok(sources)
 }
 
-/// Every file of the checkout that is ours.
+/// Every file of the checkout that belongs to the project.
 pub fn files(home: &Home) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut folders = vec![home.root.clone()];
@@ -108,7 +108,7 @@ pub fn files(home: &Home) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-/// The path of a file from the checkout's folder.
+/// The path of a file relative to the checkout's folder.
 pub fn relative(home: &Home, path: &Path) -> String {
     path.strip_prefix(&home.root)
         .unwrap_or(path)

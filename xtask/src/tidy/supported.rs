@@ -1,5 +1,5 @@
-//! Each feature that the README calls supported has a section in `docs/supported.md`, and each row there names a test that
-//! exists: `path::name`.
+//! Each feature that the README lists as supported has a section in `docs/supported.md`, and each row there names an
+//! existing test: `path::name`.
 
 use super::Finding;
 use crate::error::Error;
@@ -64,7 +64,7 @@ fn sections(readme: &str, table: &str) -> Vec<Finding> {
     findings
 }
 
-/// Every row's test; `read` gives the text of a file of the checkout.
+/// Checks every row's test; `read` returns the text of a file of the checkout.
 fn tests(table: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let judge =
         |(at, line): (usize, &str)| problem(line, &read).map(|text| finding(TABLE, at + 1, text));

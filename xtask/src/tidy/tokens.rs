@@ -1,18 +1,18 @@
-//! A flat view of a file's tokens, with those that only tests see left out. Works inside macros too, where a syntax tree
-//! ends. Comments and strings are no identifiers, so they cannot raise a false alarm.
+//! A flat list of a file's tokens, without test code. It includes the tokens of macros, which a syntax tree does not
+//! parse. Comments and strings are not identifiers, so they cause no false positives.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A token and the line it stands in.
+/// A token and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Its text.
+    /// Text of the token.
     pub text: String,
-    /// Its line, from 1.
+    /// Line of the token, from 1.
     pub line: usize,
 }
 
-/// All tokens of a text; nothing when it is not Rust.
+/// All tokens of a text; none if it is not Rust.
 pub fn all(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     if let Ok(stream) = text.parse::<TokenStream>() {
@@ -21,7 +21,7 @@ pub fn all(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// All tokens but those of items under `#[cfg(test)]` or `#[test]`.
+/// All tokens except those of items under `#[cfg(test)]` or `#[test]`.
 pub fn outside_tests(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     if let Ok(stream) = text.parse::<TokenStream>() {
@@ -30,7 +30,7 @@ pub fn outside_tests(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// A file's syntax without the items under `#[cfg(test)]` or `#[test]`; nothing when it is not Rust.
+/// A file's syntax without the items under `#[cfg(test)]` or `#[test]`; `None` if it is not Rust.
 pub fn syntax_outside_tests(text: &str) -> Option<syn::File> {
     let stream = text.parse::<TokenStream>().ok()?;
     syn::parse2(without_tests(stream)).ok()
@@ -65,8 +65,8 @@ fn flatten(stream: TokenStream, out: &mut Vec<Token>) {
     }
 }
 
-/// Drops each item behind a test attribute, with the attributes and doc comments in front of it: up to its braces, or its
-/// semicolon when it has none.
+/// Removes each item with a test attribute, including the attributes and doc comments before it: up to its closing brace,
+/// or its semicolon if it has no braces.
 fn without_tests(stream: TokenStream) -> TokenStream {
     let mut kept: Vec<TokenTree> = Vec::new();
     let mut skipping = false;
@@ -100,7 +100,7 @@ fn without_tests(stream: TokenStream) -> TokenStream {
     kept.into_iter().collect()
 }
 
-/// Drops the attributes at the end, which belong to the item that follows.
+/// Removes the attributes at the end, which belong to the item that follows.
 fn drop_attributes(kept: &mut Vec<TokenTree>) {
     while let [.., hash, TokenTree::Group(group)] = kept.as_slice() {
         if !is_hash(hash) || group.delimiter() != Delimiter::Bracket {

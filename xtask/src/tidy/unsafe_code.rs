@@ -1,10 +1,10 @@
-//! Where unsafe code may be, and that each block says why it is sound.
+//! Allowed places of unsafe code; each block must have a reason.
 
 use super::Finding;
 use super::source::Source;
 use super::tokens;
 
-/// Crates that are made of it.
+/// Crates in which unsafe code is allowed everywhere.
 const CRATES: [&str; 7] = [
     "crates/base/simd",
     "crates/base/buf",
@@ -14,7 +14,7 @@ const CRATES: [&str; 7] = [
     "crates/plugin/abi",
     "crates/plugin/host",
 ];
-/// Files of a driver that touch the system or a ring.
+/// Files of a driver that make system calls or access a ring.
 const FILES: [&str; 2] = ["sys.rs", "ring.rs"];
 
 fn allowed(source: &Source) -> bool {
@@ -24,7 +24,7 @@ fn allowed(source: &Source) -> bool {
         || FILES.contains(&source.file_name())
 }
 
-/// No `unsafe` anywhere else.
+/// `unsafe` outside the allowed places.
 pub fn places(source: &Source) -> Vec<Finding> {
     if allowed(source) {
         return Vec::new();
@@ -62,7 +62,7 @@ pub fn reasons(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Looks up from a line (counted from 1) over comments, attributes and the rest of the same statement.
+/// Searches upwards from a line (counted from 1) over comments, attributes and the rest of the same statement.
 fn has_reason(lines: &[&str], line: usize) -> bool {
     let here = lines.get(line - 1).copied().unwrap_or_default();
     if here.contains("SAFETY:") {
@@ -82,7 +82,7 @@ fn has_reason(lines: &[&str], line: usize) -> bool {
     false
 }
 
-/// Every crate root outside the list forbids unsafe code; one with driver files of its own denies it.
+/// Every crate root outside the list forbids unsafe code; one with driver files denies it.
 pub fn crate_roots(sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for root in sources

@@ -1,8 +1,8 @@
-//! Words that do not belong in some places, and how a node file begins.
+//! Words that are not allowed in some places, and the first line of a node file.
 //!
-//! An exception is written where it is needed, with its reason, on the line or the line above:
-//! `// tidy: allow(println) this is what the example is for`. Locks are found once in a file, and the exception may
-//! stand anywhere in it: `// tidy: allow(Mutex) only the control thread locks it`.
+//! An exception is a comment with its reason, on the same line or the line above:
+//! `// tidy: allow(println) this is what the example is for`. A lock is reported once per file, and its exception may be
+//! anywhere in the file: `// tidy: allow(Mutex) only the control thread locks it`.
 
 use super::Finding;
 use super::source::Source;
@@ -55,7 +55,7 @@ fn judge(source: &Source, tokens: &[Token], at: usize) -> Option<String> {
     None
 }
 
-/// Locks on the worker's side, the first of each kind in a file.
+/// Locks on the worker's side, the first of each type in a file.
 fn locks(source: &Source, tokens: &[Token]) -> Vec<Finding> {
     let dirs = ["crates/net/", "crates/io/", "crates/base/"];
     if !source.is_library() || !dirs.iter().any(|dir| source.path.starts_with(dir)) {
@@ -70,7 +70,7 @@ fn locks(source: &Source, tokens: &[Token]) -> Vec<Finding> {
         .collect()
 }
 
-/// Only `base/simd` knows processors.
+/// Processor-specific code is allowed in `base/simd` only.
 pub fn x86(source: &Source) -> Vec<Finding> {
     let known = [SIMD, "xtask/", "dev/"];
     if known.iter().any(|dir| source.path.starts_with(dir)) {
@@ -103,7 +103,7 @@ fn excused(source: &Source, token: &Token) -> bool {
     lines.into_iter().any(|line| allows(line, &token.text))
 }
 
-/// A comment that allows a word must give its reason.
+/// Whether a comment allows a word, which requires a reason.
 fn allows(line: &str, word: &str) -> bool {
     let mark = format!("// tidy: allow({word})");
     line.split_once(&mark)
@@ -137,7 +137,7 @@ pub fn node_head(source: &Source) -> Vec<Finding> {
     vec![source.finding(1, format!("a node file begins with `//! node-name: one sentence`, and the name holds the file's, `{stem}`"))]
 }
 
-/// The file's name is part of the node's; a node for both families (`ip_lookup.rs`) has one name for each.
+/// Whether the file name is part of the node's name; a node for both families (`ip_lookup.rs`) has one name for each.
 fn matches_stem(name: &str, stem: &str) -> bool {
     let families = ["ip4-", "ip6-"]
         .iter()

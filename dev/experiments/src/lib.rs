@@ -1,4 +1,5 @@
-//! Experiments that write a page: cache lines that workers contend for, what more cores would give, the path batcher's curves.
+//! Experiments that write a page: cache lines that workers contend for, estimates for more cores, the path batcher's
+//! curves.
 //! `cargo xtask contended`, `cargo xtask scaling` and `cargo xtask path-curves` run them.
 #![forbid(unsafe_code)]
 

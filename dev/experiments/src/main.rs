@@ -1,4 +1,4 @@
-//! The experiments by name, as `cargo xtask` calls them.
+//! Runs an experiment by name; `cargo xtask` calls this program.
 #![forbid(unsafe_code)]
 
 use house_experiments::{paths, scaling};

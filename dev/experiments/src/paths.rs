@@ -1,8 +1,7 @@
 //! Instruction-cache misses of the path batcher's experiment, simulated by callgrind, and the page's curves.
 //!
-//! As with budgets, two runs with different packet counts are made and their difference is taken. Counted is what the
-//! dispatcher and all nodes behind the source do, the batcher included; the source's own code runs in between and takes its
-//! share of the cache.
+//! As with budgets, the difference of two runs with different packet counts is taken. Counted are the dispatcher and all
+//! nodes after the source, including the batcher; the source's code runs in between and uses its share of the cache.
 
 use std::fmt::Write;
 use xtask::budget::column;
@@ -12,7 +11,7 @@ use xtask::home::Home;
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::{Program, exists};
 
-/// The graph, and the batcher giving a vector back.
+/// The graph, and the batcher's return of a vector.
 const COUNTED: [&str; 2] = [
     "volley_graph::worker::round::Worker::run_pending",
     "volley_graph::worker::round::Worker::release_one",
@@ -25,7 +24,7 @@ const BEGIN: &str = "<!-- xtask path-curves: begin -->";
 const END: &str = "<!-- xtask path-curves: end -->";
 /// Batch sizes of the curves.
 const BATCHES: [u32; 6] = [4, 16, 32, 64, 128, 256];
-/// Full batches that wait for each other: none, as in the paper, and some.
+/// Numbers of full batches that are gathered: one, as in the paper, and several.
 pub const GATHERS: [u32; 2] = [1, 4];
 /// Sizes of the first-level instruction cache, in bytes.
 pub const CACHES: [u32; 4] = [32_768, 16_384, 8_192, 4_096];
@@ -33,17 +32,17 @@ pub const CACHES: [u32; 4] = [32_768, 16_384, 8_192, 4_096];
 /// One point of the experiment.
 #[derive(Clone, Copy)]
 pub struct Point<'a> {
-    /// How paths follow each other in the traffic.
+    /// Order of the paths in the traffic.
     pub pattern: &'a str,
-    /// Packets of a full batch.
+    /// Packets in a full batch.
     pub batch: u32,
     /// Whether the path batcher is on.
     pub batcher: bool,
-    /// Full batches that wait for each other.
+    /// Number of full batches that are gathered.
     pub gather: u32,
-    /// Packets that the source sends at once; none = a batch.
+    /// Packets that the source sends at once; `None`: one batch.
     pub burst: Option<u32>,
-    /// Bytes of the instruction cache, 8 ways, 64 bytes a line.
+    /// Size of the instruction cache in bytes; 8 ways, 64-byte lines.
     pub cache: u32,
 }
 
@@ -56,7 +55,7 @@ pub struct Cost {
     pub misses: f64,
 }
 
-/// Whether it can be measured here.
+/// Checks whether the measurement is possible here.
 pub fn possible(home: &Home) -> Result<(), Outcome> {
     if !exists("valgrind") {
         return Err(Skip("valgrind is not installed".into()));
@@ -106,7 +105,7 @@ fn events(home: &Home, point: Point<'_>, packets: u64) -> Result<(u64, u64), Str
         .args(["--patterns", point.pattern, "--batcher", switch])
         .args(["--batches", &point.batch.to_string()])
         .args(["--gather", &point.gather.to_string()])
-        // The clock goes on while callgrind takes its time: no batch may be due for that.
+        // The clock also advances during callgrind's overhead, so no batch may time out.
         .args(["--timeout-us", "1000000"])
         .args(["--packets", &packets.to_string()]);
     if let Some(burst) = point.burst {
@@ -120,15 +119,15 @@ fn events(home: &Home, point: Point<'_>, packets: u64) -> Result<(u64, u64), Str
     Ok((event("Ir")?, event("I1mr")?))
 }
 
-/// What the batcher makes of the misses.
+/// Reduction of the misses by the batcher.
 pub struct Reduction {
-    /// Without it.
+    /// Cost without the batcher.
     pub off: Cost,
-    /// With it, and by how many percent that is less; for each of the numbers of gathered batches.
+    /// For each number of gathered batches: the cost with the batcher, and the reduction in percent.
     pub on: Vec<(u32, Cost, f64)>,
 }
 
-/// The misses without the batcher, and with it for some numbers of batches that are gathered.
+/// The misses without the batcher, and with it for some numbers of gathered batches.
 pub fn reduction(home: &Home, point: Point<'_>, gathers: &[u32]) -> Result<Reduction, String> {
     let batcher = false;
     let off = count(home, Point { batcher, ..point })?;
@@ -149,7 +148,7 @@ pub fn reduction(home: &Home, point: Point<'_>, gathers: &[u32]) -> Result<Reduc
 }
 
 impl<'a> Point<'a> {
-    /// IPv4 and IPv6 in turn.
+    /// Alternating IPv4 and IPv6.
     pub fn alternating(batch: u32, burst: Option<u32>, cache: u32) -> Point<'a> {
         Point {
             pattern: "alternating-2",
@@ -233,7 +232,7 @@ fn drawn(home: &Home) -> Result<(), String> {
     write(PAGE, &text).map_err(|e| e.to_string())
 }
 
-/// A page with other text between two marks.
+/// Replaces the text between two marks of a page.
 pub fn splice(page: &str, (begin, end): (&str, &str), text: &str) -> Option<String> {
     let (head, rest) = page.split_once(begin)?;
     let (_, tail) = rest.split_once(end)?;

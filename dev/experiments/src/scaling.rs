@@ -1,10 +1,10 @@
-//! What more cores would give than this machine has: costs measured here, cache misses counted by callgrind for each share
-//! of a third-level cache, and a simulation of cores that queue for memory. `docs/scaling.md` has the result.
+//! Estimates the rate with more cores than this machine has: costs measured here, cache misses counted by callgrind for
+//! each share of a third-level cache, and a simulation of cores that queue for memory. `docs/scaling.md` has the result.
 //!
-//! The model: a packet costs a core `compute` cycles with everything in its own caches, `l3` cycles for each line that it takes
-//! from its share of the third-level cache, and `stall` cycles for each line that is not there either. Lines are fetched from
-//! channels, each of which serves one at a time; a core that waits in front of a channel loses as much of that as it loses of the
-//! plain latency, for it has several lines under way.
+//! The model: a packet costs a core `compute` cycles with all data in its own caches, `l3` cycles for each line from its
+//! share of the third-level cache, and `stall` cycles for each line from memory. Lines are fetched from channels, each of
+//! which serves one request at a time. A core that waits for a channel loses the same fraction of that wait as of the
+//! plain latency, since it has several requests in flight.
 
 use crate::paths::{self, splice};
 use std::collections::BinaryHeap;
@@ -20,55 +20,55 @@ const PAGE: &str = "docs/scaling.md";
 const BEGIN: &str = "<!-- xtask scaling: begin -->";
 const END: &str = "<!-- xtask scaling: end -->";
 
-/// What the dispatcher and all nodes behind the source do.
+/// The dispatcher and all nodes after the source.
 const COUNTED: &str = "volley_graph::worker::round::Worker::run_pending";
-/// Rounds of both runs, whose difference counts: each a lap of [`BUFFERS`]. The first run has sent a packet to each of a million
-/// destinations, so that what counts afterwards finds in the cache what fits into it.
+/// Rounds of both runs, whose difference counts: each a lap of [`BUFFERS`]. The first run has sent a packet to each of a
+/// million destinations, so that the caches are warm for the second one.
 const ROUNDS: (u64, u64) = (256, 512);
-/// Buffers in circulation on each core: what a driver's rings hold, and some on their way.
+/// Buffers in circulation on each core: the capacity of a driver's rings, plus packets in flight.
 const BUFFERS: u64 = 4096;
-/// Buffers that no cache has room for: with so many in circulation each packet's lines come from memory.
+/// More buffers than any cache holds: each packet's lines then come from memory.
 const MANY_BUFFERS: u64 = 65_536;
-/// Buffers that stay in a core's own caches.
+/// Buffers that fit a core's own caches.
 const FEW_BUFFERS: u64 = 512;
 
-/// The machine that is asked about: one socket of EPYC 9004 (12 channels of DDR5-4800, 32 MiB of L3 for 8 cores).
+/// The estimated machine: one socket of EPYC 9004 (12 channels of DDR5-4800, 32 MiB of L3 for 8 cores).
 const CHANNELS: usize = 12;
 const CHANNEL_BYTES: f64 = 38.4e9;
-/// What of a channel's rate is usable with lines from everywhere.
+/// Usable fraction of a channel's rate with random accesses.
 const USABLE: f64 = 0.7;
 const SHARERS: usize = 8;
 const L3_MIB: [u32; 4] = [32, 16, 8, 4];
-/// A core's own cache of the second level.
+/// Size of a core's second-level cache.
 const L2_MIB: u32 = 1;
-/// What the machine that measures has of a third level (`shared/baselines.md`: about 4 MB).
+/// Size of the measuring machine's third-level cache (`shared/baselines.md`: about 4 MB).
 const MEASURED_MIB: u32 = L3_MIB[3];
-/// TSC cycles that a line from memory takes without a queue: taken from `shared/baselines.md` (330 to 450), not measured here.
+/// TSC cycles for a line from memory without a queue: from `shared/baselines.md` (330 to 450), not measured here.
 const LATENCY: f64 = 390.0;
-/// Lines that are written back for each line that is fetched: packets are changed, tables are not.
+/// Lines written back per fetched line: packets are changed, tables are not.
 const WRITTEN: f64 = 0.5;
 const CORES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// Packets of 64 bytes that a port of 100 Gbit/s carries in a second.
+/// Packets per second of 64 bytes at 100 Gbit/s.
 const PORT_PPS: f64 = 148.8e6;
 
 /// The cost of a packet.
 #[derive(Clone, Debug, PartialEq)]
 struct Cost {
     name: &'static str,
-    /// Cycles with everything at hand.
+    /// Cycles with all data in the core's own caches.
     compute: f64,
-    /// Cycles lost for each line from the third-level cache.
+    /// Cycles lost per line from the third-level cache.
     l3: f64,
-    /// Cycles lost for each line from memory.
+    /// Cycles lost per line from memory.
     stall: f64,
-    /// Lines that the second-level cache has not.
+    /// Lines that miss the second-level cache.
     past_l2: f64,
-    /// Lines from memory, by the entries of [`L3_MIB`].
+    /// Lines from memory, for each entry of [`L3_MIB`].
     lines: [f64; 4],
 }
 
 impl Cost {
-    /// Lines from memory when so many cores work.
+    /// Lines from memory with this number of working cores.
     fn lines_of(&self, cores: usize) -> f64 {
         let sharers = cores.min(SHARERS);
         self.lines[(sharers.ilog2() as usize).min(3)]
@@ -81,23 +81,23 @@ impl Cost {
     }
 }
 
-/// What a number of cores gives.
+/// Estimate for a number of cores.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     cores: usize,
     pps: f64,
-    /// Part of the memory's usable rate that is used.
+    /// Used fraction of the memory's usable rate.
     memory: f64,
 }
 
-/// A core that asks for its next line at a time, in cycles.
+/// A core's next memory request, ordered by its time in cycles.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Next(std::cmp::Reverse<u64>, usize);
 
-/// Lines that each core asks for in a simulation.
+/// Lines that each core requests in a simulation.
 const LINES: u64 = 30_000;
 
-/// Let so many cores work on packets of a cost.
+/// Simulates a number of cores that process packets with this cost.
 fn simulate(cost: &Cost, cores: usize, hertz: f64) -> Point {
     let (cycles, lines) = (cost.cycles(cores), cost.lines_of(cores));
     if lines < 1e-6 {
@@ -108,7 +108,7 @@ fn simulate(cost: &Cost, cores: usize, hertz: f64) -> Point {
     let (gap, part) = (cycles / lines, cost.stall / LATENCY);
     let mut free = [0.0f64; CHANNELS];
     let mut dice = 0x2545_f491_4f6c_dd1du64;
-    // They do not begin in step.
+    // The cores start at different times.
     let first = |core| {
         Next(
             std::cmp::Reverse((gap * core as f64 / cores as f64) as u64),
@@ -141,8 +141,8 @@ fn simulate(cost: &Cost, cores: usize, hertz: f64) -> Point {
     }
 }
 
-/// What is measured: arguments with everything at hand, with what the machine that is asked about would have, and with what
-/// no cache has room for; for each how many buffers are in circulation.
+/// A measurement: arguments with all data in the core's own caches, as on the estimated machine, and with all data in
+/// memory; each with its number of buffers in circulation.
 struct Scenario {
     name: &'static str,
     near: Setup,
@@ -179,7 +179,7 @@ const SCENARIOS: [Scenario; 3] = [
     },
 ];
 
-/// Measure, simulate, write the page.
+/// Measures, simulates, and writes the page.
 pub fn run(home: &Home) -> Outcome {
     if let Err(outcome) = paths::possible(home) {
         return outcome;
@@ -191,7 +191,7 @@ pub fn run(home: &Home) -> Outcome {
 }
 
 fn written(home: &Home) -> Result<String, String> {
-    // What takes time comes first, together: the counts do not mind who else is there.
+    // Timed measurements run first, together: other load does not change counts.
     let mut timed = Vec::new();
     for Scenario {
         near, real, memory, ..
@@ -238,14 +238,14 @@ fn written(home: &Home) -> Result<String, String> {
     Ok(PAGE.to_owned())
 }
 
-/// What a line from the third-level cache and one from memory cost, from two setups: the cycles that each takes more than one
-/// with everything at hand, and its lines past the second-level and past the third-level cache.
+/// Computes the cost of a line from the third-level cache and of one from memory, from two setups: the additional cycles
+/// of each over one with all data in the core's own caches, and its misses of the second-level and the third-level cache.
 fn solve(real: (f64, [f64; 2]), memory: (f64, [f64; 2])) -> (f64, f64) {
     let lines = |[past_l2, past_l3]: [f64; 2]| ((past_l2 - past_l3).max(0.0), past_l3);
     let ((more, (x, y)), (most, (u, w))) = ((real.0, lines(real.1)), (memory.0, lines(memory.1)));
     let of_memory = |l3: f64| ((most - l3 * u) / w.max(0.01)).clamp(0.0, LATENCY);
     let det = x * w - u * y;
-    // Where hardly a line comes from L3 there is nothing that says what one costs.
+    // With hardly any lines from L3 their cost cannot be determined.
     let l3 = if x < 0.05 || det.abs() < 1e-3 {
         0.0
     } else {
@@ -254,7 +254,7 @@ fn solve(real: (f64, [f64; 2]), memory: (f64, [f64; 2])) -> (f64, f64) {
     (l3, of_memory(l3))
 }
 
-/// Cycles of the time-stamp counter for a packet, and how many a second has.
+/// TSC cycles per packet, and the frequency of the counter.
 struct Cycles {
     packet: f64,
     hertz: f64,
@@ -271,7 +271,7 @@ fn cycles(home: &Home, (args, buffers): &Setup) -> Result<Cycles, String> {
     Ok(Cycles { packet, hertz })
 }
 
-/// Lines of a packet past caches of so many MiB.
+/// Misses per packet of caches with these sizes in MiB.
 fn counted<const N: usize>(
     home: &Home,
     name: &str,
@@ -279,7 +279,7 @@ fn counted<const N: usize>(
     sizes: [u32; N],
 ) -> Result<[f64; N], String> {
     let mut lines = [0.0; N];
-    // Two at a time: nothing of it depends on who else works.
+    // Two at a time: counts do not depend on other load.
     for (sizes, lines) in sizes.chunks(2).zip(lines.chunks_mut(2)) {
         std::thread::scope(|scope| {
             let runs: Vec<_> = sizes
@@ -296,10 +296,10 @@ fn counted<const N: usize>(
     Ok(lines)
 }
 
-/// All caches that are counted.
+/// All cache sizes that are counted.
 const SIZES: [u32; 5] = [L2_MIB, L3_MIB[0], L3_MIB[1], L3_MIB[2], L3_MIB[3]];
 
-/// Lines that a packet fetches past a cache of so many MiB, with so many buffers in circulation.
+/// Misses per packet of a cache with this size in MiB and number of buffers in circulation.
 fn missed(home: &Home, args: &str, cache: (u32, u64)) -> Result<f64, String> {
     let few = events(home, args, cache, ROUNDS.0 * BUFFERS)?;
     let many = events(home, args, cache, ROUNDS.1 * BUFFERS)?;
@@ -369,15 +369,15 @@ fn tables(costs: &[Cost], hertz: f64) -> String {
     text
 }
 
-/// Numbers of a table's row, units left out; none where there is something else.
+/// Numbers of a table's row, without units; `None` if the row has other cells.
 fn numbers(row: &str) -> Option<Vec<f64>> {
     let cells = row.trim().trim_matches('|').split('|');
     let number = |cell: &str| cell.trim().trim_end_matches(" %").parse().ok();
     cells.map(number).collect()
 }
 
-/// The costs and points that stand on a page, told by the simulation again from those costs: the rows of the most cores, or which
-/// row does not follow. Rates may differ by what rounding does, and memory by two points of a hundred.
+/// Simulates again from the costs on a page, and compares with the page's points: the rows of the highest core count, or
+/// the row that differs. Rates may differ by rounding, and memory by two percentage points.
 pub fn follows(page: &str) -> Result<Vec<String>, String> {
     let none = || format!("{PAGE} has no figures: run `cargo xtask scaling`");
     let inside = page
@@ -409,7 +409,7 @@ pub fn follows(page: &str) -> Result<Vec<String>, String> {
         let rows: Vec<&str> = table.lines().skip(4).take(CORES.len()).collect();
         let points: Option<Vec<Vec<f64>>> = rows.iter().map(|row| numbers(row)).collect();
         let points = points.filter(|p| p.len() == CORES.len()).ok_or_else(none)?;
-        // The clock is the one that the first row was written with.
+        // The frequency with which the first row was written.
         let hertz = points[0][1] * 1e6 * cost.cycles(1);
         for (row, cores) in points.iter().zip(CORES) {
             let point = simulate(&cost, cores, hertz);
@@ -467,7 +467,7 @@ mod tests {
 
     #[test]
     fn what_a_line_costs_comes_out_as_it_went_in() {
-        // 2 lines from L3 at 15 and half a line from memory at 80; then 1 and 3 of them.
+        // 2 lines from L3 at 15 cycles and half a line from memory at 80; then 1 and 3 lines.
         let (l3, stall) = solve((70.0, [2.5, 0.5]), (255.0, [4.0, 3.0]));
         assert!((l3 - 15.0).abs() < 1e-9 && (stall - 80.0).abs() < 1e-9);
         let cost = Cost {

@@ -1,4 +1,4 @@
-//! The items of "The path batcher": its section `To show`, then what its parts promise.
+//! The items of "The path batcher": the issue's section `To show`, then its other requirements.
 
 use super::{Item, Sitting, Work, item, long};
 use house_experiments::paths::{self, CACHES, GATHERS, Point};
@@ -7,10 +7,11 @@ use xtask::budget;
 use xtask::measure::{self, Spread};
 use xtask::report::{Fail, Outcome, Pass};
 
-/// The bar of the issue: what the paper reports at batch 128.
+/// The issue's bar: the paper's result at batch 128.
 const BAR_PERCENT: f64 = 57.6;
-/// How many times the part of the time that the machine takes from an idle loop it may take from the worker, and what more.
-/// A worker's gap holds its own round too (about 10 us at overload), so shorter absences count as stalls than with the idle loop.
+/// Permitted fraction of the time that the machine takes from the worker: a multiple of that for an idle loop, plus a
+/// constant. A worker's gap includes its own round (about 10 us at overload), so shorter absences count as stalls than
+/// with the idle loop.
 const STALLS: (f64, f64) = (3.0, 0.01);
 
 pub const ITEMS: [Item; 11] = [
@@ -196,7 +197,7 @@ fn throughput(sitting: &Sitting<'_>) -> Outcome {
 #[derive(Deserialize)]
 struct Learning {
     paths: u64,
-    /// None where it was not found.
+    /// `None` if the path was not found.
     seconds: Option<f64>,
     learned: Vec<String>,
 }
@@ -246,8 +247,8 @@ struct Stalls {
     part: f64,
 }
 
-/// A packet may be late only when the worker did not come round for half the limit, and that only as often as the machine takes
-/// the core from a loop that does nothing.
+/// A packet may be late only if the worker did not run for half the limit, and that may happen only as often as the
+/// machine takes the core from an idle loop.
 fn delay(sitting: &Sitting<'_>) -> Outcome {
     let words = [
         "bench",
@@ -268,7 +269,7 @@ fn delay(sitting: &Sitting<'_>) -> Outcome {
     for d in &delays {
         let in_time = d.late - d.held_up.min(d.late);
         let ours = d.stalls.part > d.control.part * STALLS.0 + STALLS.1;
-        // A machine that takes more than one in a hundred cannot keep it for 99.
+        // A machine that is away for more than one percent of the time cannot meet the 99th percentile.
         let tail = d.p99_us <= f64::from(d.limit_us) || d.control.part > 0.01;
         good &= in_time == 0 && !ours && tail && d.packets > 1000;
         parts.push(format!(

@@ -7,8 +7,9 @@ use xtask::report::Outcome;
 /// Core cycles per TSC cycle of the machine that the bars were set on (the baselines page).
 pub const BAR_SPEED: f64 = 1.41;
 
-/// The bars are TSC cycles on a core that ran [`BAR_SPEED`]. This core's speed was measured between the repetitions: what
-/// is judged is the figure at the bar's speed, and the figure as measured stands beside it. A faster core has to be better.
+/// The bars are TSC cycles on a core that ran [`BAR_SPEED`]. This core's speed is measured between the repetitions: the
+/// figure converted to the bar's speed is judged, and the measured figure is shown too. A faster core must be faster in
+/// TSC cycles.
 pub fn cycles(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<String, String> {
     let run = sitting.bench(args)?;
     let (cost, speed) = (run.cycles_per_packet, run.core_cycles_per_tsc.median);
@@ -33,7 +34,7 @@ pub fn at_bar_speed(cycles: f64, speed: f64) -> f64 {
     cycles * speed / BAR_SPEED
 }
 
-/// The design's single-packet path, where the vector holds one packet: the smallest vector with a source of `maxframe 1`.
+/// The design's single-packet path, if the vector has one packet: the smallest vector with a source of `maxframe 1`.
 pub fn one_packet_per_vector(sitting: &Sitting<'_>) -> Outcome {
     Outcome::of(cycles(sitting, "--scenario ip4 --maxframe 1", 250.0))
 }
@@ -48,7 +49,7 @@ pub fn graph_over_rtc(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<Str
         .map_err(add)
 }
 
-/// Reported, not judged: it passes when every point was measured and verified.
+/// Not judged by its figures: it passes if every point was measured and verified.
 pub fn curve(sitting: &Sitting<'_>) -> Outcome {
     let mut text = Vec::new();
     for scenario in ["xc", "ip4", "mix"] {

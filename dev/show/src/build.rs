@@ -1,4 +1,4 @@
-//! How long builds take.
+//! Build times.
 
 use super::at_most;
 use std::time::Instant;
@@ -7,16 +7,16 @@ use xtask::home::Home;
 use xtask::report::Outcome;
 use xtask::run::Program;
 
-/// Seconds of a build from nothing, at most.
+/// Maximum time of a build from scratch in seconds.
 const COLD: f64 = 240.0;
-/// Seconds of a build after a change of one node file, at most.
+/// Maximum time of a build after a change of one node file in seconds.
 const WARM: f64 = 60.0;
-/// Seconds of a quick run of CI, at most.
+/// Maximum time of a quick run of CI in seconds.
 const QUICK: f64 = 240.0;
 
-/// The node file that is changed.
+/// The changed node file.
 const NODE: &str = "crates/net/ip/src/node/ip_lookup.rs";
-/// Builds after a change; the median is judged.
+/// Number of builds after a change; the median is judged.
 const TIMES: usize = 3;
 
 /// A release build into an empty folder.
@@ -36,7 +36,7 @@ pub fn cold(home: &Home) -> Outcome {
     Outcome::of(build())
 }
 
-/// Release builds, each after the time of a node file was set to now, which cargo takes for a change.
+/// Release builds, each after the modification time of a node file was set to now, which cargo treats as a change.
 pub fn after_a_node(home: &Home) -> Outcome {
     let build = || timed(Program::cargo(home).args(BUILD));
     let again = || {
@@ -62,7 +62,7 @@ pub fn after_a_node(home: &Home) -> Outcome {
     Outcome::of(all())
 }
 
-/// A quick run of CI; what it has to build is built before.
+/// A quick run of CI; its builds are made before.
 pub fn quick(home: &Home) -> Outcome {
     let run =
         || Program::cargo(home).args(["run", "--quiet", "-p", "xtask", "--", "ci", "--quick"]);
@@ -70,7 +70,7 @@ pub fn quick(home: &Home) -> Outcome {
     Outcome::of(judged.and_then(|seconds| at_most(seconds, QUICK, "s")))
 }
 
-/// Seconds until a program has ended well.
+/// Seconds until a program has ended successfully.
 fn timed(program: Program) -> Result<f64, String> {
     let started = Instant::now();
     program.limit_seconds(2400).require()?;

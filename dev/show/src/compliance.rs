@@ -1,4 +1,5 @@
-//! The page of requirements (`docs/compliance.md`): every row says whether it is so, and what it names is there.
+//! The page of requirements (`docs/compliance.md`): every row states whether Volley complies, and the things that it
+//! names exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +32,7 @@ fn rules(page: &str) -> BTreeSet<String> {
     page.lines().filter_map(first).collect()
 }
 
-/// Every test as `file::name`, where a file `x/tests.rs` counts as `x`.
+/// Every test as `file::name`; a file `x/tests.rs` counts as `x`.
 fn collect(folder: &Path, tests: &mut BTreeSet<String>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -48,7 +49,7 @@ fn collect(folder: &Path, tests: &mut BTreeSet<String>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Functions right behind `#[test]`.
+/// Functions directly after `#[test]`.
 fn names(source: &str) -> impl Iterator<Item = &str> {
     let behind = source.split("#[test]").skip(1);
     behind.filter_map(|part| part.trim_start().strip_prefix("fn ")?.split('(').next())

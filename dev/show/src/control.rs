@@ -1,4 +1,4 @@
-//! The items of "One control core": what its section `To show` asks for, then what each of its parts promises.
+//! The items of "One control core": the issue's section `To show`, then the requirements of its parts.
 
 use super::{Item, Sitting, Work, at_most, item, long};
 use xtask::report::{Fail, Outcome, Skip};
@@ -10,7 +10,7 @@ const PROPERTIES: &[&str] = &["test", "-p", "volley-daemon", "--lib", "run::test
 const SERVICE: &[&str] = &["test", "-p", "volley", "--test", "service"];
 /// Reasons, traces and captures of dropped packets.
 const DROPS: &[&str] = &["test", "-p", "volley", "--test", "drops"];
-/// What the book says is done.
+/// Tests of the book's claims.
 const BOOK: &[&str] = &["test", "-p", "volley", "--test", "book"];
 
 pub const ITEMS: [Item; 23] = [
@@ -138,7 +138,7 @@ fn test(sitting: &Sitting<'_>, name: &str, kills: &str) -> Result<String, String
     test_of(sitting, "commits", name, ("VOLLEY_KILLS", kills))
 }
 
-/// The output of one test of the daemon, as built for use.
+/// The output of one test of the daemon, in a release build.
 pub(super) fn test_of(
     sitting: &Sitting<'_>,
     file: &str,
@@ -170,7 +170,7 @@ pub(super) fn line<'t>(text: &'t str, part: &str) -> Option<&'t str> {
     text.lines().find(|line| line.contains(part))
 }
 
-/// A test, and what it says in the line that has `part`.
+/// Runs a test; the outcome is its output line that contains `part`.
 fn said(sitting: &Sitting<'_>, name: &str, part: &str, kills: &str) -> Outcome {
     let text = test(sitting, name, kills);
     Outcome::of(text.map(|text| line(&text, part).unwrap_or_default().to_owned()))
@@ -186,7 +186,7 @@ fn full_disk(sitting: &Sitting<'_>) -> Outcome {
     }
 }
 
-/// 200 clients for some seconds.
+/// 200 clients for the given time.
 fn clients(sitting: &Sitting<'_>, seconds: &str) -> Outcome {
     let variable = ("VOLLEY_API_SECONDS", seconds);
     let text = test_of(sitting, "api_clients", "what_runs_is_what", variable);
@@ -198,12 +198,12 @@ fn figures(sitting: &Sitting<'_>) -> Outcome {
     Outcome::of(text.map(|_| "the figures are those of the packets".to_owned()))
 }
 
-/// Those of file, command line and HTTP, five seconds each (with all the others).
+/// Fuzz targets of file, command line and HTTP, five seconds each (with all the others).
 fn fuzzers(sitting: &Sitting<'_>) -> Outcome {
     xtask::sanitize::fuzz(sitting.home, 5, true)
 }
 
-/// The seconds in the line that names its bar.
+/// The seconds in the line with the bar.
 fn seconds(text: &str) -> Option<f64> {
     let line = line(text, ", bar ")?;
     line.split(": ").nth(1)?.split(' ').next()?.parse().ok()

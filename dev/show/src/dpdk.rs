@@ -1,14 +1,15 @@
-//! `dpdk-test-fib` on a real table: the best that DPDK's own test reports.
+//! `dpdk-test-fib` on a real table: the best result of DPDK's own test.
 
 use std::path::{Path, PathBuf};
 use xtask::home::Home;
 use xtask::run::{Program, exists};
 
 const PROGRAM: &str = "dpdk-test-fib";
-/// How often each lookup function runs.
+/// Number of runs of each lookup function.
 const RUNS: usize = 3;
 
-/// Lowest cycles per lookup over all runs of all lookup functions, and which function that was; or why there is none.
+/// Lowest cycles per lookup over all runs of all lookup functions, and the function; or the reason why there is no
+/// result.
 pub fn best(home: &Home, table: &Path, v6: bool) -> Result<(f64, &'static str), String> {
     if !exists(PROGRAM) {
         return Err(format!("{PROGRAM} is not installed (Debian package dpdk)"));
@@ -21,9 +22,9 @@ pub fn best(home: &Home, table: &Path, v6: bool) -> Result<(f64, &'static str), 
     };
     let mut found: Vec<(f64, &'static str)> = Vec::new();
     for function in functions.iter().copied() {
-        // One pass each time, which somebody else's work may spoil: ours are freed from that as well.
+        // One pass per run, which other load may disturb: Volley's figures also exclude disturbed runs.
         for _ in 0..RUNS {
-            // A function that this processor cannot run is refused by the program; the others count.
+            // The program refuses functions that this processor does not support; the others count.
             let cycles = run(home, &routes, v6, function)?;
             found.extend(cycles.map(|cycles| (cycles, function)));
         }
@@ -47,7 +48,7 @@ fn run(home: &Home, routes: &Path, v6: bool, function: &str) -> Result<Option<f6
         "--",
     ]);
     let program = if v6 {
-        // With entries of two bytes it has no room for as many groups as the table needs.
+        // With two-byte entries it does not support as many groups as the table needs.
         program.args(["-6", "-b", "trie", "-e", "4", "-g", "400000"])
     } else {
         program.args(["-b", "dir", "-e", "2", "-g", "4096"])
@@ -78,7 +79,7 @@ fn lowest(stdout: &str) -> Option<f64> {
     figures.min_by(f64::total_cmp)
 }
 
-/// The table as the program wants it: plain text, next hops that fit 15 bits.
+/// Converts the table to the program's format: plain text, next hops that fit 15 bits.
 fn routes_file(home: &Home, table: &Path) -> Result<PathBuf, String> {
     let name = table
         .file_stem()

@@ -1,4 +1,4 @@
-//! Items that need a kernel which has more than this machine's: tests of the daemon and of drivers in an emulated guest.
+//! Items that need kernel features which this machine may lack: tests of the daemon and of drivers in an emulated guest.
 
 use super::Sitting;
 use xtask::cargo_test::{tests_line, tests_run};
@@ -6,15 +6,15 @@ use xtask::guest::{self, Ending, Job};
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::Program;
 
-/// How long the guest may take, boot included.
+/// Time limit of the guest in seconds, boot included.
 const SECONDS: u64 = 500;
 
-/// Devices of the kernel on twins.
+/// Devices of the kernel on LCP taps.
 pub fn devices(sitting: &Sitting<'_>) -> Outcome {
     tests(sitting, "volley", "devices")
 }
 
-/// Taps whose packets vhost-net carries.
+/// Taps with vhost-net.
 pub fn tap_vhost_net(sitting: &Sitting<'_>) -> Outcome {
     tests(sitting, "volley-tap", "vhost_net")
 }
@@ -32,7 +32,7 @@ fn tests(sitting: &Sitting<'_>, package: &str, file: &str) -> Outcome {
     }
 }
 
-/// A test file of a package, built here.
+/// Builds a test file of a package; returns its path.
 fn binary(sitting: &Sitting<'_>, package: &str, file: &str) -> Result<String, String> {
     let built = Program::cargo(sitting.home)
         .args(["test", "--release", "--locked", "-p", package])

@@ -1,4 +1,4 @@
-//! The items of "A bad day": what peers, disks, floods and other users do to the daemon, a number of the issue each.
+//! The items of "A bad day": hostile peers, disks, floods and other users; one item for each number of the issue.
 
 mod data;
 
@@ -6,14 +6,14 @@ use super::{Item, Sitting, Work, guest_items, item};
 use xtask::report::{Fail, Outcome, Pass};
 use xtask::sanitize;
 
-/// The tests of `apps/volley/tests/damage.rs` whose names hold one of these words.
+/// The tests of `apps/volley/tests/damage.rs` whose names contain one of these words.
 macro_rules! damage {
     ($($word:literal),+) => {
         Work::Command(&["test", "-p", "volley", "--test", "damage", "--", $($word),+])
     };
 }
 
-/// The tests of `apps/volley/tests/peers.rs` whose names hold one of these words.
+/// The tests of `apps/volley/tests/peers.rs` whose names contain one of these words.
 macro_rules! peers {
     ($($word:literal),+) => {
         Work::Command(&["test", "-p", "volley", "--test", "peers", "--", $($word),+])
@@ -105,7 +105,7 @@ pub const ITEMS: [Item; 19] = [
     ),
 ];
 
-/// Targets that there are at least.
+/// Minimum number of fuzz targets.
 const TARGETS: usize = 24;
 
 fn fuzzers(sitting: &Sitting<'_>) -> Outcome {

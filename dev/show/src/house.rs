@@ -6,7 +6,7 @@ use xtask::home::Home;
 use xtask::report::Outcome;
 use xtask::tidy::{self, House};
 
-/// Names of protocols above Ethernet and of what IP forwards by, in lower case; digits behind them are ignored.
+/// Names of protocols above Ethernet and of IP forwarding, in lower case; digits after them are ignored.
 const ABOVE_ETHERNET: [&str; 22] = [
     "ip",
     "ipv",
@@ -31,14 +31,14 @@ const ABOVE_ETHERNET: [&str; 22] = [
     "nexthop",
     "fragment",
 ];
-/// A part of an IP address, when a digit follows.
+/// A part of an IP address, if a digit follows.
 const PART_OF_ADDRESS: &str = "dst";
 
-/// The crates that are to know none of them.
+/// The crates that must not use these names.
 const ENGINE: &str = "crates/base/";
 /// The crate of header formats, which names protocols.
 const HEADERS: &str = "crates/base/wire/";
-/// The crate of tables has a longest-prefix match for each size of addresses, and may name these.
+/// The crate of tables has a longest-prefix match for each address size, and may use these names.
 const TABLES: (&str, [&str; 1]) = ("crates/base/tables/", ["ipv"]);
 
 pub const ITEMS: &[Item] = &[
@@ -130,14 +130,14 @@ fn engine_knows_no_ip(house: &House<'_>) -> Result<String, String> {
     }
 }
 
-/// Whether a word is none for this file.
+/// Whether a word is refused in this file.
 fn is_refused(path: &str, word: &str) -> bool {
     let (tables, may) = TABLES;
     let allowed = path.starts_with(tables) && may.contains(&name(word));
     is_above_ethernet(word) && !allowed
 }
 
-/// A word without the digits at its end.
+/// A word without trailing digits.
 fn name(word: &str) -> &str {
     word.trim_end_matches(|c: char| c.is_ascii_digit())
 }

@@ -1,4 +1,4 @@
-//! The items of "Real interfaces": its sections `To show` and `Bad input`, in order, then its drivers one by one.
+//! The items of "Real interfaces": the sections `To show` and `Bad input`, in order, then its drivers.
 
 use super::{Item, Sitting, Work, at_least, item, long};
 use super::{guest_items, net_items};
@@ -129,7 +129,7 @@ pub const ITEMS: [Item; 21] = [
     ),
 ];
 
-/// The output of a crate's measurement beside a peer.
+/// The output of a crate's measurement against a peer.
 fn measured(sitting: &Sitting<'_>, package: &str) -> Result<String, String> {
     let words = [
         "test",
@@ -147,7 +147,7 @@ fn measured(sitting: &Sitting<'_>, package: &str) -> Result<String, String> {
     run.require().map(|output| output.stdout)
 }
 
-/// Every ratio that a measurement prints (`ratio N`), the lowest against the bar.
+/// All ratios that a measurement prints (`ratio N`); the lowest is compared with the bar.
 fn ratios(sitting: &Sitting<'_>, package: &str, bar: f64) -> Outcome {
     let result = measured(sitting, package).and_then(|text| {
         let all = ratios_in(&text);
@@ -174,7 +174,7 @@ fn ratios_in(text: &str) -> Vec<f64> {
         .collect()
 }
 
-/// The lowest of the first figures in the lines of `kinds`, over that in the line of `than`.
+/// The lowest of the first figures in the lines of `kinds`, divided by that in the line of `than`.
 fn beside_bridge(sitting: &Sitting<'_>, kinds: &[&str], than: &str, bar: f64) -> Outcome {
     let text = match measured(sitting, "volley-af-xdp") {
         Ok(text) => text,

@@ -101,7 +101,7 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
     }
 }
 
-/// Reports are one line per item; the first line of a failure's text says what it is, the last what came of it.
+/// Reports have one line per item: the first line of a failure's text has the subject, the last one the result.
 fn one_line(outcome: Outcome) -> Outcome {
     let short = |text: String| {
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

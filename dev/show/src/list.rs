@@ -1,4 +1,4 @@
-//! Items of a list, how they are judged, and what they share in one sitting.
+//! Items of a list, how they are judged, and results that they share.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,9 +10,9 @@ use xtask::report::Outcome;
 pub struct Item {
     /// Short name, for `--only`.
     pub name: &'static str,
-    /// What the issue wants, in a few words.
+    /// Short description of the requirement.
     pub what: &'static str,
-    /// Runs only with `--long`, or when it is named.
+    /// Runs only with `--long`, or if it is named.
     pub long: bool,
     pub work: Work,
 }
@@ -35,27 +35,27 @@ pub const fn long(name: &'static str, what: &'static str, work: Work) -> Item {
     }
 }
 
-/// How an item is judged.
+/// Method of judging an item.
 pub enum Work {
-    /// TSC cycles per packet of a bench run, at most so many. The arguments may hold `TABLES`.
+    /// Maximum TSC cycles per packet of a bench run. The arguments may contain `TABLES`.
     Cycles(&'static str, f64),
-    /// Mpps of the graph over Mpps packet by packet, at least so much.
+    /// Minimum ratio of the graph's Mpps to the Mpps of packet-by-packet processing.
     GraphOverRtc(&'static str, f64),
-    /// A command that must succeed; the text that follows says what its tests are about.
+    /// A command that must succeed; the text describes its tests.
     Command(&'static [&'static str]),
-    /// The same, with these variables in its environment.
+    /// A command with these variables in its environment.
     With(
         &'static [(&'static str, &'static str)],
         &'static [&'static str],
     ),
-    /// A look at the checkout, which needs no program.
+    /// A check of the checkout, without a program.
     Look(fn(&Home) -> Outcome),
     /// Anything else.
     Call(fn(&Sitting<'_>) -> Outcome),
 }
 
 impl Work {
-    /// Whether it needs no release build: a run of tests builds what it needs by itself.
+    /// Whether the item needs no release build: a test run builds what it needs.
     pub fn needs_no_build(&self) -> bool {
         match self {
             Work::Command(words) => words.first() == Some(&"test"),
@@ -64,7 +64,7 @@ impl Work {
     }
 }
 
-/// One sitting: what has been measured once is not measured again, so that ratios compare like with like.
+/// One run of a list. Each measurement is made once, so that ratios compare the same figures.
 pub struct Sitting<'a> {
     pub home: &'a Home,
     pub seconds: u64,
@@ -125,12 +125,12 @@ impl<'a> Sitting<'a> {
     }
 }
 
-/// `figure` against a bar that it must not be above.
+/// Compares `figure` with a maximum.
 pub fn at_most(figure: f64, bar: f64, unit: &str) -> Result<String, String> {
     verdict(figure <= bar, format!("{figure:.2} {unit}, at most {bar}"))
 }
 
-/// `figure` against a bar that it must reach.
+/// Compares `figure` with a minimum.
 pub fn at_least(figure: f64, bar: f64, unit: &str) -> Result<String, String> {
     verdict(figure >= bar, format!("{figure:.2} {unit}, at least {bar}"))
 }

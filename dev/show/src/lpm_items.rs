@@ -1,4 +1,4 @@
-//! Items measured by `volley bench lpm`, and DPDK's lookup beside it.
+//! Items measured by `volley bench lpm`, and DPDK's lookup for comparison.
 
 use super::{Sitting, at_least, at_most, dpdk};
 use xtask::measure::LpmBench;
@@ -26,7 +26,7 @@ pub const V6: Family = Family {
 };
 const LOAD_SECONDS: f64 = 1.5;
 const UPDATES_PER_SECOND: f64 = 500_000.0;
-/// As many destinations as dpdk-test-fib looks up.
+/// The number of destinations that dpdk-test-fib looks up.
 pub const DISTINCT: u32 = 1 << 20;
 
 fn measured(sitting: &Sitting<'_>, family: &Family) -> Result<Result<LpmBench, String>, String> {
@@ -75,7 +75,7 @@ pub fn updates(sitting: &Sitting<'_>, family: &Family) -> Outcome {
     })
 }
 
-/// Both in one sitting; DPDK's figure is the lowest of all its lookup functions that run here.
+/// Both measurements in one run; DPDK's figure is the lowest of all its lookup functions that run here.
 pub fn against_dpdk(sitting: &Sitting<'_>, family: &Family) -> Outcome {
     let table = match sitting.home.data(family.table) {
         Ok(table) => table,

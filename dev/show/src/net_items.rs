@@ -6,7 +6,7 @@ use xtask::measure;
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::{Program, exists};
 
-/// What `volley demo --net --json` prints, as far as it is told here.
+/// The parts of the output of `volley demo --net --json` that are used here.
 #[derive(Deserialize)]
 struct Demo {
     ways: Vec<Way>,
@@ -24,7 +24,7 @@ struct Figures {
     jumbo_tcp_gbps: Option<f64>,
 }
 
-/// Why namespaces cannot be made here.
+/// The reason why namespaces cannot be created here.
 fn hindrance(sitting: &Sitting<'_>, programs: &[&str]) -> Option<String> {
     if let Some(missing) = programs.iter().find(|program| !exists(program)) {
         return Some(format!("{missing} is not installed"));
@@ -42,7 +42,8 @@ fn hindrance(sitting: &Sitting<'_>, programs: &[&str]) -> Option<String> {
     }
 }
 
-/// Every way must carry ping, TCP, UDP and frames of 9000 bytes; TCP is told as multiples of the bridge's.
+/// Every kind of connection must carry ping, TCP, UDP and frames of 9000 bytes; TCP is reported as a multiple of the
+/// bridge's rate.
 pub fn demo(sitting: &Sitting<'_>) -> Outcome {
     if let Some(why) = hindrance(sitting, &["ip", "ping", "iperf3"]) {
         return Skip(why);
@@ -71,7 +72,7 @@ fn verdict(demo: &Demo) -> Result<String, String> {
     Ok(format!("TCP: {}", cells.join(", ")))
 }
 
-/// The measurement judges by itself; what it prints last is the figure.
+/// The measurement judges itself; its last output is the figure.
 pub fn gap(sitting: &Sitting<'_>) -> Outcome {
     if let Some(why) = hindrance(sitting, &["ip", "tcpdump", "taskset"]) {
         return Skip(why);
@@ -102,7 +103,7 @@ pub fn gap(sitting: &Sitting<'_>) -> Outcome {
     }
 }
 
-/// The lines of the control, of the operations, and of the difference.
+/// The lines with the control, the operations, and the difference.
 fn figures(text: &str) -> Result<String, String> {
     let line = |start: &str| {
         let mut lines = text.lines().map(str::trim);

@@ -10,14 +10,15 @@ use xtask::run::Program;
 use xtask::tidy::source::{self, Source};
 use xtask::tidy::tokens;
 
-/// The most that a small feature may change outside its crate.
+/// Maximum number of files that a small feature may change outside its crate.
 const FILES: usize = 3;
 const LINES: usize = 10;
 
-/// Most lines of `crates/control` without netlink: 28,300 were there before, and 6,000 fewer are wanted.
+/// Maximum number of lines of `crates/control` without netlink: there were 28,300 before, and 6,000 fewer are required.
 const CONTROL: usize = 22_300;
 
-/// Names of features, drivers and protocols that the faces must not have: parts of words in code, without tests.
+/// Names of features, drivers and protocols that the control crates must not contain: parts of words in code, without
+/// tests.
 const NAMES: [&str; 27] = [
     "memif",
     "vhost",
@@ -48,9 +49,9 @@ const NAMES: [&str; 27] = [
     "route",
 ];
 
-/// Most bytes of memory for a route of the control side.
+/// Maximum memory of the control plane for a route, in bytes.
 const BYTES: f64 = 400.0;
-/// Bytes of memory for each of 100,000 routes that were 100,000 requests, before routes were carried out together.
+/// Bytes of memory for each of 100,000 routes as 100,000 requests, before routes were processed in groups.
 const BEFORE: f64 = 1660.0;
 
 pub const ITEMS: &[Item] = &[
@@ -128,7 +129,7 @@ fn sources(home: &Home, dirs: &[String]) -> Result<Vec<Source>, String> {
     Ok(all)
 }
 
-/// Whether a word of code, such as `MemifSocket` or `memif_sockets`, has a part, in singular or plural.
+/// Whether a word of code, such as `MemifSocket` or `memif_sockets`, contains a part, in singular or plural.
 fn has_part(word: &str, part: &str) -> bool {
     let is_it = |it: &String| it == part || it.strip_suffix('s') == Some(part);
     words(word).iter().any(is_it)
@@ -168,7 +169,7 @@ fn closed(home: &Home) -> Result<String, String> {
     }
 }
 
-/// Seconds and bytes a route of the test `bulk_routes`; the memory of the process, of which the FIB has a part.
+/// Seconds, and bytes per route, of the test `bulk_routes`; the memory of the process includes the FIB.
 fn bulk(sitting: &Sitting<'_>, name: &str, routes: &str, bar: f64, most: f64) -> Outcome {
     let text = control::test_of(sitting, "bulk_routes", name, ("VOLLEY_ROUTES", routes));
     let judged = text.and_then(|text| {
@@ -198,7 +199,7 @@ fn size(home: &Home) -> Result<String, String> {
     }
 }
 
-/// Lines of a file in front of its tests, which are its last module.
+/// Number of lines of a file before its tests, which are its last module.
 fn lines_without_tests(text: &str) -> usize {
     let mut lines = text.lines().zip(text.lines().skip(1));
     let tests = |(line, next): (&str, &str)| {
@@ -208,7 +209,7 @@ fn lines_without_tests(text: &str) -> usize {
     before.unwrap_or_else(|| text.lines().count())
 }
 
-/// What the commit that adds a crate changes outside of the crate.
+/// Changes outside of a crate in the commit that adds the crate.
 fn cost(home: &Home, crate_dir: &str) -> Result<String, String> {
     let git = |args: &[&str]| {
         let program = Program::new(home, "git").args(args.iter().copied());
@@ -233,13 +234,13 @@ fn cost(home: &Home, crate_dir: &str) -> Result<String, String> {
     }
 }
 
-/// Lines added and removed, and name, of each file of `git show --numstat` that is neither of the crate nor a page.
+/// Lines added and removed, and name, of each file of `git show --numstat` that is neither in the crate nor a page.
 fn outside_of<'t>(numstat: &'t str, crate_dir: &str) -> Vec<(usize, &'t str)> {
     let inside = format!("{crate_dir}/");
     let file = |line: &'t str| {
         let mut columns = line.split('\t');
         let mut count = || columns.next()?.parse::<usize>().ok();
-        // A binary file has no count of lines: it counts as one.
+        // A binary file has no line count and counts as one.
         let (more, less) = (count().unwrap_or(1), count().unwrap_or(0));
         let name = columns.next()?;
         let page = name.starts_with("docs/") || name.ends_with(".md") || name == "Cargo.lock";

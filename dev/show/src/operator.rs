@@ -1,4 +1,4 @@
-//! The items of "An operator's first week": what a person types, and sees.
+//! The items of "An operator's first week": commands and their output.
 
 use super::{Item, Work, control, item, long};
 use xtask::fresh;

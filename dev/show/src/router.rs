@@ -1,11 +1,11 @@
-//! The items of "A complete IP router that FRR can drive": what can be shown now, each a run of something real, and what
+//! The items of "A complete IP router that FRR can drive": items that can be shown now, each a real run, and those that
 //! cannot, with the reason.
 
 use super::{Item, Sitting, Work, compliance, guest_items, item, run_items, slow_path};
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::Program;
 
-/// A list of checks of one kind: a test file of the daemon and the test's name.
+/// A check: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
 pub const ITEMS: [Item; 42] = [
@@ -250,12 +250,12 @@ pub const ITEMS: [Item; 42] = [
     ),
 ];
 
-/// One test of the daemon against kernel peers. A test that says why it cannot run here is a skip.
+/// One test of the daemon against kernel peers. A test that prints a reason why it cannot run here is a skip.
 fn check(sitting: &Sitting<'_>, (file, name): Check) -> Outcome {
     let run = Program::cargo(sitting.home)
         .args(["test", "--release", "--locked", "-p", "volley"])
         .args(["--test", file, name, "--", "--nocapture"])
-        // Only the tests of a full table and of differences from the kernel look at them.
+        // Only the tests of a full table and of differences from the kernel use these variables.
         .env("VOLLEY_FULL_TABLE", "1")
         .env("VOLLEY_FULL_CORPORA", "1")
         .limit_seconds(600)

@@ -5,8 +5,8 @@ use xtask::cargo_test::{tests_line, tests_run};
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::{Output, Program};
 
-/// `cargo WORDS` with more in its environment; when it is a test run, at least one test must have run, and none may have said
-/// that it could not.
+/// Runs `cargo WORDS` with more variables in its environment; a test run must run at least one test, and no test may
+/// report that it could not run.
 pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str)]) -> Outcome {
     let is_test = words.first() == Some(&"test");
     let mut program = Program::cargo(sitting.home).args(words);
@@ -36,10 +36,10 @@ pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str
     }
 }
 
-/// What tests said that they could not do here, and why.
+/// The reports of tests that could not run here, with their reasons.
 fn skipped(output: &Output) -> Vec<&str> {
     let lines = output.stdout.lines().chain(output.stderr.lines());
-    // The name of the test may stand in front.
+    // The name of the test may precede it.
     let said = lines.filter_map(|line| Some(line[line.find("SKIP")?..].trim()));
     let mut all: Vec<&str> = said.collect();
     all.sort_unstable();
@@ -47,7 +47,7 @@ fn skipped(output: &Output) -> Vec<&str> {
     all
 }
 
-/// The demo, as the README gives it.
+/// The demo, with the README's command.
 pub fn demo(sitting: &Sitting<'_>) -> Outcome {
     match Program::new(sitting.home, sitting.home.volley())
         .arg("demo")
@@ -68,10 +68,10 @@ pub fn oracle(sitting: &Sitting<'_>) -> Outcome {
     Outcome::of(run.map(|_| "tests/oracle".into()))
 }
 
-/// A clone into a new folder, with a build of its own.
+/// A clone into a new folder, with its own build.
 pub fn fresh_clone(sitting: &Sitting<'_>) -> Outcome {
     let folder = sitting.home.target.join("fresh-clone");
-    // An earlier clone may be there; that there is none is no error.
+    // Removes an earlier clone; it is no error if none exists.
     let _ = std::fs::remove_dir_all(&folder);
     let clone = Program::new(sitting.home, "git")
         .args(["clone", "--quiet", "."])

@@ -6,11 +6,11 @@ use xtask::bench::big_tables;
 use xtask::measure::{self, Spread};
 use xtask::report::{Fail, Outcome, Pass};
 
-/// Answers in a second that a worker must give.
+/// Minimum number of replies per second of a worker.
 const ANSWERS: f64 = 1e6;
-/// What transit must keep beside a flood.
+/// Minimum fraction of transit beside a flood.
 const KEPT: f64 = 0.9;
-/// What must be forwarded of what is offered beside updates: less, and it was not that load.
+/// Minimum ratio of forwarded to offered packets beside updates: a lower ratio means that the load was not reached.
 const LOADED: f64 = 0.85;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ struct Flood {
     saturated: Spread,
 }
 
-/// Medians are judged; lowest and highest stand beside them.
+/// Medians are judged; minimum and maximum are shown too.
 pub fn flood(sitting: &Sitting<'_>) -> Outcome {
     let run: Flood = match measure::json(sitting.home, &["bench", "slow-path"], 600) {
         Ok(run) => run,

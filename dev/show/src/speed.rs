@@ -1,13 +1,13 @@
-//! `show speed`: what a packet costs from wire to wire (issue 27).
+//! `show speed`: the cost of a packet from wire to wire (issue 27).
 
 use super::{Item, Sitting, Work, at_most, bench_items, item};
 use xtask::budget;
 use xtask::measure::{Bench, Spread};
 use xtask::report::Outcome;
 
-/// Cycles of a round beside its nodes and sources.
+/// Cycles of a round outside its nodes and sources.
 const ROUND: f64 = 60.0;
-/// Instructions of a round with four packets, everything included: they were 6,700 when every source and stage was called.
+/// Instructions of a round with four packets, everything included: it was 6,700 when every source and stage was called.
 const ROUND_INSTRUCTIONS: f64 = 2_800.0;
 
 pub const ITEMS: [Item; 6] = [
@@ -51,7 +51,7 @@ pub const ITEMS: [Item; 6] = [
 ];
 
 const PATCH: &str = "--scenario xc";
-/// The shortest vectors whose runs are all timed: the loop's figure is no estimate then.
+/// The shortest vectors for which all runs are timed, so that the loop's figure is no estimate.
 const TIMED: &str = "--scenario xc --vector-size 64";
 const MANY: &str = "--scenario ip4 --destinations uniform --prefixes 16";
 
@@ -67,7 +67,7 @@ fn together(sitting: &Sitting<'_>, args: &str, bar: f64) -> Outcome {
     })
 }
 
-/// Judged at the speed of core that the bars were set on; the measured figure and its range stand beside it.
+/// Judged at the core speed of the bars; the measured figure and its range are shown too.
 fn judge(
     sitting: &Sitting<'_>,
     args: &str,

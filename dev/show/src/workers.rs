@@ -1,4 +1,4 @@
-//! The items of "Many workers, no pauses": what its section `To show` asks for, then what each of its parts promises.
+//! The items of "Many workers, no pauses": the section `To show`, then the requirements of its parts.
 
 use super::{Item, Sitting, Work, item, long};
 use house_experiments::scaling::follows;
@@ -8,7 +8,7 @@ use xtask::measure::{self, Spread};
 use xtask::report::{Fail, Outcome, Pass};
 use xtask::sanitize;
 
-/// A test of the whole daemon, as built for use.
+/// A test of the whole daemon, in a release build.
 macro_rules! daemon {
     ($test:literal) => {
         &[
@@ -131,7 +131,7 @@ pub const ITEMS: [Item; 21] = [
     ),
 ];
 
-/// What two workers have to do of what one does.
+/// Minimum ratio of the work of two workers to that of one.
 const TWICE: f64 = 1.9;
 
 #[derive(Deserialize)]
@@ -180,7 +180,7 @@ fn scaling(sitting: &Sitting<'_>) -> Outcome {
     if good { Pass(text) } else { Fail(text) }
 }
 
-/// The page has figures, and the model gives the same again: those of 64 cores.
+/// The page has figures, and the model reproduces those of 64 cores.
 fn on_paper(sitting: &Sitting<'_>) -> Outcome {
     let path = sitting.home.root.join("docs/scaling.md");
     let page = match std::fs::read_to_string(&path) {
@@ -220,14 +220,14 @@ struct Pauses {
     swapping: Gaps,
 }
 
-/// How many times as many gaps as without changes, and how many a second besides, are the machine's.
+/// Gaps attributed to the machine: this multiple of the gaps without changes, plus this number per second.
 const NOISE: (f64, f64) = (1.5, 10.0);
 
-/// What is asked for: so many changes, in so much traffic (a little less than 10 Mpps may come of rounding).
+/// Minimum number of changes, and minimum rate of the traffic in Mpps (slightly below 10 because of rounding).
 const DEMANDED: (u64, f64) = (100_000, 9.9);
 
-/// No packet lost; gaps of more than 50 us no more often than without changes; and rounds in which a change was swapped in among them
-/// only as often as the machine's noise falls on so much time.
+/// No packet is lost; gaps of more than 50 us are no more frequent than without changes; and rounds in which a change
+/// takes effect have such gaps only as often as the machine's noise explains.
 fn zero_pause(sitting: &Sitting<'_>) -> Outcome {
     let words = ["bench", "pauses"];
     let run: Pauses = match measure::json(sitting.home, &words, 600) {
@@ -239,7 +239,7 @@ fn zero_pause(sitting: &Sitting<'_>) -> Outcome {
     let whole = run.sent == run.received && run.dropped == 0 && run.sent > 0;
     let whole = whole && run.changes >= DEMANDED.0 && run.mpps >= DEMANDED.1;
     let calm = rate(&run.changing) <= noise * NOISE.0 + NOISE.1;
-    // A gap of the machine makes the round in which it falls long; so many rounds are hit by chance.
+    // A gap of the machine lengthens the round that it interrupts; this number of rounds is affected by chance.
     let by_chance = noise * (run.swapping.seconds + run.swapping.rounds as f64 * 5e-6);
     let ours = run.swapping.long as f64 > 3.0 * by_chance + 3.0;
     let gaps = |g: &Gaps| {

@@ -184,7 +184,7 @@ impl Args {
         }
     }
 
-    /// Buffers in circulation: every packet of a bridge's stream is one of its own.
+    /// Number of buffers in circulation: each packet of a bridge's stream has its own buffer.
     pub fn in_circulation(&self) -> usize {
         match self.scenario {
             Scenario::Bridge => self.buffers.max(self.macs().1 as usize),

@@ -1,9 +1,9 @@
 //! Errors of benchmarks.
 
-/// What can go wrong in a benchmark.
+/// Errors of a benchmark.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// Volley could not be put together.
+    /// Volley could not be set up.
     #[error(transparent)]
     Stack(#[from] volley_daemon::stack::StackError),
     /// The scenario's configuration was refused.
@@ -15,10 +15,10 @@ pub enum BenchError {
     /// A capture could not be written.
     #[error(transparent)]
     Pcap(#[from] volley_pcap::PcapError),
-    /// The arguments do not fit each other.
+    /// The arguments contradict each other.
     #[error("{0}")]
     Args(String),
-    /// What came out is not what the reference model says.
+    /// The output differs from the reference model.
     #[error("the outputs are wrong: {0}")]
     Wrong(String),
     /// A file could not be used.
@@ -26,7 +26,7 @@ pub enum BenchError {
     File {
         /// The file.
         path: String,
-        /// What the system said.
+        /// Error of the system.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! `volley bench`: what forwarding costs, by scenario, table, vector size and instruction-set level.
+//! `volley bench`: the cost of forwarding, by scenario, table, vector size and instruction-set level.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -24,7 +24,7 @@ pub use error::BenchError;
 use args::Command;
 use std::process::ExitCode;
 
-/// Run what the command line asks for.
+/// Run the benchmark of the command line.
 pub fn main(args: Args) -> ExitCode {
     let done = match &args.command {
         Some(Command::Lpm(lpm)) => lpm::run(lpm),

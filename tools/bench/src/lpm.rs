@@ -1,4 +1,4 @@
-//! `volley bench lpm`: the longest-prefix match alone.
+//! `volley bench lpm`: only the longest-prefix match.
 
 use super::args::{Destinations, LpmArgs};
 use super::report::Spread;
@@ -16,7 +16,7 @@ use volley_graph::{Domain, Isa, Level};
 use volley_simd::{Kernel, cycles};
 use volley_tables::{Guard, Lpm4, Lpm4Snap, Lpm6, Lpm6Snap};
 
-/// Lookups at once, as in a vector.
+/// Lookups per batch, as in a vector.
 const BATCH: usize = 256;
 /// Destinations compared with the linear search.
 const CHECKED: usize = 400;
@@ -298,7 +298,7 @@ fn measure<T: Table>(args: &LpmArgs, level: Level) -> Result<LpmReport, BenchErr
     })
 }
 
-/// Single lookups, each of which waits for the one before, as a packet at a time does.
+/// Single lookups, each of which depends on the previous one, as in packet-by-packet processing.
 fn one_by_one<T: Table>(snap: &T::Snap, guard: Guard<'_>, dst: &[T::Addr], leaf: &mut [u32]) {
     let mut last = 0;
     for (dst, leaf) in dst.iter().zip(leaf) {
@@ -308,7 +308,7 @@ fn one_by_one<T: Table>(snap: &T::Snap, guard: Guard<'_>, dst: &[T::Addr], leaf:
     }
 }
 
-/// Compare a sample of answers with a search through all rows.
+/// Compare a sample of results with a search through all rows.
 fn is_right<A: tables::Addr>(rows: &Rows<A>, dst: &[A], leaf: &[u32], seed: u64) -> bool {
     let mut random = tables::Random(seed);
     (0..CHECKED).all(|_| {
@@ -323,7 +323,7 @@ fn is_right<A: tables::Addr>(rows: &Rows<A>, dst: &[A], leaf: &[u32], seed: u64)
     })
 }
 
-/// Replay updates as fast as possible while another thread looks up: how many, per second, and lookups meanwhile.
+/// Replay updates as fast as possible while another thread looks up: number of updates, rate, and lookups meanwhile.
 fn replay<T: Table>(
     table: &mut T,
     domain: &Arc<Domain>,

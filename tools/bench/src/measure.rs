@@ -9,18 +9,18 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use volley_graph::{NodeReport, NodeState, Severity};
 
-/// How long the worker runs between two looks at the core's pace.
+/// Time between two measurements of the core's pace.
 pub(super) const SLICE: Duration = Duration::from_millis(4);
-/// Of a repetition so much at the least has to be undisturbed, or it does not count.
+/// Minimum undisturbed fraction of a repetition that counts.
 const ENOUGH: f64 = 0.1;
 
-/// What happened between two looks at the pace.
+/// Data between two measurements of the pace.
 struct Slice {
-    /// Work that the core did for us in a cycle of the time-stamp counter, before or after, whichever was less.
+    /// The core's pace before or after, whichever is lower.
     pace: f64,
-    /// Wall clock.
+    /// Wall-clock time.
     seconds: f64,
-    /// What the nodes did.
+    /// The nodes' counters.
     costs: Vec<NodeCost>,
 }
 
@@ -30,21 +30,21 @@ struct Run {
     slices: Vec<Slice>,
 }
 
-/// Sums over the slices of one repetition that count.
+/// Sums over the slices of a repetition that count.
 #[derive(Default)]
 struct Sums {
     packets: u64,
     seconds: f64,
     graph_clocks: u64,
     source_clocks: u64,
-    /// What the rounds cost beside nodes, and how many there were.
+    /// Cost of the rounds outside nodes, and number of rounds.
     loop_clocks: u64,
     rounds: u64,
     core_speed: f64,
 }
 
 impl Run {
-    /// How much of it ran at a pace.
+    /// Fraction of the time that ran at least at this pace.
     fn share(&self, bar: f64) -> f64 {
         let ours = self.slices.iter().filter(|s| s.pace >= bar).count();
         ours as f64 / self.slices.len().max(1) as f64
@@ -76,7 +76,7 @@ impl Run {
 }
 
 impl Sums {
-    /// Cycles per packet of everything: the whole time of the rounds.
+    /// Cycles per packet of the complete rounds.
     fn together(&self) -> f64 {
         let all = self.graph_clocks + self.source_clocks + self.loop_clocks;
         all as f64 / self.packets as f64
@@ -147,7 +147,7 @@ fn check(args: &Args) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Stay on one core, so that nothing moves between caches.
+/// Pin the thread to one core, so that nothing moves between caches.
 pub(super) fn pin(core: Option<usize>) {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let wanted = core
@@ -165,7 +165,7 @@ fn until(bench: &mut Bench, limit: Duration) {
     }
 }
 
-/// As many repetitions as were asked for that somebody else's work did not spoil, or all that there was time for.
+/// The requested number of undisturbed repetitions, or as many as fitted into the time limit.
 fn repetitions(bench: &mut Bench, args: &Args) -> Vec<Run> {
     if let Some(packets) = args.packets {
         return vec![counted(bench, packets)];
@@ -182,7 +182,7 @@ fn repetitions(bench: &mut Bench, args: &Args) -> Vec<Run> {
     runs
 }
 
-/// A number of packets, at whatever pace.
+/// Process a number of packets, at any pace.
 fn counted(bench: &mut Bench, packets: u64) -> Run {
     let mut left = packets;
     let slice = slice(bench, |bench| {
@@ -228,7 +228,7 @@ fn slice(bench: &mut Bench, work: impl FnOnce(&mut Bench)) -> Slice {
     }
 }
 
-/// What the nodes did in all slices that count, by name.
+/// The nodes' counters in all slices that count, by name.
 fn total<'a>(slices: impl Iterator<Item = &'a Slice>) -> Vec<NodeCost> {
     let mut all: Vec<NodeCost> = Vec::new();
     for cost in slices.flat_map(|s| &s.costs) {
@@ -260,13 +260,13 @@ fn drops(bench: &Bench) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What every node did between two looks at the clocks: those that had packets, all sources, and the loop.
+/// Differences of all nodes' counters between two reports: nodes with packets, all sources, and the loop.
 pub(super) fn costs(before: &[NodeReport], after: &[NodeReport]) -> Vec<NodeCost> {
     let cost = |(b, a): (&NodeReport, &NodeReport)| NodeCost {
         name: a.name.clone(),
         calls: a.calls - b.calls,
         vectors: a.vectors - b.vectors,
-        // Clocks of the loop are what estimates leave, and may go back a little.
+        // Clocks of the loop are the remainder after estimates, and may decrease slightly.
         clocks: a.clocks.saturating_sub(b.clocks),
         kind: match a.state {
             NodeState::Polling | NodeState::Interrupt => CostKind::Source,

@@ -1,17 +1,17 @@
-//! Whether the machine leaves the core to us. Two hardware threads share one core's units: while somebody else's program
-//! runs on the other one everything here takes up to twice as long, which no clock shows. So a repetition is cut into short
-//! slices, between which a loop that fills the core's units says how many of them we get.
+//! Detects whether other programs use the core. Two hardware threads share one core's units: while another program runs
+//! on the second one, everything here takes up to twice as long, which no clock shows. So a repetition is divided into
+//! short slices, between which a loop that saturates the core's units measures the available share.
 
-/// A part of the best pace seen, below which somebody else was there.
+/// Fraction of the best pace below which the core counts as disturbed.
 const OURS: f64 = 0.88;
-/// The best pace is the one that one of so many slices exceeds: a clock that ran up for a moment is no measure.
+/// The best pace is the one that one of this number of slices exceeds, since a single measurement may be too high.
 const BEST: usize = 100;
 
-/// So many times as often as was asked for it is tried anew to get undisturbed figures.
+/// Maximum number of attempts for undisturbed figures, as a multiple of the requested number.
 pub const TRIES: usize = 4;
 
-/// Four independent chains of one-cycle operations: their number in a cycle of the time-stamp counter. The chains differ, so
-/// that no compiler makes one of two.
+/// Pace: operations of four independent chains of one-cycle operations per TSC cycle. The chains differ, so that no
+/// compiler merges two of them.
 #[inline(never)]
 pub fn pace() -> f64 {
     const ROUNDS: u64 = 4_000;
@@ -37,8 +37,8 @@ pub fn pace() -> f64 {
     (24 * ROUNDS) as f64 / (volley_simd::cycles() - start) as f64
 }
 
-/// How fast the core runs now, in core cycles per cycle of the time-stamp counter: one chain, each operation of which waits a
-/// cycle for the one before.
+/// Speed of the core in core cycles per TSC cycle: one chain, in which each operation waits one cycle for the previous
+/// one.
 pub fn speed() -> f64 {
     const ROUNDS: u64 = 50_000;
     let mut x = std::hint::black_box(0x9e37_79b9_7f4a_7c15u64);
@@ -52,14 +52,14 @@ pub fn speed() -> f64 {
     (6 * ROUNDS) as f64 / (volley_simd::cycles() - start) as f64
 }
 
-/// The pace from which on a slice counts as ours alone.
+/// The minimum pace of undisturbed slices.
 pub fn bar(paces: impl Iterator<Item = f64>) -> f64 {
     let mut all: Vec<f64> = paces.collect();
     all.sort_by(|a, b| b.total_cmp(a));
     all.get(all.len() / BEST).map_or(0.0, |best| best * OURS)
 }
 
-/// Measure something short until so many figures of it are undisturbed, or as many as there was time for.
+/// Measure until this number of figures is undisturbed, or until the time limit.
 pub fn undisturbed(wanted: usize, mut measure: impl FnMut() -> f64) -> Vec<f64> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     let mut before = pace();

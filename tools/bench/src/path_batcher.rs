@@ -1,4 +1,4 @@
-//! `volley bench path-batcher`: what it does to vectors, cycles and delays, and how soon learning finds heavy paths.
+//! `volley bench path-batcher`: its effect on vectors, cycles and delays, and the time to find heavy paths.
 
 use super::BenchError;
 use super::args::{Experiment, PathArgs};
@@ -19,9 +19,9 @@ struct Line {
     batch: u32,
     burst: u32,
     batcher: bool,
-    /// Packets a second with the source.
+    /// Packets per second including the source.
     mpps: Spread,
-    /// Cycles of all nodes but the source, the batcher included.
+    /// Cycles of all nodes except the source, including the batcher.
     cycles_per_packet: Spread,
     batcher_cycles_per_packet: f64,
     vectors_per_call: BTreeMap<String, f64>,
@@ -40,7 +40,7 @@ struct Delays {
     delays: Vec<Delay>,
 }
 
-/// How long packets wait.
+/// Waiting times of packets.
 #[derive(Serialize)]
 struct Delay {
     name: &'static str,
@@ -49,20 +49,20 @@ struct Delay {
     p50_us: f64,
     p99_us: f64,
     max_us: f64,
-    /// Packets that waited longer than the limit, and those of them for which the worker did not come round.
+    /// Packets that waited longer than the limit, and those of them for which the worker did not run in time.
     late: u64,
     held_up: u64,
-    /// What the machine took while the worker ran, and from a loop that only reads the clock, before and after.
+    /// Stalls by the machine while the worker ran, and of a loop that only reads the clock, before and after.
     stalls: Stalls,
     control: Stalls,
 }
 
-/// Times in which the core was elsewhere for longer than half the limit.
+/// Stalls: times longer than half the limit in which the core ran something else.
 #[derive(Serialize, Default)]
 struct Stalls {
     times: u64,
     longest_us: f64,
-    /// Their part of the whole time.
+    /// Fraction of the total time.
     part: f64,
     #[serde(skip)]
     lost: Duration,
@@ -71,7 +71,7 @@ struct Stalls {
 }
 
 impl Stalls {
-    /// The core came back after `round`.
+    /// Record that the core returned after `round`.
     fn look(&mut self, round: Duration) {
         self.whole += round;
         self.longest_us = self.longest_us.max(round.as_secs_f64() * 1e6);
@@ -83,7 +83,7 @@ impl Stalls {
     }
 }
 
-/// What learning found.
+/// Results of learning.
 #[derive(Serialize)]
 struct Learning {
     paths: usize,
@@ -91,7 +91,7 @@ struct Learning {
     learned: Vec<String>,
 }
 
-/// Run what the command line asks for.
+/// Run the experiment of the command line.
 pub fn run(args: &PathArgs) -> Result<(), BenchError> {
     check(args)?;
     pin(args.core);
@@ -277,7 +277,7 @@ fn table(lines: &[Line]) -> String {
     out
 }
 
-/// The limit that delays are held against.
+/// The limit for delays.
 const LIMIT_US: u32 = 50;
 
 fn delays(args: &PathArgs) -> Result<(), BenchError> {
@@ -292,7 +292,7 @@ fn delays(args: &PathArgs) -> Result<(), BenchError> {
 fn delay(args: &PathArgs, name: &'static str, pace: Pace) -> Result<Delay, BenchError> {
     let mut rig = Rig::new(256, &args.isa)?;
     rig.batch(2, 128, LIMIT_US, 1)?;
-    // At overload a path that is rare: its batches never fill.
+    // At overload a rare path: its batches never fill.
     let path = |at: usize| match pace {
         Pace::Rate(_) => at % 2,
         Pace::Full | Pace::Ahead => usize::from(at.is_multiple_of(1000)),
@@ -346,7 +346,7 @@ fn told(d: &Delay) -> String {
     )
 }
 
-/// Do `work` over and over for a time: when the machine took the core from it.
+/// Repeat `work` for a time, and record when the machine took the core away.
 fn watch(stalls: &mut Stalls, span: Duration, mut work: impl FnMut()) {
     let start = Instant::now();
     let mut last = start;
@@ -358,7 +358,7 @@ fn watch(stalls: &mut Stalls, span: Duration, mut work: impl FnMut()) {
     }
 }
 
-/// Fifty paths, told apart by their destination; two of them have a quarter of the traffic each.
+/// Fifty paths, distinguished by their destinations; two of them have a quarter of the traffic each.
 fn learning(args: &PathArgs) -> Result<(), BenchError> {
     const PATHS: usize = 50;
     const HEAVY: [u32; 2] = [17, 31];

@@ -1,4 +1,4 @@
-//! Packets of several paths in a pattern, and a router that they cross.
+//! Packets of several paths in a pattern, and a router for them.
 
 use super::BenchError;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -12,9 +12,9 @@ use volley_pg::{Preload, StreamSpec};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
 
-/// Packets of a pattern before it repeats.
+/// Number of packets after which a pattern repeats.
 const PERIOD: usize = 4096;
-/// Different paths: IPv4, IPv6, and each through a group of next hops.
+/// Number of paths: IPv4, IPv6, and each through a group of next hops.
 pub const PATHS: usize = 4;
 
 /// The patterns of the experiment.
@@ -70,20 +70,20 @@ prefix = "2001:db9::/32"
 paths = [{ via = "2001:2::a", interface = "pg1" }, { via = "2001:2::b", interface = "pg1" }]
 "#;
 
-/// How a stream is sent.
+/// Rate of a stream.
 #[derive(Clone, Copy)]
 pub enum Pace {
-    /// As fast as it goes, each lap made before it is sent: what is measured is what stands behind the source.
+    /// As fast as possible, with each lap created before it is sent: only the work after the source is measured.
     Ahead,
-    /// As fast as packets are made: no lap holds the worker up.
+    /// As fast as packets are created, without waiting for complete laps.
     Full,
-    /// So many packets a second.
+    /// Packets per second.
     Rate(u64),
 }
 
-/// A router of the experiment, its worker stepped by the benchmark.
+/// A router for the experiment; the benchmark steps its worker.
 pub struct Rig {
-    /// Everything on the control side.
+    /// The control plane.
     pub stack: Stack,
     /// The worker.
     pub worker: Worker,
@@ -108,13 +108,13 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Carry out what a configuration says.
+    /// Apply a configuration.
     pub fn configure(&mut self, text: &str) -> Result<(), BenchError> {
         let config = volley_config::parse(text).map_err(|e| BenchError::Args(e.to_string()))?;
         config.requests.into_iter().try_for_each(|r| self.apply(r))
     }
 
-    /// Carry out a change and wait until the worker uses it.
+    /// Apply a change and wait until the worker uses it.
     pub fn apply(&mut self, request: Request) -> Result<(), BenchError> {
         self.stack.apply(&request)?;
         self.settle();
@@ -127,7 +127,7 @@ impl Rig {
         }
     }
 
-    /// Rules for the first `paths` paths, a queue each, and the batcher on.
+    /// Create rules for the first `paths` paths, a queue each, and enable the batcher.
     pub fn batch(
         &mut self,
         paths: usize,
@@ -158,7 +158,7 @@ impl Rig {
         self.apply(on)
     }
 
-    /// A stream of the packets, over and over.
+    /// Create a stream that repeats the packets.
     pub fn stream(
         &mut self,
         packets: &[Vec<u8>],
@@ -239,7 +239,7 @@ pub fn packet(path: usize, flow: u32) -> Vec<u8> {
     ip.udp(1234, 80).payload([0; 18]).build()
 }
 
-/// Random numbers that are the same everywhere (xorshift).
+/// Pseudo-random numbers, equal on all machines (xorshift).
 pub fn dice(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -247,7 +247,7 @@ pub fn dice(state: &mut u64) -> u64 {
     *state >> 11
 }
 
-/// The paths of a pattern: how many there are, and which each packet takes.
+/// The paths of a pattern: their number, and the path of each packet.
 pub fn pattern(name: &str) -> Option<(usize, Vec<usize>)> {
     let (kind, paths) = match name.rsplit_once('-') {
         Some((kind, paths)) => (
@@ -271,7 +271,7 @@ pub fn pattern(name: &str) -> Option<(usize, Vec<usize>)> {
         "single" => Some(0),
         _ => None,
     };
-    // A multiple of every number of paths that alternate.
+    // A multiple of the number of alternating paths.
     let period = PERIOD - PERIOD % paths;
     let all: Option<Vec<usize>> = (0..period).map(step).collect();
     Some((paths, all?))

@@ -1,9 +1,9 @@
-//! `volley bench pauses`: a stream of 10 Mpps goes through a worker on a thread of its own while changes of every kind are
-//! made, one after the other, each confirmed before the next. No packet may be lost, and no round of the worker may take long.
+//! `volley bench pauses`: a stream of 10 Mpps passes a worker on a separate thread while changes of every type are made,
+//! one after the other, each confirmed before the next. No packet may be lost, and no round of the worker may take long.
 //!
-//! The machine takes the core from a worker now and then. How often is seen in a control run of the same worker and stream without
-//! changes, and of a loop that does nothing but read the clock, both beside a thread that only spins; rounds in which a change was
-//! swapped in are looked at apart, and laid at the change that was under way.
+//! The machine takes the core from a worker occasionally. The frequency is measured in control runs: of the same worker
+//! and stream without changes, and of a loop that only reads the clock, both beside a thread that only spins. Rounds in
+//! which a change took effect are evaluated separately and attributed to the change in progress.
 
 use super::BenchError;
 use super::args::PauseArgs;
@@ -19,14 +19,14 @@ use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Severity, Worker};
 use volley_model::Request;
 
-/// A gap longer than this is told of.
+/// Longer gaps are reported.
 const LIMIT: Duration = Duration::from_micros(50);
-/// Rounds with a change that are remembered.
+/// Maximum number of recorded rounds with a change.
 const LONG_ROUNDS: usize = 4096;
-/// Objects of one kind.
+/// Number of objects of each type.
 const OBJECTS: u64 = 64;
 
-/// What is there before. `x0` to `x8` are for the changes.
+/// Configuration before the changes, which use `x0` to `x8`.
 const ROUTER: &str = "\
 create packet-generator interface pg0 mac 02:00:00:00:00:01
 create packet-generator interface pg1 mac 02:00:00:00:00:02
@@ -51,7 +51,7 @@ set ip neighbor pg1 198.18.0.10 02:aa:00:00:00:0a
 set ip neighbor x0 198.18.1.10 02:aa:00:00:00:0b
 ip route add 20.0.0.0/8 via 198.18.0.10 pg1";
 
-/// Every kind of change, and what undoes it. `A` is a number from 0 to 63, `B` one from 0 to 3.
+/// Every type of change, with the command that reverts it. `A` is a number from 0 to 63, `B` one from 0 to 3.
 const KINDS: [(&str, &str); 42] = [
     (
         "ip route add 30.A.0.0/16 via 198.18.0.10 pg1",
@@ -169,9 +169,9 @@ const KINDS: [(&str, &str); 42] = [
 #[derive(Serialize, Default, Clone, Copy)]
 struct Gaps {
     seconds: f64,
-    /// Rounds, or looks at the clock, in all.
+    /// Total number of rounds, or of clock readings.
     rounds: u64,
-    /// Gaps of more than 50 us, their part of the time, and the longest.
+    /// Number of gaps of more than 50 us, their fraction of the time, and the longest one.
     long: u64,
     part: f64,
     longest_us: f64,
@@ -194,7 +194,7 @@ impl Gaps {
     }
 }
 
-/// Long rounds in which changes of one kind were swapped in.
+/// Long rounds in which changes of one type took effect.
 #[derive(Serialize, Default, Clone, Copy)]
 struct Long {
     rounds: u64,
@@ -206,23 +206,23 @@ struct Report {
     changes: u64,
     kinds: usize,
     changes_per_second: f64,
-    /// Packets of the stream, and those that left.
+    /// Packets of the stream, and transmitted packets.
     sent: u64,
     received: u64,
-    /// Packets that were dropped anywhere.
+    /// Dropped packets, anywhere.
     dropped: u64,
     mpps: f64,
-    /// A loop that only reads the clock; the worker without changes; with changes; of the latter those rounds in which one
-    /// was swapped in.
+    /// Gaps of a loop that only reads the clock; of the worker without changes; with changes; and of the rounds in which
+    /// a change took effect.
     idle: Gaps,
     quiet: Gaps,
     changing: Gaps,
     swapping: Gaps,
-    /// Those of the last that were long, by the change that was under way.
+    /// Long rounds with a change, by the change in progress.
     long: BTreeMap<&'static str, Long>,
 }
 
-/// Run what the command line asks for.
+/// Run the benchmark of the command line.
 pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     if cores.len() < 2 {
@@ -250,8 +250,8 @@ pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
             let quiet = control(span, || _ = worker.step());
             (idle, quiet, watch(worker, stop))
         });
-        // The control runs are over by then; what comes earlier would spoil the second one. This core is not idle meanwhile, because
-        // it will not be later: how often a machine takes a core away depends on how many it has to run.
+        // The control runs are over by then; earlier changes would disturb the second one. This core spins meanwhile as
+        // it is busy later: how often a machine takes a core away depends on the number of running cores.
         let until = Instant::now() + Duration::from_secs_f64(2.0 * args.seconds + 0.1);
         while Instant::now() < until {
             std::hint::spin_loop();
@@ -296,7 +296,7 @@ impl PauseArgs {
     }
 }
 
-/// One change, and waiting until the workers use it.
+/// Make one change, and wait until the workers use it.
 pub(super) fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Result<(), BenchError> {
     let command =
         volley_cli::parse_line(line).map_err(|e| BenchError::Args(format!("`{line}`: {e}")))?;
@@ -314,10 +314,10 @@ pub(super) fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Resul
     Ok(())
 }
 
-/// When each change began, and its kind.
+/// Start time and type of each change.
 type Done = Vec<(Instant, &'static str)>;
 
-/// So many changes, of each kind about as many.
+/// Make this number of changes, distributed evenly over the types.
 fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<Done, BenchError> {
     let mut done = Done::with_capacity(wanted as usize);
     let mut state = 0x9e37_79b9_7f4a_7c15;
@@ -329,7 +329,7 @@ fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<Done, B
             line.replace('A', &a.to_string())
                 .replace('B', &b.to_string())
         };
-        // What the line names is what it can be undone by.
+        // The line of the command that reverts a change identifies its object.
         let key = fill(off);
         let (line, kind) = if there.remove(&key) {
             (key, off)
@@ -343,7 +343,7 @@ fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<Done, B
     Ok(done)
 }
 
-/// The changes that were under way when rounds ended which were long.
+/// Attribute long rounds to the changes in progress at their end.
 fn blame(rounds: &[(Instant, Duration)], done: &Done) -> BTreeMap<&'static str, Long> {
     let mut all: BTreeMap<&'static str, Long> = BTreeMap::new();
     for (end, took) in rounds {
@@ -358,7 +358,7 @@ fn blame(rounds: &[(Instant, Duration)], done: &Done) -> BTreeMap<&'static str, 
     all
 }
 
-/// Do something over and over for a time: the gaps between.
+/// Repeat `work` for a time, and measure the gaps between.
 fn control(span: Duration, mut work: impl FnMut()) -> Gaps {
     let mut gaps = Gaps::default();
     let start = Instant::now();
@@ -372,10 +372,10 @@ fn control(span: Duration, mut work: impl FnMut()) -> Gaps {
     gaps.done()
 }
 
-/// All rounds; those that swapped a change in; when those of them ended that were long, and how long they were.
+/// All rounds; rounds in which a change took effect; end time and duration of the long ones among these.
 type Watched = (Gaps, Gaps, Vec<(Instant, Duration)>);
 
-/// Step the worker until it is to stop.
+/// Step the worker until `stop` is set.
 fn watch(worker: &mut Worker, stop: &AtomicBool) -> Watched {
     let (mut all, mut swapping) = (Gaps::default(), Gaps::default());
     let mut long = Vec::with_capacity(LONG_ROUNDS);

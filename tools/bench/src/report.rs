@@ -11,19 +11,19 @@ pub fn print_json(report: &impl Serialize) {
     );
 }
 
-/// Lowest, middle and highest of the repetitions.
+/// Minimum, median and maximum of the repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Lowest.
+    /// Minimum.
     pub min: f64,
-    /// Middle.
+    /// Median.
     pub median: f64,
-    /// Highest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of some values; all zero when there are none.
+    /// Spread of some values; all zero if there are none.
     pub fn of(values: impl Iterator<Item = f64>) -> Spread {
         let mut all: Vec<f64> = values.collect();
         all.sort_by(f64::total_cmp);
@@ -44,30 +44,30 @@ impl std::fmt::Display for Spread {
     }
 }
 
-/// What one node did.
+/// Counters of one node.
 #[derive(Clone, Debug)]
 pub struct NodeCost {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Times it ran.
+    /// Number of calls.
     pub calls: u64,
-    /// Packets it handled.
+    /// Number of packets.
     pub vectors: u64,
-    /// TSC cycles it took.
+    /// TSC cycles of the node.
     pub clocks: u64,
-    /// Where the cycles belong.
+    /// Component of the cost to which the cycles belong.
     pub kind: CostKind,
 }
 
-/// The three parts of what a packet costs.
+/// The three components of a packet's cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CostKind {
-    /// Packets begin in it.
+    /// A source of packets.
     Source,
-    /// It is behind the source.
+    /// A node after the source.
     Node,
-    /// What rounds cost beside nodes: its calls are rounds.
+    /// The rounds' cost outside nodes; its calls are rounds.
     Loop,
 }
 
@@ -82,7 +82,7 @@ struct NodeLine<'a> {
 }
 
 impl NodeCost {
-    /// Whether packets begin in it.
+    /// Whether the node is a source.
     pub fn is_source(&self) -> bool {
         self.kind == CostKind::Source
     }
@@ -103,7 +103,7 @@ fn lines<S: serde::Serializer>(nodes: &[NodeCost], out: S) -> Result<S::Ok, S::E
     out.collect_seq(shown(nodes))
 }
 
-/// Sources without packets have no cycles per packet: they are in the sums only.
+/// Sources without packets have no cycles per packet and appear only in the sums.
 fn shown(nodes: &[NodeCost]) -> impl Iterator<Item = NodeLine<'_>> {
     nodes.iter().filter(|c| c.vectors > 0).map(NodeCost::line)
 }
@@ -124,22 +124,22 @@ pub struct Report {
     pub packets: u64,
     pub seconds: f64,
     pub repetitions: usize,
-    /// Part of the time in which nobody else used the core's units: only that counts.
+    /// Fraction of the time in which no other program used the core's units; only this time counts.
     pub undisturbed: f64,
-    /// Without the source's cost, as peers are measured.
+    /// Packets per second without the source's cost, as peers are measured.
     pub mpps: Spread,
-    /// With it.
+    /// Packets per second including the source's cost.
     pub mpps_with_source: Spread,
     pub cycles_per_packet: Spread,
-    /// With the time in which somebody else did.
+    /// Cycles per packet including disturbed time.
     pub cycles_per_packet_disturbed: Spread,
-    /// How fast the core ran: core cycles per cycle of the time-stamp counter.
+    /// Speed of the core: core cycles per TSC cycle.
     pub core_cycles_per_tsc: Spread,
-    /// Everything: nodes, all sources, and what rounds cost beside them.
+    /// Cycles per packet of everything: nodes, all sources, and the rounds' cost outside them.
     pub together_cycles_per_packet: Spread,
-    /// All sources, those without packets too.
+    /// Cycles per packet of all sources, including those without packets.
     pub source_cycles_per_packet: Spread,
-    /// What rounds cost beside nodes and sources.
+    /// Cycles per packet of the rounds outside nodes and sources.
     pub loop_cycles_per_packet: f64,
     pub loop_cycles_per_round: Spread,
     #[serde(serialize_with = "lines")]

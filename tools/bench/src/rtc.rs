@@ -1,4 +1,4 @@
-//! bench-rtc: run to completion, the classic baseline: one packet at a time through the whole path, all of it inlined,
+//! bench-rtc: run to completion, the classic baseline: one packet at a time through the whole path, completely inlined,
 //! with the same tables, checks, counters and rewrites as the graph.
 
 use std::sync::Arc;
@@ -30,9 +30,9 @@ counters! {
 /// An interface that is patched or cross-connected.
 #[derive(Clone, Copy)]
 pub struct Bound {
-    /// Its index.
+    /// Index of the interface.
     pub rx: u32,
-    /// Shorter frames are dropped.
+    /// Minimum length of frames; shorter ones are dropped.
     pub shortest: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct Rtc {
 }
 
 impl Rtc {
-    /// Frames of the interface of `bound` go to its peer.
+    /// A node that sends frames of the interface of `bound` to its peer.
     pub fn new(
         table: Arc<IfTable>,
         fib4: Fib4Snap,
@@ -81,7 +81,7 @@ fn be32(b: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
 }
 
-/// The IPv4 checks of ip4-input; the packet's length when all hold.
+/// The IPv4 checks of ip4-input; returns the packet's length if all pass.
 #[inline(always)]
 fn valid4(p: &[u8; 128], len: u32) -> Option<u32> {
     let total = be16(p, 16);
@@ -115,13 +115,13 @@ fn valid6(p: &[u8; 128], len: u32) -> Option<u32> {
     (good && p[21] > 1 && !odd(src) && !odd(dst) && !mapped).then_some(total)
 }
 
-/// A view with the parts that every packet needs, read once.
+/// A view of the parts that every packet needs, read once.
 #[inline(always)]
 fn parts<F: Ip>(view: View<'_, F>) -> (View<'_, F>, LeafView<'_>, AdjTable<'_>) {
     (view, view.leaves(), view.adjs())
 }
 
-/// Lookup, checks and rewrite of one packet; the egress interface.
+/// Lookup, checks and rewrite of one packet; returns the egress interface.
 #[inline(always)]
 fn forward<F: Ip>(
     (view, leaves, adjs): &(View<'_, F>, LeafView<'_>, AdjTable<'_>),

@@ -1,7 +1,8 @@
-//! What several workers do together, against each alone: in turn, slice by slice, so that both see the same machine.
+//! Compares several workers together with each of them alone, alternating slice by slice, so that both run under the same
+//! load.
 //!
-//! Figures are packets in a cycle of the nodes behind the source, so the generator's cost is left out. Slices in which
-//! somebody else used the units of a core count neither for one nor for all.
+//! Figures are packets per cycle of the nodes after the source, so the generator's cost is excluded. Slices in which
+//! another program used the units of a core do not count.
 
 use super::BenchError;
 use super::args::Args;
@@ -15,25 +16,25 @@ use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 use volley_graph::{NodeReport, Worker};
 
-/// What all threads see.
+/// Data shared by all threads.
 struct Shared {
-    /// All threads and the one that counts meet here, before and after each slice.
+    /// Barrier for all worker threads and the counting thread, before and after each slice.
     meet: Barrier,
-    /// A bit for each worker that runs in the next slice; none ends it.
+    /// A bit for each worker that runs in the next slice; 0 ends the measurement.
     mask: AtomicU64,
-    /// How fast each core was, in millionths.
+    /// Pace of each core, in millionths.
     paces: Vec<AtomicU64>,
     failed: AtomicBool,
 }
 
-/// What one worker did in a slice.
+/// Work of one worker in a slice.
 #[derive(Clone, Copy, Default)]
 struct Work {
     packets: u64,
     clocks: u64,
 }
 
-/// One slice: who ran, how fast the slowest of their cores was, what each did.
+/// One slice: the workers, the pace of their slowest core, the work of each.
 struct Slice {
     mask: u64,
     pace: f64,
@@ -46,9 +47,9 @@ struct Scaling {
     destinations: &'static str,
     prefixes: usize,
     workers: usize,
-    /// What all together do, in workers that run alone.
+    /// Throughput of all workers together, relative to that of workers alone.
     scaling: Spread,
-    /// Cycles of a packet, by worker.
+    /// Cycles per packet, by worker.
     alone: Vec<Spread>,
     together: Vec<Spread>,
     undisturbed: f64,
@@ -98,7 +99,7 @@ pub fn run(args: &Args, bench: &mut Bench, verified: bool) -> Result<(), BenchEr
     print(args, &result)
 }
 
-/// A worker's thread: runs when its bit is set.
+/// A worker's thread, which runs if its bit is set.
 fn work(number: usize, worker: &mut Worker, shared: &Shared) {
     let core = core_affinity::get_core_ids().and_then(|ids| ids.get(number).copied());
     if !core.is_some_and(core_affinity::set_for_current) {
@@ -123,18 +124,18 @@ fn work(number: usize, worker: &mut Worker, shared: &Shared) {
     }
 }
 
-/// Each alone and all together in turn, a repetition after the other.
+/// Repetitions that alternate between each worker alone and all together.
 fn turns(args: &Args, shared: &Shared, look: impl Fn(usize) -> Vec<NodeReport>) -> Vec<Vec<Slice>> {
     let workers = args.workers;
     let mut masks: Vec<u64> = (0..workers).map(|w| 1 << w).collect();
     masks.push((1 << workers) - 1);
-    // A first round of each warms up.
+    // A first round of each for warm-up.
     masks.iter().for_each(|&mask| _ = one(shared, mask, &look));
     let limit = Duration::from_secs_f64(args.seconds);
     let repetition = |_| {
         let (start, mut slices) = (Instant::now(), Vec::new());
         while start.elapsed() < limit {
-            // Twice as often together: then every core has to be left to us.
+            // Twice as many slices with all workers, because all cores must be undisturbed then.
             slices.extend(masks.iter().map(|&mask| one(shared, mask, &look)));
             slices.extend(masks.last().map(|&mask| one(shared, mask, &look)));
         }
@@ -170,7 +171,7 @@ fn one(shared: &Shared, mask: u64, look: impl Fn(usize) -> Vec<NodeReport>) -> S
     }
 }
 
-/// Cycles of a packet of worker `worker` in the slices of `mask` that ran at a pace; none where there are no such.
+/// Cycles per packet of worker `worker` in the slices of `mask` with at least the pace `bar`; `None` if there are none.
 fn cycles(slices: &[Slice], mask: u64, worker: usize, bar: f64) -> Option<f64> {
     let ours = slices.iter().filter(|s| s.mask == mask && s.pace >= bar);
     let sum = ours.fold(Work::default(), |sum, s| Work {

@@ -1,5 +1,5 @@
-//! A scenario put together: interfaces, neighbours, routes, streams. Everything goes through typed requests except the
-//! routes, which are loaded in bulk as `ip route load` does.
+//! Sets up a scenario: interfaces, neighbors, routes, streams. Everything uses typed requests, except the routes, which
+//! are loaded in bulk like `ip route load`.
 
 use super::BenchError;
 use super::args::{Args, Scenario, Style};
@@ -21,11 +21,11 @@ use volley_pg::model::PgInterface;
 use volley_pg::{Edit, EditKind, Preload, Sizes, StreamSpec, Value};
 use volley_reference::{Hop, Reference, Table};
 
-/// Where packets come in, by family, and where they all leave.
+/// The receiving interface of each family.
 const RX_L2: &str = "pg0";
 const RX_IP4: &str = "pg1";
 const RX_IP6: &str = "pg2";
-/// Where all packets leave.
+/// The transmitting interface of all packets.
 pub const TX: &str = "pg3";
 /// Largest IP packet on every interface.
 const MTU: u32 = 9000;
@@ -35,19 +35,19 @@ pub const L2_DST: [u8; 6] = [0x02, 0, 0, 0, 0, 0x98];
 const HOPS4: u32 = 0xc612_0001;
 const HOPS6: u128 = 0x2001_0002_0000_0000_0000_0000_0000_0001;
 
-/// A benchmark ready to run.
+/// A benchmark that is ready to run.
 pub struct Bench {
-    /// Everything on the control side.
+    /// The control plane.
     pub stack: Stack,
-    /// The first worker, stepped by the benchmark itself.
+    /// The first worker, which the benchmark steps.
     pub worker: Worker,
-    /// The others, each with streams of its own.
+    /// The other workers, each with its own streams.
     pub others: Vec<Worker>,
-    /// What should come out.
+    /// The expected output.
     pub reference: Reference,
-    /// Prefixes in the tables.
+    /// Number of prefixes in the tables.
     pub prefixes: usize,
-    /// Whether frames leave as they came, whatever their destination.
+    /// Whether frames leave unchanged, whatever their destination.
     pub is_bridge: bool,
     /// Seconds from rows in memory to a usable table.
     pub load_seconds: f64,
@@ -58,11 +58,11 @@ fn mac_of(rank: u32) -> [u8; 6] {
     [0x02, 0x01, a, b, c, d]
 }
 
-/// Address of the interfaces that receive, and of the one that transmits.
+/// MAC address of the receiving and of the transmitting interface.
 const RX_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
 const TX_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
 
-/// The request that makes an object.
+/// The request that creates an object.
 fn set(object: &impl Object) -> Result<Request, BenchError> {
     Request::set(object).map_err(|e| BenchError::Args(e.to_string()))
 }
@@ -77,14 +77,14 @@ fn hop(rank: u32) -> Hop {
     }
 }
 
-/// Address of a station of the bridge: those behind one port begin alike.
+/// MAC address of a host on the bridge; those behind one port have the same prefix.
 fn station(port: u8, n: u32) -> [u8; 6] {
     let [_, b, c, d] = n.to_be_bytes();
     [0x02, port, 0, b, c, d]
 }
 
 impl Bench {
-    /// Put a scenario together.
+    /// Set up a scenario.
     pub fn new(args: &Args) -> Result<Bench, BenchError> {
         let isa: IsaChoice = args.isa.parse().map_err(StackError::from)?;
         let settings = EngineSettings {
@@ -127,7 +127,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Carry out a change and wait until the worker uses it.
+    /// Apply a change and wait until the worker uses it.
     pub fn apply(&mut self, request: Request) -> Result<(), BenchError> {
         self.stack.apply(&request)?;
         self.settle();
@@ -208,7 +208,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Static neighbours for every next hop, and the paths to them in order of rank.
+    /// Create static neighbors for every next hop; returns the paths to them in order of rank.
     fn neighbors(
         &mut self,
         count: u32,
@@ -232,7 +232,7 @@ impl Bench {
         Ok(paths)
     }
 
-    /// Patch, cross-connect, or the run-to-completion node in place of the graph.
+    /// Configure patch, cross-connect, or the run-to-completion node instead of the graph.
     fn style(&mut self, args: &Args) -> Result<(), BenchError> {
         let (rx, tx) = (RX_L2.to_owned(), TX.to_owned());
         match args.scenario {
@@ -263,7 +263,7 @@ impl Bench {
             });
             node.map_err(StackError::Graph)?;
             self.settle();
-            // It comes before the patch of the scenario, which consumes what it gets.
+            // Must run before the scenario's patch, which consumes the packets.
             let feature = ReceiveFeature::new(&engine, Rtc::NAME, &[]);
             let feature = feature.map_err(StackError::Graph)?;
             for name in [RX_L2, RX_IP4, RX_IP6] {
@@ -277,7 +277,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Two ports; every destination is configured behind the one that transmits.
+    /// Two ports; every destination is configured on the transmitting one.
     fn bridge(&mut self, destinations: u32) -> Result<(), BenchError> {
         let domain = 1;
         let usual = BridgeDomain::defaults([u64::from(domain).into()]);
@@ -305,7 +305,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Let the sources be learned from their frames.
+    /// Let the bridge learn the sources from their frames.
     fn learn(&mut self, sources: u64) -> Result<(), BenchError> {
         self.enable(true)?;
         let start = Instant::now();
@@ -409,7 +409,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Let the streams run, or stop them.
+    /// Start or stop the streams.
     pub fn enable(&mut self, on: bool) -> Result<(), BenchError> {
         self.stack.pg.switch(None, on)?;
         self.settle();

@@ -1,15 +1,16 @@
-//! `volley bench slow-path`: one worker, complex packets.
+//! `volley bench slow-path`: one worker, packets of the slow path.
 //!
-//! First, how many of them a worker answers in a second when it does nothing else and limits are off: packets whose hops are used up, echo
-//! requests, datagrams to a closed port, hosts that nobody knows. The generator's own work is in it.
+//! First, the number of replies per second of a worker without other work and without limits: packets with an expired hop
+//! limit, echo requests, datagrams to a closed port, hosts that cannot be resolved. The figure includes the generator's
+//! work.
 //!
-//! Then transit beside a flood of such packets, limits as they are by default. What is asked is whether the flood takes more from transit
-//! than its own share of the core: so transit is offered at a fixed load that leaves this share, and must arrive; and what its
-//! nodes cost for a packet is compared with and without the flood. What transit keeps when the worker has no time left is told, not
-//! judged: there the flood's packets take their share. Runs with and without the flood take turns.
+//! Then transit beside a flood of such packets, with default limits. The question is whether the flood takes more from
+//! transit than its share of the core: transit is offered at a fixed load that leaves this share, and must arrive; and
+//! the cost per packet of its nodes is compared with and without the flood. The rate of transit at saturation is
+//! reported, not judged, because the flood takes its share then. Runs with and without the flood alternate.
 //!
-//! Time stands still while the machine has given the core to somebody else: the clock of the router is the bench's own, and a
-//! gap between two looks at it counts for no more than [`LONGEST`].
+//! The router's clock excludes time in which the machine gave the core to another program: the benchmark provides the
+//! clock, and a gap between two readings counts for at most [`LONGEST`].
 
 use super::BenchError;
 use super::args::SlowPathArgs;
@@ -22,7 +23,7 @@ use volley_daemon::EngineSettings;
 use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Worker};
 
-/// Transit goes from pg0 to pg1; the flood comes by x0, and so do its answers go.
+/// Transit passes from pg0 to pg1; the flood arrives on x0, and its replies leave there.
 const ROUTER: &str = "\
 create packet-generator interface pg0 mac 02:00:00:00:00:01
 create packet-generator interface pg1 mac 02:00:00:00:00:02
@@ -37,18 +38,18 @@ set ip neighbor x0 198.18.1.10 02:aa:00:00:00:0b
 ip route add 20.0.0.0/8 via 198.18.0.10 pg1
 ip route add 198.19.0.0/16 via 198.18.1.10 x0";
 
-/// Complex packets: name, destination and layers above.
+/// Packets of the slow path: name, destination and upper layers.
 const KINDS: [(&str, &str); 4] = [
     ("hops used up", "dst 20.0.0.1 ttl 1 / udp sport 1 dport 2"),
     ("echo request", "dst 198.18.1.1 ttl 64 / icmp id 1 seq 1"),
     ("closed port", "dst 198.18.1.1 ttl 64 / udp sport 1 dport 2"),
     ("unresolved", "dst 198.18.1.77 ttl 64 / udp sport 1 dport 2"),
 ];
-/// Those of the flood.
+/// The packets of the flood.
 const FLOOD: [usize; 3] = [0, 1, 3];
-/// The longest gap between two looks at the clock that is our own doing: a round of full vectors takes less.
+/// Maximum gap between two clock readings that the benchmark itself causes: a round of full vectors takes less.
 const LONGEST: Duration = Duration::from_millis(1);
-/// Nodes that transit passes behind its source.
+/// Nodes of transit after its source.
 const FAST: [&str; 7] = [
     "ethernet-input",
     "ip4-input",
@@ -62,7 +63,7 @@ const FAST: [&str; 7] = [
 #[derive(Serialize)]
 struct Answers {
     kind: &'static str,
-    /// Packets answered, and packets that came, in a second.
+    /// Packets replied to, and received packets, per second.
     answered: Spread,
     came: Spread,
 }
@@ -70,26 +71,26 @@ struct Answers {
 #[derive(Serialize)]
 struct Report {
     answers: Vec<Answers>,
-    /// What a worker forwards that has nothing else to do.
+    /// Packets per second that a worker forwards without other work.
     capacity: Spread,
-    /// Packets a second that were offered, and of the flood.
+    /// Offered packets per second, and those of the flood.
     offered: f64,
     flood: f64,
-    /// Of what was offered, the part that arrived: without and with the flood; and pair by pair the one over the other.
+    /// Fraction of the offered packets that arrived, without and with the flood; and the ratio of both, pair by pair.
     alone: Spread,
     beside: Spread,
     kept: Spread,
-    /// What a packet costs in the nodes of transit, with the flood over without.
+    /// Cost per packet in the nodes of transit: ratio with to without the flood.
     fast_cost: Spread,
-    /// What part of the flood came.
+    /// Fraction of the flood that arrived.
     flood_arrived: Spread,
-    /// What each node costs, at the load that was offered.
+    /// Cost of each node at the offered load.
     nodes: Vec<Both>,
-    /// With more offered than the worker can forward: what is forwarded, with the flood over without.
+    /// At saturation: ratio of forwarded packets with to without the flood.
     saturated: Spread,
 }
 
-/// A node without and with the flood.
+/// Cost of a node without and with the flood.
 #[derive(Serialize)]
 struct Both {
     name: String,
@@ -97,12 +98,12 @@ struct Both {
     beside: Share,
 }
 
-/// What a node took of all runs.
+/// Cost of a node over all runs.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Share {
     cycles_per_packet: f64,
     packets_per_call: f64,
-    /// Of all cycles of all nodes, the part.
+    /// Fraction of all cycles of all nodes.
     part: f64,
 }
 
@@ -114,19 +115,19 @@ struct Bench {
     repetitions: usize,
 }
 
-/// What happened in a run.
+/// Results of a run.
 struct Run {
     seconds: f64,
-    /// Packets that left by pg1 and x0.
+    /// Packets transmitted on pg1 and x0.
     transit: u64,
     answers: u64,
-    /// Packets that came by x0.
+    /// Packets received on x0.
     flood: u64,
     fast: f64,
     costs: Vec<NodeCost>,
 }
 
-/// Run what the command line asks for.
+/// Run the benchmark of the command line.
 pub fn run(args: &SlowPathArgs) -> Result<(), BenchError> {
     pin(args.core);
     let mut bench = Bench::new(args)?;
@@ -160,8 +161,8 @@ impl Bench {
         change(&self.stack, line, || _ = worker.step())
     }
 
-    /// A stream of complex packets from a hundred hosts, or of transit (none). So few stay in the cache: what a generator has
-    /// to read from memory is not to be seen.
+    /// A stream of slow-path packets from a hundred hosts, or of transit (`None`). So few hosts fit the cache: the
+    /// generator's memory accesses should not be measured.
     fn stream(&mut self, kind: Option<usize>, rate: Option<f64>) -> Result<String, BenchError> {
         let rate = rate.map_or(String::new(), |r| format!("rate {} ", r as u64));
         let (name, interface, mac, edit, rest) = match kind {
@@ -187,7 +188,7 @@ impl Bench {
         Ok(name)
     }
 
-    /// Packets sent by pg1 and x0, and received by x0.
+    /// Packets transmitted on pg1 and x0, and received on x0.
     fn counts(&self) -> [u64; 3] {
         let interfaces = self.stack.interfaces.borrow();
         let of = |name: &str| interfaces.by_name(name).map(|i| interfaces.counts(i));
@@ -199,7 +200,7 @@ impl Bench {
         ]
     }
 
-    /// Starts or stops streams.
+    /// Start or stop streams.
     fn switch(&mut self, names: &[&str], on: bool) -> Result<(), BenchError> {
         for name in names {
             self.stack.pg.switch(Some(name), on)?;
@@ -210,7 +211,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Streams for a time. What leaves while they are switched on and off is not counted.
+    /// Run streams for a time. Packets sent while they are started and stopped are not counted.
     fn streams(&mut self, names: &[&str]) -> Result<Run, BenchError> {
         self.switch(names, true)?;
         let (before, nodes) = (self.counts(), self.stack.engine.borrow().runtime(0));
@@ -234,7 +235,7 @@ impl Bench {
         times.map(|_| self.streams(names)).collect()
     }
 
-    /// Without and with the flood, in turns.
+    /// Alternate runs without and with the flood.
     fn pairs(&mut self, flood: &[&str]) -> Result<Vec<(Run, Run)>, BenchError> {
         let both = [&["transit"], flood].concat();
         let times = 0..self.repetitions;
@@ -242,7 +243,7 @@ impl Bench {
         times.map(pair).collect()
     }
 
-    /// Work for a time of the bench's own clock; returns how long it was.
+    /// Run for a time by the benchmark's clock; returns the actual time.
     fn work(&mut self) -> f64 {
         let limit = Duration::from_secs_f64(self.seconds);
         let (mut spent, mut last) = (Duration::ZERO, Instant::now());
@@ -307,24 +308,24 @@ impl Bench {
     }
 }
 
-/// Packets of transit in a second.
+/// Packets of transit per second.
 fn rate(run: &Run) -> f64 {
     run.transit as f64 / run.seconds
 }
 
-/// A figure with the flood over the one without, pair by pair.
+/// Ratio of a figure with the flood to the one without, pair by pair.
 fn over(pairs: &[(Run, Run)], figure: impl Fn(&Run) -> f64) -> Spread {
     let ratio = |(alone, beside): &(Run, Run)| figure(beside) / figure(alone);
     Spread::of(pairs.iter().map(ratio))
 }
 
-/// Cycles of a packet in the nodes that transit passes.
+/// Cycles per packet in the nodes of transit.
 fn fast(costs: &[NodeCost]) -> f64 {
     let mine = costs.iter().filter(|c| FAST.contains(&c.name.as_str()));
     mine.map(|c| c.clocks as f64 / c.vectors as f64).sum()
 }
 
-/// Every node that had packets beside the flood.
+/// Every node that had packets during the flood.
 fn nodes(pairs: &[(Run, Run)]) -> Vec<Both> {
     let alone: Vec<_> = pairs.iter().flat_map(|(alone, _)| &alone.costs).collect();
     let beside: Vec<_> = pairs.iter().flat_map(|(_, beside)| &beside.costs).collect();

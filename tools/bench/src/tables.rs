@@ -1,4 +1,4 @@
-//! The routes of a benchmark, and destinations to go with them.
+//! The routes of a benchmark, and destinations for them.
 
 use super::BenchError;
 use super::args::Destinations;
@@ -9,7 +9,7 @@ use volley_fib::load::{ReadOptions, read_routes, synthetic4, synthetic6};
 /// Routes of one family: address, length, rank of the next hop.
 pub type Rows<A> = Vec<(A, u8, u32)>;
 
-/// A small random generator (splitmix64) for test data, so that a seed means the same on every machine and version.
+/// A small random generator (splitmix64) for test data, so that a seed gives the same data on every machine and version.
 pub struct Random(pub u64);
 
 impl Random {
@@ -36,7 +36,7 @@ fn read(path: &Path) -> Result<volley_fib::load::Routes, BenchError> {
     Ok(read_routes(path, options)?)
 }
 
-/// IPv4 routes from a file, made up, or just one.
+/// IPv4 routes from a file, synthetic ones, or a single one.
 pub fn rows4(
     file: Option<&Path>,
     prefixes: Option<usize>,
@@ -49,7 +49,7 @@ pub fn rows4(
     }
 }
 
-/// IPv6 routes from a file, made up, or just one.
+/// IPv6 routes from a file, synthetic ones, or a single one.
 pub fn rows6(
     file: Option<&Path>,
     prefixes: Option<usize>,
@@ -66,9 +66,9 @@ pub fn rows6(
 pub trait Addr: Copy + PartialEq {
     /// Bits of an address.
     const BITS: u32;
-    /// From 128 random bits.
+    /// An address from 128 random bits.
     fn from_bits(bits: u128) -> Self;
-    /// As 128 bits.
+    /// The address as 128 bits.
     fn to_bits(self) -> u128;
     /// Whether a router forwards to the address.
     fn is_forwarded(self) -> bool;
@@ -110,7 +110,7 @@ fn inside<A: Addr>(row: &(A, u8, u32), random: &mut Random) -> A {
     A::from_bits(row.0.to_bits() | host)
 }
 
-/// `count` destinations over a table.
+/// `count` destinations in a table.
 pub fn destinations<A: Addr>(
     rows: &[(A, u8, u32)],
     which: Destinations,

@@ -1,8 +1,10 @@
-//! `volley bench updates`: a full table, a stream at a part of what the worker can do, and updates of a routing protocol carried out as
-//! fast as the control thread can. The stream goes only to prefixes that no update names or lies inside of ("stable"); those lead by
-//! one interface, everything that is updated by another one. Every packet has to leave, by the right interface.
+//! `volley bench updates`: a full table, a stream at a fraction of the worker's capacity, and updates of a routing
+//! protocol, applied as fast as the control thread can. The stream has only destinations in prefixes that no update names
+//! or covers ("stable"); those lead to one interface, all updated prefixes to another one. Every packet must leave by the
+//! right interface.
 //!
-//! Updates say no next hop: each announcement moves its prefix to the next one of many, the worst case. Files are read before.
+//! Updates have no next hop: each announcement moves its prefix to the next one of many, the worst case. Files are read
+//! before.
 
 use super::BenchError;
 use super::args::UpdateArgs;
@@ -26,7 +28,7 @@ use volley_graph::Clock;
 use volley_model::{Family, Prefix};
 use volley_object::Object;
 
-/// pg0 receives, pg1 leads to what is stable, pg2 to the rest.
+/// pg0 receives; stable prefixes lead to pg1, the others to pg2.
 const ROUTER: &str = "\
 create packet-generator interface pg0 mac 02:00:00:00:00:01
 create packet-generator interface pg1 mac 02:00:00:00:00:02
@@ -38,21 +40,21 @@ set interface ip address pg1 198.18.0.1/24
 set interface ip address pg2 198.18.1.1/24
 set interface ip address pg1 2001:2::1/64
 set interface ip address pg2 2001:2:0:1::1/64";
-/// Next hops on each interface.
+/// Number of next hops on each interface.
 const HOPS: u32 = 32;
-/// Destinations of each family.
+/// Number of destinations of each family.
 const DESTINATIONS: usize = 1024;
-/// Made-up updates of each family, where no file is given; one prefix in so many is updated then.
+/// Number of synthetic updates of each family, if no file is given; one prefix in this number is then updated.
 const MADE: usize = 50_000;
 const ONE_IN: usize = 20;
-/// How long the worker's thread may wait for a processor before a measurement goes on without it.
+/// Maximum time that the worker's thread may wait for a processor before a measurement continues without it.
 const STARVED: Duration = Duration::from_secs(10);
-/// Routes that are loaded at once.
+/// Number of routes loaded at once.
 const LOAD: usize = 20_000;
 
-/// A prefix of either family: first address, its bits at the top.
+/// A prefix of either family: the first address, left-aligned.
 type Key = (Family, u128, u8);
-/// Announced or withdrawn.
+/// Updates: announced (true) or withdrawn.
 type Updates = Vec<(bool, Key)>;
 
 #[derive(Serialize)]
@@ -62,18 +64,18 @@ struct Report {
     from: &'static str,
     updates_per_second: f64,
     seconds: f64,
-    /// What the worker forwards at most, what was offered, and what left while updates came, in packets a second.
+    /// The worker's maximum rate, the offered rate, and the transmitted rate during updates, in packets per second.
     capacity: f64,
     offered: f64,
     forwarded: f64,
     sent: u64,
     received: u64,
     dropped: u64,
-    /// Packets that left by the interface of what is updated.
+    /// Packets that left by the interface of updated prefixes.
     astray: u64,
 }
 
-/// Run what the command line asks for.
+/// Run the benchmark of the command line.
 pub fn run(args: &UpdateArgs) -> Result<(), BenchError> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let (rows, updates) = (rows(args)?, updates(args)?);
@@ -143,7 +145,7 @@ fn measure(
     })
 }
 
-/// The router, with its neighbours.
+/// The router, with its neighbors.
 fn router() -> Vec<String> {
     let mut lines: Vec<String> = ROUTER.lines().map(str::to_owned).collect();
     for (n, interface) in ["pg1", "pg2"].iter().enumerate() {
@@ -171,7 +173,7 @@ fn four((addr, len): (u32, u8)) -> Key {
     (Family::V4, u128::from(addr) << 96, len)
 }
 
-/// The tables; the networks of the router's own are left out.
+/// The tables, without the router's own networks.
 fn rows(args: &UpdateArgs) -> Result<Vec<Key>, BenchError> {
     let v4 = rows4(args.table.as_deref(), Some(args.prefixes), 1)?;
     let v6 = rows6(args.table6.as_deref(), Some(args.prefixes / 4), 1)?;
@@ -181,7 +183,7 @@ fn rows(args: &UpdateArgs) -> Result<Vec<Key>, BenchError> {
     Ok(all)
 }
 
-/// Prefixes whose addresses a router forwards, and which are not the bench's own.
+/// Whether a prefix is forwarded by a router and is not one of the benchmark's.
 fn usable((family, addr, len): &Key) -> bool {
     match (family, addr >> 96) {
         (Family::V4, top) => {
@@ -218,7 +220,7 @@ fn updates(args: &UpdateArgs) -> Result<Option<Updates>, BenchError> {
     Ok((!all.is_empty()).then_some(all))
 }
 
-/// As a day's updates are: mostly announcements, of a few prefixes.
+/// Synthetic updates, distributed like those of a day: mostly announcements, of a few prefixes.
 fn made_up(rows: &[Key]) -> Updates {
     let some: Vec<Key> = rows.iter().step_by(ONE_IN).copied().collect();
     let mut random = Random(7);
@@ -235,7 +237,7 @@ fn prefix(&(family, addr, len): &Key) -> Result<Prefix, BenchError> {
     Prefix::new(addr, len).map_err(|e| BenchError::Wrong(e.to_string()))
 }
 
-/// The batches of two families: sets of paths by interface and host.
+/// The batches of the two families: sets of paths by interface and host.
 fn batches() -> Result<[RouteBatch; 2], BenchError> {
     let empty = |family, hop: fn(usize, u32) -> String| {
         let path = |n: usize, host| {
@@ -264,7 +266,7 @@ fn batches() -> Result<[RouteBatch; 2], BenchError> {
     Ok([empty(Family::V4, hop4)?, empty(Family::V6, hop6)?])
 }
 
-/// The paths of a line of the command line.
+/// The paths of a command.
 fn paths(line: &str) -> Result<Vec<volley_fib::path::Path>, BenchError> {
     let line = line.replace("ip route add ::", "ip6 route add ::");
     let command = volley_cli::parse_line(&line).map_err(|e| BenchError::Args(e.to_string()))?;
@@ -296,7 +298,7 @@ fn load(stack: &Stack, rows: &[Key], moved: &HashSet<Key>) -> Result<(), BenchEr
     Ok(())
 }
 
-/// Carry a batch out as the mirror of the kernel does, and empty it.
+/// Apply a batch like the Linux control plane does, and empty it.
 fn carry_out(stack: &Stack, batch: &mut RouteBatch) -> Result<(), BenchError> {
     if !batch.put.is_empty() || !batch.gone.is_empty() {
         let done = stack.fib.borrow_mut().route_batch(batch);
@@ -308,7 +310,8 @@ fn carry_out(stack: &Stack, batch: &mut RouteBatch) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Updates in their order, a few at a time, as a routing daemon sends them: of a prefix that is named twice in these, the last one counts.
+/// Apply updates in order, in small groups, as a routing daemon sends them: the last update of a prefix in a group
+/// counts.
 fn replay(stack: &Stack, updates: &Updates) -> Result<(), BenchError> {
     const TOGETHER: usize = 16;
     let mut batches = batches()?;
@@ -333,7 +336,7 @@ fn replay(stack: &Stack, updates: &Updates) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Addresses in stable prefixes, a file for each family.
+/// Addresses in stable prefixes, in a file for each family.
 fn destinations(rows: &[Key], moved: &HashSet<Key>) -> Result<[String; 2], BenchError> {
     let mut found = [Vec::new(), Vec::new()];
     let mut random = Random(3);
@@ -376,7 +379,7 @@ fn mask(len: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(len)).unwrap_or(0)
 }
 
-/// A stream of each family, without a rate or with its half of one.
+/// Create a stream of each family, without a rate or with half of it.
 fn streams(stack: &Stack, lists: &[String; 2], rate: Option<f64>) -> Result<(), BenchError> {
     let rate = rate.map_or(String::new(), |r| format!("rate {} ", (r / 2.0) as u64));
     for (family, list) in ["ip4", "ip6"].iter().zip(lists) {
@@ -401,12 +404,13 @@ fn streams(stack: &Stack, lists: &[String; 2], rate: Option<f64>) -> Result<(), 
     Ok(())
 }
 
-/// Switch the streams on, do something, and switch them off: packets forwarded in a second meanwhile, and packets sent in all.
+/// Start the streams, run `work`, and stop the streams; returns the forwarded packets per second meanwhile, and the total
+/// sent.
 fn forwarded(stack: &Stack, work: impl FnOnce()) -> Result<(f64, u64), BenchError> {
     switch(stack, true)?;
     let (before, start) = (left(stack, "pg1"), Instant::now());
     work();
-    // A busy machine may have kept the worker's thread from running all the while.
+    // A busy machine may not have run the worker's thread yet.
     while left(stack, "pg1") == before && start.elapsed() < STARVED {
         wait(0.001);
     }
@@ -416,7 +420,7 @@ fn forwarded(stack: &Stack, work: impl FnOnce()) -> Result<(f64, u64), BenchErro
     Ok((rate, sent(stack)?.iter().sum()))
 }
 
-/// Starts or stops all streams.
+/// Start or stop all streams.
 fn switch(stack: &Stack, on: bool) -> Result<(), BenchError> {
     stack.pg.switch(None, on)?;
     while !stack.settled() {
@@ -425,7 +429,7 @@ fn switch(stack: &Stack, on: bool) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// The other core is not idle later, so this one is not now.
+/// Spin: the other core is busy later, so this one must be busy now.
 fn wait(seconds: f64) {
     let until = Instant::now() + Duration::from_secs_f64(seconds);
     while Instant::now() < until {

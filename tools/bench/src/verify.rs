@@ -1,5 +1,5 @@
-//! Whether what comes out is right: a sample of packets is captured on receipt and on transmission, and compared with
-//! what the plain reference model makes of the received ones. Every packet counts, lost and doubled ones too.
+//! Verifies the output: a sample of packets is captured on reception and on transmission, and compared with the output of
+//! the plain reference model for the received ones. Lost and duplicated packets are detected too.
 
 use super::BenchError;
 use super::scenario::{Bench, L2_DST, TX};
@@ -9,7 +9,7 @@ use volley_model::Request;
 use volley_pcap::{PcapTraceOff, PcapTraceOn};
 use volley_pg::PgCapture;
 
-/// Rounds whose packets are compared.
+/// Number of rounds whose packets are compared.
 const ROUNDS: usize = 8;
 
 /// Run a sample through and compare; returns how many packets were received.
@@ -50,7 +50,7 @@ pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
 
 fn packets(path: &Path) -> Result<Vec<Vec<u8>>, BenchError> {
     if !path.exists() {
-        // A capture makes its file with its first packet.
+        // A capture creates its file with its first packet.
         return Ok(Vec::new());
     }
     let failed = |e: volley_pcap::PcapError| BenchError::File {
@@ -99,7 +99,7 @@ fn compare(bench: &Bench, received: &[Vec<u8>], sent: &[Vec<u8>]) -> Result<(), 
     Ok(())
 }
 
-/// A folder that goes when it is no longer needed.
+/// A folder that is removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

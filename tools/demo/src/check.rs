@@ -1,4 +1,4 @@
-//! Comparing what came out with what the plain model says.
+//! Compares the output with the plain model's.
 
 use super::DemoError;
 use super::router::Output;
@@ -8,22 +8,22 @@ use volley_daemon::show::{DropsReply, ErrorsReply, Severity};
 use volley_pcap::read_packets;
 use volley_reference::{Reference, Verdict};
 
-/// What must come out of some packets.
+/// Expected output for some packets.
 #[derive(Default)]
 pub struct Expected {
-    /// Packets that came in.
+    /// Number of received packets.
     pub packets: usize,
-    /// How many of them leave.
+    /// Number of packets that leave.
     pub sent: usize,
-    /// How many of them are dropped.
+    /// Number of dropped packets.
     pub dropped: usize,
-    /// How often each frame leaves, by interface.
+    /// Number of copies of each frame that leaves, by interface.
     frames: HashMap<String, HashMap<Vec<u8>, usize>>,
-    /// How many are dropped, by reason.
+    /// Number of dropped packets by reason.
     reasons: BTreeMap<String, u64>,
 }
 
-/// Frames of a capture; one that made no file saw no packet.
+/// Frames of a capture; without a file no packet was captured.
 pub fn read(path: &Path) -> Result<Vec<Vec<u8>>, DemoError> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<u8>>, DemoError> {
         .collect())
 }
 
-/// An error unless both are the same.
+/// An error unless both are equal.
 pub fn same<T: PartialEq + std::fmt::Display>(
     what: &str,
     found: T,
@@ -50,7 +50,7 @@ pub fn same<T: PartialEq + std::fmt::Display>(
 }
 
 impl Expected {
-    /// What the model makes of these packets.
+    /// The model's output for these packets.
     pub fn of(model: &Reference, input: &[Vec<u8>]) -> Self {
         let mut expected = Expected {
             packets: input.len(),
@@ -74,9 +74,9 @@ impl Expected {
         expected
     }
 
-    /// Exactly this left, and was dropped, once each.
+    /// Checks that exactly the expected frames left, and the expected packets were dropped.
     ///
-    /// Messages of a link for other hosts are counted as information, and are no drops.
+    /// Messages of a link for other hosts are counted as information, and are not drops.
     pub fn equals(
         &self,
         outputs: &[Output],
@@ -115,7 +115,7 @@ impl Expected {
         same("packets that left", left, self.sent)
     }
 
-    /// Each packet that left is one that some packet makes; returns how many there were.
+    /// Checks that each transmitted packet is among the expected ones; returns their number.
     pub fn contains(&self, outputs: &[Output]) -> Result<usize, DemoError> {
         let mut left = 0;
         for output in outputs {

@@ -1,14 +1,14 @@
-//! Why the demo fails.
+//! Errors of the demo.
 
 use std::path::PathBuf;
 
-/// One sentence each.
+/// An error, printed as one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// Volley cannot be put together.
+    /// Volley could not be set up.
     #[error(transparent)]
     Stack(#[from] volley_daemon::stack::StackError),
-    /// Interfaces between namespaces.
+    /// An error of the demo between namespaces.
     #[error(transparent)]
     Net(#[from] super::net::NetError),
     /// A command was refused.
@@ -16,7 +16,7 @@ pub enum DemoError {
     Refused {
         /// The command.
         line: String,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// A route file cannot be read.
@@ -25,15 +25,15 @@ pub enum DemoError {
     /// A capture cannot be read or written.
     #[error(transparent)]
     Capture(#[from] volley_pcap::PcapError),
-    /// A file or folder of the demo's own.
+    /// A file or folder of the demo could not be used.
     #[error("{}: {source}", .path.display())]
     Io {
-        /// Which.
+        /// Path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Packets do not come to an end.
+    /// Packets keep circulating.
     #[error("packets still flow after {0} s, although every stream is limited")]
     Endless(u64),
     /// A table without routes or a capture without packets.
@@ -41,13 +41,13 @@ pub enum DemoError {
     Useless {
         /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         why: &'static str,
     },
     /// The worker's thread ended or did not start.
     #[error("the worker did not come back from its thread")]
     Worker,
-    /// What came out is not what had to.
+    /// The output differs from the expected one.
     #[error("NOT verified: {0}")]
     Wrong(String),
 }

@@ -1,12 +1,12 @@
-//! `volley demo`: a full-size table, real packets, what each node costs, and a check of every packet that left.
+//! `volley demo`: a full-size table, real packets, the cost of each node, and a check of every packet that left.
 //!
-//! - First every packet goes through once: what came in and what left is captured, and compared with the plain model
-//!   of [`volley_reference`]: each frame byte for byte with its interface, each drop with its reason, all counts.
-//! - Then the same packets go round and round for some seconds, and the clocks of the nodes are shown. A sample of what
-//!   leaves meanwhile must be among the frames of the first part.
-//! - Any difference ends it with an error.
+//! - First every packet passes once: received and transmitted packets are captured and compared with the plain model of
+//!   [`volley_reference`]: each frame byte for byte with its interface, each drop with its reason, all counts.
+//! - Then the same packets are repeated for some seconds, and the clocks of the nodes are shown. A sample of the
+//!   transmitted packets must be among the frames of the first part.
+//! - Any difference ends the demo with an error.
 //!
-//! `volley demo --net` is another one: see `net`.
+//! `volley demo --net` is a different demo: see `net`.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -54,7 +54,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Seconds to measure, unless told.
+/// Default duration of the measurement in seconds.
 const SECONDS: f64 = 5.0;
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -65,7 +65,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| "write seconds from 0.1 to 3600".to_owned())
 }
 
-/// Print a line; a reader that has gone away is no error.
+/// Print a line; ignore a closed output.
 macro_rules! say {
     ($($what:tt)*) => { _ = writeln!(std::io::stdout(), $($what)*) };
 }
@@ -136,7 +136,7 @@ fn tables(
     Ok((v4, v6))
 }
 
-/// Every packet once, everything captured and compared.
+/// Pass every packet once, capture and compare everything.
 fn once_through(
     lab: &mut Lab,
     traffic: &Traffic,
@@ -170,7 +170,7 @@ fn once_through(
     Ok(expected)
 }
 
-/// As fast as it goes, for some seconds: first all streams while samples are taken, then some of them, then all.
+/// Run at full speed for some seconds: first all streams while samples are taken, then some of them, then all.
 fn round_and_round(
     lab: &mut Lab,
     traffic: &Traffic,
@@ -194,7 +194,7 @@ fn round_and_round(
         "\nshow runtime (all streams at once; the nodes that had packets)\n{}",
         lab.runtime()?.trim_end()
     );
-    // The table only: the last packet of each kind is another one each time.
+    // Only the table: the example packet of each drop reason differs between runs.
     let drops = lab.show("show drops")?;
     let table = drops.split("\nlast ").next().unwrap_or_default();
     say!("\nshow drops\n{}", table.trim_end());
@@ -219,7 +219,7 @@ fn round_and_round(
     expected.contains(&outputs)
 }
 
-/// Let some streams send for a time, all counters set back before.
+/// Run some streams for a time, with all counters cleared before.
 fn measure(
     lab: &mut Lab,
     traffic: &Traffic,
@@ -230,7 +230,7 @@ fn measure(
     for stream in traffic.streams.iter().filter(|s| of(s)) {
         lab.switch(Some(stream.name), true)?;
     }
-    // What the changes themselves let through is not measured.
+    // Packets that pass while streams are started and stopped are not measured.
     lab.clear()?;
     lab.run_for(time)?;
     lab.speed()

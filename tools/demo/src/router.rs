@@ -1,4 +1,4 @@
-//! The demo's router: three packet-generator interfaces, neighbours behind two of them, and hands to work it.
+//! The demo's router: three packet-generator interfaces, with neighbors behind two of them, and functions to drive it.
 
 use super::DemoError;
 use std::net::Ipv4Addr;
@@ -16,20 +16,20 @@ use volley_iface::{InterfaceRow, ShowInterfaces};
 use volley_object::Query;
 use volley_reference::{Hop, Reference, Table, To};
 
-/// Next hops, half of them behind each egress interface.
+/// Number of next hops, half of them behind each egress interface.
 pub const HOPS: u32 = 16;
-/// MAC address of the interface that receives.
+/// MAC address of the receiving interface.
 pub const RX_MAC: [u8; 6] = [0x02, 0xfe, 0, 0, 0, 0];
 /// L3 MTU of the egress interfaces.
 const MTU: usize = 1500;
-/// How long limited streams may take.
+/// Time limit for limited streams in seconds.
 const LIMIT_S: u64 = 120;
 
-/// A folder that goes away with its owner.
+/// A folder that is removed when dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new one among the system's temporary files.
+    /// A new folder among the system's temporary files.
     pub fn new() -> Result<Self, DemoError> {
         let path = std::env::temp_dir().join(format!("volley-demo-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|source| DemoError::Io {
@@ -52,12 +52,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A temporary folder that stays is no failure of the demo.
+        // A temporary folder that remains is no failure of the demo.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Where next hop `n` is: number of the interface, and its number in the subnet there.
+/// Number of the interface of next hop `n`, and of its host in the subnet there.
 fn place(n: u32) -> (u32, u32) {
     (1 + n % 2, 10 + n / 2)
 }
@@ -78,7 +78,7 @@ pub fn paths(family: &str) -> String {
     (0..HOPS).map(path).collect::<Vec<_>>().join(" ")
 }
 
-/// The same next hops, for the model.
+/// The next hops for the model.
 fn hops() -> Vec<Hop> {
     let hop = |n| {
         let (interface, _) = place(n);
@@ -97,7 +97,7 @@ fn hops() -> Vec<Hop> {
     (0..HOPS).map(hop).collect()
 }
 
-/// The model of this router with these routes: those of files, and those that addresses and neighbours bring.
+/// The model of this router with these routes: those of files, and those of addresses and neighbors.
 pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
     let net4 = |interface: u32| 198 << 24 | 18 << 16 | interface << 8;
     let net6 = |interface: u32| 0x2001_0002u128 << 96 | u128::from(interface) << 64;
@@ -106,7 +106,7 @@ pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
         v4.set(net4(n), 24, To::Drop("ip4-glean: unresolved"));
         v4.set(net4(n), 32, To::Drop("ip4-lookup: subnet-broadcast"));
         v4.set(net4(n) | 255, 32, To::Drop("ip4-lookup: subnet-broadcast"));
-        // What is for the router is not in the model, and not in the demo's packets.
+        // Packets to the router itself are neither in the model nor in the demo.
         v4.set(net4(n) | 1, 32, To::Drop("ip4-local: not modelled"));
         v6.set(net6(n), 64, To::Drop("ip6-glean: unresolved"));
         v6.set(net6(n) | 1, 128, To::Drop("ip6-local: not modelled"));
@@ -121,27 +121,27 @@ pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
         .with_address6(net6(0) | 1, 64)
 }
 
-/// One capture of what an interface transmits.
+/// A capture of the packets that an interface transmits.
 pub struct Output {
     /// The interface.
     pub tx: String,
-    /// The file, which is there once a packet was captured.
+    /// The file, which exists once a packet was captured.
     pub file: PathBuf,
 }
 
-/// What the measurement says.
+/// Results of the measurement.
 pub struct Speed {
-    /// Packets that came in per microsecond.
+    /// Received packets per microsecond.
     pub mpps: f64,
-    /// Cycles per packet of all nodes but the source.
+    /// Cycles per packet of all nodes except the source.
     pub cycles: f64,
     /// Cycles per packet of the sources.
     pub source: f64,
-    /// Cycles per packet of everything: nodes, sources, and what rounds cost beside them.
+    /// Cycles per packet of everything: nodes, sources, and the rounds' cost outside them.
     pub together: f64,
 }
 
-/// The router, stepped by hand or on its thread.
+/// The router, stepped by the demo or on its worker thread.
 pub struct Lab {
     stack: Stack,
     workers: Vec<Worker>,
@@ -149,7 +149,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Without an interface.
+    /// A router without interfaces.
     pub fn new() -> Result<Self, DemoError> {
         let (stack, workers) = Stack::new(&EngineSettings::default(), Clock::system())?;
         Ok(Lab {
@@ -159,7 +159,7 @@ impl Lab {
         })
     }
 
-    /// Make the interfaces, with addresses and neighbours.
+    /// Create the interfaces, with addresses and neighbors.
     pub fn wire(&mut self) -> Result<(), DemoError> {
         for n in 0..3 {
             self.line(&format!(
@@ -175,7 +175,7 @@ impl Lab {
             ))?;
             self.line(&format!("set interface state pg{n} up"))?;
         }
-        // The model knows of forwarding and drops only: nobody is told of a drop here.
+        // The model covers forwarding and drops only, so ICMP errors are off.
         self.line("set ip icmp errors off")?;
         for n in 0..HOPS {
             let (interface, host) = place(n);
@@ -189,7 +189,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Starts a stream, or all (none), or stops them.
+    /// Start or stop a stream, or all (`None`).
     pub fn switch(&mut self, stream: Option<&str>, on: bool) -> Result<(), DemoError> {
         let switched = self.stack.pg.switch(stream, on);
         switched.map_err(StackError::from)?;
@@ -197,14 +197,14 @@ impl Lab {
         Ok(())
     }
 
-    /// Lets the worker take up what changed.
+    /// Let the worker apply changes.
     fn settle(&mut self) {
         while !self.stack.settled() {
             self.step();
         }
     }
 
-    /// Carry out a command, and have the worker take it up.
+    /// Execute a command, and let the worker apply it.
     pub fn line(&mut self, line: &str) -> Result<(), DemoError> {
         let refused = |why: String| DemoError::Refused {
             line: line.chars().take(120).collect(),
@@ -221,7 +221,7 @@ impl Lab {
         Ok(())
     }
 
-    /// `show runtime`, of the nodes that had packets only.
+    /// `show runtime`, only nodes with packets.
     pub fn runtime(&self) -> Result<String, DemoError> {
         let mut runtime = self.clocks()?;
         for worker in &mut runtime.workers {
@@ -230,7 +230,7 @@ impl Lab {
         Ok(ShowRuntime::text(&runtime, View::Table))
     }
 
-    /// The answer to a `show` command.
+    /// The output of a `show` command.
     pub fn show(&self, line: &str) -> Result<String, DemoError> {
         let refused = |why: String| DemoError::Refused {
             line: line.to_owned(),
@@ -260,7 +260,7 @@ impl Lab {
         entered
     }
 
-    /// Until limited streams have sent everything.
+    /// Step until limited streams have sent everything.
     pub fn step_until_idle(&mut self) -> Result<(), DemoError> {
         let start = Instant::now();
         let mut idle = 0;
@@ -273,7 +273,7 @@ impl Lab {
         Ok(())
     }
 
-    /// On the worker's own thread, for a time.
+    /// Run on the worker's own thread, for a time.
     pub fn run_for(&mut self, time: Duration) -> Result<(), DemoError> {
         let start = Instant::now();
         let running = WorkerThreads::start(std::mem::take(&mut self.workers), &[])
@@ -292,7 +292,7 @@ impl Lab {
         }
     }
 
-    /// Capture what leaves, without end or that many packets of each interface.
+    /// Capture transmitted packets, without limit or that number on each interface.
     pub fn capture(
         &mut self,
         scratch: &Scratch,
@@ -341,7 +341,7 @@ impl Lab {
         self.ask(&ShowBuffers)
     }
 
-    /// Set all counters back.
+    /// Clear all counters.
     pub fn clear(&mut self) -> Result<(), DemoError> {
         for what in ["runtime", "errors", "interfaces"] {
             self.line(&format!("clear {what}"))?;
@@ -349,7 +349,7 @@ impl Lab {
         Ok(())
     }
 
-    /// How fast the last [`Lab::run_for`] was, if counters were set back before it.
+    /// Speed of the last [`Lab::run_for`], if counters were cleared before it.
     pub fn speed(&self) -> Result<Speed, DemoError> {
         let received: u64 = self.interfaces()?.iter().map(|i| i.rx.packets).sum();
         let runtime = self.clocks()?;
@@ -377,7 +377,7 @@ impl Lab {
         self.ask(&ShowRuntime)
     }
 
-    /// Packets that were freed without being sent, whether their reason is a drop or information.
+    /// Packets that were freed without being sent, whether the reason counts as a drop or as information.
     fn ended_in_error_drop(&self) -> Result<u64, DemoError> {
         let runtime = self.clocks()?;
         let nodes = runtime.workers.iter().flat_map(|worker| &worker.nodes);
@@ -385,7 +385,7 @@ impl Lab {
         Ok(ended.map(|node| node.vectors).sum())
     }
 
-    /// How many packets more there are because some were cut into fragments.
+    /// Number of additional packets by fragmentation.
     fn added_by_cutting(&self) -> Result<u64, DemoError> {
         let errors = self.errors()?;
         let count = |name: &str| -> u64 {
@@ -395,7 +395,8 @@ impl Lab {
         Ok(count("fragments").saturating_sub(count("fragmented")))
     }
 
-    /// After all streams are gone: in and what cutting added = out + dropped, and every buffer is back. Returns the packets in.
+    /// After all streams are deleted, checks that received packets + added fragments = sent + dropped, and that every
+    /// buffer is free. Returns the number of received packets.
     pub fn balance(&mut self) -> Result<u64, DemoError> {
         self.step_until_idle()?;
         let rows = self.interfaces()?;

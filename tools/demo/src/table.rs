@@ -1,4 +1,4 @@
-//! The routing tables: given, found among the shared data, or made up.
+//! The routing tables: given, from the shared data, or synthetic.
 
 use super::DemoError;
 use super::router::Scratch;
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use volley_fib::Af;
 use volley_fib::load::{ReadOptions, Routes, read_routes, synthetic4, synthetic6};
 
-/// Prefixes of a made-up IPv4 table: as many as the real one of May 2026 has.
+/// Prefixes of a synthetic IPv4 table: as many as the real one of May 2026.
 const PREFIXES4: usize = 1_042_325;
-/// The same for IPv6.
+/// Prefixes of a synthetic IPv6 table.
 const PREFIXES6: usize = 246_175;
 
 /// A table as a file, and its routes for the model.
 pub struct RouteTable {
     /// The file.
     pub path: PathBuf,
-    /// What it is, in words.
+    /// Description.
     pub what: String,
-    /// Its routes.
+    /// The routes.
     pub routes: Routes,
 }
 
@@ -101,8 +101,8 @@ fn text6() -> String {
     text
 }
 
-/// A file of the shared data: below `$VOLLEY_SHARED` where that is set (empty: there is none), else below `shared/data`
-/// beside a folder that holds the current folder or the program.
+/// A file of the shared data: below `$VOLLEY_SHARED` if that is set (empty: none), else below `shared/data` beside a
+/// folder that contains the current folder or the program.
 pub fn shared(folder: &str, start: &str, end: &str) -> Option<PathBuf> {
     let roots: Vec<PathBuf> = match std::env::var_os("VOLLEY_SHARED") {
         Some(named) if named.is_empty() => return None,
@@ -119,7 +119,7 @@ pub fn shared(folder: &str, start: &str, end: &str) -> Option<PathBuf> {
         .find_map(|d| within(&d, start, end))
 }
 
-/// The first file of a folder, by name, whose name starts and ends so.
+/// The first file of a folder, by name, whose name has this start and end.
 fn within(folder: &Path, start: &str, end: &str) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder)
         .ok()?

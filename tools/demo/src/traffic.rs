@@ -1,4 +1,4 @@
-//! What the demo sends: captures made to fit the router, and uniform streams over the tables' prefixes.
+//! Packets of the demo: captures, adapted to the router, and uniform streams over the tables' prefixes.
 
 use super::DemoError;
 use super::router::{Lab, RX_MAC, Scratch, quoted};
@@ -12,22 +12,22 @@ use volley_wire::ip6::Ip6Header;
 use volley_wire::udp::UdpHeader;
 use volley_wire::{Header, IntoBytes, IpProto, ethertype};
 
-/// Different destinations of a uniform stream.
+/// Number of destinations of a uniform stream.
 const DISTINCT: usize = 65_536;
-/// Packets of a made-up capture.
+/// Number of packets of a synthetic capture.
 const MADE: usize = 4096;
 
 /// One stream.
 pub struct Stream {
-    /// Its name.
+    /// Name of the stream.
     pub name: &'static str,
-    /// Different packets.
+    /// Number of different packets.
     pub packets: usize,
-    /// In words.
+    /// Description.
     pub what: String,
-    /// What follows name, interface and limit in its command.
+    /// Arguments of its command after name, interface and limit.
     source: String,
-    /// Made from a template, not from a file.
+    /// Whether the stream has a template instead of a file.
     pub uniform: bool,
 }
 
@@ -43,7 +43,7 @@ impl Stream {
         }
     }
 
-    /// The command that makes it send each packet once.
+    /// The command that sends each packet once.
     pub fn once(&self) -> String {
         format!(
             "packet-generator new name {} interface pg0 limit {} {}",
@@ -51,7 +51,7 @@ impl Stream {
         )
     }
 
-    /// The command that makes it send them over and over.
+    /// The command that sends the packets repeatedly.
     pub fn endless(&self) -> String {
         let limit = if self.uniform {
             String::new()
@@ -67,12 +67,12 @@ impl Stream {
 
 /// All streams.
 pub struct Traffic {
-    /// They are sent at once, interleaved packet by packet.
+    /// Streams that are sent at the same time, interleaved packet by packet.
     pub streams: Vec<Stream>,
 }
 
 impl Traffic {
-    /// Find or make everything.
+    /// Find or create all streams.
     pub fn prepare(
         given: &Option<PathBuf>,
         v4: &RouteTable,
@@ -143,7 +143,7 @@ fn destination6(routes: &[(u128, u8, u32)], random: &mut Random) -> Ipv6Addr {
     Ipv6Addr::from_bits(net | bits & host)
 }
 
-/// A stream of 60-byte packets to the destinations in turn.
+/// A stream of 60-byte packets to the destinations in rotation.
 fn uniform4(to: &[Ipv4Addr], scratch: &Scratch) -> Result<Stream, DemoError> {
     let file = scratch.file("to4.txt");
     write_lines(&file, to.iter())?;
@@ -182,7 +182,7 @@ fn write_lines<T: ToString>(path: &Path, lines: impl Iterator<Item = T>) -> Resu
     })
 }
 
-/// A capture from elsewhere: its packets get the router's MAC address and lose one VLAN tag, or get an Ethernet header.
+/// Adapts an external capture: its packets get the router's MAC address and lose one VLAN tag, or get an Ethernet header.
 fn fitted(stream: &'static str, path: &Path, scratch: &Scratch) -> Result<Stream, DemoError> {
     let captured = read_packets(path)?.packets;
     let packets: Vec<Packet> = captured.iter().filter_map(fit).collect();
@@ -239,7 +239,7 @@ fn write_packets(path: &Path, packets: &[Packet]) -> Result<(), DemoError> {
     Ok(())
 }
 
-/// A made-up capture: both IP versions, several lengths, and a fault in one packet of eight.
+/// A synthetic capture: both IP versions, several lengths, and a fault in one packet of eight.
 fn made(
     to4: &[Ipv4Addr],
     to6: &[Ipv6Addr],
@@ -256,8 +256,8 @@ fn made(
             _ => frame4(random.of(to4).unwrap_or(first4), length),
         };
         if n % 8 == 7 {
-            // Checksum or address, type, version: faults of different frequency, so that lists by number of packets have
-            // the same order each time.
+            // Checksum or address, type, version: faults of different frequency, so that lists sorted by number of
+            // packets have the same order each time.
             let at = [22, 22, 22, 22, 22, 12, 12, 14, 14, 24][n / 8 % 10];
             frame[at] ^= 0x41;
         }

@@ -1,17 +1,18 @@
-//! A plain model of what Volley must do to a packet: written to `docs/forwarding-rules.md`, shares no code with the nodes.
+//! A plain model of Volley's treatment of a packet, written to `docs/forwarding-rules.md`; it shares no code with the
+//! nodes.
 //!
 //! - True on entry: nothing; a frame may be any bytes.
-//! - True on exit: the frame that must leave and the interface it leaves by, or the node and reason that must drop it.
-//! - One next hop per route (no load balance), one interface in L3 mode that receives. Nothing that the router says itself:
-//!   `tests/oracle` is the model of that.
+//! - True on exit: the frame that must leave and its egress interface, or the node and reason that must drop it.
+//! - One next hop per route (no load balancing), one receiving interface in L3 mode. Packets that the router itself sends
+//!   are not covered; `tests/oracle` models them.
 //!
-//! It is slow on purpose: one hash table per prefix length, one packet at a time, checksums computed in full.
+//! The model is slow on purpose: one hash table per prefix length, one packet at a time, checksums computed in full.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A next hop: what the rewrite needs.
+/// A next hop: the data that the rewrite needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// Destination MAC address.
@@ -22,11 +23,11 @@ pub struct Hop {
     pub tx: String,
     /// L3 MTU of the egress interface, in bytes.
     pub mtu: usize,
-    /// IPv4 address of the egress interface, which a route that is recorded gets.
+    /// IPv4 address of the egress interface, which the record route option gets.
     pub address: Option<u32>,
 }
 
-/// What a route says.
+/// Action of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     /// Forward to the next hop of this rank (modulo the number of next hops).
@@ -35,25 +36,25 @@ pub enum To {
     Drop(&'static str),
 }
 
-/// What must happen to a packet.
+/// Expected treatment of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It leaves.
+    /// The packet is sent.
     Sent {
-        /// By this interface.
+        /// Egress interface.
         tx: String,
-        /// As these frames: several when it has to be cut.
+        /// The frames: several if the packet is fragmented.
         frames: Vec<Vec<u8>>,
     },
-    /// It is dropped: `node: reason`.
+    /// The packet is dropped: `node: reason`.
     Dropped(&'static str),
 }
 
 /// An address with prefixes.
 pub trait Address: Copy + Eq + Hash {
-    /// Its bits.
+    /// Number of bits.
     const BITS: u8;
-    /// Its first `len` bits, the others zero.
+    /// The first `len` bits, the others zero.
     fn masked(self, len: u8) -> Self;
 }
 
@@ -79,7 +80,7 @@ pub struct Table<A> {
 }
 
 impl<A: Address> Table<A> {
-    /// Routes as address, length and rank of the next hop.
+    /// A table of routes: address, length and rank of the next hop.
     pub fn new(routes: &[(A, u8, u32)], hops: Vec<Hop>) -> Self {
         let by_length = (0..=A::BITS).map(|_| HashMap::new()).collect();
         let mut table = Table { by_length, hops };
@@ -123,7 +124,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Packets come in by an interface with this MAC address.
+    /// A model whose receiving interface has this MAC address.
     pub fn new(mac: [u8; 6], v4: Table<u32>, v6: Table<u128>) -> Self {
         Reference {
             mac,
@@ -134,19 +135,19 @@ impl Reference {
         }
     }
 
-    /// That interface has this address in a network of this length, and learns no neighbours.
+    /// Give the receiving interface this address and prefix length; it learns no neighbors.
     pub fn with_address(mut self, address: u32, length: u8) -> Self {
         self.own = Some((address, length));
         self
     }
 
-    /// ... and this one.
+    /// Give the receiving interface this IPv6 address and prefix length.
     pub fn with_address6(mut self, address: u128, length: u8) -> Self {
         self.own6 = Some((address, length));
         self
     }
 
-    /// What must leave, and by which interface; none when the packet must be dropped.
+    /// The frames that must leave, and their interface; `None` if the packet must be dropped.
     pub fn expect(&self, frame: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
         match self.judge(frame) {
             Verdict::Sent { tx, frames } => Some((tx, frames)),
@@ -154,7 +155,7 @@ impl Reference {
         }
     }
 
-    /// What must happen, drops with their reasons.
+    /// Expected treatment of a frame, drops with their reasons.
     pub fn judge(&self, frame: &[u8]) -> Verdict {
         match self.forward(frame) {
             Ok((hop, frames)) => Verdict::Sent {
@@ -165,7 +166,7 @@ impl Reference {
         }
     }
 
-    /// Section 14; requests that are answered are not in this model.
+    /// Section 14; requests that get a reply are not in this model.
     fn arp(&self, p: &[u8]) -> &'static str {
         if p.len() < 28 {
             return "arp-input: too-short";
@@ -199,7 +200,7 @@ impl Reference {
         first(&faults).err().unwrap_or("arp-reply: answered")
     }
 
-    /// Section 15; solicitations that are answered are not in this model.
+    /// Section 15; solicitations that get a reply are not in this model.
     fn nd(&self, frame: &[u8]) -> &'static str {
         let p = &frame[14..];
         if p.len() < 40 || p[0] >> 4 != 6 || p.len() < 40 + usize::from(be16(p, 4)) {
@@ -288,7 +289,7 @@ impl Reference {
         }
     }
 
-    /// Rules 3.10 to 3.13: behind a tag that has only a priority.
+    /// Rules 3.10 to 3.13: behind a priority tag.
     fn forward_priority(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
         let is_tag = |at| matches!(be16(frame, at), 0x8100 | 0x88a8 | 0x9100);
         if !is_tag(16) {
@@ -344,7 +345,7 @@ impl Reference {
     }
 }
 
-/// A frame's IPv4 header gets its checksum.
+/// Compute the checksum of a frame's IPv4 header.
 fn sum_header(frame: &mut [u8]) {
     frame[24..26].fill(0);
     let header = 4 * usize::from(frame[14] & 15);
@@ -352,7 +353,7 @@ fn sum_header(frame: &mut [u8]) {
     frame[24..26].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Rule 5.5: the address at the pointer of a record route option, which has room for it.
+/// Rule 5.5: write the address at the pointer of a record route option with free space.
 fn record_route(option: &mut [u8], address: u32) {
     let at = usize::from(option[2]) - 1;
     option[at..at + 4].copy_from_slice(&address.to_be_bytes());
@@ -383,7 +384,7 @@ fn cut(frame: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     fragments
 }
 
-/// Options of fragments behind the first: those whose type has not the top bit become no-operations.
+/// Options of fragments after the first: those without the copied flag become no-operations.
 fn later_options(options: &mut [u8]) {
     let mut at = 0;
     while let Some(&kind) = options.get(at).filter(|kind| **kind != 0) {
@@ -399,7 +400,7 @@ fn later_options(options: &mut [u8]) {
     }
 }
 
-/// The frame cut to its packet, with the next hop's addresses.
+/// The frame, trimmed to its packet, with the next hop's addresses.
 fn rewritten(frame: &[u8], length: usize, hop: &Hop) -> Vec<u8> {
     let mut out = frame[..length].to_vec();
     out[..6].copy_from_slice(&hop.mac);
@@ -407,7 +408,7 @@ fn rewritten(frame: &[u8], length: usize, hop: &Hop) -> Vec<u8> {
     out
 }
 
-/// Rules 15.5 and 15.6: the MAC address that a message gives, if any; none when the message is not sound.
+/// Rules 15.5 and 15.6: the MAC address in a message, if any; outer `None` if the message is invalid.
 fn nd_mac(p: &[u8], message: &[u8], asks: bool) -> Option<Option<[u8; 6]>> {
     let mut rest = message.get(24..)?;
     let mut mac = None;
@@ -466,8 +467,8 @@ fn valid4(p: &[u8]) -> Result<(), &'static str> {
     first(&faults)
 }
 
-/// Section 5: where a record route option begins that has room. What a timestamp gets depends on the clock and is not in
-/// this model.
+/// Section 5: offset of a record route option with free space. The value of a timestamp depends on the clock and is not
+/// in this model.
 fn options4(options: &[u8]) -> Result<Option<usize>, &'static str> {
     let (mut rest, mut record, mut seen) = (options, None, [false; 2]);
     while let Some(&kind) = rest.first() {
@@ -499,7 +500,7 @@ fn options4(options: &[u8]) -> Result<Option<usize>, &'static str> {
 const RECORD_ROUTE: u8 = 7;
 const TIMESTAMP: u8 = 68;
 
-/// Rules 5.3 and 5.4: whether a record route or timestamp option has room for one more entry; none: it is not sound.
+/// Rules 5.3 and 5.4: whether a record route or timestamp option has space for one more entry; `None` if it is invalid.
 fn room(option: &[u8]) -> Option<bool> {
     let stamp = option[0] == TIMESTAMP;
     let fixed = if stamp { 4 } else { 3 };
@@ -519,7 +520,7 @@ fn room(option: &[u8]) -> Option<bool> {
     }
 }
 
-/// A frame of IPv4 with a timestamp option: what the router enters depends on the clock.
+/// Whether a frame is IPv4 with a timestamp option: the router's entry depends on the clock.
 pub fn has_timestamp(frame: &[u8]) -> bool {
     let packet = frame.get(14..).unwrap_or(&[]);
     let header = packet.first().map_or(0, |b| 4 * usize::from(b & 15));
@@ -567,7 +568,7 @@ fn valid6(p: &[u8]) -> Result<(), &'static str> {
     first(&faults)
 }
 
-/// Section 11; `p` is what follows the fixed header, as long as the payload length says.
+/// Section 11; `p` is the data after the fixed header, up to the payload length.
 fn hop_by_hop(p: &[u8]) -> Result<(), &'static str> {
     const BAD: &str = "ip6-hop-by-hop: bad-hop-by-hop";
     if p.is_empty() {
@@ -596,7 +597,7 @@ fn hop_by_hop(p: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The first fault that is there.
+/// The first fault that applies.
 fn first(faults: &[(bool, &'static str)]) -> Result<(), &'static str> {
     faults
         .iter()

@@ -22,7 +22,7 @@ fn model() -> Reference {
     Reference::new(ME, v4, v6)
 }
 
-/// 192.0.2.9 to 10.1.0.1 with TTL 64 and two bytes of trailer; the checksum is worked out by hand.
+/// 192.0.2.9 to 10.1.0.1 with TTL 64 and two bytes of trailer; the checksum was computed by hand.
 fn packet() -> Vec<u8> {
     let mut p = ME.to_vec();
     p.extend([2, 0, 0, 0, 0, 9, 8, 0]);
@@ -132,7 +132,7 @@ fn options_are_walked() {
 }
 
 /// RFC 791, 3.2: the route is recorded in the first fragment only, the router alert is in all, offsets and flags are the
-/// packet's own.
+/// packet's.
 #[test]
 fn long_packets_are_cut_as_the_rules_say() {
     let options = [7, 7, 4, 0, 0, 0, 0, 0x94, 4, 0, 0, 1];
@@ -172,7 +172,7 @@ fn long_packets_are_cut_as_the_rules_say() {
     assert!(has_timestamp(&p));
 }
 
-/// The last fragment may be as long as fits, although that is no whole number of eights.
+/// The last fragment may have the maximum length, even if that is not a multiple of eight.
 #[test]
 fn the_last_fragment_is_as_long_as_fits() {
     let frame = [

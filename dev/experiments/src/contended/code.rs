@@ -1,15 +1,15 @@
-//! Names for addresses of code: function and line, with what the compiler put in its place.
+//! Source locations of code addresses: function and line, including inlined functions.
 
 use addr2line::{Loader, demangle_auto};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// One function of those that stand at an address, the innermost first.
+/// A function at an address; frames are ordered from the innermost to the outermost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub function: String,
-    /// `file:line`, empty when it is not known.
+    /// `file:line`; empty if unknown.
     pub place: String,
 }
 
@@ -17,23 +17,23 @@ pub struct Frame {
 struct Module {
     from: u64,
     until: u64,
-    /// What is added to the file's own addresses.
+    /// Offset between addresses in the process and in the file.
     bias: u64,
     path: String,
-    /// None until it is asked for; `Some(None)` when it cannot be read.
+    /// `None` until the first use; `Some(None)` if the file cannot be read.
     loader: Option<Option<Loader>>,
 }
 
 /// The code of a process.
 pub struct Code {
     modules: Vec<Module>,
-    /// What is no code: a name for each range.
+    /// Memory other than code: a name for each range.
     pub ranges: Vec<(u64, u64, String)>,
     known: HashMap<u64, Rc<[Frame]>>,
 }
 
 impl Code {
-    /// From the text of `/proc/PID/maps`.
+    /// Parses the text of `/proc/PID/maps`.
     pub fn new(maps: &str) -> Self {
         let mut code = Code {
             modules: Vec::new(),
@@ -75,7 +75,7 @@ impl Code {
         frames
     }
 
-    /// What kind of memory an address is in.
+    /// The type of memory at an address.
     pub fn range(&self, address: u64) -> Option<&(u64, u64, String)> {
         let mut ranges = self.ranges.iter();
         ranges.find(|(from, until, _)| (*from..*until).contains(&address))
@@ -114,10 +114,10 @@ impl Module {
     }
 }
 
-/// A name without the hash behind it.
+/// The function name without its hash.
 fn plain(raw: Cow<'_, str>) -> String {
     let name = demangle_auto(raw, None).into_owned();
-    // Types behind a name make it longer than a screen is wide.
+    // Generic arguments make names longer than a screen line.
     let name = match name.find('<') {
         Some(at) if at > 0 => name[..at].to_owned(),
         _ => name,
@@ -133,7 +133,7 @@ fn plain(raw: Cow<'_, str>) -> String {
 /// Folders of the workspace that hold crates.
 const FOLDERS: [&str; 5] = ["crates/", "apps/", "tools/", "dev/", "xtask/"];
 
-/// A path from the workspace's folder on; of others the last three names.
+/// A path relative to the workspace's folder; of other paths the last three names.
 fn short(path: &str) -> &str {
     let begins = |folder| path.rfind(&format!("/{folder}"));
     if let Some(at) = FOLDERS.into_iter().find_map(begins) {
@@ -143,12 +143,12 @@ fn short(path: &str) -> &str {
     cut.map_or(path, |(at, _)| &path[at + 1..])
 }
 
-/// Whether a frame is of the workspace, and not of a library: what the compiler put in its place is told by the file.
+/// Whether a frame belongs to the workspace; the file decides, also for inlined functions.
 pub fn is_own(frame: &Frame) -> bool {
     FOLDERS.iter().any(|f| frame.place.starts_with(f))
 }
 
-/// A line of `maps`: from, until, what may be done, offset in the file, its path.
+/// A line of `maps`: start, end, permissions, offset in the file, its path.
 fn parse(line: &str) -> Option<(u64, u64, &str, u64, &str)> {
     let mut words = line.splitn(6, ' ');
     let (from, until) = words.next()?.split_once('-')?;

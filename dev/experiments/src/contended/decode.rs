@@ -1,4 +1,4 @@
-//! What an instruction does to memory, before it is carried out: which addresses, how many bytes, read or written.
+//! Decodes an instruction's memory accesses before it runs: addresses, sizes, read or write.
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
@@ -6,23 +6,23 @@ use iced_x86::{
 };
 use nix::libc::user_regs_struct as Registers;
 
-/// What matters of an instruction besides what it does to memory.
+/// Classes of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Plain,
     Call,
-    /// The kernel works for the thread meanwhile.
+    /// A system call: the kernel runs for the thread.
     System,
 }
 
-/// An instruction, taken apart once.
+/// A decoded instruction.
 pub struct Decoded {
     pub kind: Kind,
     pub next: u64,
     memory: Vec<UsedMemory>,
 }
 
-/// A piece of memory that an instruction touches.
+/// A memory access of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     pub address: u64,
@@ -31,11 +31,11 @@ pub struct Access {
     pub writes: bool,
 }
 
-/// The longest instruction there is.
+/// Maximum length of an instruction in bytes.
 pub const LONGEST: usize = 15;
 
 impl Decoded {
-    /// The instruction at `ip`, whose bytes these are. None when they are no instruction.
+    /// Decodes the instruction at `ip` from its bytes; `None` if they are not an instruction.
     pub fn new(bytes: &[u8], ip: u64, factory: &mut InstructionInfoFactory) -> Option<Self> {
         let mut decoder = Decoder::with_ip(64, bytes, ip, DecoderOptions::NONE);
         let instruction = decoder.decode();
@@ -51,8 +51,8 @@ impl Decoded {
         })
     }
 
-    /// Calls `each` with every piece it touches; returns how many could not be told (gathers and scatters: their addresses are in
-    /// vector registers).
+    /// Calls `each` for every access; returns the number of accesses with unknown addresses (gathers and scatters, whose
+    /// addresses are in vector registers).
     pub fn accesses(&self, registers: &Registers, mut each: impl FnMut(Access)) -> usize {
         let mut unknown = 0;
         for memory in &self.memory {
@@ -86,7 +86,7 @@ fn kind(instruction: &Instruction) -> Kind {
     }
 }
 
-/// Whether an access reads, and whether it writes: what may happen counts, for the line changes hands all the same.
+/// Whether an access reads, and whether it writes; conditional accesses count, because they move the cache line too.
 fn ways(access: OpAccess) -> (bool, bool) {
     match access {
         OpAccess::Read | OpAccess::CondRead => (true, false),

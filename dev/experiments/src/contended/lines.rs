@@ -1,44 +1,46 @@
-//! Cache lines and who touches them: which are handed from worker to worker in good order, which two workers fight for.
+//! Cache lines and the workers that access them: which lines workers hand off in order, and for which two workers
+//! contend.
 //!
-//! Each worker has a clock, and knows how far it has seen the clocks of the others. What synchronises (the places of
-//! [`super::meant`] that say so) carries that knowledge: who writes leaves what it knows at the line, who reads takes it up. A
-//! worker that touches a line which another has written, or writes one which another has read, without knowing of that, contends
-//! for it: nothing keeps both from doing so at the same time. With knowledge the line was handed over, as packets are.
+//! This is a happens-before analysis with vector clocks: each worker has a clock, and knows how much of the others'
+//! clocks it has seen. The code places that synchronise (`orders` in [`super::meant`]) propagate that knowledge: a write
+//! stores the writer's knowledge at the line, and a read adopts it. A worker that accesses a line which another worker
+//! has written, or writes a line which another has read, without knowledge of that access, contends for the line: both
+//! accesses may happen at the same time. With the knowledge the line was handed off, like a packet.
 
 use super::decode::Access;
 use std::collections::HashMap;
 
-/// Bytes of a line.
+/// Bytes of a cache line.
 pub const LINE: u64 = 64;
-/// The most workers that can be watched.
+/// Maximum number of workers.
 pub const WORKERS: usize = 4;
 
 /// A number of [`Place`].
 pub type PlaceId = u32;
-/// Nothing is known of the code.
+/// Code without a known place.
 pub const NOWHERE: PlaceId = 0;
 
-/// A place in the code that touches memory.
+/// A place in the code that accesses memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     pub function: String,
     /// `file:line`.
     pub at: String,
-    /// The number of the entry of [`super::meant`] that it belongs to.
+    /// Index of its entry in [`super::meant`].
     pub meant: Option<usize>,
-    /// What it does orders what others do.
+    /// Whether the place synchronises workers.
     pub orders: bool,
 }
 
-/// The last time that a worker touched a line.
+/// The last access of a worker to a line.
 #[derive(Clone, Copy, Default)]
 struct Touch {
-    /// 0: never.
+    /// Clock of the worker; 0: never.
     clock: u32,
     meant: Option<u8>,
 }
 
-/// What one worker does to one line at one place.
+/// Number of accesses of one worker to one line at one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     pub reads: u32,
@@ -47,52 +49,52 @@ pub struct Use {
 
 #[derive(Default)]
 pub struct Line {
-    /// Workers that have it in their caches, a bit each.
+    /// Workers with the line in their caches, one bit each.
     sharers: u8,
-    /// Times that it went from one worker's cache to another's.
+    /// Number of times that the line moved from one worker's cache to another's.
     pub transfers: u32,
-    /// Times that two workers wrote it without order, and times that one wrote and another read it so.
+    /// Number of unordered accesses: two workers write, and one writes while another reads.
     pub fights: u32,
     pub looks: u32,
-    /// Touches by places that are meant to, and by those that are not.
+    /// Last accesses by worker, read or write, and whether the place is in the list.
     last: [[[Touch; 2]; 2]; WORKERS],
-    /// What synchronising places have left.
+    /// Clocks that synchronising places have stored at the line.
     left: [u32; WORKERS],
     pub uses: Vec<((usize, PlaceId), Use)>,
-    /// The calls that led to the first fight of each worker and place.
+    /// The call stack of each worker's and place's first unordered access.
     pub stacks: Vec<((usize, PlaceId), Vec<u64>)>,
 }
 
-/// How a line is judged.
+/// Classification of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// One worker's own, or read only.
+    /// Used by one worker, or read only.
     Own,
-    /// It goes from worker to worker, in order.
+    /// Handed off between workers, in order.
     Handed,
-    /// An entry of the list.
+    /// Only unordered accesses of an entry of the list.
     Meant(usize),
-    /// Written by one, read often by another.
+    /// Written by one worker, read often by another without order.
     Looked,
-    /// Written by two.
+    /// Written by two workers without order.
     Fought,
 }
 
-/// Unordered reads of a line that another worker writes: fewer are no cost.
+/// Number of unordered reads of a line that another worker writes; fewer cost nothing.
 pub const OFTEN: u32 = 8;
 
-/// All lines that were touched.
+/// All accessed lines.
 pub struct Lines {
     pub lines: HashMap<u64, Line>,
     clocks: [[u32; WORKERS]; WORKERS],
 }
 
-/// Who touches, from where.
+/// The accessing worker and code place.
 pub struct By<'a> {
     pub worker: usize,
     pub place: PlaceId,
     pub is: &'a Place,
-    /// Tells the calls that led here.
+    /// Returns the call stack.
     pub stack: &'a dyn Fn() -> Vec<u64>,
 }
 
@@ -108,7 +110,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Somebody touches a piece of memory.
+    /// Records an access to memory.
     pub fn touch(&mut self, access: Access, by: &By<'_>) {
         let last = access.address.wrapping_add(access.bytes - 1) / LINE;
         for number in access.address / LINE..=last {
@@ -120,7 +122,7 @@ impl Lines {
         let line = self.lines.entry(number).or_default();
         let me = by.worker;
         if by.is.orders {
-            // A look takes up what was left; a store leaves what is known.
+            // A read adopts the clocks stored at the line; a write stores this worker's clocks.
             for other in 0..WORKERS {
                 let known = &mut self.clocks[me][other];
                 *known = (*known).max(if access.reads { line.left[other] } else { 0 });
@@ -149,7 +151,7 @@ impl Lines {
 }
 
 impl Line {
-    /// Count it, and whether the line changes caches.
+    /// Counts the access, and whether the line moves between caches.
     fn note(&mut self, access: Access, by: &By<'_>) {
         let me = 1 << by.worker;
         let moves = if access.writes {
@@ -157,7 +159,7 @@ impl Line {
         } else {
             self.sharers & me == 0 && self.sharers != 0
         };
-        // Many may read what one has written; only one has what it writes.
+        // Several workers may cache a line that one has written; a write leaves it in one cache.
         let written = self.uses.iter().any(|(_, u)| u.writes > 0);
         if moves && (written || access.writes) {
             self.transfers += 1;
@@ -174,7 +176,7 @@ impl Line {
         of.writes += u32::from(access.writes);
     }
 
-    /// Compare it with what others did last, as far as this worker does not know of that.
+    /// Compares the access with the others' last accesses that this worker does not know of.
     fn compare(&mut self, access: Access, by: &By<'_>, known: &[u32; WORKERS]) {
         let mine = by.is.meant.map(|m| m as u8);
         let (mut fights, mut looks) = (false, false);
@@ -197,7 +199,7 @@ impl Line {
         }
     }
 
-    /// How often a worker reads and writes it.
+    /// Number of reads and writes of a worker.
     pub fn of(&self, worker: usize) -> Use {
         let mine = self.uses.iter().filter(|((w, _), _)| *w == worker);
         mine.fold(Use::default(), |sum, (_, u)| Use {
@@ -285,7 +287,7 @@ mod tests {
         assert_eq!(run(&read).lines[&0].transfers, 0);
     }
 
-    /// The ring's index at 0, the thing at 128.
+    /// The ring's index is at 0, the data at 128.
     #[test]
     fn what_goes_through_a_ring_is_handed_over() {
         let there = [
@@ -296,7 +298,7 @@ mod tests {
         ];
         assert_eq!(verdict(&there, 128), Verdict::Handed);
         assert_eq!(verdict(&there, 0), Verdict::Meant(3));
-        // It was touched again after it was given.
+        // Access to the data after it was handed off.
         let late = [
             ('w', 0, 0, 1),
             ('w', 0, 128, 0),
@@ -304,7 +306,7 @@ mod tests {
             ('w', 1, 128, 0),
         ];
         assert_eq!(verdict(&late, 128), Verdict::Fought);
-        // What another worker knows is passed on.
+        // The knowledge of another worker is passed on.
         let on = [
             ('w', 0, 128, 0),
             ('w', 0, 0, 1),

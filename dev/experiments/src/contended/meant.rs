@@ -1,21 +1,21 @@
-//! What workers share on purpose, each with its reason: the list that `cargo xtask contended` forgives. It holds places in the
-//! code, not addresses: whatever else lies on a line that these touch is not forgiven.
+//! Intended sharing between workers, each with its reason: the list that `cargo xtask contended` accepts. It has places
+//! in the code, not addresses: other data on the same cache lines is not accepted.
 
-/// A file, and functions in it; all of them when none is named.
+/// A file, and functions in it; all functions if none is named.
 type Source = (&'static str, &'static [&'static str]);
 
-/// One thing that is shared on purpose.
+/// An intended shared access.
 pub struct Meant {
     pub name: &'static str,
     pub why: &'static str,
-    /// Who touches it.
+    /// Code with the accesses.
     pub sources: &'static [Source],
-    /// Who reads what another wrote here knows what that one did before: it synchronises.
+    /// Whether the accesses synchronise: a reader then knows what the writer did before.
     pub orders: bool,
 }
 
 impl Meant {
-    /// Whether a function, which may have types behind its name, belongs to it; `at` is `file:line`.
+    /// Whether a function, possibly with generic arguments, belongs to this entry; `at` is `file:line`.
     pub fn has(&self, function: &str, at: &str) -> bool {
         let name = function.split('<').next().unwrap_or_default();
         let file = at.rsplit_once(':').map_or(at, |(file, _)| file);

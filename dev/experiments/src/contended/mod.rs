@@ -1,8 +1,8 @@
-//! `cargo xtask contended`: cache lines that workers contend for, seen instruction by instruction.
+//! `cargo xtask contended`: finds cache lines for which workers contend, by single-stepping.
 //!
-//! A daemon with traffic on several workers is stopped in steady state, and its workers are stepped one instruction at a time in
-//! an order that is drawn (ptrace). Each instruction is taken apart before it runs, so every load and store is known with its
-//! worker, address and calls. What the kernel does for a worker is not seen, nor is the control thread.
+//! A daemon with traffic on several workers is stopped in steady state, and its workers are stepped one instruction at a
+//! time in random order (ptrace). Each instruction is decoded before it runs, so every load and store is known with its
+//! worker, address and call stack. The kernel's accesses for a worker and those of the control thread are not seen.
 
 mod code;
 mod decode;
@@ -23,27 +23,27 @@ use traffic::{Daemon, SCENARIOS, Scenario};
 use xtask::home::Home;
 use xtask::report::{Fail, Outcome, Pass};
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Default)]
 pub struct Options {
-    /// Names of scenarios; all when there are none.
+    /// Names of scenarios; all if empty.
     pub only: Vec<String>,
-    /// Instructions of all workers in each scenario.
+    /// Total number of instructions of all workers in each scenario.
     pub steps: Option<u64>,
-    /// The binary that is examined instead of the release build with lines.
+    /// The binary to examine instead of the release build with line information.
     pub binary: Option<PathBuf>,
-    /// Write the page.
+    /// Whether to write the page.
     pub update: bool,
 }
 
-/// Instructions in each scenario when nobody says how many.
+/// Default number of instructions in each scenario.
 const STEPS: u64 = 2_500_000;
-/// No scenario takes longer.
+/// Maximum duration of a scenario.
 const LIMIT: Duration = Duration::from_secs(150);
-/// Time for caches and tables to fill before anything is looked at.
+/// Time for caches and tables to fill before the examination.
 const WARM: Duration = Duration::from_millis(1500);
 
-/// What was seen of one scenario.
+/// Results of one scenario.
 pub(crate) struct Seen {
     pub name: &'static str,
     pub what: &'static str,
@@ -52,15 +52,15 @@ pub(crate) struct Seen {
     pub packets: u64,
     pub touched: usize,
     pub unknown: u64,
-    /// Of each entry of the list: lines, and times that they changed caches.
+    /// For each entry of the list: number of lines, and of moves between caches.
     pub meant: Vec<(usize, u64)>,
-    /// The same of what was handed over in order.
+    /// The same numbers for lines that were handed off in order.
     pub handed: (usize, u64),
-    /// What is on no list, in words.
+    /// Descriptions of contended lines that are not in the list.
     pub contended: Vec<String>,
 }
 
-/// Look at the scenarios.
+/// Examines the scenarios.
 pub fn run(home: &Home, options: &Options) -> Outcome {
     let binary = match &options.binary {
         Some(binary) => Ok(binary.clone()),
@@ -99,7 +99,7 @@ pub fn run(home: &Home, options: &Options) -> Outcome {
     judge(&all)
 }
 
-/// Fewer packets than this show nothing.
+/// Minimum number of packets for a valid result.
 const ENOUGH: u64 = 200;
 
 fn judge(all: &[Seen]) -> Outcome {
@@ -129,7 +129,7 @@ fn look(home: &Home, binary: &Path, scenario: &Scenario, steps: u64) -> Result<S
     Ok(seen(scenario.name, scenario.what, packets, &mut stepper))
 }
 
-/// Judge every line.
+/// Classifies every line.
 fn seen(name: &'static str, what: &'static str, packets: u64, stepper: &mut Stepper<'_>) -> Seen {
     let counts = stepper.steps();
     let mut seen = Seen {

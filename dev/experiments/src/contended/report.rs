@@ -1,4 +1,4 @@
-//! What was found, in words and as a page.
+//! Results of `contended` as text and as a page.
 
 use super::Seen;
 use super::code::is_own;
@@ -12,12 +12,12 @@ use xtask::home::Home;
 const PAGE: &str = "docs/contended-lines.md";
 const BEGIN: &str = "<!-- xtask contended: begin -->";
 const END: &str = "<!-- xtask contended: end -->";
-/// Places in the code that are named of one line.
+/// Maximum number of code places reported for a line.
 const NAMED: usize = 8;
-/// Functions that are named of one stack.
+/// Maximum number of functions reported for a stack.
 const DEEP: usize = 12;
 
-/// A line that workers contend for: where it is, who does what to it, by which calls.
+/// A contended line: its location, the accesses of each worker, and their call stacks.
 pub fn line(number: u64, stepper: &mut Stepper<'_>) -> String {
     let address = number * LINE;
     let place = object(address, stepper);
@@ -57,7 +57,7 @@ pub fn line(number: u64, stepper: &mut Stepper<'_>) -> String {
     text
 }
 
-/// The functions of a stack, the innermost first.
+/// The functions of a stack, from the innermost to the outermost.
 fn named(stack: &[u64], stepper: &mut Stepper<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for ip in stack {
@@ -69,7 +69,7 @@ fn named(stack: &[u64], stepper: &mut Stepper<'_>) -> Vec<String> {
     names
 }
 
-/// What kind of memory an address is in.
+/// The type of memory at an address.
 fn object(address: u64, stepper: &Stepper<'_>) -> String {
     match stepper.code.range(address) {
         Some((from, until, name)) if name.is_empty() => {
@@ -84,7 +84,7 @@ fn object(address: u64, stepper: &Stepper<'_>) -> String {
     }
 }
 
-/// A scenario.
+/// The results of a scenario.
 pub fn text(seen: &Seen) -> String {
     let mut text = format!(
         "{}: {}\n  {} workers, {} instructions, {} packets, {} lines touched, {} accesses not told\n",
@@ -116,7 +116,7 @@ fn per(transfers: u64, seen: &Seen) -> f64 {
     transfers as f64 / seen.packets.max(1) as f64
 }
 
-/// Put the tables into the page.
+/// Writes the tables into the page.
 pub fn write(home: &Home, all: &[Seen]) -> Result<(), String> {
     let path = home.root.join(PAGE);
     let page = std::fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;

@@ -1,5 +1,5 @@
-//! Workers one instruction at a time: whichever comes next is drawn, the others stand still meanwhile, so the order of all that
-//! they do to memory is known.
+//! Single-steps workers: the next worker is chosen at random while the others are stopped, so the order of all memory
+//! accesses is known.
 
 use super::code::{Code, is_own};
 use super::decode::{Decoded, Kind, LONGEST};
@@ -16,31 +16,31 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// A turn has up to so many instructions.
+/// Maximum number of consecutive instructions of one worker.
 const TURN: u64 = 400;
-/// How long a thread may take for one instruction outside the kernel, or to stand still.
+/// Time limit for one instruction outside the kernel, and for stopping a thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A worker's thread.
 struct Thread {
     id: Pid,
     worker: usize,
-    /// It is in the kernel.
+    /// Whether the thread is in the kernel.
     away: bool,
-    /// What it is told when it goes on.
+    /// Signal to deliver when the thread continues.
     signal: Option<Signal>,
-    /// Calls that have not returned: where they are from, and where on the stack they left that.
+    /// Calls that have not returned: the caller's address, and the stack address of the return address.
     calls: Vec<(u64, u64)>,
     steps: u64,
 }
 
-/// Instructions that were seen, with the place they belong to when that does not depend on who called.
+/// Decoded instructions, with their code place if that does not depend on the caller.
 struct Known {
     decoded: Decoded,
     place: Option<PlaceId>,
 }
 
-/// The workers of a process, stopped.
+/// The stopped workers of a process.
 pub struct Stepper<'a> {
     threads: Vec<Thread>,
     memory: File,
@@ -51,7 +51,7 @@ pub struct Stepper<'a> {
     pub places: Vec<Place>,
     numbers: HashMap<Place, PlaceId>,
     pub lines: Lines,
-    /// Accesses whose address could not be told.
+    /// Number of accesses with unknown addresses.
     pub unknown: u64,
     dice: u64,
 }
@@ -75,7 +75,7 @@ fn tasks(pid: u32, prefix: &str) -> Vec<(usize, Pid)> {
 }
 
 impl<'a> Stepper<'a> {
-    /// Stop the threads of a process that have this name and a number.
+    /// Stops the threads of a process whose name is `prefix` and a number.
     pub fn attach(pid: u32, prefix: &str, meant: &'a [Meant]) -> Result<Self, String> {
         let failed = |what: &str, why: &dyn std::fmt::Display| format!("{what}: {why}");
         let found = tasks(pid, prefix);
@@ -119,8 +119,8 @@ impl<'a> Stepper<'a> {
         Ok(stepper)
     }
 
-    /// One core for whoever steps and whoever is stepped: nobody is woken on another one, which takes ten times as long. Where that
-    /// is refused it only takes longer.
+    /// Pins the stepper and the workers to one core: waking a thread on another core takes ten times as long. If pinning
+    /// is refused, stepping is only slower.
     fn share_a_core(&self) {
         let me = Pid::from_raw(0);
         let Ok(mine) = sched_getaffinity(me) else {
@@ -140,7 +140,7 @@ impl<'a> Stepper<'a> {
         }
     }
 
-    /// Wait until every thread stands still.
+    /// Waits until every thread is stopped.
     fn gather(&mut self) -> Result<(), String> {
         let start = Instant::now();
         while !self.threads.iter_mut().all(|t| t.is_back()) {
@@ -152,7 +152,7 @@ impl<'a> Stepper<'a> {
         Ok(())
     }
 
-    /// Instructions of each worker so far.
+    /// Number of instructions of each worker so far.
     pub fn steps(&self) -> Vec<(usize, u64)> {
         self.threads.iter().map(|t| (t.worker, t.steps)).collect()
     }
@@ -164,7 +164,7 @@ impl<'a> Stepper<'a> {
         self.dice % sides
     }
 
-    /// So many instructions in all, or as many as there is time for.
+    /// Steps this number of instructions in total, or until the time limit.
     pub fn run(&mut self, steps: u64, limit: Duration) -> Result<(), String> {
         let (start, mut done) = (Instant::now(), 0);
         while done < steps && start.elapsed() < limit {
@@ -184,7 +184,7 @@ impl<'a> Stepper<'a> {
         Ok(())
     }
 
-    /// One instruction of a thread; false when it has gone into the kernel.
+    /// Steps one instruction of a thread; false if the thread has entered the kernel.
     fn step(&mut self, nth: usize) -> Result<bool, String> {
         let id = self.threads[nth].id;
         let failed = |e: nix::Error| format!("thread {id}: {e}");
@@ -202,7 +202,7 @@ impl<'a> Stepper<'a> {
         Ok(true)
     }
 
-    /// What the next instruction of a thread will do.
+    /// Records the accesses of a thread's next instruction.
     fn look(
         &mut self,
         nth: usize,
@@ -259,7 +259,7 @@ impl<'a> Stepper<'a> {
         Ok(Known { decoded, place })
     }
 
-    /// The innermost function of the router's own at an address.
+    /// The innermost function of this workspace at an address.
     fn place(&mut self, ip: u64) -> Option<PlaceId> {
         let frames = self.code.frames(ip);
         let own = frames.iter().find(|f| is_own(f))?;
@@ -281,7 +281,7 @@ impl<'a> Stepper<'a> {
         }))
     }
 
-    /// The same of whoever called what is carried out now.
+    /// The code place of the caller of the present function.
     fn place_of_caller(&mut self, nth: usize) -> PlaceId {
         for at in (0..self.threads[nth].calls.len()).rev() {
             let (from, _) = self.threads[nth].calls[at];
@@ -294,7 +294,7 @@ impl<'a> Stepper<'a> {
 }
 
 impl Drop for Stepper<'_> {
-    /// Let the threads go.
+    /// Detaches from the threads.
     fn drop(&mut self) {
         for thread in self.threads.iter().filter(|t| t.away) {
             let _ = ptrace::interrupt(thread.id);
@@ -307,7 +307,7 @@ impl Drop for Stepper<'_> {
 }
 
 impl Thread {
-    /// Whether it stands still.
+    /// Whether the thread is stopped.
     fn is_back(&mut self) -> bool {
         if !self.away {
             return true;

@@ -1,4 +1,4 @@
-//! The tool is proved on threads that contend on purpose, and on threads that do not.
+//! Tests the tool on threads that contend, and on threads that do not.
 
 use super::lines::Verdict;
 use super::meant::Meant;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const WHAT: &str = "XTASK_CONTENDED_TRACEE";
 
-/// Words on one line, and words on lines of their own.
+/// Words on one cache line. `APART` has words on separate lines.
 #[repr(align(64))]
 struct Together([AtomicU64; 8]);
 #[repr(align(128))]
@@ -23,7 +23,7 @@ fn bump(cell: &AtomicU64) {
     cell.store(cell.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// A ball that threads throw to each other: whoever's turn it is may touch what belongs to it.
+/// Two threads take turns: the thread whose turn it is may access the shared word.
 #[inline(never)]
 fn whose_turn(turn: &AtomicU64) -> u64 {
     turn.load(Ordering::Acquire)
@@ -39,12 +39,12 @@ fn rounds(me: usize, what: &str) {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {
         match what {
-            // Each has its own word: the values never meet, the line does.
+            // Each thread has its own word: only the cache line is shared.
             "one-line" => bump(&TOGETHER.0[me]),
             "own-lines" => bump(&APART[me].0),
             "one-looks" if me == 0 => bump(&APART[0].0),
             "one-looks" => _ = whose_turn(&APART[0].0),
-            // The word at 1 is of whoever has the turn at 0.
+            // The word at 1 belongs to the thread whose turn it is at 0.
             _ if whose_turn(&APART[0].0) == me as u64 => {
                 bump(&APART[1].0);
                 pass_on(&APART[0].0, 1 - me as u64);
@@ -54,7 +54,7 @@ fn rounds(me: usize, what: &str) {
     }
 }
 
-/// Not a test: what the others look at.
+/// Not a test: the process that the other tests examine.
 #[test]
 #[ignore = "started by the tests of this file"]
 fn tracee() {
@@ -82,7 +82,7 @@ const TURNS: [Meant; 1] = [Meant {
     orders: true,
 }];
 
-/// Verdicts of all lines that are not one thread's own, with the report of those that are contended for.
+/// Verdicts of all lines that several threads use, with a report of the contended ones.
 fn verdicts(what: &str, meant: &[Meant]) -> Option<Vec<(Verdict, String)>> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -172,7 +172,7 @@ fn what_is_passed_on_in_order_is_told_apart() {
     found.sort();
     let kinds: Vec<Verdict> = found.iter().map(|f| f.0).collect();
     assert_eq!(kinds, [Verdict::Handed, Verdict::Meant(0)], "{found:?}");
-    // Without the list it is what it looks like.
+    // Without the list the sharing is reported as contention.
     let Some(found) = verdicts("turns", &[]) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Daemons with work for several workers: what is looked at while they are stepped.
+//! Daemons with traffic for several workers, which `contended` steps.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use xtask::home::Home;
 use xtask::run::Program;
 
-/// A daemon's configuration and what is said to it before it is looked at.
+/// A daemon's configuration, and commands to run before the examination.
 pub struct Scenario {
     pub name: &'static str,
     pub what: &'static str,
@@ -140,10 +140,10 @@ impl Scenario {
     }
 }
 
-/// How long a daemon may take to be ready, and to end.
+/// Time limit for the daemon's start and end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running daemon; killed with its owner.
+/// A running daemon, killed when dropped.
 pub struct Daemon {
     child: Child,
     folder: PathBuf,
@@ -152,7 +152,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// With the work of a scenario under way.
+    /// Starts a daemon with the traffic of a scenario.
     pub fn start(home: &Home, binary: &Path, scenario: &Scenario) -> Result<Self, String> {
         let folder = std::env::temp_dir().join(format!("volley-contended-{}", std::process::id()));
         let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
@@ -226,7 +226,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It has ended by itself when this fails.
+        // A failure means that the daemon has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -1,4 +1,4 @@
-//! The items about what packets and connections take from others: buffers, places of neighbours, places of clients.
+//! Items about resources that packets and connections can exhaust: buffers, neighbor entries, client connections.
 
 use crate::{Item, Work, item};
 

@@ -1,4 +1,4 @@
-//! A Volley between the namespaces: the daemon as an operator starts it, with a file, and its command line.
+//! A Volley between the namespaces: a daemon with a configuration file, started as by an operator, and its command line.
 
 use super::error::NetError;
 use super::hosts::{Hosts, Space};
@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use volley_cli::client::Connection;
 
-/// How long it may run: a demo that was killed leaves none behind for longer.
+/// Maximum lifetime in seconds, so that a killed demo leaves no daemon for longer.
 const LIFE_SECONDS: u64 = 600;
-/// How long it may take to start, and to have a link.
+/// Maximum time in seconds for the start, and for a link.
 const READY_SECONDS: u64 = 10;
 
-/// A daemon; ended when this is dropped.
+/// A daemon, which ends when this is dropped.
 pub struct Daemon {
     process: Started,
     control: Connection,
@@ -20,7 +20,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Start one in the middle with the interfaces of `config`, its files in `folder`.
+    /// Start a daemon in the middle namespace with the interfaces of `config` and its files in `folder`.
     pub fn start(
         hosts: &Hosts,
         programs: &Programs,
@@ -68,7 +68,7 @@ impl Daemon {
         })
     }
 
-    /// Carry out a command.
+    /// Execute a command.
     pub fn line(&mut self, line: &str) -> Result<(), NetError> {
         if !self.process.is_running() {
             return Err(NetError::Volley("it has ended".into()));
@@ -77,7 +77,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Patch two interfaces together, both ways.
+    /// Patch two interfaces together, in both directions.
     pub fn patch(&mut self, a: &str, b: &str) -> Result<(), NetError> {
         self.line(&format!("test l2patch rx {a} tx {b}"))?;
         self.line(&format!("test l2patch rx {b} tx {a}"))

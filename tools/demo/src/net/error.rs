@@ -1,30 +1,30 @@
-//! Why the demo of interfaces fails.
+//! Errors of the demo of interfaces.
 
 use std::path::PathBuf;
 
-/// One sentence each.
+/// An error, printed as one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
     /// Not root.
     #[error("network namespaces can be made by root only: run `sudo {0} demo --net`")]
     NotRoot(String),
-    /// A program is not there.
+    /// A program is not installed.
     #[error("`{program}` is not installed: `apt-get install {package}` brings it")]
     Missing {
         /// The program.
         program: &'static str,
-        /// Debian's package.
+        /// Debian's package of the program.
         package: &'static str,
     },
     /// SIGINT, SIGTERM or SIGHUP.
     #[error("interrupted; the namespaces and everything in them are removed")]
     Interrupted,
-    /// A program did not do what it had to.
+    /// A program failed.
     #[error("`{line}` failed: {why}")]
     Failed {
         /// The command.
         line: String,
-        /// The last that it said.
+        /// Last line of its output.
         why: String,
     },
     /// A program took too long.
@@ -32,48 +32,48 @@ pub enum NetError {
     Late {
         /// The command.
         line: String,
-        /// How long it had.
+        /// Time limit in seconds.
         seconds: u64,
     },
-    /// A program said something that cannot be understood.
+    /// The output of a program could not be parsed.
     #[error("`{line}` answered without {what}")]
     Answer {
         /// The command.
         line: String,
-        /// What was looked for.
+        /// The missing part.
         what: &'static str,
     },
-    /// A Volley of the demo ended, or never came up.
+    /// A Volley of the demo ended, or did not start.
     #[error("the Volley between the namespaces does not run: {0}")]
     Volley(String),
     /// A Volley of the demo refused a command.
     #[error(transparent)]
     Control(#[from] volley_cli::client::ClientError),
-    /// An interface that cannot pass packets.
+    /// An interface without a link.
     #[error("interface {name} of Volley has no link after {seconds} s: {why}")]
     NoLink {
         /// The interface.
         name: String,
-        /// How long it had.
+        /// Time limit in seconds.
         seconds: u64,
-        /// What Volley says.
+        /// Reason from Volley.
         why: String,
     },
     /// Packets do not arrive.
     #[error("no answer to pings of {0} bytes")]
     NoAnswer(usize),
-    /// A file of the demo's own.
+    /// A file of the demo could not be used.
     #[error("{}: {source}", .path.display())]
     Io {
-        /// Which.
+        /// Path.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Signals cannot be watched.
     #[error("signals cannot be watched: {0}")]
     Signals(std::io::Error),
-    /// Some ways were not measured.
+    /// Some connections were not measured.
     #[error("no packets through {0}; the reasons stand above")]
     Incomplete(String),
 }

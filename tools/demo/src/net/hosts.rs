@@ -1,25 +1,25 @@
-//! The network namespaces of the demo: two hosts, and one in the middle for what joins them. Everything that is made lies
-//! in one of them, so that nothing of the machine's own network is touched and all of it goes when they go.
+//! The network namespaces of the demo: two hosts, and one in the middle for what connects them. Everything that the demo
+//! creates is in one of them, so the machine's own network stays unchanged, and all is removed with the namespaces.
 
 use super::error::NetError;
 use super::programs::{Programs, Started, start};
 use std::process::{Command, Stdio};
 
-/// How their names begin; then comes the number of the process.
+/// Prefix of the namespaces' names; the process id follows.
 const PREFIX: &str = "volley-demo-";
-/// The hosts' interface.
+/// Name of the hosts' interface.
 pub const DEVICE: &str = "e";
-/// The largest MTU that is tried.
+/// The largest tested MTU.
 pub const JUMBO: u32 = 9000;
 
 /// One of the namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Space {
-    /// The host that sends.
+    /// The sending host.
     A,
-    /// What joins them.
+    /// The namespace between the hosts.
     Middle,
-    /// The host that receives.
+    /// The receiving host.
     B,
 }
 
@@ -31,7 +31,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Make them, after those that a killed demo has left are removed.
+    /// Create the namespaces, after removing those that a killed demo has left.
     pub fn new(programs: &Programs) -> Result<Self, NetError> {
         sweep();
         let hosts = Hosts {
@@ -41,19 +41,19 @@ impl Hosts {
             let name = hosts.name(space);
             programs.run(10, &["ip", "netns", "add", &name])?;
             hosts.ip(space, "link set lo up")?;
-            // Nobody but the streams is to speak.
+            // Only the streams may send packets.
             let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true";
             hosts.exec(space, 5, &["sh", "-c", quiet])?;
         }
         Ok(hosts)
     }
 
-    /// A namespace's name.
+    /// Name of a namespace.
     pub fn name(&self, space: Space) -> String {
         format!("{PREFIX}{}-{space:?}", std::process::id()).to_lowercase()
     }
 
-    /// `ip ...` in a namespace, words parted by blanks.
+    /// Run `ip ...` in a namespace; words are separated by blanks.
     pub fn ip(&self, space: Space, words: &str) -> Result<String, NetError> {
         let name = self.name(space);
         let mut line = vec!["ip", "-n", &name];
@@ -96,11 +96,11 @@ impl Drop for Hosts {
     }
 }
 
-/// Remove a namespace, signal or not.
+/// Remove a namespace, even after a signal.
 fn remove(name: &str) {
     let mut command = Command::new("timeout");
     command.args(["10", "ip", "netns", "del", name]);
-    // One that is not there is as good as removed.
+    // It is no error if the namespace does not exist.
     let _ = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -108,7 +108,7 @@ fn remove(name: &str) {
         .status();
 }
 
-/// Remove what demos have left that were killed before they could.
+/// Remove the namespaces of demos that were killed.
 fn sweep() {
     let Ok(entries) = std::fs::read_dir("/run/netns") else {
         return;
@@ -123,7 +123,7 @@ fn sweep() {
     }
 }
 
-/// The process that made a namespace of that name.
+/// The process that created a namespace with that name.
 fn owner(name: &str) -> Option<u32> {
     let (pid, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
     pid.parse().ok()

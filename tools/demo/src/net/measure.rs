@@ -1,4 +1,4 @@
-//! What is measured from host to host: ping and streams of iperf3.
+//! Measurements from host to host: ping and streams of iperf3.
 
 use super::error::NetError;
 use super::hosts::{DEVICE, Hosts, JUMBO, Space};
@@ -11,10 +11,10 @@ use std::time::Duration;
 const USUAL: u32 = 1500;
 /// Bytes of IPv4 and ICMP headers, and the same number for IPv4 and UDP.
 const HEADERS: u32 = 28;
-/// How often packets may go unanswered at first: bridges and neighbours have to learn.
+/// Maximum number of unanswered pings at first: bridges must learn, and neighbors must be resolved.
 const TRIES: u32 = 20;
 
-/// What went from host to host.
+/// Results between the hosts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
     /// Round-trip time of ten pings in microseconds: the mean.
@@ -23,16 +23,16 @@ pub struct Figures {
     pub tcp_gbps: f64,
     /// One UDP stream of full packets as fast as the sender can, received.
     pub udp_gbps: f64,
-    /// What of it was lost on the way, in percent.
+    /// Lost fraction of the UDP stream, in percent.
     pub udp_lost_percent: f64,
-    /// One TCP stream with an MTU of 9000, after a ping of that size without fragments; none: it does not pass.
+    /// One TCP stream with an MTU of 9000, after a ping of that size without fragments; `None` if it does not pass.
     pub jumbo_tcp_gbps: Option<f64>,
-    /// Why not.
+    /// Reason why it does not pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jumbo_fault: Option<String>,
 }
 
-/// One measurement between hosts that are joined.
+/// A measurement between connected hosts.
 pub struct Measurement<'a> {
     /// The namespaces.
     pub hosts: &'a Hosts,
@@ -45,7 +45,7 @@ pub struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
-    /// All of it, with a word to `tell` before each part.
+    /// All measurements; calls `tell` with a name before each.
     pub fn run(&self, tell: &dyn Fn(&str)) -> Result<Figures, NetError> {
         tell("ping");
         self.mtu(USUAL)?;
@@ -78,7 +78,7 @@ impl Measurement<'_> {
         Ok(())
     }
 
-    /// Ten pings that fill the MTU, after the first has been answered.
+    /// Ten pings that fill the MTU, after the first reply.
     fn ping(&self, mtu: u32) -> Result<f64, NetError> {
         let size = (mtu - HEADERS) as usize;
         let text = size.to_string();
@@ -125,10 +125,10 @@ impl Measurement<'_> {
         })
     }
 
-    /// One stream of iperf3 from A to B: what it says in the end.
+    /// One stream of iperf3 from A to B; returns its report.
     fn stream(&self, more: &[&str]) -> Result<Value, NetError> {
         let limit = self.seconds + 10;
-        // `-1`: it ends after this stream.
+        // `-1`: the server ends after this stream.
         let server = self.hosts.start(Space::B, limit, &["iperf3", "-s", "-1"])?;
         self.listens()?;
         let seconds = self.seconds.to_string();
@@ -180,7 +180,7 @@ fn gbps(end: &Value, sum: &str) -> Result<f64, NetError> {
     })
 }
 
-/// What of a UDP stream arrived, and the percentage that did not. Older versions tell the sender's rate only.
+/// Received rate of a UDP stream, and the lost percentage. Older versions report only the sender's rate.
 fn received(end: &Value) -> Result<(f64, f64), NetError> {
     let lost = end["sum"]["lost_percent"].as_f64().unwrap_or(0.0);
     if end["sum_received"]["bits_per_second"].is_number() {

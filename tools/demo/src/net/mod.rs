@@ -1,9 +1,9 @@
-//! `volley demo --net`: two network namespaces, joined by the Linux bridge, by Linux forwarding, and by Volley with each of
-//! its drivers in turn; pings, TCP and UDP streams and jumbo frames between them, and a table of what passed.
+//! `volley demo --net`: two network namespaces, connected by the Linux bridge, by Linux forwarding, and by Volley with
+//! each of its drivers in turn; pings, TCP and UDP streams and jumbo frames between them, and a table of the results.
 //!
-//! - True on entry: root, `ip`, `ping` and `iperf3`; else one error.
-//! - True on exit: the namespaces, every interface and every program that it made are gone, whatever ended it.
-//! - Each way has namespaces and daemons of its own; a way that fails is told, and the others go on.
+//! - True on entry: root, `ip`, `ping` and `iperf3`; otherwise one error.
+//! - True on exit: the namespaces, interfaces and programs of the demo are removed, for any reason of its end.
+//! - Each connection has its own namespaces and daemons; a failed one is reported, and the others continue.
 
 mod daemon;
 mod error;
@@ -25,27 +25,27 @@ use std::io::Write;
 use std::path::Path;
 use way::Site;
 
-/// Programs that it needs, with Debian's packages.
+/// Required programs, with Debian's packages.
 const NEEDS: [(&str, &str); 4] = [
     ("ip", "iproute2"),
     ("ping", "iputils-ping"),
     ("iperf3", "iperf3"),
     ("timeout", "coreutils"),
 ];
-/// Seconds of a stream, unless told.
+/// Default duration of a stream in seconds.
 const SECONDS: u64 = 2;
 
-/// What is to be measured.
+/// Options of the demo.
 pub struct Plan {
-    /// These ways only.
+    /// Only these connections; all if empty.
     pub only: Vec<Way>,
     /// Seconds of each stream.
     pub seconds: Option<f64>,
-    /// Answer in JSON.
+    /// Whether to print JSON.
     pub json: bool,
 }
 
-/// Run it, with files in `folder`.
+/// Run the demo, with files in `folder`.
 pub fn main(plan: &Plan, folder: &Path) -> Result<(), NetError> {
     ready()?;
     let programs = Programs::new()?;
@@ -67,7 +67,7 @@ pub fn main(plan: &Plan, folder: &Path) -> Result<(), NetError> {
         true => serde_json::to_string_pretty(&report).unwrap_or_default() + "\n",
         false => report::text(&report),
     };
-    // A reader that has gone away is no error.
+    // Ignore a closed output.
     let _ = std::io::stdout().write_all(text.as_bytes());
     let failed: Vec<&str> = report
         .ways
@@ -81,7 +81,7 @@ pub fn main(plan: &Plan, folder: &Path) -> Result<(), NetError> {
     }
 }
 
-/// Whether it can be done here.
+/// Check whether the demo can run here.
 fn ready() -> Result<(), NetError> {
     if !rustix::process::geteuid().is_root() {
         let program = std::env::current_exe();
@@ -96,7 +96,7 @@ fn ready() -> Result<(), NetError> {
     }
 }
 
-/// One way. Only an interruption ends the demo; what else goes wrong stands in the row.
+/// Measure one connection. Only an interruption ends the demo; other failures are reported in the row.
 fn measure(way: Way, programs: &Programs, folder: &Path, seconds: u64) -> Result<Row, NetError> {
     let mut row = Row {
         way: way.to_string(),
@@ -141,5 +141,5 @@ fn try_way(
         seconds,
     };
     measurement.run(&tell)
-    // `joined` goes first: daemons end before their namespaces do.
+    // `joined` is dropped first: daemons end before their namespaces are removed.
 }

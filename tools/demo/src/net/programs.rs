@@ -1,4 +1,4 @@
-//! Programs that the demo runs: each has a time limit, and Ctrl-C ends all of them.
+//! Runs the demo's programs: each has a time limit, and Ctrl-C ends all of them.
 
 use super::error::NetError;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Between two looks at a program.
+/// Interval of checking a program.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a program may take to end after SIGTERM.
+/// Time for a program to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Runs programs until a signal comes.
+/// Runs programs until a signal arrives.
 #[derive(Clone)]
 pub struct Programs {
     stop: Arc<AtomicBool>,
 }
 
 impl Programs {
-    /// From now on SIGINT, SIGTERM and SIGHUP are noticed instead of ending this process.
+    /// From now on SIGINT, SIGTERM and SIGHUP are caught instead of ending this process.
     pub fn new() -> Result<Self, NetError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (flag, runtime) = (stop.clone(), tokio::runtime::Builder::new_current_thread());
@@ -45,14 +45,14 @@ impl Programs {
                 let [a, b, c] = &mut signals[..] else { return };
                 tokio::select! { _ = a.recv() => {}, _ = b.recv() => {}, _ = c.recv() => {} }
                 flag.store(true, Ordering::Relaxed);
-                // A second signal changes nothing: what was made is being removed.
+                // A second signal has no effect, because the clean-up is in progress.
                 std::future::pending::<()>().await;
             });
         });
         Ok(Programs { stop })
     }
 
-    /// An error once a signal has come.
+    /// An error once a signal has arrived.
     pub fn check(&self) -> Result<(), NetError> {
         match self.stop.load(Ordering::Relaxed) {
             true => Err(NetError::Interrupted),
@@ -60,7 +60,7 @@ impl Programs {
         }
     }
 
-    /// Wait, unless a signal comes.
+    /// Wait, unless a signal arrives.
     pub fn pause(&self, span: Duration) -> Result<(), NetError> {
         let end = Instant::now() + span;
         while Instant::now() < end {
@@ -70,7 +70,7 @@ impl Programs {
         self.check()
     }
 
-    /// Run a program that must succeed in time; what it printed (at most what a pipe holds, 64 KB).
+    /// Run a program that must succeed in time; returns its output (at most the capacity of a pipe, 64 KB).
     pub fn run(&self, seconds: u64, line: &[&str]) -> Result<String, NetError> {
         self.check()?;
         let mut started = start(seconds, line)?;
@@ -99,13 +99,13 @@ impl Programs {
     }
 }
 
-/// Start a program that ends by itself after `seconds` at the latest, even when this process is killed.
+/// Start a program that ends after at most `seconds`, even if this process is killed.
 pub fn start(seconds: u64, line: &[&str]) -> Result<Started, NetError> {
     let mut command = Command::new("timeout");
     command
         .args(["-k", "2", &seconds.to_string()])
         .args(line)
-        // Ctrl-C is for us only; we end the others in order.
+        // Ctrl-C must reach only this process, which ends the others in order.
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -117,20 +117,20 @@ pub fn start(seconds: u64, line: &[&str]) -> Result<Started, NetError> {
     Ok(Started(child))
 }
 
-/// A program that runs; ended when this is dropped.
+/// A running program, which ends when this is dropped.
 pub struct Started(Child);
 
 impl Started {
-    /// Whether it still runs.
+    /// Whether the program is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
 
-    /// Both outputs and whether it succeeded; waits for its end.
+    /// Wait for the program's end; returns both outputs and whether it succeeded.
     pub fn said(&mut self) -> (String, String, bool) {
         let read = |from: Option<&mut dyn Read>| {
             let mut bytes = Vec::new();
-            // What cannot be read was not said.
+            // Unreadable output counts as empty.
             let _ = from.map(|from| from.read_to_end(&mut bytes));
             String::from_utf8_lossy(&bytes).into_owned()
         };
@@ -149,7 +149,7 @@ impl Drop for Started {
         if !self.is_running() {
             return;
         }
-        // `timeout` passes it on.
+        // `timeout` passes the signal on to the program.
         let _ = kill_process(pid, Signal::TERM);
         let end = Instant::now() + GRACE;
         while self.is_running() && Instant::now() < end {

@@ -4,21 +4,21 @@ use super::measure::Figures;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// One way and what passed.
+/// A connection and its results.
 #[derive(Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Name of the connection.
     pub way: String,
-    /// What joined the hosts.
+    /// Description of the connection.
     pub what: Option<String>,
-    /// What passed; none: nothing.
+    /// Results; `None` if nothing passed.
     pub figures: Option<Figures>,
-    /// Why nothing passed.
+    /// Reason why nothing passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// All of it.
+/// The complete report.
 #[derive(Serialize)]
 pub struct Report {
     /// The program's version.
@@ -31,11 +31,11 @@ pub struct Report {
     pub cores: usize,
     /// Seconds of each stream.
     pub seconds: u64,
-    /// Ways in the order in which they were measured.
+    /// Connections in the order of measurement.
     pub ways: Vec<Row>,
 }
 
-/// As a table, with a line for each way behind it.
+/// The report as a table, with a line for each connection after it.
 pub fn text(report: &Report) -> String {
     let mut out = format!(
         "{:<18} {:>9} {:>11} {:>11} {:>8} {:>15}\n",

@@ -1,4 +1,4 @@
-//! The ways in which the two namespaces are joined: Linux' own, and Volley by each driver.
+//! Connections between the two namespaces: by Linux, and by Volley with each driver.
 
 use super::daemon::Daemon;
 use super::error::NetError;
@@ -27,9 +27,9 @@ pub enum Way {
     Vhost,
 }
 
-/// What a way is made of; it lives until the end of its measurement.
+/// The parts of a connection, which live until the end of its measurement.
 pub struct Joined {
-    /// What it is, with what the kernel allowed.
+    /// Description, with the features that the kernel permitted.
     pub what: String,
     /// The address of host B.
     pub target: &'static str,
@@ -38,21 +38,21 @@ pub struct Joined {
 
 /// MAC addresses of the router, for each side.
 const ROUTER: [&str; 2] = ["02:fe:00:00:00:01", "02:fe:00:00:00:02"];
-/// The hosts, and what belongs to each of them is called.
+/// The hosts, and the letter in the names of their interfaces.
 const SIDES: [(Space, &str); 2] = [(Space::A, "a"), (Space::B, "b")];
 
-/// Where a way is built.
+/// Environment in which a connection is built.
 pub struct Site<'a> {
     /// The namespaces.
     pub hosts: &'a Hosts,
     /// Runs programs.
     pub programs: &'a Programs,
-    /// For files and sockets.
+    /// Folder for files and sockets.
     pub folder: &'a Path,
 }
 
 impl Way {
-    /// Join the hosts. They have their addresses after that.
+    /// Connect the hosts, and give them their addresses.
     pub fn join(self, site: &Site<'_>) -> Result<Joined, NetError> {
         match self {
             Way::Bridge => site.bridge(),
@@ -91,7 +91,7 @@ fn tap(hosts: &Hosts, space: Space, name: &str) -> String {
     )
 }
 
-/// An interface on our end of a veth pair.
+/// An interface on the middle end of a veth pair.
 fn on_veth(name: &str, kind: &str, more: &str) -> String {
     format!(
         "[[interface]]\nname = \"{name}\"\nkind = \"{kind}\"\nhost = \"v{name}\"\nmtu = {JUMBO}\n{more}\n"
@@ -238,7 +238,7 @@ impl Site<'_> {
         self.joined(&what, vec![daemon])
     }
 
-    /// Two Volleys: each with a tap to its host, and `config` of an interface `m` between them.
+    /// Two Volleys, each with a tap to its host, and an interface `m` of configuration `between` that connects them.
     fn two(&self, kind: &str, what: &str, between: [String; 2]) -> Result<Joined, NetError> {
         let mut daemons = Vec::new();
         for ((space, name), config) in SIDES.into_iter().zip(between) {

@@ -69,7 +69,7 @@ pub struct Bench {
     pub verified: bool,
 }
 
-/// What one node costs.
+/// Cost of one node.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct NodeCost {
     /// Name of the node.

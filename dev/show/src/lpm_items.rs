@@ -4,7 +4,7 @@ use super::{Sitting, at_least, at_most, dpdk};
 use xtask::measure::LpmBench;
 use xtask::report::{Outcome, Skip};
 
-/// What differs between the families.
+/// Differences between the address families.
 pub struct Family {
     pub table: &'static str,
     pub updates: &'static str,

@@ -69,10 +69,10 @@ impl Destinations {
     }
 }
 
-/// Which stations the packets of a bridge are from and for.
+/// Source and destination MAC addresses of the packets of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MacPattern {
-    /// One is the source, one the destination.
+    /// One source, one destination.
     One,
     /// One source, many destinations.
     Dst,
@@ -80,7 +80,7 @@ pub enum MacPattern {
     SrcDst,
 }
 
-/// How the work is done.
+/// Method of processing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Style {
     /// Vectors through the graph.
@@ -103,22 +103,22 @@ impl Style {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
-    /// Measure something smaller than forwarding.
+    /// Measure something other than forwarding.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// What is forwarded.
+    /// Forwarding scenario.
     #[arg(long, value_enum, default_value = "ip4")]
     pub scenario: Scenario,
-    /// Which destinations the packets have.
+    /// Destinations of the packets.
     #[arg(long, value_enum, default_value = "static")]
     pub destinations: Destinations,
-    /// Different destinations.
+    /// Number of different destinations.
     #[arg(long, default_value_t = 65_536)]
     pub distinct: usize,
-    /// Which stations the packets of a bridge are from and for.
+    /// Source and destination MAC addresses of the packets of a bridge.
     #[arg(long, value_enum, default_value = "one")]
     pub stations: MacPattern,
-    /// How many are many; there are at least as many buffers.
+    /// Number of MAC addresses, where there are many; at least that many buffers are used.
     #[arg(long, default_value_t = 10_000)]
     pub macs: u32,
     /// IPv4 routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
@@ -127,13 +127,13 @@ pub struct Args {
     /// IPv6 routes.
     #[arg(long)]
     pub table6: Option<PathBuf>,
-    /// A made-up table of so many prefixes where no file is given.
+    /// Number of prefixes of a synthetic table, used without a file.
     #[arg(long)]
     pub prefixes: Option<usize>,
     /// Bytes of a packet without frame check sequence.
     #[arg(long, default_value_t = 64)]
     pub size: u32,
-    /// Most packets per vector, 1 to 1024.
+    /// Maximum number of packets per vector, 1 to 1024.
     #[arg(long, default_value_t = 256)]
     pub vector_size: u32,
     /// Packets that the source sends at once (default: the vector size).
@@ -151,22 +151,22 @@ pub struct Args {
     /// Seconds of each repetition.
     #[arg(long, default_value_t = 0.5)]
     pub seconds: f64,
-    /// How often it is measured.
+    /// Number of repetitions.
     #[arg(long, default_value_t = 9)]
     pub repetitions: usize,
-    /// Stop after so many packets instead (one repetition).
+    /// Stop after this number of packets instead (one repetition).
     #[arg(long)]
     pub packets: Option<u64>,
     /// A short run for callgrind: with --packets, nothing is warmed up or verified.
     #[arg(long, requires = "packets")]
     pub callgrind: bool,
-    /// Processor core to run on (default: the last; several workers have one each, from the first on).
+    /// Processor core to run on (default: the last; several workers use the cores from the first on).
     #[arg(long)]
     pub core: Option<usize>,
-    /// So many workers at a time, against each of them alone.
+    /// Number of workers, measured together and each alone.
     #[arg(long, default_value_t = 1)]
     pub workers: usize,
-    /// Seed of everything random.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print JSON.
@@ -175,7 +175,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Different sources and destinations of frames through a bridge.
+    /// Numbers of different sources and destinations of frames through a bridge.
     pub fn macs(&self) -> (u32, u32) {
         match self.stations {
             MacPattern::One => (1, 1),
@@ -193,18 +193,18 @@ impl Args {
     }
 }
 
-/// What else can be measured.
+/// Other measurements.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Longest-prefix match alone: lookups, size, build time, updates while another thread looks up.
+    /// The longest-prefix match alone: lookups, size, build time, updates while another thread looks up.
     Lpm(LpmArgs),
-    /// The path batcher: patterns, batch sizes, with and without; delays; learning.
+    /// The path batcher: patterns and batch sizes, with and without it; delays; learning.
     PathBatcher(PathArgs),
-    /// The longest gap of a worker while changes of every kind are made, and whether a packet is lost.
+    /// The longest gap of a worker while changes of every type are made, and whether packets are lost.
     Pauses(PauseArgs),
-    /// Complex packets: how many are answered in a second, and how much a flood of them takes from transit.
+    /// Packets of the slow path: replies per second, and the effect of a flood of them on transit.
     SlowPath(SlowPathArgs),
-    /// Updates of a routing protocol at full speed beside a stream: no packet to a prefix that they do not touch may be lost.
+    /// Updates of a routing protocol at full speed beside a stream: no packet to an unaffected prefix may be lost.
     Updates(UpdateArgs),
 }
 
@@ -217,19 +217,19 @@ pub struct UpdateArgs {
     /// IPv6 routes.
     #[arg(long)]
     pub table6: Option<PathBuf>,
-    /// IPv4 updates, `A|W PREFIX` a line (made up where no file is given).
+    /// IPv4 updates, `A|W PREFIX` a line (synthetic without a file).
     #[arg(long)]
     pub updates: Option<PathBuf>,
     /// IPv6 updates.
     #[arg(long)]
     pub updates6: Option<PathBuf>,
-    /// A made-up table of so many IPv4 prefixes, and a quarter of it for IPv6, where no file is given.
+    /// Number of IPv4 prefixes of a synthetic table, with a quarter of it for IPv6, used without a file.
     #[arg(long, default_value_t = 100_000)]
     pub prefixes: usize,
-    /// Of what the worker can forward, how many of 100 are offered.
+    /// Offered load in percent of the worker's capacity.
     #[arg(long, default_value_t = 90.0)]
     pub load: f64,
-    /// Seconds in which it is found out what the worker can forward.
+    /// Seconds for measuring the worker's capacity.
     #[arg(long, default_value_t = 1.0)]
     pub seconds: f64,
     /// Print JSON.
@@ -237,19 +237,19 @@ pub struct UpdateArgs {
     pub json: bool,
 }
 
-/// Measure complex packets.
+/// Measure packets of the slow path.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct SlowPathArgs {
-    /// Packets a second of the flood.
+    /// Rate of the flood in packets per second.
     #[arg(long, default_value_t = 1_000_000)]
     pub flood: u64,
-    /// Of what the worker can forward alone, how many of 100 are offered.
+    /// Offered load in percent of the worker's capacity without a flood.
     #[arg(long, default_value_t = 50.0)]
     pub load: f64,
     /// Seconds of each run.
     #[arg(long, default_value_t = 0.3)]
     pub seconds: f64,
-    /// How often each is run.
+    /// Number of repetitions.
     #[arg(long, default_value_t = 9)]
     pub repetitions: usize,
     /// Processor core to run on (default: the last).
@@ -263,10 +263,10 @@ pub struct SlowPathArgs {
 /// Measure pauses.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct PauseArgs {
-    /// How many changes.
+    /// Number of changes.
     #[arg(long, default_value_t = 100_000)]
     pub changes: u64,
-    /// Packets a second of the stream.
+    /// Rate of the stream in packets per second.
     #[arg(long, default_value_t = 10_000_000)]
     pub pps: u64,
     /// Seconds of each of the two runs without changes.
@@ -283,7 +283,7 @@ pub struct LpmArgs {
     /// Routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
     #[arg(long)]
     pub table: Option<PathBuf>,
-    /// A made-up table of so many prefixes where no file is given.
+    /// Number of prefixes of a synthetic table, used without a file.
     #[arg(long, default_value_t = 1_042_325)]
     pub prefixes: usize,
     /// IPv6 instead of IPv4.
@@ -292,16 +292,16 @@ pub struct LpmArgs {
     /// `A|W PREFIX` lines to replay while another thread looks up.
     #[arg(long)]
     pub updates: Option<PathBuf>,
-    /// Different destinations, random inside the table's prefixes.
+    /// Number of different destinations, random inside the table's prefixes.
     #[arg(long, default_value_t = 65_536)]
     pub distinct: usize,
     /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
     #[arg(long, default_value = "auto")]
     pub isa: String,
-    /// How often it is measured.
+    /// Number of repetitions.
     #[arg(long, default_value_t = 15)]
     pub repetitions: usize,
-    /// Seed of everything random.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print JSON.
@@ -309,21 +309,21 @@ pub struct LpmArgs {
     pub json: bool,
 }
 
-/// What of the path batcher is measured.
+/// Measurements of the path batcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {
     /// Speed and vectors by pattern and batch size, with and without.
     Sweep,
-    /// How long packets wait, at a low rate and at overload.
+    /// Waiting times of packets, at a low rate and at overload.
     Delay,
-    /// How soon the heaviest paths are found.
+    /// Time until the heaviest paths are found.
     Learning,
 }
 
 /// Measure the path batcher.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct PathArgs {
-    /// What is measured.
+    /// Measurement.
     #[arg(long, value_enum, default_value = "sweep")]
     pub experiment: Experiment,
     /// Patterns: alternating-2, alternating-3, alternating-4, random-2, random-4, bursty-4, single.
@@ -342,10 +342,10 @@ pub struct PathArgs {
     /// Packets that the source sends at once (default: as many as a batch has).
     #[arg(long)]
     pub burst: Option<u32>,
-    /// The longest wait in microseconds.
+    /// Maximum wait in microseconds.
     #[arg(long, default_value_t = 500)]
     pub timeout_us: u32,
-    /// Full batches of a queue that wait for each other.
+    /// Number of full batches of a queue that are gathered.
     #[arg(long, default_value_t = 1)]
     pub gather: u32,
     /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
@@ -354,10 +354,10 @@ pub struct PathArgs {
     /// Seconds of each repetition.
     #[arg(long, default_value_t = 0.1)]
     pub seconds: f64,
-    /// How often it is measured.
+    /// Number of repetitions.
     #[arg(long, default_value_t = 5)]
     pub repetitions: usize,
-    /// Stop after so many packets instead, for callgrind: nothing is warmed up.
+    /// Stop after this number of packets instead, for callgrind: without warm-up.
     #[arg(long)]
     pub packets: Option<u64>,
     /// Processor core to run on (default: the last).

@@ -44,7 +44,7 @@ struct Sums {
 }
 
 impl Run {
-    /// Fraction of the time that ran at least at this pace.
+    /// Fraction of the slices that ran at least at this pace.
     fn share(&self, bar: f64) -> f64 {
         let ours = self.slices.iter().filter(|s| s.pace >= bar).count();
         ours as f64 / self.slices.len().max(1) as f64

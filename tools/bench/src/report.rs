@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Prints a report as one JSON object. A report has only texts, numbers and lists of them, which JSON can hold.
+/// Prints a report as one JSON object. A report consists of texts, numbers and lists, so serialisation cannot fail.
 pub fn print_json(report: &impl Serialize) {
     println!(
         "{}",

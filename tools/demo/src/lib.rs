@@ -31,25 +31,25 @@ use volley_reference::Reference;
 /// `volley demo ...`
 #[derive(clap::Args)]
 pub struct Args {
-    /// IPv4 routes, as text or MRT; none: the shared data, else made up.
+    /// IPv4 routes, as text or MRT; default: the shared data, else synthetic.
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
-    /// IPv6 routes, likewise.
+    /// IPv6 routes, as text or MRT; default: the shared data, else synthetic.
     #[arg(long, value_name = "FILE")]
     table6: Option<PathBuf>,
-    /// Packets to replay, pcap or pcapng; none: the shared data, else made up.
+    /// Packets to replay, pcap or pcapng; default: the shared data, else synthetic.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// How long to measure, 5 unless given; with --net each stream, 2.
+    /// Duration of the measurement in seconds, 5 by default; with --net of each stream, 2 by default.
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
-    /// Join two network namespaces by each driver in turn, and measure what passes (root).
+    /// Connect two network namespaces by each driver in turn, and measure the connection (root).
     #[arg(long, conflicts_with_all = ["table", "table6", "capture"])]
     net: bool,
-    /// With --net: these ways only.
+    /// With --net: only these connections.
     #[arg(long, value_name = "WAY", requires = "net", value_delimiter = ',')]
     only: Vec<net::Way>,
-    /// With --net: answer in JSON.
+    /// With --net: print JSON.
     #[arg(long, requires = "net")]
     json: bool,
 }

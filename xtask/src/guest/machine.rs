@@ -19,12 +19,12 @@ const KERNEL: &str =
 /// The host's files, read-only.
 const FILES: &str = "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap";
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, PartialEq)]
 pub enum Ending {
     /// The program ended, with this status (128 plus the signal's number, as in a shell).
     Exit {
-        /// Its exit status.
+        /// Exit status of the program.
         status: u8,
         /// Seconds of the guest's clock before the program was started.
         boot: f64,

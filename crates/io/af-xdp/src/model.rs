@@ -52,7 +52,7 @@ pub enum XdpMode {
     Generic,
 }
 
-/// Whether the driver copies packets between its memory and ours.
+/// Whether packets are copied between the memory of the driver and that of Volley.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
 pub enum XdpCopy {
     /// Copy packets only where the driver cannot do without.

@@ -7,7 +7,7 @@ use volley_object::{Choice, Class, DefinitionError, FieldError, Object, refuse, 
 /// Longest argument in bytes.
 const ARGUMENT: usize = 1024;
 
-/// What DPDK's memory is made of.
+/// Pages of DPDK's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
 pub enum HugePages {
     /// Huge pages where enough are free, else plain pages.

@@ -75,7 +75,7 @@ pub struct VirtioUser {
     pub ring: u32,
 }
 
-/// Who waits for whom at a socket.
+/// Side of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
 pub enum SocketRole {
     /// Connect to the socket, again and again until the peer is there.

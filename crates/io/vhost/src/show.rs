@@ -26,26 +26,26 @@ pub struct VhostUserReply {
     pub interfaces: Vec<VhostUserRow>,
 }
 
-/// One of them.
+/// A vhost-user or virtio-user interface.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct VhostUserRow {
-    /// Interface.
+    /// Name of the interface.
     pub name: String,
     /// `vhost-user` (back end) or `virtio-user` (front end).
     pub kind: String,
-    /// Socket.
+    /// Path of the socket.
     pub socket: String,
-    /// `server` or `client`.
+    /// Side of the socket: `server` or `client`.
     pub role: String,
-    /// What is going on.
+    /// State of the connection.
     pub state: String,
-    /// Features that both sides have, by name.
+    /// Negotiated features, by name.
     pub features: String,
-    /// Why the last peer was turned away, if one was: name and sentence.
+    /// Reason why the last peer was disconnected, if it was: name and sentence.
     pub fault: Option<String>,
     /// Peers that connected.
     pub connections: u64,
-    /// Peers that were turned away for a fault.
+    /// Peers that were disconnected for a fault.
     pub faults: u64,
     /// Shared memory, a line for each region.
     pub regions: Vec<String>,
@@ -53,18 +53,18 @@ pub struct VhostUserRow {
     pub rings: Vec<VhostRingRow>,
 }
 
-/// A ring.
+/// A ring in service.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct VhostRingRow {
-    /// `rx` or `tx`, as we see it.
+    /// Direction, seen from Volley: `rx` or `tx`.
     pub way: String,
-    /// Queue.
+    /// Number of the queue.
     pub queue: u32,
-    /// Descriptors.
+    /// Number of descriptors.
     pub size: u32,
-    /// Packets since the interface was made.
+    /// Packets since the interface was created.
     pub packets: u64,
-    /// How often the other side was told.
+    /// Notifications sent to the peer.
     pub notifications: u64,
 }
 

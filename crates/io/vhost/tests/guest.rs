@@ -24,7 +24,7 @@ const MODULES: [&str; 8] = [
     "drivers/net/virtio_net",
 ];
 
-/// What the guest does. `unshare` becomes the program it starts, so that `$!` is the namespace's process.
+/// The guest's init script. `unshare` executes the program that it starts, so `$!` is the namespace's process.
 const INIT: &str = r#"#!/bin/sh
 export PATH=/bin
 mount -t proc proc /proc

@@ -6,7 +6,8 @@ use super::hosts::{DEVICE, Hosts, JUMBO, Space};
 use super::programs::Programs;
 use std::path::Path;
 
-/// A way from host to host. In all of them each host has one interface; what differs is what lies between.
+/// A connection from host to host. Each host always has one interface; the connections differ in what is between the
+/// hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Way {
     /// veth pairs in a Linux bridge.
@@ -17,7 +18,7 @@ pub enum Way {
     Tap,
     /// Packet sockets of one Volley on veth pairs.
     AfPacket,
-    /// The same, and Volley routes instead of patching.
+    /// Packet sockets of one Volley on veth pairs, and Volley routes instead of patching.
     Routed,
     /// XDP sockets of one Volley on veth pairs.
     AfXdp,

@@ -27,7 +27,7 @@ counters! {
         AdminDown = "admin-down" (Error),
         /// the frame is longer than the ring's slots or 65,535 bytes
         TooLong = "too-long" (Error),
-        /// what the kernel says of checksum or segments does not fit the packet
+        /// the kernel's request for a checksum or segmentation does not fit the packet
         BadHeader = "bad-offload" (Error),
         /// the kernel had a packet and no room in the ring: packets come faster than they are taken
         KernelDrops = "kernel-drops" (Error),
@@ -54,8 +54,8 @@ pub trait RxQueue: Send + 'static {
 
     /// Number of packets to receive, at most `most`; 0 if the queue is empty.
     fn ready(&mut self, most: usize) -> usize;
-    /// Receive into the rows of `fresh`, in order, as many packets as it has rows. Sets the bits of invalid packets' rows
-    /// in `bad`, which is 0 on entry.
+    /// Receive into the rows of `fresh`, in order, as many packets as it has rows. Sets the entries of invalid packets in
+    /// `bad`, which is 0 on entry.
     fn take<I: Isa>(&mut self, fresh: &mut NewVector<'_, I, Next>, bad: &mut [u32]) -> Taken;
     /// Receive up to `due` packets for interface `rx`. The default copies into fresh buffers; `None` if no buffer is
     /// free.

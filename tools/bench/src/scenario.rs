@@ -1,4 +1,4 @@
-//! Sets up a scenario: interfaces, neighbors, routes, streams. Everything uses typed requests, except the routes, which
+//! Sets up a scenario: interfaces, neighbours, routes, streams. Everything uses typed requests, except the routes, which
 //! are loaded in bulk like `ip route load`.
 
 use super::BenchError;
@@ -208,7 +208,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Create static neighbors for every next hop; returns the paths to them in order of rank.
+    /// Create static neighbours for every next hop; returns the paths to them in order of rank.
     fn neighbors(
         &mut self,
         count: u32,

@@ -145,7 +145,7 @@ fn measure(
     })
 }
 
-/// The router, with its neighbors.
+/// The router, with its neighbours.
 fn router() -> Vec<String> {
     let mut lines: Vec<String> = ROUTER.lines().map(str::to_owned).collect();
     for (n, interface) in ["pg1", "pg2"].iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The demo's router: three packet-generator interfaces, with neighbors behind two of them, and functions to drive it.
+//! The demo's router: three packet-generator interfaces, with neighbours behind two of them, and functions to drive it.
 
 use super::DemoError;
 use std::net::Ipv4Addr;
@@ -97,7 +97,7 @@ fn hops() -> Vec<Hop> {
     (0..HOPS).map(hop).collect()
 }
 
-/// The model of this router with these routes: those of files, and those of addresses and neighbors.
+/// The model of this router with these routes: those of files, and those of addresses and neighbours.
 pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
     let net4 = |interface: u32| 198 << 24 | 18 << 16 | interface << 8;
     let net6 = |interface: u32| 0x2001_0002u128 << 96 | u128::from(interface) << 64;
@@ -159,7 +159,7 @@ impl Lab {
         })
     }
 
-    /// Create the interfaces, with addresses and neighbors.
+    /// Create the interfaces, with addresses and neighbours.
     pub fn wire(&mut self) -> Result<(), DemoError> {
         for n in 0..3 {
             self.line(&format!(

@@ -135,7 +135,7 @@ impl Reference {
         }
     }
 
-    /// Give the receiving interface this address and prefix length; it learns no neighbors.
+    /// Give the receiving interface this address and prefix length; it learns no neighbours.
     pub fn with_address(mut self, address: u32, length: u8) -> Self {
         self.own = Some((address, length));
         self

@@ -1,4 +1,4 @@
-//! Items about resources that packets and connections can exhaust: buffers, neighbor entries, client connections.
+//! Items about resources that packets and connections can exhaust: buffers, neighbour entries, client connections.
 
 use crate::{Item, Work, item};
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 const USUAL: u32 = 1500;
 /// Bytes of IPv4 and ICMP headers, and the same number for IPv4 and UDP.
 const HEADERS: u32 = 28;
-/// Maximum number of unanswered pings at first: bridges must learn, and neighbors must be resolved.
+/// Maximum number of unanswered pings at first: bridges must learn, and neighbours must be resolved.
 const TRIES: u32 = 20;
 
 /// Results between the hosts.

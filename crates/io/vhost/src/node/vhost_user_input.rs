@@ -169,7 +169,7 @@ impl Poller {
         n
     }
 
-    /// Copy the batch into buffers and sends them to the next node; returns the number of processed entries.
+    /// Copy the batch into buffers and send them to the next node; returns the number of processed entries.
     #[inline(always)]
     fn take<I: Isa>(
         &mut self,

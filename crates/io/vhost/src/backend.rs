@@ -97,7 +97,7 @@ impl Backend {
         }
     }
 
-    /// Handle a message and returns the reply, if the message has one.
+    /// Handle a message and return the reply, if the message has one.
     pub fn handle(&mut self, mut message: Message) -> Result<Option<Vec<u8>>, Fault> {
         if message.is_reply() {
             let text = format!("message {} is a reply to nothing", message.code);

@@ -129,7 +129,7 @@ impl RingSlot {
         }
     }
 
-    /// Replace the slot's ring and returns the previous one. Waits for a worker until `until`.
+    /// Replace the slot's ring and return the previous one. Waits for a worker until `until`.
     pub fn put(&self, end: Option<Running>, until: Instant) -> Result<Option<Running>, Stuck> {
         // From here on no worker claims the present ring.
         self.live.store(false, Relaxed);

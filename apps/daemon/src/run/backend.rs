@@ -131,8 +131,9 @@ impl Daemon {
             match transaction.advance(&self.stack, STEPS) {
                 Progress::More => {}
                 Progress::Done(applied) => {
-                    let complete = &mut *self.core.borrow_mut();
-                    let report = complete.complete(transaction, &applied, &self.stack);
+                    let mut core = self.core.borrow_mut();
+                    let report = core.complete(transaction, &applied, &self.stack);
+                    drop(core);
                     let number = report.transaction;
                     self.send_events(report).await?;
                     self.tell_changed();

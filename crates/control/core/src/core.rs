@@ -147,16 +147,18 @@ impl Core {
         mut transaction: Transaction,
         executor: &dyn Executor,
     ) -> Result<Applied, TransactionError> {
-        match transaction.advance(executor, usize::MAX) {
-            Progress::Done(applied) => {
-                self.end(transaction, Some(&applied), executor);
-                Ok(applied)
+        loop {
+            match transaction.advance(executor, usize::MAX) {
+                Progress::Done(applied) => {
+                    self.end(transaction, Some(&applied), executor);
+                    return Ok(applied);
+                }
+                Progress::Failed(error) => {
+                    self.end(transaction, None, executor);
+                    return Err(error);
+                }
+                Progress::More => {}
             }
-            Progress::Failed(error) => {
-                self.end(transaction, None, executor);
-                Err(error)
-            }
-            Progress::More => Ok(Applied::nothing()),
         }
     }
 

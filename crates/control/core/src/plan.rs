@@ -18,6 +18,13 @@ pub struct Step {
     pub undo: Vec<Request>,
 }
 
+impl Step {
+    /// Whether the step is one for many objects.
+    pub(crate) fn is_bulk(&self) -> bool {
+        matches!(self.request, Request::Bulk(_))
+    }
+}
+
 /// What the desired state does not tell of an interface.
 pub trait Probe {
     /// Settings that the name which it had at first decided, and that it keeps under a new name.

@@ -265,10 +265,16 @@ impl Transaction {
         &self.steps
     }
 
-    /// Carries out the next steps, at most `most` of them. After a step that fails, the next ones take back what was
+    /// Carries out the next steps, at most `most` of them, and no more behind one with many objects. After a step that fails, the next ones take back what was
     /// done, as many at a time.
     pub fn advance(&mut self, executor: &dyn Executor, most: usize) -> Progress {
+        let mut is_bulk = false;
         for _ in 0..most {
+            if is_bulk {
+                return Progress::More;
+            }
+            let next = self.at.saturating_sub(usize::from(self.failed.is_some()));
+            is_bulk = self.steps.get(next).is_some_and(Step::is_bulk);
             if self.failed.is_some() {
                 self.take_back(executor);
                 if self.at == 0

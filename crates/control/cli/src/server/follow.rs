@@ -36,7 +36,7 @@ pub(super) async fn serve(
     };
     let mut answers = match begun {
         Ok(answers) => answers,
-        Err(refused) => return send(stream, refused.harmless()).await.is_ok(),
+        Err(refused) => return send(stream, *refused).await.is_ok(),
     };
     let mut stopped = false;
     loop {
@@ -61,7 +61,7 @@ pub(super) async fn serve(
             Err(error) => (Answer::failure(None, error), false),
         };
         // A client may read as slowly as it likes: what it does not read costs what is bounded by its stream.
-        if send(stream, answer.harmless()).await.is_err() {
+        if send(stream, answer).await.is_err() {
             return false;
         }
         if !more {

@@ -21,7 +21,7 @@ pub(super) async fn by_length<T: Send + 'static>(
 
 pub(super) async fn send(stream: &mut UnixStream, answer: Answer) -> std::io::Result<()> {
     let length = answer.text.len();
-    let mut line = by_length(length, move || serde_json::to_vec(&answer)).await??;
+    let mut line = by_length(length, move || serde_json::to_vec(&answer.harmless())).await??;
     line.push(b'\n');
     stream.write_all(&line).await
 }

@@ -78,8 +78,8 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
                 }
                 // What it would end has ended.
                 Ok(ask) if ask.op == Op::Stop => continue,
-                Ok(ask) => answer(&ask, backend).await.harmless(),
-                Err(refused) => refused.harmless(),
+                Ok(ask) => answer(&ask, backend).await,
+                Err(refused) => *refused,
             },
             Line::Closed => return,
             Line::Bad(why) => {

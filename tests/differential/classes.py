@@ -173,7 +173,7 @@ def timestamp_address(frame: bytes) -> bytes:
     return changed_options(frame, change)
 
 
-def timestamp_for_nobody(frame: bytes) -> bytes:
+def timestamp_without_next_address(frame: bytes) -> bytes:
     def change(plain: bytearray) -> None:
         for place in [place for place, flags in stamps(plain) if flags == 3]:
             if plain[place + 4:place + 8] == bytes(4):
@@ -279,7 +279,7 @@ ALL: list[Class] = [
     Class("icmp6-source", source6),
     Class("bytes-behind-options", behind_the_end),
     Class("timestamp-address", timestamp_address),
-    Class("timestamp-for-nobody", timestamp_for_nobody),
+    Class("timestamp-without-next-address", timestamp_without_next_address),
     Class("options-of-echo", options_of_echo),
     Class("options-of-errors", options_of_errors),
     Class("class-e", explains=kernel(lambda left: left.addresses("240.0.0.0/4") and left.case.why("martian"))),

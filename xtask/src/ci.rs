@@ -200,7 +200,7 @@ pub fn dpdk(home: &Home) -> Outcome {
     let units = tests(&["--lib", "--", "eal::tests", "send::tests"]);
     let whole = units.and_then(|n| Ok((n, tests(&["--test", "dpdk_*"])?)));
     Outcome::of(match whole {
-        Ok((0, _) | (_, 0)) => Err("no test of volley-dpdk ran by the names asked for".into()),
+        Ok((0, _) | (_, 0)) => Err("no test of volley-dpdk ran by these names".into()),
         whole => whole.map(|(units, ports)| format!("{} tests", units + ports)),
     })
 }

@@ -50,7 +50,7 @@ fn one(home: &Home, page: &str, args: &[&str], update: bool) -> Result<(), Strin
     match first_difference(&stored, &fresh) {
         None => Ok(()),
         Some(line) => Err(format!(
-            "{page}:{line}: stale; `cargo xtask docs --update` writes it anew"
+            "{page}:{line}: stale; `cargo xtask docs --update` writes it again"
         )),
     }
 }

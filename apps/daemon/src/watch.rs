@@ -135,7 +135,7 @@ pub fn register(
     }));
     let info = ProcessInfo {
         name: "worker-load",
-        text: "Looks ten times a second what workers have to do, and whether one stands still.",
+        text: "Reads ten times a second what work workers have, and whether a worker has stopped.",
     };
     let kept = Rc::downgrade(&watcher);
     let watch = registry.processes.every(info, move || {

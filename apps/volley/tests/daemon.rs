@@ -396,6 +396,6 @@ fn the_doctor_answers_in_text_and_json() {
     assert_eq!(findings.len(), 19);
     for finding in findings {
         let ok = finding["state"] == "ok";
-        assert_eq!(finding["mend"].is_null(), ok, "{finding}");
+        assert_eq!(finding["fix"].is_null(), ok, "{finding}");
     }
 }

@@ -625,7 +625,11 @@ fn a_twin_goes_with_its_interface() {
         assert!(!shown.contains("pg0"), "{shown}");
         let devices = space.ip("-o link");
         assert!(!devices.contains(": e:"), "{devices}");
-        assert!(daemon.ok("show lcp").contains("No interface has a twin"));
+        assert!(
+            daemon
+                .ok("show lcp")
+                .contains("No interface has an LCP tap")
+        );
     }
     assert!(daemon.ok("show interfaces").contains("pg2"));
 }
@@ -659,14 +663,22 @@ fn an_lcp_tap_stays_with_an_interface_of_another_name_and_is_made_again_for_othe
     );
     daemon.ok("lcp delete pg9");
     assert!(!space.ip("-o link").contains(": f:"));
-    assert!(daemon.ok("show lcp").contains("No interface has a twin"));
+    assert!(
+        daemon
+            .ok("show lcp")
+            .contains("No interface has an LCP tap")
+    );
     daemon.ok("delete interface pg9");
 }
 
 #[test]
 fn without_a_twin_nothing_is_mirrored() {
     let daemon = Daemon::start("", &[]);
-    assert!(daemon.ok("show lcp").contains("No interface has a twin"));
+    assert!(
+        daemon
+            .ok("show lcp")
+            .contains("No interface has an LCP tap")
+    );
     assert_eq!(daemon.ok("lcp audit"), "0 compared, 0 differ\n");
     daemon.ok("lcp resync");
 }

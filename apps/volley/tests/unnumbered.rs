@@ -158,10 +158,13 @@ fn who_lends_and_borrows_is_checked_and_ends_cleanly() {
             "set interface unnumbered loop0 use loop0",
             "the interface itself",
         ),
-        ("set interface unnumbered left use right", "none of its own"),
+        (
+            "set interface unnumbered left use right",
+            "has no addresses",
+        ),
         (
             "set interface unnumbered loop0 use left",
-            "addresses of its own",
+            "it has addresses",
         ),
         ("set interface unnumbered left use nobody", "nobody"),
         (

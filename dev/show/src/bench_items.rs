@@ -14,7 +14,7 @@ pub fn cycles(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<String, Str
     let run = sitting.bench(args)?;
     let (cost, speed) = (run.cycles_per_packet, run.core_cycles_per_tsc.median);
     let more = format!(
-        " at {BAR_SPEED} core cycles per TSC; measured {:.1} ({:.1} to {:.1}) at {speed:.2}, {:.1} with the {:.0} of 100 slices in which somebody else used the core; {:.1} Mpps, {} prefixes, {}",
+        " at {BAR_SPEED} core cycles per TSC; measured {:.1} ({:.1} to {:.1}) at {speed:.2}, {:.1} with the {:.0} of 100 slices in which another program used the core; {:.1} Mpps, {} prefixes, {}",
         cost.median,
         cost.min,
         cost.max,

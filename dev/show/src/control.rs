@@ -56,7 +56,7 @@ pub const ITEMS: [Item; 23] = [
     ),
     item(
         "a-then-b",
-        "apply(A); apply(B) is a fresh start with B; again is nothing; failures are taken back",
+        "apply(A); apply(B) is a fresh start with B; again is nothing; failures are rolled back",
         Work::Command(PROPERTIES),
     ),
     long(

@@ -74,7 +74,7 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "mac",
-        "two routers of the same configuration have MAC and link-local addresses of their own; a twin is noticed",
+        "two routers of the same configuration have MAC and link-local addresses of their own; a duplicate MAC address is noticed",
         Work::Command(&[
             "test",
             "-p",

@@ -31,7 +31,7 @@ pub const ITEMS: [Item; 42] = [
     ),
     item(
         "arp-silent",
-        "a silent host is asked three times; what waited is dropped, and its sender is told",
+        "a silent host is asked three times; what waited is dropped, and its sender is notified",
         Work::Call(|sitting| check(sitting, ("neighbors", "a_silent_host"))),
     ),
     item(
@@ -41,7 +41,7 @@ pub const ITEMS: [Item; 42] = [
     ),
     item(
         "arp-conflict",
-        "configured neighbours stay; conflicts are told and answered",
+        "configured neighbours stay; conflicts are reported and answered",
         Work::Call(|sitting| check(sitting, ("neighbors", "configured_neighbours"))),
     ),
     item(
@@ -96,7 +96,7 @@ pub const ITEMS: [Item; 42] = [
     ),
     item(
         "reassembly",
-        "fragments for the router: kernel pings up to 65507 bytes, scapy's overlaps, a flood, whole datagrams for the mirror",
+        "fragments for the router: kernel pings up to 65507 bytes, scapy's overlaps, a flood, whole datagrams for the Linux control plane",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "reassembly"]),
     ),
     item(
@@ -200,12 +200,12 @@ pub const ITEMS: [Item; 42] = [
     ),
     item(
         "lcp",
-        "Linux mirror: twins, services through them, everything both ways, overrun, resync, audit",
+        "Linux control plane: LCP taps, services through them, everything both ways, overrun, resync, audit",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "lcp"]),
     ),
     item(
         "lcp-devices",
-        "802.1Q devices, one in another, and VRFs on twins, under Debian's kernel in a guest: both ways, lcp audit empty",
+        "802.1Q devices, one in another, and VRFs on LCP taps, under Debian's kernel in a guest: both ways, lcp audit empty",
         Work::Call(guest_items::devices),
     ),
     item(
@@ -215,7 +215,7 @@ pub const ITEMS: [Item; 42] = [
     ),
     item(
         "frr-vlan",
-        "FRR on sub-interfaces, each with a twin of its own: OSPF and BGP under a tag, the kernels' pings under two, lcp audit empty",
+        "FRR on sub-interfaces, each with its own LCP tap: OSPF and BGP under a tag, the kernels' pings under two, lcp audit empty",
         Work::Call(|sitting| check(sitting, ("frr", "under_vlan_tags"))),
     ),
     item(

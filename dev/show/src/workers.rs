@@ -106,12 +106,12 @@ pub const ITEMS: [Item; 21] = [
     ),
     item(
         "watchdog",
-        "a worker that stands still is reported with its node",
+        "a stopped worker is reported with its node",
         Work::Command(daemon!("a_worker_that_stands_still")),
     ),
     item(
         "stack-trace",
-        "the stack of a worker that stands still",
+        "the stack of a stopped worker",
         Work::Command(&["test", "-p", "volley-daemon", "--lib", "calls::tests"]),
     ),
     item(

@@ -91,7 +91,7 @@ pub fn run(args: &Args, bench: &mut Bench, verified: bool) -> Result<(), BenchEr
     });
     if shared.failed.load(Ordering::Relaxed) {
         return Err(BenchError::Args(
-            "a worker cannot be pinned to a core of its own".into(),
+            "a worker cannot be pinned to its own core".into(),
         ));
     }
     let result = result(args, *prefixes, &runs, verified);

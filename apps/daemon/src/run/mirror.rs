@@ -15,7 +15,7 @@ use volley_netlink::{Backend, InterfaceState, Neighbor, Pending};
 
 const INFO: ProcessInfo = ProcessInfo {
     name: "linux-cp",
-    text: "Keeps interfaces and their twins in the kernel alike, and takes the kernel's routes over.",
+    text: "Keeps interfaces and their LCP taps in the kernel the same, and installs the kernel's routes.",
 };
 
 /// Starts the process node that follows the kernel.

@@ -35,7 +35,7 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) -> JoinH
     processes.spawn(reclaim, free_replaced(Rc::downgrade(daemon)));
     let confirm = info(
         "config-confirm",
-        "Takes a commit back that nobody has confirmed in time.",
+        "Rolls back a commit that was not confirmed in time.",
     );
     processes.spawn(confirm, watch_confirmations(Rc::downgrade(daemon)));
     let rates = info(

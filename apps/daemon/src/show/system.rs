@@ -278,7 +278,11 @@ fn arena_figures(rows: &[ArenaRow], page: &mut Page) {
     });
     let name = "volley_buffer_allocation_failures_total";
     page.rows(
-        (name, COUNTER, "Buffers asked for that were not there."),
+        (
+            name,
+            COUNTER,
+            "Buffers that were requested and not available.",
+        ),
         rows,
         |put, row| {
             let numa = row.numa.to_string();

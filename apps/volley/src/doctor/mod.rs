@@ -48,7 +48,7 @@ pub struct Finding {
     /// What needs it.
     pub needed_for: &'static str,
     /// The command that fixes it, if something is to be fixed.
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
 impl Finding {
@@ -63,15 +63,15 @@ impl Finding {
             state: State::Ok,
             found: found.into(),
             needed_for,
-            mend: None,
+            fix: None,
         }
     }
 
     /// The same finding with a fault, and the command that fixes it.
-    pub(crate) fn but(self, state: State, mend: impl Into<String>) -> Self {
+    pub(crate) fn but(self, state: State, fix: impl Into<String>) -> Self {
         Finding {
             state,
-            mend: Some(mend.into()),
+            fix: Some(fix.into()),
             ..self
         }
     }
@@ -113,9 +113,9 @@ fn text(findings: &[Finding]) -> String {
             State::Missing => "missing",
         };
         let _ = writeln!(out, "{state:<8} {:<width$}  {}", f.name, f.found);
-        if let Some(mend) = &f.mend {
+        if let Some(fix) = &f.fix {
             let _ = writeln!(out, "{:<8} needed for: {}", "", f.needed_for);
-            let _ = writeln!(out, "{:<8} mend it: {mend}", "");
+            let _ = writeln!(out, "{:<8} fix: {fix}", "");
         }
     }
     let count = |state| findings.iter().filter(|f| f.state == state).count();

@@ -91,7 +91,7 @@ fn finding<'a>(all: &'a [Finding], name: &str) -> &'a Finding {
 fn a_machine_with_everything_needs_nothing() {
     let all = checks::all(&rich().0);
     for f in &all {
-        assert_eq!((f.state, &f.mend), (State::Ok, &None), "{f:?}");
+        assert_eq!((f.state, &f.fix), (State::Ok, &None), "{f:?}");
     }
     assert_eq!(
         finding(&all, "huge pages").found,
@@ -107,7 +107,7 @@ fn a_machine_with_everything_needs_nothing() {
 }
 
 #[test]
-fn a_bare_machine_is_told_what_mends_it() {
+fn a_bare_machine_gets_the_command_that_corrects_each_fault() {
     let bare = machine(
         Level::Scalar,
         Socket::Forbidden,
@@ -131,17 +131,17 @@ fn a_bare_machine_is_told_what_mends_it() {
     );
     let all = checks::all(&bare.0);
     for f in &all {
-        assert!(f.state != State::Ok && f.mend.is_some(), "{f:?}");
+        assert!(f.state != State::Ok && f.fix.is_some(), "{f:?}");
     }
-    let mend = |name| finding(&all, name).mend.clone().unwrap();
-    assert_eq!(mend("huge pages"), "sudo sysctl -w vm.nr_hugepages=512");
-    assert!(mend("/dev/net/tun").starts_with("sudo modprobe tun"));
-    assert!(mend("/dev/vhost-net").starts_with("sudo modprobe vhost_net"));
+    let fix = |name| finding(&all, name).fix.clone().unwrap();
+    assert_eq!(fix("huge pages"), "sudo sysctl -w vm.nr_hugepages=512");
+    assert!(fix("/dev/net/tun").starts_with("sudo modprobe tun"));
+    assert!(fix("/dev/vhost-net").starts_with("sudo modprobe vhost_net"));
     let setcap = "sudo setcap cap_net_admin,cap_net_raw,cap_ipc_lock,cap_bpf+ep /usr/bin/volley";
-    assert!(mend("CAP_BPF").starts_with(setcap));
+    assert!(fix("CAP_BPF").starts_with(setcap));
     let out = text(&all);
     assert!(
-        out.contains("0 ok") && out.contains("mend it: sudo modprobe tun"),
+        out.contains("0 ok") && out.contains("fix: sudo modprobe tun"),
         "{out}"
     );
 }
@@ -152,7 +152,7 @@ fn nothing_at_all_is_no_reason_to_fall() {
     let all = checks::all(&nothing.0);
     assert_eq!(all.len(), 19);
     assert!(finding(&all, "AF_XDP").found.contains("has none"));
-    let vfio = finding(&all, "vfio-pci").mend.as_deref().unwrap();
+    let vfio = finding(&all, "vfio-pci").fix.as_deref().unwrap();
     assert!(vfio.contains("on the host"), "{vfio}");
     // The machine of this test gives all findings, too.
     assert_eq!(checks::all(&Machine::here()).len(), 19);

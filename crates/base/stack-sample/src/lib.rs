@@ -39,7 +39,7 @@ pub enum SampleError {
     #[error("the thread does not answer a signal")]
     Silent,
     /// Another sample is in progress, or a thread has not completed an earlier one.
-    #[error("another thread is being looked at")]
+    #[error("another thread is being sampled")]
     Busy,
     /// Reading the registers is not implemented for this architecture.
     #[error("the stack can be read on x86-64 Linux only")]

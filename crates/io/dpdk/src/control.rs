@@ -44,7 +44,7 @@ enum PortError {
     InUse(String),
     #[error("{0} cannot use Volley's packet buffers: {1}")]
     Driver(String, &'static str),
-    #[error("{driver} has at most {most} {way} queues, and {asked} are asked for")]
+    #[error("{driver} has at most {most} {way} queues, and {asked} are requested")]
     Queues {
         driver: String,
         way: &'static str,

@@ -19,7 +19,7 @@ pub(crate) enum EalError {
     Runs(String),
     /// Too few huge pages are free.
     #[error(
-        "huge pages are asked for and {0} MB of them are free, where DPDK wants {1} MB: `sysctl -w vm.nr_hugepages={2}`, or \
+        "huge pages are requested and {0} MB of them are free, where DPDK wants {1} MB: `sysctl -w vm.nr_hugepages={2}`, or \
          take huge-pages out of `set dpdk eal`"
     )]
     HugePages(u64, u32, u64),

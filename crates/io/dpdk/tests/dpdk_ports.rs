@@ -234,7 +234,7 @@ fn what_cannot_be_is_one_sentence_and_leaves_nothing() {
             "DPDK has no such device",
         ),
         (vdev("net_null7,size"), "DPDK has no such device"),
-        (queues, "receive queues, and 64 are asked for"),
+        (queues, "receive queues, and 64 are requested"),
         (
             vdev("net_memif7,zero-copy=yes,role=client"),
             "leave zero-copy=yes out",

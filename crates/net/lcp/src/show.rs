@@ -28,7 +28,7 @@ const TABLES: [&str; 6] = [
 
 fn text(reply: &LcpReply) -> String {
     if reply.pairs.is_empty() {
-        return "No interface has a twin in the Linux kernel\n".to_owned();
+        return "No interface has an LCP tap in the Linux kernel\n".to_owned();
     }
     let pair = |p: &LcpRow| {
         vec![

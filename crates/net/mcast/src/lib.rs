@@ -90,7 +90,7 @@ fn members(
     handler.own(registry);
     let info = ProcessInfo {
         name: "group-members",
-        text: "Asks hosts for the groups that they listen to, and forgets those that nobody wants.",
+        text: "Queries hosts for the groups that they listen to, and removes groups without a listener.",
     };
     let turn = move || Some(members.borrow_mut().turn());
     Ok(registry.processes.every(info, turn))

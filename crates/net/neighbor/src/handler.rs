@@ -143,7 +143,7 @@ impl Control {
             (
                 "silent-routers",
                 tally.silent_routers,
-                "default routers answered no more, and others go before them",
+                "default routers did not answer, and others take precedence over them",
             ),
             (
                 "no-room",

@@ -184,7 +184,7 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     owners::own(registry, &control);
     let info = ProcessInfo {
         name: "neighbors",
-        text: "Asks for neighbours, remembers what they say, and forgets them.",
+        text: "Resolves neighbours, stores what they answer, and removes old entries.",
     };
     let kept = Rc::downgrade(&control);
     let turns = registry.processes.every(info, move || {

@@ -96,7 +96,7 @@ pub(crate) struct Session {
 }
 
 fn gone() -> ModelError {
-    ModelError::invalid("the Linux mirror", "it is ending")
+    ModelError::invalid("the Linux control plane", "it is ending")
 }
 
 impl LcpSync {
@@ -222,7 +222,7 @@ impl LcpSync {
     /// Answers pending commands while there is no session.
     fn excuse(&self, nothing: bool) {
         let why = self.status.borrow().state.clone();
-        let refuse = || ModelError::invalid("the Linux mirror", &why);
+        let refuse = || ModelError::invalid("the Linux control plane", &why);
         for command in std::mem::take(&mut *self.commands.borrow_mut()) {
             // The requester may have gone.
             match (command, nothing) {
@@ -396,7 +396,7 @@ impl LcpSync {
                         now.twins.done(index, &order);
                     }
                     Err(error) => {
-                        self.refuse(&LcpSyncError::Kernel("a change of a twin", error));
+                        self.refuse(&LcpSyncError::Kernel("a change of an LCP tap", error));
                     }
                 }
             }

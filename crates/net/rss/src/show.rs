@@ -123,7 +123,7 @@ fn interface(row: &RssRow, out: &mut String) {
     let settings = settings.unwrap_or_default();
     let _ = writeln!(out, "{}: {settings}; {state}", row.interface);
     if row.rebalanced > 0 {
-        let _ = writeln!(out, "  balanced anew {} times", row.rebalanced);
+        let _ = writeln!(out, "  rebalanced {} times", row.rebalanced);
     }
     for worker in &row.workers {
         let _ = writeln!(

@@ -40,8 +40,8 @@ pub const MEANT: [Meant; 4] = [
         orders: true,
     },
     Meant {
-        name: "bells",
-        why: "whether a worker sleeps: it says so itself, and whoever hands something over looks, to wake it",
+        name: "wake-ups",
+        why: "whether a worker sleeps: the worker writes it, and a producer reads it to wake the worker",
         sources: &[
             (
                 "crates/base/graph/src/queues/wakeup.rs",
@@ -53,8 +53,8 @@ pub const MEANT: [Meant; 4] = [
         orders: false,
     },
     Meant {
-        name: "where a worker stands",
-        why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
+        name: "position of a worker",
+        why: "the answer of a stopped worker to the watchdog: workers that are stepped one by one write it, others never do",
         sources: &[(
             "crates/base/stack-sample/src/lib.rs",
             &["record", "copy", "on_signal"],

@@ -94,7 +94,7 @@ pub enum BadOffload {
     #[error("the checksum to be finished lies outside the packet")]
     Checksum,
     /// The segments would be empty.
-    #[error("segments of 0 bytes are asked for")]
+    #[error("segments of 0 bytes are requested")]
     Size,
     /// The kind of segments is unknown.
     #[error("the kind of segments is unknown")]

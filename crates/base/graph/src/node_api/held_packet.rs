@@ -23,7 +23,7 @@ const HELD_COLUMNS: [Col; 5] = [Col::LEN, Col::RX, Col::TRACE, Col::OFFLOAD, Col
 const OPTIONAL_COLUMNS: [Col; 3] = [Col::TRACE, Col::OFFLOAD, Col::MARK];
 
 /// A packet that is held outside the graph.
-#[must_use = "a held packet is given back to a source, or freed by being dropped"]
+#[must_use = "a held packet is returned to a source, or freed by a drop"]
 pub struct HeldPacket {
     pool: Arc<Pool>,
     idx: u32,

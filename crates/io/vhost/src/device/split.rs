@@ -35,8 +35,8 @@ pub(crate) fn request_notification(
     }
 }
 
-/// How many buffers before a descriptor is read its line is asked for: four descriptors lie on one, the other core wrote it,
-/// and cores may be far apart.
+/// How many buffers before its read the cache line of a descriptor is prefetched: a line has four descriptors, the other core
+/// wrote it, and cores may be far apart.
 const LINES_AHEAD: u16 = 32;
 /// Entries of the used ring in one cache line.
 const USED_ON_LINE: u16 = 8;

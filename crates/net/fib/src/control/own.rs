@@ -199,7 +199,7 @@ mod tests {
         };
         let third = |p: &model::Prefix| match p.addr() {
             IpAddr::V4(a) => a.octets()[2],
-            IpAddr::V6(_) => unreachable!("asked for IPv4"),
+            IpAddr::V6(_) => unreachable!("only IPv4 was requested"),
         };
         set.routes
             .iter()

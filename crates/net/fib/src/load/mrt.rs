@@ -102,7 +102,7 @@ fn take(
             Ok(())
         }
         2 | 4 | 8 | 10 => {
-            let peers = peers.ok_or("a RIB record stands before the peer index table")?;
+            let peers = peers.ok_or("a RIB record precedes the peer index table")?;
             let (prefix, hop) = rib(&mut body, matches!(subtype, 4 | 10), subtype >= 8, peers)?;
             if out.takes(prefix) {
                 let rank = out.hops.address(hop)?;

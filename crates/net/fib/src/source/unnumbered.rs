@@ -57,9 +57,9 @@ impl Fib {
         let why = if iface == lender {
             "they are its own: name another interface"
         } else if !self.addresses(iface).is_empty() {
-            "it has addresses of its own: remove them first"
+            "it has addresses: remove them first"
         } else if self.lender(lender).is_some() {
-            "that one has none of its own: name the one whose addresses it uses"
+            "that interface has no addresses: name the interface whose addresses it uses"
         } else if !self.borrowers(iface).is_empty() {
             "others use its own: end that first"
         } else if !tables(Af::V4) || !tables(Af::V6) {

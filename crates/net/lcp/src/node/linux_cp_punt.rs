@@ -22,7 +22,7 @@ counters! {
         /// packets that were brought to the kernel
         Punted = "punted" (Info),
         /// the receiving interface has no LCP tap any more
-        NoTwin = "no-twin" (Warn),
+        NoTwin = "no-tap" (Warn),
         /// the packet came without an Ethernet header, and the kernel wants one
         NoHeader = "no-ethernet-header" (Error),
     }
@@ -94,7 +94,7 @@ mod tests {
             LinuxCpPunt::new(table.clone(), 256)
         });
         let went = |reason: &str| out.iter().find(|o| o.reason.as_deref() == Some(reason));
-        assert!(went("no-twin").is_some() && went("no-ethernet-header").is_some());
+        assert!(went("no-tap").is_some() && went("no-ethernet-header").is_some());
         let punted = out.iter().find(|o| o.reason.is_none()).unwrap();
         assert_eq!(punted.to, "interface-output");
         assert_eq!(punted.columns[&Col::TX], 7);

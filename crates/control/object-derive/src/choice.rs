@@ -1,6 +1,6 @@
 //! `#[derive(Choice)]`.
 
-use crate::doc::doc;
+use crate::said::text;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, LitStr};
@@ -15,10 +15,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         if !matches!(variant.fields, Fields::Unit) {
             return Err(Error::new_spanned(variant, "a choice has no data"));
         }
-        let text = doc(&variant.attrs);
-        if text.is_empty() {
-            return Err(Error::new_spanned(variant, "a choice needs a doc comment"));
-        }
+        let text = text(&variant.attrs, variant, "a choice")?;
         let mut name = dashed(&variant.ident.to_string());
         for attribute in variant.attrs.iter().filter(|a| a.path().is_ident("object")) {
             attribute.parse_nested_meta(|meta| {

@@ -6,9 +6,9 @@
 #![forbid(unsafe_code)]
 
 mod choice;
-mod doc;
 mod object;
 mod query;
+mod said;
 mod stream;
 mod verb;
 

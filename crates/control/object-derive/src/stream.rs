@@ -1,76 +1,54 @@
 //! `stream(...)` of `#[query(...)]`: a query whose reply comes in items over time.
 
+use crate::object::Owner;
+use crate::said::{Form, Said, Words};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
-use syn::meta::ParseNestedMeta;
-use syn::{Expr, ExprPath, LitStr, Result, Type};
+use syn::{Error, Result};
 
 /// What `stream(...)` says.
-#[derive(Default)]
-pub(crate) struct OfStream {
-    items: Option<Ident>,
-    line: Option<Expr>,
-    head: Option<Expr>,
-    end: Option<Expr>,
-    failure: Option<Expr>,
-    whole: Option<ExprPath>,
-    live: bool,
-    bytes: Option<Ident>,
-    reader: Option<LitStr>,
-}
+const WORDS: &Words = &[
+    (
+        Form::Code,
+        &["items", "line", "head", "end", "failure", "whole", "bytes"],
+    ),
+    (Form::Text, &["reader"]),
+    (Form::Flag, &["live"]),
+];
+
+/// What a query says of its stream.
+pub(crate) struct OfStream(Said);
 
 impl OfStream {
-    pub(crate) fn read(meta: &ParseNestedMeta<'_>) -> Result<Self> {
-        let mut of = OfStream::default();
-        meta.parse_nested_meta(|meta| {
-            let name = meta.path.get_ident().map(Ident::to_string);
-            match name.as_deref() {
-                Some("items") => of.items = Some(meta.value()?.parse()?),
-                Some("line") => of.line = Some(meta.value()?.parse()?),
-                Some("head") => of.head = Some(meta.value()?.parse()?),
-                Some("end") => of.end = Some(meta.value()?.parse()?),
-                Some("failure") => of.failure = Some(meta.value()?.parse()?),
-                Some("whole") => of.whole = Some(meta.value()?.parse()?),
-                Some("live") => of.live = true,
-                Some("bytes") => of.bytes = Some(meta.value()?.parse()?),
-                Some("reader") => of.reader = Some(meta.value()?.parse()?),
-                _ => {
-                    let known = "items, line, head, end, failure, whole, live, bytes or reader";
-                    return Err(meta.error(known));
-                }
-            }
-            Ok(())
-        })?;
-        let is_whole = of.items.is_some() && of.line.is_some() && of.end.is_some();
-        if !is_whole || of.bytes.is_some() != of.reader.is_some() {
+    pub(crate) fn read(group: &TokenStream) -> Result<Self> {
+        let said = Said::inside(group, WORDS)?;
+        let is_whole = ["items", "line", "end"].iter().all(|word| said.has(word));
+        if !is_whole || said.has("bytes") != said.has("reader") {
             let why = "a stream needs `items = field`, `line = function` and `end = function`, and `reader` with `bytes`";
-            return Err(meta.error(why));
+            return Err(Error::new_spanned(group, why));
         }
-        Ok(of)
+        Ok(OfStream(said))
     }
 
     /// Statements that put the stream into the definition `query`.
-    pub(crate) fn definition(&self, ident: &Ident) -> TokenStream {
-        let (live, whole) = (self.live, self.whole.iter());
-        let bytes = self.bytes.iter().map(Ident::to_string);
-        let reader = self.reader.iter();
+    pub(crate) fn definition(&self, owner: &Owner<'_>) -> TokenStream {
+        let (ident, live) = (owner.ident, self.0.has("live"));
+        let bytes = self.0.all("bytes").iter().map(ToString::to_string);
+        let reader = self.0.all("reader");
+        let whole = self.0.check("whole", owner);
+        let whole = whole.iter();
         quote! {
             let stream = query.stream::<#ident>();
             stream.live = #live;
             #(stream.bytes = ::core::option::Option::Some((#bytes, #reader));)*
-            #(stream.whole = ::core::option::Option::Some(|asked| {
-                match <#ident as ::volley_object::Query>::of(asked) {
-                    ::core::option::Option::Some(it) => #whole(&it),
-                    ::core::option::Option::None => ::core::result::Result::Ok(()),
-                }
-            });)*
+            #(stream.whole = #whole;)*
         }
     }
 
     /// `impl Stream`.
-    pub(crate) fn implementation(&self, ident: &Ident, reply: &Type) -> TokenStream {
-        let (items, line, end) = (&self.items, &self.line, &self.end);
-        let (head, failure, bytes) = (self.head.iter(), self.failure.iter(), self.bytes.iter());
+    pub(crate) fn implementation(&self, ident: &Ident, reply: &TokenStream) -> TokenStream {
+        let [items, line, end] = ["items", "line", "end"].map(|word| self.0.one(word));
+        let [head, failure, bytes] = ["head", "failure", "bytes"].map(|word| self.0.all(word));
         let head = quote! { ::std::string::String::new() #(+ &#head(reply))* };
         quote! {
             impl ::volley_object::Stream for #ident {

@@ -1,44 +1,38 @@
 //! `#[derive(Verb)]`.
 
-use crate::doc::doc;
 use crate::object::{OfFields, Owner};
 use crate::query::parameters;
-use proc_macro2::{Ident, TokenStream};
+use crate::said::{Form, Said, Words, text};
+use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, DeriveInput, Error, ExprPath, LitStr, Result};
+use syn::{DeriveInput, Error, Result};
 
 /// What `#[verb(...)]` says of the struct.
-#[derive(Default)]
-struct OfVerb {
-    name: Option<LitStr>,
-    command: Vec<LitStr>,
-    example: Option<LitStr>,
-    check: Option<ExprPath>,
-    formerly: Option<LitStr>,
-    configure: bool,
-    for_all: bool,
-    machine: bool,
-}
+const WORDS: &Words = &[
+    (Form::Text, &["name", "command", "example", "formerly"]),
+    (Form::Code, &["check"]),
+    (Form::Flag, &["configure", "for_all", "machine"]),
+];
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let fields = parameters(input, "Verb")?;
-    let of = of_verb(&input.attrs)?;
-    let text = doc(&input.attrs);
-    if text.is_empty() {
-        return Err(Error::new_spanned(ident, "a verb needs a doc comment"));
-    }
-    let Some(name) = &of.name else {
+    let said = Said::read(&input.attrs, &["verb"], WORDS)?;
+    let text = text(&input.attrs, ident, "a verb")?;
+    let Some(name) = said.one("name") else {
         let why = "a verb needs `name = \"...\"`";
         return Err(Error::new_spanned(ident, why));
     };
+    let owner = Owner::verb(ident);
     let OfFields {
         definitions,
         conversions,
-    } = OfFields::read(&Owner::verb(ident), name, fields)?;
-    let (command, example, check) = (&of.command, of.example.iter(), of.check.iter());
-    let formerly = of.formerly.iter();
-    let (configure, for_all, machine) = (of.configure, of.for_all, of.machine);
+    } = OfFields::read(&owner, name, fields)?;
+    let (command, example) = (said.all("command"), said.all("example"));
+    let (formerly, check) = (said.all("formerly"), said.check("check", &owner));
+    let check = check.iter();
+    let flags = ["configure", "for_all", "machine"].map(|word| said.has(word));
+    let [configure, for_all, machine] = flags;
     Ok(quote! {
         impl ::volley_object::Verb for #ident {
             const NAME: &'static str = #name;
@@ -48,12 +42,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 verb.class.set = ::std::vec![#(#command),*];
                 #(verb.class.example = #example;)*
                 #(verb.class.formerly = #formerly;)*
-                #(verb.class.check = ::core::option::Option::Some(|parameters| {
-                    match <#ident as ::volley_object::Verb>::of(parameters) {
-                        ::core::option::Option::Some(it) => #check(&it).map(|()| ::core::option::Option::None),
-                        ::core::option::Option::None => ::core::result::Result::Ok(::core::option::Option::None),
-                    }
-                });)*
+                #(verb.class.check = #check;)*
                 verb.class.machine = #machine;
                 verb.configure = #configure;
                 verb.for_all = #for_all;
@@ -62,30 +51,4 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #conversions
         }
     })
-}
-
-fn of_verb(attributes: &[Attribute]) -> Result<OfVerb> {
-    let mut of = OfVerb::default();
-    for attribute in attributes.iter().filter(|a| a.path().is_ident("verb")) {
-        attribute.parse_nested_meta(|meta| {
-            let name = meta.path.get_ident().map(Ident::to_string);
-            match name.as_deref() {
-                Some("name") => of.name = Some(meta.value()?.parse()?),
-                Some("command") => of.command.push(meta.value()?.parse()?),
-                Some("example") => of.example = Some(meta.value()?.parse()?),
-                Some("check") => of.check = Some(meta.value()?.parse()?),
-                Some("formerly") => of.formerly = Some(meta.value()?.parse()?),
-                Some("configure") => of.configure = true,
-                Some("for_all") => of.for_all = true,
-                Some("machine") => of.machine = true,
-                _ => {
-                    let known =
-                        "name, command, example, check, formerly, configure, for_all or machine";
-                    return Err(meta.error(known));
-                }
-            }
-            Ok(())
-        })?;
-    }
-    Ok(of)
 }

@@ -1,13 +1,17 @@
 //! What the handlers of all paths share: the way to the control thread, bodies, replies.
 
 use crate::body::{self, Memory};
-use crate::control::Control;
+use crate::control::{Api, Control, Later};
 use crate::error::Problem;
 use crate::limits::Limits;
 use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use std::rc::Rc;
+use volley_model::Client;
 
 /// Larger bodies are read, and larger answers written, on another thread: this one has others to answer.
 pub(crate) const LARGE: usize = 64 << 10;
@@ -15,7 +19,7 @@ pub(crate) const LARGE: usize = 64 << 10;
 /// What a handler has.
 #[derive(Clone)]
 pub(crate) struct Hands {
-    pub(crate) control: Control,
+    control: Control,
     limits: Limits,
     memory: Memory,
 }
@@ -29,6 +33,56 @@ impl Hands {
             memory: Memory::default(),
         }
     }
+}
+
+/// What a handler has for one request: also the client that makes it.
+pub(crate) struct Caller {
+    hands: Hands,
+    client: Client,
+}
+
+impl FromRequestParts<Hands> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, hands: &Hands) -> Result<Caller, Problem> {
+        let client = parts.extensions.get::<Client>().cloned();
+        let client = client.ok_or_else(Problem::ending)?;
+        let hands = hands.clone();
+        Ok(Caller { hands, client })
+    }
+}
+
+impl Caller {
+    /// Has work done on the control thread, in the name of the client.
+    pub(crate) async fn ask<T: Send + 'static, E: Send + 'static>(
+        &self,
+        work: impl FnOnce(Rc<dyn Api>) -> Later<'static, Result<T, E>> + Send + 'static,
+    ) -> Result<T, Problem>
+    where
+        Problem: From<E>,
+    {
+        let done = self.hands.control.ask_for(self.client.clone(), work);
+        Ok(done.await??)
+    }
+
+    /// Reads a body to a value.
+    pub(crate) async fn value<T: Send + 'static>(
+        &self,
+        body: Body,
+        read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let body = body::read(body, self.hands.limits, &self.hands.memory).await?;
+        match body.bytes.len() > LARGE {
+            true => elsewhere(move || read(&body.bytes)).await?,
+            false => read(&body.bytes),
+        }
+    }
+}
+
+/// The parameters of a path, by name.
+pub(crate) fn parameters(text: Option<&str>) -> Result<Vec<(String, String)>, Problem> {
+    let read = serde_urlencoded::from_str(text.unwrap_or_default());
+    read.map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")))
 }
 
 /// A reply, or the reason of a refusal.
@@ -61,17 +115,4 @@ pub(crate) async fn elsewhere<T: Send + 'static>(
 pub(crate) async fn large<T: Serialize + Send + 'static>(value: T) -> Answer {
     let text = elsewhere(move || serde_json::to_string(&value)).await?;
     Ok(json_text(text.map_err(internal)?))
-}
-
-/// Reads a body to a value.
-pub(crate) async fn value<T: Send + 'static>(
-    hands: &Hands,
-    body: Body,
-    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    let body = body::read(body, hands.limits, &hands.memory).await?;
-    match body.bytes.len() > LARGE {
-        true => elsewhere(move || read(&body.bytes)).await?,
-        false => read(&body.bytes),
-    }
 }

@@ -53,6 +53,10 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "no-such-path", message)
     }
 
+    pub(crate) fn method(message: impl ToString) -> Problem {
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+    }
+
     pub(crate) fn ending() -> Problem {
         let message = "the daemon is ending, or failed to answer; its log says more";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "internal", message)

@@ -1,6 +1,7 @@
 //! Events as a stream, in two forms: server-sent events, and JSON lines. There are two kinds: what transactions change, and
 //! records of the log. A reader that is too slow is told how many it lost.
 
+use crate::answer::parameters;
 use crate::control::{Events, RecordRead};
 use crate::error::Problem;
 use axum::body::{Body, Bytes};
@@ -72,14 +73,12 @@ pub(crate) struct Kinds {
 
 impl Kinds {
     /// From `kind=change` or `kind=log`; both without.
-    pub fn read(parameters: &str) -> Result<Kinds, Problem> {
-        let given: Vec<(String, String)> =
-            serde_urlencoded::from_str(parameters).map_err(Problem::malformed)?;
+    pub fn read(text: Option<&str>) -> Result<Kinds, Problem> {
         let mut kinds = Kinds {
             changes: true,
             log: true,
         };
-        for (key, text) in given {
+        for (key, text) in parameters(text)? {
             (kinds.changes, kinds.log) = match (&key[..], &text[..]) {
                 ("kind", "change") => (true, false),
                 ("kind", "log") => (false, true),
@@ -136,7 +135,7 @@ mod tests {
 
     #[test]
     fn kinds_are_chosen() {
-        let read = |text: &str| Kinds::read(text).map(|k| (k.changes, k.log));
+        let read = |text: &str| Kinds::read(Some(text)).map(|k| (k.changes, k.log));
         assert_eq!(read(""), Ok((true, true)));
         assert_eq!(read("kind=change"), Ok((true, false)));
         assert_eq!(read("kind=log"), Ok((false, true)));

@@ -6,7 +6,7 @@ use crate::http_error::HttpError;
 use crate::limits::Limits;
 use crate::model::ApiSettings;
 use crate::paths;
-use crate::sources::Sources;
+use crate::sources::{SourcePlace, Sources};
 use crate::stall::Stall;
 use crate::tls::{self, Handshakes};
 use crate::tokens::Tokens;
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
@@ -149,29 +149,15 @@ impl HttpServer {
         let (Some(tcp), Some(handshakes)) = (&self.tcp, &self.handshakes) else {
             return;
         };
-        let sources = Sources::default();
-        loop {
-            let Ok((stream, address)) = tcp.listener.accept().await else {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let limits = shared.limits;
-            let Some(of_source) = sources.place(address.ip(), limits.per_source) else {
-                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} connections are from this source", limits.per_source);
-                continue;
-            };
+        let limits = shared.limits;
+        let serve = |stream: TcpStream, address: SocketAddr, of_source: SourcePlace| {
             // A handshake holds a place, too.
             let Some(place) = shared.place() else {
                 warn!(target: "client", via = %Via::Http, from = %address, "refused: {} clients are connected", limits.clients);
-                continue;
+                return;
             };
             let (shared, tokens) = (shared.clone(), Rc::clone(&tcp.tokens));
-            let client = Client {
-                via: Via::Http,
-                user: "unknown".to_owned(),
-                from: address.to_string(),
-                identity: Identity::Unknown,
-            };
+            let client = remote("unknown", address, Identity::Unknown);
             let handshake = handshakes.begin(stream, tcp.acceptor.clone(), limits.take_answer);
             tokio::task::spawn_local(async move {
                 match handshake.await {
@@ -187,7 +173,8 @@ impl HttpServer {
                 }
                 drop(of_source);
             });
-        }
+        };
+        accept(&tcp.listener, limits.per_source, serve).await;
     }
 
     /// Metrics for any client, without TLS and tokens.
@@ -195,28 +182,45 @@ impl HttpServer {
         let Some(listener) = &self.metrics else {
             return;
         };
-        let sources = Sources::default();
-        loop {
-            let Ok((stream, address)) = listener.accept().await else {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let limits = shared.limits;
-            let Some(of_source) = sources.place(address.ip(), limits.per_source) else {
-                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} connections are from this source", limits.per_source);
-                continue;
-            };
+        let serve = |stream: TcpStream, address: SocketAddr, of_source: SourcePlace| {
             let (shared, place) = (shared.clone(), shared.place());
-            let client = Client {
-                via: Via::Http,
-                user: "metrics".to_owned(),
-                from: address.to_string(),
-                identity: Identity::Token(Role::Read),
-            };
+            let client = remote("metrics", address, Identity::Token(Role::Read));
             tokio::task::spawn_local(async move {
                 shared.serve(stream, place, None, client).await;
                 drop(of_source);
             });
+        };
+        accept(listener, shared.limits.per_source, serve).await;
+    }
+}
+
+/// A client over TCP.
+fn remote(user: &str, address: SocketAddr, identity: Identity) -> Client {
+    Client {
+        via: Via::Http,
+        user: user.to_owned(),
+        from: address.to_string(),
+        identity,
+    }
+}
+
+/// Accepts connections over TCP for ever, as many from one source as it may have.
+async fn accept(
+    listener: &TcpListener,
+    per_source: usize,
+    serve: impl Fn(TcpStream, SocketAddr, SourcePlace),
+) {
+    let sources = Sources::default();
+    loop {
+        let Ok((stream, address)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        match sources.place(address.ip(), per_source) {
+            Some(of_source) => serve(stream, address, of_source),
+            None => {
+                warn!(target: "client", via = %Via::Http, from = %address, "refused: {per_source} connections are from this source");
+            }
         }
     }
 }

@@ -1,16 +1,15 @@
 //! Objects of registered classes as resources: `/v1/CLASS` and `/v1/CLASS/KEY...`.
 
-use crate::answer::{Answer, Hands, internal, json, value};
+use crate::answer::{Answer, Caller, internal, json, parameters};
 use crate::control::{Api, Change};
 use crate::error::Problem;
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{Method, StatusCode, Uri};
+use axum::extract::RawQuery;
+use axum::http::{Method, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
-use volley_model::{Client, InterfaceSpec, ModelError, ObjectKind, Request};
+use volley_model::{InterfaceSpec, ModelError, ObjectKind, Request};
 use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes};
 
 /// The class and the words of the key in a path.
@@ -76,10 +75,8 @@ async fn now(api: &dyn Api, key: &ObjectKey) -> Result<Option<Instance>, Problem
 
 /// The objects of a class whose fields have the values that the query names.
 fn filtered(all: Vec<Instance>, class: &Class, query: &str) -> Result<Vec<Instance>, Problem> {
-    let given: Vec<(String, String)> =
-        serde_urlencoded::from_str(query).map_err(Problem::malformed)?;
     let mut wanted = Vec::new();
-    for (name, text) in given {
+    for (name, text) in parameters(Some(query))? {
         let Some((at, field)) = class.field(&name) else {
             let names: Vec<&str> = class.fields().iter().map(|f| f.name).collect();
             let message = format!(
@@ -154,11 +151,10 @@ fn unset(key: &ObjectKey) -> Request {
     }
 }
 
-type Work = Result<(StatusCode, Json), Problem>;
+type Work = Result<Json, Problem>;
 
 fn told<T: serde::Serialize>(value: &T) -> Work {
-    let json = serde_json::to_value(value).map_err(internal)?;
-    Ok((StatusCode::OK, json))
+    serde_json::to_value(value).map_err(internal)
 }
 
 async fn changed(api: &dyn Api, requests: Vec<Request>) -> Work {
@@ -178,8 +174,7 @@ async fn work(
     if is_list {
         if method != Method::GET {
             let message = format!("{method} is for one object; GET lists all");
-            let status = StatusCode::METHOD_NOT_ALLOWED;
-            return Err(Problem::new(status, "method", message));
+            return Err(Problem::method(message));
         }
         let all = api.objects(class.name().to_owned()).await?;
         return told(&filtered(all, &class, &query)?);
@@ -229,8 +224,7 @@ fn has_other_values(key: &ObjectKey) -> Problem {
 
 /// Answers a request for a resource.
 pub(crate) async fn answer(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
+    caller: Caller,
     method: Method,
     uri: Uri,
     RawQuery(query): RawQuery,
@@ -238,15 +232,12 @@ pub(crate) async fn answer(
 ) -> Answer {
     let place = split(&uri)?;
     let content = match method {
-        Method::PUT | Method::PATCH => value(&hands, content, map).await?,
+        Method::PUT | Method::PATCH => caller.value(content, map).await?,
         _ => Map::new(),
     };
     let query = query.unwrap_or_default();
-    let asked = hands.control.ask_for(client, move |api| {
-        Box::pin(work(api, method, place, query, content))
-    });
-    let (_, answer) = asked.await??;
-    json(&answer)
+    let asked = caller.ask(move |api| Box::pin(work(api, method, place, query, content)));
+    json(&asked.await?)
 }
 
 /// The paths of all classes, for the OpenAPI document.

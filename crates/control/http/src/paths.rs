@@ -1,18 +1,19 @@
 //! Paths, and what they lead to.
 
-use crate::answer::{Answer, Hands, elsewhere, json, json_text, large, value};
+use crate::answer::{Answer, Caller, Hands, elsewhere, json, json_text, large, parameters};
 use crate::body;
 use crate::control::{Change, Control};
 use crate::error::Problem;
 use crate::limits::Limits;
 use crate::{events, metrics, objects, openapi, shows};
+use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::extract::{Path, RawQuery};
+use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
-use axum::{Extension, Router};
-use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Request, Role};
+use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Request, Role};
+use volley_object::choice_named;
 
 /// The path of metrics.
 const METRICS: &str = "/metrics";
@@ -83,37 +84,26 @@ async fn no_such_method(method: Method, uri: Uri) -> Problem {
         "{method} is not for {}; GET /v1/openapi.json says what is",
         uri.path()
     );
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+    Problem::method(message)
 }
 
 async fn description() -> Response {
     json_text(openapi::text())
 }
 
-async fn show(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    Path(name): Path<String>,
-    RawQuery(q): RawQuery,
-) -> Answer {
-    answer(&hands, client, &name, q).await
+async fn show(caller: Caller, Path(name): Path<String>, RawQuery(q): RawQuery) -> Answer {
+    answer(&caller, &name, q).await
 }
 
 /// A shorter path of `/v1/show/log`.
-async fn log(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    RawQuery(q): RawQuery,
-) -> Answer {
-    answer(&hands, client, openapi::LOG, q).await
+async fn log(caller: Caller, RawQuery(q): RawQuery) -> Answer {
+    answer(&caller, openapi::LOG, q).await
 }
 
-async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<String>) -> Answer {
+async fn answer(caller: &Caller, name: &str, parameters: Option<String>) -> Answer {
     let query = shows::read_query(name, parameters.as_deref().unwrap_or_default())?;
-    let asked = hands.control.ask_for(client, move |api| {
-        Box::pin(async move { api.query(query).await })
-    });
-    let reply = asked.await??;
+    let asked = caller.ask(|api| Box::pin(async move { api.query(query).await }));
+    let reply = asked.await?;
     let is_large = reply.is_large();
     let inner = move || reply.json().to_string();
     let text = match is_large {
@@ -123,102 +113,66 @@ async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<St
     Ok(json_text(text))
 }
 
-async fn state(State(hands): State<Hands>, Extension(client): Extension<Client>) -> Answer {
-    let asked = hands
-        .control
-        .ask_for(client, |api| Box::pin(async move { api.state().await }));
-    large(asked.await??).await
+async fn state(caller: Caller) -> Answer {
+    let asked = caller.ask(|api| Box::pin(async move { api.state().await }));
+    large(asked.await?).await
 }
 
-async fn stream(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    RawQuery(parameters): RawQuery,
-    headers: HeaderMap,
-) -> Answer {
-    let kinds = events::Kinds::read(parameters.as_deref().unwrap_or_default())?;
-    let asked = hands
-        .control
-        .ask_for(client, |api| Box::pin(async move { api.events() }));
-    Ok(events::stream(&headers, asked.await??, kinds))
+async fn stream(caller: Caller, RawQuery(parameters): RawQuery, headers: HeaderMap) -> Answer {
+    let kinds = events::Kinds::read(parameters.as_deref())?;
+    let asked = caller.ask(|api| Box::pin(async move { api.events() }));
+    Ok(events::stream(&headers, asked.await?, kinds))
 }
 
-async fn change(hands: &Hands, client: Client, requests: Vec<Request>) -> Result<Change, Problem> {
-    let asked = hands.control.ask_for(client, move |api| {
-        Box::pin(async move { api.change(requests).await })
-    });
-    Ok(asked.await??)
+async fn change(caller: &Caller, requests: Vec<Request>) -> Answer {
+    let asked = caller.ask(|api| Box::pin(async move { api.change(requests).await }));
+    let change: Change = asked.await?;
+    json(&change)
 }
 
-async fn request(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    body: Body,
-) -> Answer {
-    let request = value(&hands, body, body::read_request).await?;
-    json(&change(&hands, client, vec![request]).await?)
+async fn request(caller: Caller, body: Body) -> Answer {
+    let request = caller.value(body, body::read_request).await?;
+    change(&caller, vec![request]).await
 }
 
-async fn transaction(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    body: Body,
-) -> Answer {
-    let requests = value(&hands, body, body::read_transaction).await?;
-    json(&change(&hands, client, requests).await?)
+async fn transaction(caller: Caller, body: Body) -> Answer {
+    let requests = caller.value(body, body::read_transaction).await?;
+    change(&caller, requests).await
 }
 
 /// `POST /v1/do/VERB` with the parameters of the verb as body. The role is judged before the body is read.
-async fn invoke(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    Path(name): Path<String>,
-    body: Body,
-) -> Answer {
+async fn invoke(caller: Caller, Path(name): Path<String>, body: Body) -> Answer {
     let verb = body::verb(&name)?;
     let needed = Role::from(&verb);
-    let allowed = hands.control.ask_for(client.clone(), move |api| {
-        Box::pin(async move { api.allow(needed) })
-    });
-    allowed.await??;
+    let allowed = caller.ask(move |api| Box::pin(async move { api.allow(needed) }));
+    allowed.await?;
     let read = move |bytes: &[u8]| body::read_invocation(&verb, bytes);
-    let request = value(&hands, body, read).await?;
-    json(&change(&hands, client, vec![request]).await?)
+    let request = caller.value(body, read).await?;
+    change(&caller, vec![request]).await
 }
 
-async fn carry_out(
-    hands: &Hands,
-    client: Client,
-    action: ConfigAction,
-) -> Result<ConfigReply, Problem> {
-    let asked = hands.control.ask_for(client, move |api| {
-        Box::pin(async move { api.config(action).await })
-    });
-    Ok(asked.await??)
+async fn carry_out(caller: &Caller, action: ConfigAction) -> Result<ConfigReply, Problem> {
+    let asked = caller.ask(|api| Box::pin(async move { api.config(action).await }));
+    asked.await
 }
 
-async fn act(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-    Path(name): Path<String>,
-    body: Body,
-) -> Answer {
-    let action = value(&hands, body, move |bytes| body::read_action(&name, bytes)).await?;
-    large(carry_out(&hands, client, action).await?).await
+async fn act(caller: Caller, Path(name): Path<String>, body: Body) -> Answer {
+    let read = move |bytes: &[u8]| body::read_action(&name, bytes);
+    let action = caller.value(body, read).await?;
+    large(carry_out(&caller, action).await?).await
 }
 
 /// `GET /v1/config/history`, and `GET /v1/config/export?form=toml&commit=3`, whose answer is text.
 async fn read_config(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
+    caller: Caller,
     Path(name): Path<String>,
     RawQuery(parameters): RawQuery,
 ) -> Answer {
     match &name[..] {
-        "history" => json(&carry_out(&hands, client, ConfigAction::History).await?),
+        "history" => json(&carry_out(&caller, ConfigAction::History).await?),
         "export" => {
-            let (source, form) = exported(parameters.as_deref().unwrap_or_default())?;
-            match carry_out(&hands, client, ConfigAction::Show { source, form }).await? {
+            let (source, form) = exported(parameters.as_deref())?;
+            match carry_out(&caller, ConfigAction::Show { source, form }).await? {
                 ConfigReply::Text { text } => {
                     let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
                     Ok((kind, text).into_response())
@@ -230,24 +184,18 @@ async fn read_config(
             let message = format!(
                 "GET is not for /v1/config/{name}: GET history or export, POST all other actions"
             );
-            Err(Problem::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method",
-                message,
-            ))
+            Err(Problem::method(message))
         }
     }
 }
 
-fn exported(parameters: &str) -> Result<(ConfigSource, ConfigForm), Problem> {
-    let given: Vec<(String, String)> =
-        serde_urlencoded::from_str(parameters).map_err(Problem::malformed)?;
+fn exported(text: Option<&str>) -> Result<(ConfigSource, ConfigForm), Problem> {
     let (mut source, mut form) = (ConfigSource::Running, ConfigForm::default());
-    for (key, text) in given {
+    for (key, text) in parameters(text)? {
         match &key[..] {
             "form" => {
-                let read = serde_json::from_value(serde_json::Value::String(text));
-                form = read.map_err(|e| Problem::malformed(e).at(key))?;
+                let why = |why| format!("parameter 'form' is '{text}': {why}");
+                form = choice_named(&text).map_err(|e| Problem::malformed(why(e)).at(key))?;
             }
             "commit" => {
                 let number = text.parse().map_err(|_| {
@@ -266,14 +214,11 @@ fn exported(parameters: &str) -> Result<(ConfigSource, ConfigForm), Problem> {
     Ok((source, form))
 }
 
-pub(crate) async fn exposition(
-    State(hands): State<Hands>,
-    Extension(client): Extension<Client>,
-) -> Answer {
-    let asked = hands.control.ask_for(client, |api| {
+async fn exposition(caller: Caller) -> Answer {
+    let asked = caller.ask(|api| {
         Box::pin(async move {
             let figures = metrics::Figures::gather(&*api).await;
-            metrics::text(&figures, api.latencies())
+            Ok::<_, Problem>(metrics::text(&figures, api.latencies()))
         })
     });
     let kind = [(

@@ -1,5 +1,6 @@
 //! Queries by their paths, and the actions on the configuration, from the model's own description of itself.
 
+use crate::answer;
 use crate::error::Problem;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
@@ -73,9 +74,7 @@ pub fn read_query(name: &str, parameters: &str) -> Result<Asked, Problem> {
     let classes = classes();
     let query = classes.query(name).filter(|query| query.has_whole());
     let query = query.ok_or_else(|| no_such_query(&classes, name))?;
-    let given: Result<Vec<(String, String)>, _> = serde_urlencoded::from_str(parameters);
-    let given =
-        given.map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")))?;
+    let given = answer::parameters(Some(parameters))?;
     let class = query.class();
     let mut slots = vec![None; class.fields().len()];
     for (name, text) in given {

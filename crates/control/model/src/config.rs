@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use volley_object::Choice;
 
 /// Where a configuration comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +27,9 @@ pub enum ConfigSource {
 }
 
 /// How a configuration is written out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, Choice,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigForm {
     /// As a `volley.toml`.

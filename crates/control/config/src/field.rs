@@ -53,29 +53,12 @@ impl Names {
     }
 }
 
-/// Of what the file must declare a name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Referred {
-    /// Something of the model.
-    Kind(ObjectKind),
-    /// Objects of a class.
-    Class(&'static str),
-}
-
-impl Display for Referred {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Referred::Kind(kind) => kind.fmt(f),
-            Referred::Class(name) => f.write_str(&name.replace('_', " ")),
-        }
-    }
-}
-
 /// A name used somewhere.
 struct Use {
     at: usize,
     key: String,
-    kind: Referred,
+    /// The class of objects that the file must declare.
+    class: &'static str,
     name: String,
 }
 
@@ -94,17 +77,14 @@ impl<'a> Doc<'a> {
         self.errors.borrow_mut().push(entry);
     }
 
-    /// Reports every name used that is not among the declared ones of its kind.
-    pub(crate) fn check_uses(&self, kind: Referred, declared: &Names) {
-        let known = declared.listed();
-        let missing = |u: &&Use| u.kind == kind && !declared.set.contains(&u.name);
+    /// Reports every name used that is not among the declared ones of its class.
+    pub(crate) fn check_uses(&self, class: &str, declared: &Names) {
+        let (known, noun) = (declared.listed(), class.replace('_', " "));
+        let missing = |u: &&Use| u.class == class && !declared.set.contains(&u.name);
         for u in self.uses.borrow().iter().filter(missing) {
             let name = &u.name;
-            self.error(
-                u.at,
-                &u.key,
-                format!("there is no {kind} {name} in this file{known}"),
-            );
+            let message = format!("there is no {noun} {name} in this file{known}");
+            self.error(u.at, &u.key, message);
         }
     }
 
@@ -405,13 +385,13 @@ impl<'a> Field<'a> {
     }
 
     /// Notes that the file must declare this name.
-    pub(crate) fn refers_to(&self, kind: Referred, name: String) {
+    pub(crate) fn refers_to(&self, class: &'static str, name: String) {
         let at = self.value.span().start;
         let key = self.key.clone();
         self.doc.uses.borrow_mut().push(Use {
             at,
             key,
-            kind,
+            class,
             name,
         });
     }

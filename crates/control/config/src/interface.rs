@@ -2,6 +2,7 @@
 
 use crate::field::{Field, Section};
 use crate::object::{kept, rows, value};
+use std::collections::BTreeMap;
 use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place};
 
 /// The fields that a kind has in the file.
@@ -65,16 +66,15 @@ pub(crate) fn add_keys(all: &mut Vec<(&'static str, String)>, classes: &Classes)
 /// Reports keys that the kind does not take.
 pub(crate) fn refuse(section: &Section<'_>, class: &Class, classes: &Classes) {
     let kind = class.def().interface;
-    let mut foreign: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+    let mut foreign: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
     for class in classes.interfaces() {
         for (key, _) in keys(class) {
-            match foreign.iter_mut().find(|(name, _)| *name == key) {
-                Some((_, kinds)) => kinds.push(class.def().interface),
-                None => foreign.push((key, vec![class.def().interface])),
-            }
+            let kinds = foreign.entry(key).or_default();
+            kinds.push(class.def().interface);
         }
     }
-    for (key, kinds) in foreign.iter().filter(|(_, kinds)| !kinds.contains(&kind)) {
+    foreign.retain(|_, kinds| !kinds.contains(&kind));
+    for (key, kinds) in foreign {
         if let Some(field) = section.get(key) {
             field.error(format!("is for kind {} only", kinds.join(", ")));
         }

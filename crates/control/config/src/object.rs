@@ -1,13 +1,13 @@
 //! Objects of registered classes in the file: their tables and keys, derived from the definitions.
 
-use crate::field::{Doc, Field, Referred, Section, sections};
+use crate::field::{Doc, Field, Section, sections};
 use crate::interface;
 use crate::plan::Plan;
 use crate::schema::{INTERFACE, Key, Table};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use toml::de::DeTable;
-use volley_model::{ObjectKind, Request};
+use volley_model::Request;
 use volley_object::{
     Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value,
 };
@@ -341,14 +341,14 @@ fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f
 /// that is made elsewhere or always there is not noted.
 pub(crate) fn refers_to(field: &Field<'_>, class: &'static str, name: &Value, version: Option<u8>) {
     if class == "interface" {
-        return field.refers_to(Referred::Kind(ObjectKind::Interface), name.to_string());
+        return field.refers_to(class, name.to_string());
     }
     let classes = volley_object::classes();
     let class_of = classes.get(class);
     let class_of = class_of.filter(|it| it.has_versions() == version.is_some());
     let key = class_of.and_then(|it| it.key_named(name, version));
     if let Some(key) = key.filter(|key| !key.is_built_in()) {
-        field.refers_to(Referred::Class(class), key.name());
+        field.refers_to(class, key.name());
     }
 }
 

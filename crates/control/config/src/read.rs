@@ -1,7 +1,7 @@
 //! Reads the whole file, table by table, and puts the requests in dependency order.
 
 use crate::error::ConfigErrors;
-use crate::field::{Doc, Field, Referred, Section, sections, unknown};
+use crate::field::{Doc, Field, Section, sections, unknown};
 use crate::plan::{Plan, valid};
 use crate::{Config, interface, object};
 use toml::de::DeTable;
@@ -49,10 +49,10 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             interface(section, &mut plan);
         }
     }
-    doc.check_uses(Referred::Kind(ObjectKind::Interface), &plan.names);
+    doc.check_uses("interface", &plan.names);
     for class in classes.iter() {
         let declared = plan.objects_of.remove(class.name()).unwrap_or_default();
-        doc.check_uses(Referred::Class(class.name()), &declared);
+        doc.check_uses(class.name(), &declared);
     }
     let steps = [
         plan.first,

@@ -7,7 +7,7 @@ use volley_cli::{Action, parse_line};
 use volley_control::Core;
 use volley_iface::Admin;
 use volley_model::Request;
-use volley_object::{Class, Instance, Object, Place, classes, instances};
+use volley_object::{Class, Effect, Instance, Object, Place, classes, instances};
 
 const INTERFACES: [&str; 2] = ["pg0", "pg1"];
 const TWO: &str =
@@ -108,8 +108,8 @@ fn one_name_for_a_field_in_every_face() {
         for field in class.fields() {
             let dashed = field.dashed();
             assert_eq!(dashed.replace('-', "_"), field.name);
-            // The first pattern writes objects; the others are spellings of VPP.
-            for pattern in class.set_patterns().iter().take(1) {
+            // The first pattern spells objects; the others are spellings of VPP.
+            for pattern in class.patterns(Effect::Set).iter().take(1) {
                 let shown = pattern.show(class.fields());
                 // A word before the value of a field is the field's name.
                 let behind = format!(" <{dashed}>");

@@ -10,9 +10,11 @@
 //! - Nothing here panics on any line, and no line costs more than its length times the size of the table.
 #![forbid(unsafe_code)]
 
+mod action;
 mod build;
 pub mod client;
 pub mod grammar;
+mod own;
 mod pipe;
 mod reference;
 pub mod render;
@@ -21,7 +23,8 @@ pub mod server;
 mod socket;
 mod token;
 
-pub use build::{Action, Builtin, Command, parse_line};
+pub use action::{Action, Builtin, Command};
+pub use build::parse_line;
 pub use grammar::{Candidate, Completion, NameKind, Names, NoNames, complete, help};
 pub use pipe::Pipe;
 pub use reference::reference;

@@ -25,11 +25,10 @@ pub fn reference() -> String {
             let _ = write!(out, "\n## {group}\n");
             last = group;
         }
-        let pattern = squeeze(command.pattern);
         let _ = write!(
             out,
-            "\n### `{pattern}`\n\n{} Example: `{}`\n",
-            command.text, command.example
+            "\n### `{}`\n\n{} Example: `{}`\n",
+            command.pattern, command.text, command.example
         );
     }
     out
@@ -39,7 +38,7 @@ fn group(command: &CommandDef) -> &'static str {
     let first = command
         .pattern
         .trim_start_matches(['(', '['])
-        .split([' ', '~'])
+        .split(' ')
         .next();
     match first.unwrap_or_default() {
         "ip" => "ip, ip6",
@@ -52,15 +51,6 @@ fn group(command: &CommandDef) -> &'static str {
 /// The place of the first command of a group.
 fn commands_of(grammar: &Grammar, wanted: &str) -> Option<usize> {
     grammar.commands.iter().position(|c| group(c) == wanted)
-}
-
-fn squeeze(pattern: &str) -> String {
-    let words: Vec<_> = pattern.split_whitespace().collect();
-    words
-        .join(" ")
-        .replace("~s ", "[s] ")
-        .replace("~es ", "[es] ")
-        .replace('~', "")
 }
 
 /// Commands that begin with these words, one a line, each with its sentence.
@@ -77,7 +67,7 @@ pub(crate) fn listing(beginning: &str) -> String {
     let mut out = String::new();
     let grammar = Grammar::now();
     for command in grammar.commands.iter().filter(fits) {
-        let _ = writeln!(out, "{}\n    {}", squeeze(command.pattern), command.text);
+        let _ = writeln!(out, "{}\n    {}", command.pattern, command.text);
     }
     if out.is_empty() {
         out = format!("no command begins with '{}'\n", beginning.escape_debug());

@@ -4,7 +4,7 @@ use crate::key::{Key, Set, Value};
 use crate::plan::kind;
 use std::sync::Arc;
 use volley_model::{InterfaceSpec, Request};
-use volley_object::{BulkKey, Class, Instance, ObjectKey};
+use volley_object::{BulkKey, Class, Effect, Instance, ObjectKey};
 
 /// How the rest of the state is looked up.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
@@ -53,7 +53,7 @@ pub(crate) fn bulk(key: &BulkKey, from: Option<&Arc<Set>>, to: Option<&Arc<Set>>
         return Request::Unset(key.object_key());
     };
     let object = key.instance(&to.values);
-    match from.is_none() && !object.class().add_patterns().is_empty() {
+    match from.is_none() && !object.class().patterns(Effect::Add).is_empty() {
         true => Request::Add(object),
         false => Request::Set(object),
     }

@@ -70,18 +70,15 @@ fn packed(prefix: Prefix) -> Packed {
 
 impl FieldType for Prefix {
     fn kind() -> Kind {
+        let check = |text: &str| {
+            let read = text.parse::<Prefix>();
+            read.map(|it| it.to_string())
+                .map_err(|error| error.to_string().into())
+        };
+        let samples = &["10.0.0.0/8", "2001:db8::/32"];
         Kind::Text(TextKind {
-            noun: "a prefix",
-            shape: Shape::Prefix,
-            samples: &["10.0.0.0/8", "2001:db8::/32"],
-            parts: "",
-            table: None,
             packing: Some(&PACKING),
-            check: |text| {
-                let read = text.parse::<Prefix>();
-                read.map(|it| it.to_string())
-                    .map_err(|error| error.to_string().into())
-            },
+            ..TextKind::new("a prefix", Shape::Prefix, samples, check)
         })
     }
 

@@ -314,14 +314,17 @@ impl BulkReader {
             None => of_bulk(&classes(), keys)?,
         };
         let fields = class.keys().get(1..).unwrap_or_default();
-        let rest = common(fields, class.slots_of(keys, fields)?);
+        let rest = fields.iter().zip(class.slots_of(keys, fields)?);
+        let rest = rest.map(|(field, slot)| field.value_of(slot));
         let sets = sets.iter().map(|set| self.set(&class, set));
         let put = put
             .iter()
             .map(|(text, set)| Ok((packed(&class, &text.0)?, *set)));
         let gone = gone.iter().map(|text| packed(&class, &text.0));
         let bulk = Bulk {
-            rest: rest.map_err(|error| error.to_string())?.into(),
+            rest: rest
+                .collect::<Result<_, FieldError>>()
+                .map_err(|error| error.to_string())?,
             sets: sets.collect::<Result<_, String>>()?,
             put: put.collect::<Result<_, String>>()?,
             gone: gone.collect::<Result<_, String>>()?,
@@ -367,16 +370,6 @@ fn of_bulk(all: &Classes, map: &Map<String, Json>) -> Result<Class, String> {
             class.noun()
         )),
     }
-}
-
-/// Checked values of the fields of a key behind the first one.
-fn common(fields: &[FieldDef], slots: Vec<Option<Value>>) -> Result<Vec<Value>, FieldError> {
-    let value = |(field, slot): (&FieldDef, Option<Value>)| match (slot, &field.default) {
-        (Some(value), _) => field.kind.check(&value).map_err(|why| field.error(why)),
-        (None, Some(default)) => Ok(default.clone()),
-        (None, None) => Err(field.error(format!("is missing: {}", field.help()))),
-    };
-    fields.iter().zip(slots).map(value).collect()
 }
 
 impl JsonSchema for Bulk {

@@ -1,7 +1,7 @@
 //! Objects and keys of a class that is found by its name in the registry.
 
 use crate::FieldError;
-use crate::class::Class;
+use crate::class::{Class, Effect};
 use crate::instance::{Instance, ObjectKey};
 use crate::registry::classes;
 use crate::value::Value;
@@ -29,7 +29,7 @@ impl ObjectKey {
         let classes = classes();
         let group = classes.group_of(self.class()).chain([self.class()]);
         let spelled = group.filter_map(|class| {
-            let mut patterns = class.unset_any_patterns().iter();
+            let mut patterns = class.patterns(Effect::UnsetAny).iter();
             patterns.find_map(|p| self.of_class(class).spelled_by(p))
         });
         let spelled = spelled.into_iter().next();
@@ -41,13 +41,7 @@ impl Instance {
     /// An object of the class of this name, from some of its fields by name; the others get their defaults.
     pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Instance, FieldError> {
         let class = class_of(class)?;
-        let value = |name: &str| {
-            fields
-                .iter()
-                .find(|(n, _)| *n == name)
-                .map(|it| it.1.clone())
-        };
-        class.instance(class.fields().iter().map(|f| value(f.name)).collect())
+        class.instance(class.slots(fields))
     }
 
     /// A setting of one value: of the class of this name, and of the object that it is a part of.

@@ -2,22 +2,17 @@
 
 use crate::FieldError;
 use crate::by_name::class_of;
-use crate::class::Class;
+use crate::class::{Class, Effect};
 use crate::instance::{Instance, ObjectKey};
-use crate::json::of_map;
-use crate::pattern::spell;
+use crate::json::{given, of_json};
 use crate::registry::classes;
 use crate::value::Value;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value as Json};
-use std::borrow::Cow;
+use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
 /// Values for some fields: of the object with the values of the key, or without any of them of all objects of the class.
 /// `Display` gives the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change(Instance);
 
 impl Change {
@@ -28,27 +23,17 @@ impl Change {
         if let (Some(field), true) = (class.keys().first(), given > 0 && given < keys) {
             return Err(field.error("is one of several values of the key: give all or none"));
         }
-        let mut checked = Vec::with_capacity(class.fields().len());
         let mut slots = slots.into_iter();
-        for field in class.fields() {
-            let value = slots.next().flatten();
-            let value = value.map(|value| field.kind.check(&value)).transpose();
-            checked.push(value.map_err(|why| field.error(why))?);
-        }
+        let checked = class.fields().iter();
+        let checked = checked.map(|field| field.checked(slots.next().flatten()));
+        let checked = checked.collect::<Result<_, _>>()?;
         Ok(Change(Instance::new(class.clone(), checked)))
     }
 
     /// A change of objects of the class of this name, by the names of fields.
     pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Change, FieldError> {
         let class = class_of(class)?;
-        let value = |name: &str| {
-            let found = fields.iter().find(|(n, _)| *n == name);
-            found.map(|(_, value)| value.clone())
-        };
-        Change::new(
-            &class,
-            class.fields().iter().map(|f| value(f.name)).collect(),
-        )
+        Change::new(&class, class.slots(fields))
     }
 
     /// The class.
@@ -74,44 +59,29 @@ impl Change {
 
 impl Display for Change {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut patterns = self.class().change_patterns().iter();
-        match patterns.find_map(|p| spell(p, &self.0)) {
+        match self.0.spelled(Effect::Change) {
             Some(command) => f.write_str(&command),
             None => write!(f, "change {}: {}", self.class().noun(), self.0.summary()),
         }
     }
 }
 
-impl Serialize for Change {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Change {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
-        let class = of_map(&classes(), &map).map_err(D::Error::custom)?;
-        let slots = class.slots_of(&map, class.fields());
-        let change = Change::new(&class, slots.map_err(D::Error::custom)?);
-        change.map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for Change {
-    fn schema_name() -> Cow<'static, str> {
-        "Change".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+of_json!(
+    Change,
+    "Change",
+    |map| {
+        let (class, slots) = given(map)?;
+        Change::new(&class, slots).map_err(|error| error.to_string())
+    },
+    || {
         let all = classes();
-        let changes = all.iter().filter(|c| !c.change_patterns().is_empty());
+        let changes = all.iter();
+        let changes = changes.filter(|class| !class.patterns(Effect::Change).is_empty());
         let schema = |class: &Class| {
             let mut schema = class.schema(false, true);
             schema["required"] = serde_json::json!(["class"]);
             schema
         };
-        let all: Vec<Json> = changes.map(schema).collect();
-        json_schema!({ "oneOf": all })
+        changes.map(schema).collect()
     }
-}
+);

@@ -348,16 +348,53 @@ impl ClassDef {
     }
 }
 
+/// What a command does with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Joins it to the one that is there.
+    Add,
+    /// Creates or changes it.
+    Set,
+    /// Changes fields of it, or of all objects of the class.
+    Change,
+    /// Takes items from its lists, or removes it.
+    Take,
+    /// Removes it.
+    Unset,
+    /// Removes it, or the object of its key in another class of its group.
+    UnsetAny,
+}
+
+impl Effect {
+    /// All of them.
+    pub const ALL: [Effect; 6] = [
+        Effect::Add,
+        Effect::Set,
+        Effect::Change,
+        Effect::Take,
+        Effect::Unset,
+        Effect::UnsetAny,
+    ];
+
+    /// The commands of a definition that do it.
+    fn texts(self, def: &ClassDef) -> &[&'static str] {
+        match self {
+            Effect::Add => &def.add,
+            Effect::Set => &def.set,
+            Effect::Change => &def.change,
+            Effect::Take => &def.take,
+            Effect::Unset => &def.unset,
+            Effect::UnsetAny => &def.unset_any,
+        }
+    }
+}
+
 struct Inner {
     def: ClassDef,
     rank: u32,
     reaches: BTreeSet<&'static str>,
-    set: Vec<Pattern>,
-    unset: Vec<Pattern>,
-    unset_any: Vec<Pattern>,
-    change: Vec<Pattern>,
-    add: Vec<Pattern>,
-    take: Vec<Pattern>,
+    /// The patterns of the commands, by what they do.
+    patterns: [Vec<Pattern>; Effect::ALL.len()],
 }
 
 /// A registered class. Cheap to clone; its objects keep it alive when it is unregistered.
@@ -370,25 +407,19 @@ impl Class {
         rank: u32,
         reaches: BTreeSet<&'static str>,
     ) -> Result<Class, DefinitionError> {
-        let read = |all: &[&'static str]| -> Result<Vec<Pattern>, DefinitionError> {
-            all.iter()
-                .map(|text| Pattern::read(text, &def.fields))
-                .map(|read| read.map_err(|why| DefinitionError::new(def.name, why)))
-                .collect()
-        };
-        let (set, unset, unset_any) = (read(&def.set)?, read(&def.unset)?, read(&def.unset_any)?);
-        let change = read(&def.change)?;
-        let (add, take) = (read(&def.add)?, read(&def.take)?);
+        let mut patterns = [const { Vec::new() }; Effect::ALL.len()];
+        for effect in Effect::ALL {
+            for text in effect.texts(&def) {
+                let read = Pattern::read(text, &def.fields);
+                let read = read.map_err(|why| DefinitionError::new(def.name, why));
+                patterns[effect as usize].push(read?);
+            }
+        }
         let inner = Inner {
             def,
             rank,
             reaches,
-            set,
-            unset,
-            unset_any,
-            change,
-            add,
-            take,
+            patterns,
         };
         Ok(Class(Arc::new(inner)))
     }
@@ -410,7 +441,9 @@ impl Class {
 
     /// Whether a command that creates an interface takes a setting of this class.
     pub fn is_created_with(&self, setting: &str) -> bool {
-        self.0.set.iter().any(|p| p.names_setting(setting))
+        self.patterns(Effect::Set)
+            .iter()
+            .any(|p| p.names_setting(setting))
     }
 
     /// The name as sentences have it: with blanks.
@@ -479,6 +512,15 @@ impl Class {
         self.fields().iter().enumerate().find(|(_, f)| is(f))
     }
 
+    /// The values of all fields in order, from some of them by name.
+    pub fn slots(&self, given: &[(&str, Value)]) -> Vec<Option<Value>> {
+        let value = |field: &FieldDef| {
+            let found = given.iter().find(|(name, _)| *name == field.name);
+            found.map(|(_, value)| value.clone())
+        };
+        self.fields().iter().map(value).collect()
+    }
+
     /// The class whose objects its own are parts of, when the first field of the key says so.
     pub fn part_of(&self) -> Option<&'static str> {
         let reference = self.keys().first()?.reference?;
@@ -519,29 +561,16 @@ impl Class {
         self.0.def.separate || listed && !self.values().is_empty()
     }
 
-    /// The commands that create or change an object.
-    pub fn set_patterns(&self) -> &[Pattern] {
-        &self.0.set
-    }
-
-    /// The commands that remove an object.
-    pub fn unset_patterns(&self) -> &[Pattern] {
-        &self.0.unset
-    }
-
-    /// The commands that join an object to the one that is there.
-    pub fn add_patterns(&self) -> &[Pattern] {
-        &self.0.add
-    }
-
-    /// The commands that take items from the lists of an object.
-    pub fn take_patterns(&self) -> &[Pattern] {
-        &self.0.take
+    /// The patterns of the commands that do this with an object.
+    pub fn patterns(&self, effect: Effect) -> &[Pattern] {
+        &self.0.patterns[effect as usize]
     }
 
     /// Whether every object has a value always, because no command removes it.
     pub fn is_always(&self) -> bool {
-        self.0.unset.is_empty() && self.0.take.is_empty()
+        [Effect::Unset, Effect::Take]
+            .into_iter()
+            .all(|effect| self.patterns(effect).is_empty())
     }
 
     /// Whether objects can be joined to those that are there.
@@ -557,22 +586,14 @@ impl Class {
         Some([class, field, key, value])
     }
 
-    /// The commands that remove an object of whichever class of the group.
-    pub fn unset_any_patterns(&self) -> &[Pattern] {
-        &self.0.unset_any
-    }
-
-    /// The commands that change fields of objects that are there.
-    pub fn change_patterns(&self) -> &[Pattern] {
-        &self.0.change
-    }
-
     /// Whether a text could be read as a word of a command of the class, which may be shortened. The words that every
     /// command has are in places of their own.
     pub(crate) fn has_word(&self, text: &str) -> bool {
-        let fixed = self.0.set.iter().flat_map(Pattern::fixed_words).collect();
-        let all = [&self.0.set, &self.0.unset, &self.0.add, &self.0.take];
-        all.into_iter().flatten().any(|p| p.has_word(text, &fixed))
+        let set = self.patterns(Effect::Set).iter();
+        let fixed = set.flat_map(Pattern::fixed_words).collect();
+        let all = [Effect::Set, Effect::Unset, Effect::Add, Effect::Take];
+        let mut all = all.into_iter().flat_map(|effect| self.patterns(effect));
+        all.any(|p| p.has_word(text, &fixed))
     }
 
     /// Whether both classes are in one group, of which an interface has one object at most.
@@ -590,15 +611,14 @@ impl Class {
             let given = slots.next().flatten();
             let value = match given {
                 Some(Value::Text(none)) if none.is_empty() && field.derived.is_some() => None,
-                Some(value) => {
-                    let checked = field.kind.check(&value);
-                    let checked = checked.map_err(|why| field.error(why))?;
-                    Some(field.normal(checked)?)
-                }
+                Some(value) => match field.checked(Some(value))? {
+                    Some(checked) => Some(field.normal(checked)?),
+                    None => None,
+                },
                 None => field.default.clone(),
             };
             if value.is_none() && field.required() {
-                return Err(field.error(format!("is missing: {}", field.help())));
+                return Err(field.missing());
             }
             if value.is_none() && field.derived.is_some() {
                 derived.push(at);
@@ -644,9 +664,7 @@ impl Class {
             // Until the value is known, an empty text is in its place.
             let empty = (!field.optional).then(|| Value::text(""));
             let value = field.derived.and_then(|it| it(&instance.with(*at, empty)));
-            let checked = value.map(|value| field.kind.check(&value)).transpose();
-            let value = checked.map_err(|why| field.error(why))?;
-            instance = instance.with(*at, value);
+            instance = instance.with(*at, field.checked(value)?);
         }
         Ok(instance)
     }
@@ -661,11 +679,7 @@ impl Class {
         let only_first = slots.iter().skip(1).all(Option::is_none);
         match self.keys().first() {
             Some(first) if self.0.def.together && only_first => {
-                let value = slots.into_iter().next().flatten();
-                let value = value.or_else(|| first.default.clone());
-                let missing = || first.error(format!("is missing: {}", first.help()));
-                let value = first.kind.check(&value.ok_or_else(missing)?);
-                let value = value.map_err(|why| first.error(why))?;
+                let value = first.value_of(slots.into_iter().next().flatten())?;
                 Ok(ObjectKey::new(self.clone(), vec![value]))
             }
             _ => self.key_of_slots(slots),
@@ -683,22 +697,30 @@ impl Class {
         slots: impl IntoIterator<Item = Option<Value>>,
     ) -> Result<ObjectKey, FieldError> {
         let mut slots = slots.into_iter();
-        let mut checked = Vec::with_capacity(self.keys().len());
-        for field in self.keys() {
-            let value = match (slots.next().flatten(), &field.default) {
-                (Some(value), _) => field.kind.check(&value).map_err(|why| field.error(why))?,
-                (None, Some(default)) => default.clone(),
-                (None, None) => {
-                    return Err(field.error(format!("is missing: {}", field.help())));
-                }
-            };
-            checked.push(value);
-        }
-        Ok(ObjectKey::new(self.clone(), checked))
+        let value = |field: &FieldDef| field.value_of(slots.next().flatten());
+        let values = self.keys().iter().map(value).collect::<Result<_, _>>()?;
+        Ok(ObjectKey::new(self.clone(), values))
     }
 }
 
 impl FieldDef {
+    /// A value that is given for the field, checked.
+    pub(crate) fn checked(&self, given: Option<Value>) -> Result<Option<Value>, FieldError> {
+        let checked = given.map(|value| self.kind.check(&value)).transpose();
+        checked.map_err(|why| self.error(why))
+    }
+
+    /// A value that is given for the field, checked, or the default. An error where there is neither.
+    pub(crate) fn value_of(&self, given: Option<Value>) -> Result<Value, FieldError> {
+        let value = self.checked(given)?;
+        let value = value.or_else(|| self.default.clone());
+        value.ok_or_else(|| self.missing())
+    }
+
+    fn missing(&self) -> FieldError {
+        self.error(format!("is missing: {}", self.help()))
+    }
+
     /// An error of this field.
     pub fn error(&self, why: impl Into<String>) -> FieldError {
         FieldError {

@@ -1,6 +1,6 @@
 //! Objects of a class, and their keys.
 
-use crate::class::Class;
+use crate::class::{Class, Effect};
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
 use crate::place::Strength;
@@ -156,8 +156,8 @@ impl ObjectKey {
 
     /// The command that removes the object.
     pub fn unset_command(&self) -> String {
-        let patterns = self.class.unset_patterns().iter();
-        let patterns = patterns.chain(self.class.take_patterns());
+        let patterns = self.class.patterns(Effect::Unset).iter();
+        let patterns = patterns.chain(self.class.patterns(Effect::Take));
         let spelled = patterns.filter_map(|p| self.spelled_by(p)).next();
         spelled.unwrap_or_else(|| self.default_command())
     }
@@ -425,24 +425,27 @@ impl Instance {
         }
     }
 
+    /// The command of this kind, by the first pattern that says all of the object.
+    pub(crate) fn spelled(&self, effect: Effect) -> Option<String> {
+        let mut patterns = self.class.patterns(effect).iter();
+        patterns.find_map(|pattern| spell(pattern, self))
+    }
+
     /// The command that removes an object that is exactly this one: by the first pattern that says all of it.
     pub fn unset_command(&self) -> String {
-        let patterns = self.class.unset_patterns().iter();
-        let spelled = patterns.filter_map(|p| spell(p, self)).next();
+        let spelled = self.spelled(Effect::Unset);
         spelled.unwrap_or_else(|| self.key().unset_command())
     }
 
     /// The command that joins this object to the one that is there: by the first pattern that says all of it.
     pub fn add_command(&self) -> String {
-        let mut patterns = self.class.add_patterns().iter();
-        let spelled = patterns.find_map(|p| spell(p, self));
+        let spelled = self.spelled(Effect::Add);
         spelled.unwrap_or_else(|| format!("add to {}: {}", self.key(), self.summary()))
     }
 
     /// The command that makes this object: by the first pattern that says all of it.
     pub fn set_command(&self) -> String {
-        let patterns = self.class.set_patterns().iter();
-        let spelled = patterns.filter_map(|p| spell(p, self)).next();
+        let spelled = self.spelled(Effect::Set);
         spelled.unwrap_or_else(|| format!("set {}", self.key()))
     }
 }

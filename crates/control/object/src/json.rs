@@ -6,12 +6,10 @@ use crate::kind::Kind;
 use crate::registry::{Classes, classes};
 use crate::table::TableField;
 use crate::value::Value;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
+use schemars::{Schema, json_schema};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
-use std::borrow::Cow;
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -405,45 +403,52 @@ pub(crate) fn unknown((what, of): (&str, &str), name: &str, known: &[&str]) -> S
     format!("there is no {what} '{shown}'{of}; there are: {known}")
 }
 
-impl<'de> Deserialize<'de> for Instance {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
-        let class = of_map(&classes(), &map).map_err(D::Error::custom)?;
-        class.from_json(&map).map_err(D::Error::custom)
-    }
+/// The class that a map names, and the values of its fields.
+pub(crate) fn given(map: &Map<String, Json>) -> Result<(Class, Vec<Option<Value>>), String> {
+    let class = of_map(&classes(), map)?;
+    let slots = class.slots_of(map, class.fields())?;
+    Ok((class, slots))
 }
 
-impl<'de> Deserialize<'de> for ObjectKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
-        let class = of_map(&classes(), &map).map_err(D::Error::custom)?;
-        class.key_from_json(&map).map_err(D::Error::custom)
-    }
+/// JSON of a type that is a map with the name of a class: how it is read, and the schemas of the maps that there are.
+macro_rules! of_json {
+    ($ty:ty, $name:literal, $read:expr, $schemas:expr) => {
+        impl<'de> ::serde::Deserialize<'de> for $ty {
+            fn deserialize<D: ::serde::Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+                type Map = ::serde_json::Map<String, ::serde_json::Value>;
+                let read: fn(&Map) -> Result<$ty, String> = $read;
+                read(&Map::deserialize(json)?).map_err(::serde::de::Error::custom)
+            }
+        }
+        impl ::schemars::JsonSchema for $ty {
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                let all: Vec<::serde_json::Value> = $schemas();
+                ::schemars::json_schema!({ "oneOf": all })
+            }
+        }
+    };
 }
+pub(crate) use of_json;
 
-fn one_of(key: bool) -> Schema {
+of_json!(
+    Instance,
+    "Object",
+    |map| of_map(&classes(), map)?.from_json(map),
+    || schemas(false)
+);
+of_json!(
+    ObjectKey,
+    "ObjectKey",
+    |map| of_map(&classes(), map)?.key_from_json(map),
+    || schemas(true)
+);
+
+/// The schemas of the objects of all classes that are no interfaces, or of their keys.
+fn schemas(key: bool) -> Vec<Json> {
     let all = classes();
     let all = all.iter().filter(|class| !class.is_interface());
-    let all: Vec<Json> = all.map(|class| class.schema(key, true)).collect();
-    json_schema!({ "oneOf": all })
-}
-
-impl JsonSchema for Instance {
-    fn schema_name() -> Cow<'static, str> {
-        "Object".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        one_of(false)
-    }
-}
-
-impl JsonSchema for ObjectKey {
-    fn schema_name() -> Cow<'static, str> {
-        "ObjectKey".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        one_of(true)
-    }
+    all.map(|class| class.schema(key, true)).collect()
 }

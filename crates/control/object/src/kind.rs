@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// What a field takes.
@@ -53,6 +52,26 @@ pub struct TextKind {
     pub packing: Option<&'static Packing>,
     /// Checks a text and returns its normal form.
     pub check: fn(&str) -> Result<String, TextError>,
+}
+
+impl TextKind {
+    /// A form of texts that are one word, and neither tables nor packed.
+    pub fn new(
+        noun: &'static str,
+        shape: Shape,
+        samples: &'static [&'static str],
+        check: fn(&str) -> Result<String, TextError>,
+    ) -> TextKind {
+        TextKind {
+            noun,
+            shape,
+            samples,
+            parts: "",
+            table: None,
+            packing: None,
+            check,
+        }
+    }
 }
 
 /// What is wrong with a text.
@@ -507,40 +526,38 @@ impl<T: FieldType + Ord> FieldType for BTreeSet<T> {
 /// `"<value> <header> [inner]"`.
 #[macro_export]
 macro_rules! text_field {
-    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*]) => {
-        $crate::text_field!($ty, $noun, $shape, [$($sample),*], "");
+    ($ty:ty, $noun:literal, $shape:ident, $samples:tt) => {
+        $crate::text_field!($ty, $noun, $shape, $samples, "");
     };
-    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal) => {
+    ($ty:ty, $noun:literal, $shape:ident, $samples:tt, $parts:literal) => {
+        $crate::text_field!(@ $ty, $noun, $shape, $samples, $parts, None, |text, error| {
+            let shown: String = text.chars().take(64).collect();
+            let shown = shown.escape_debug();
+            $crate::TextError::from(format!("must be {}, not '{shown}': {error}", $noun))
+        });
+    };
+    (@ $ty:ty, $noun:literal, $shape:ident, $samples:tt, $parts:literal, $table:expr,
+        |$text:ident, $error:ident| $wrong:expr) => {
         impl $crate::FieldType for $ty {
             fn kind() -> $crate::Kind {
+                let check = |$text: &str| {
+                    let read: Result<$ty, _> = $text.parse();
+                    read.map(|it| it.to_string()).map_err(|$error| $wrong)
+                };
                 $crate::Kind::Text($crate::TextKind {
-                    noun: $noun,
-                    shape: $crate::Shape::$shape,
-                    samples: &[$($sample),*],
                     parts: $parts,
-                    table: None,
-                    packing: None,
-                    check: |text| {
-                        let read: Result<$ty, _> = text.parse();
-                        read.map(|it| it.to_string()).map_err(|e| {
-                            let shown: String = text.chars().take(64).collect();
-                            let shown = shown.escape_debug();
-                            $crate::TextError::from(format!("must be {}, not '{shown}': {e}", $noun))
-                        })
-                    },
+                    table: $table,
+                    ..$crate::TextKind::new($noun, $crate::Shape::$shape, &$samples, check)
                 })
             }
 
-            $crate::text_field!(@values);
-        }
-    };
-    (@values) => {
-        fn from_value(value: &$crate::Value) -> Option<Self> {
-            value.as_text().and_then(|text| text.parse().ok())
-        }
+            fn from_value(value: &$crate::Value) -> Option<Self> {
+                value.as_text().and_then(|text| text.parse().ok())
+            }
 
-        fn to_value(&self) -> $crate::Value {
-            $crate::Value::text(self.to_string())
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::text(self.to_string())
+            }
         }
     };
 }
@@ -550,28 +567,13 @@ macro_rules! text_field {
 /// perhaps the table that the text is in the file and in JSON.
 #[macro_export]
 macro_rules! syntax_field {
-    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal) => {
-        $crate::syntax_field!($ty, $noun, $shape, [$($sample),*], $parts, None);
+    ($ty:ty, $noun:literal, $shape:ident, $samples:tt, $parts:literal) => {
+        $crate::syntax_field!($ty, $noun, $shape, $samples, $parts, None);
     };
-    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*], $parts:literal, $table:expr) => {
-        impl $crate::FieldType for $ty {
-            fn kind() -> $crate::Kind {
-                $crate::Kind::Text($crate::TextKind {
-                    noun: $noun,
-                    shape: $crate::Shape::$shape,
-                    samples: &[$($sample),*],
-                    parts: $parts,
-                    table: $table,
-                    packing: None,
-                    check: |text| {
-                        let read: Result<$ty, _> = text.parse();
-                        read.map(|it| it.to_string()).map_err($crate::TextError::from)
-                    },
-                })
-            }
-
-            $crate::text_field!(@values);
-        }
+    ($ty:ty, $noun:literal, $shape:ident, $samples:tt, $parts:literal, $table:expr) => {
+        $crate::text_field!(@ $ty, $noun, $shape, $samples, $parts, $table, |text, error| {
+            $crate::TextError::from(error)
+        });
     };
 }
 
@@ -592,18 +594,12 @@ text_field!(
 
 impl FieldType for PathBuf {
     fn kind() -> Kind {
-        Kind::Text(TextKind {
-            noun: "a file",
-            shape: Shape::File,
-            samples: &["/run/a.sock", "@b 1"],
-            parts: "",
-            table: None,
-            packing: None,
-            check: |text| match text.is_empty() || text.contains('\0') {
-                true => Err("must be the path of a file".to_owned().into()),
-                false => Ok(text.to_owned()),
-            },
-        })
+        let samples = &["/run/a.sock", "@b 1"];
+        let check = |text: &str| match text.is_empty() || text.contains('\0') {
+            true => Err("must be the path of a file".to_owned().into()),
+            false => Ok(text.to_owned()),
+        };
+        Kind::Text(TextKind::new("a file", Shape::File, samples, check))
     }
 
     fn from_value(value: &Value) -> Option<Self> {
@@ -617,18 +613,11 @@ impl FieldType for PathBuf {
 
 impl FieldType for String {
     fn kind() -> Kind {
-        Kind::Text(TextKind {
-            noun: ANY_TEXT,
-            shape: Shape::Any,
-            samples: &["a", "b1"],
-            parts: "",
-            table: None,
-            packing: None,
-            check: |text| match text.chars().any(char::is_control) {
-                true => Err("must not have control characters".to_owned().into()),
-                false => String::from_str(text).map_err(|e| match e {}),
-            },
-        })
+        let check = |text: &str| match text.chars().any(char::is_control) {
+            true => Err("must not have control characters".to_owned().into()),
+            false => Ok(text.to_owned()),
+        };
+        Kind::Text(TextKind::new(ANY_TEXT, Shape::Any, &["a", "b1"], check))
     }
 
     fn from_value(value: &Value) -> Option<Self> {

@@ -63,7 +63,7 @@ mod view;
 pub use asked::Asked;
 pub use bulk::{Bulk, BulkReader};
 pub use change::Change;
-pub use class::{Check, Class, ClassDef, Derived, FieldDef, References};
+pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References};
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
 pub use json::{

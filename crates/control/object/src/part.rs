@@ -1,21 +1,16 @@
 //! Items that lists of objects get or lose.
 
 use crate::FieldError;
-use crate::class::{Class, FieldDef};
+use crate::class::{Class, Effect, FieldDef};
 use crate::instance::{Instance, ObjectKey};
-use crate::json::of_map;
-use crate::pattern::spell;
+use crate::json::{given, of_json};
 use crate::registry::classes;
 use crate::value::Value;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value as Json};
-use std::borrow::Cow;
+use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
 /// Items that lists of an object lose; the whole object where no item is given. `Display` gives the command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part(Instance);
 
 /// What a part takes from an object.
@@ -33,17 +28,15 @@ impl Part {
     /// A part by the values of the fields in order; none = no items.
     pub fn new(class: &Class, slots: Vec<Option<Value>>) -> Result<Part, FieldError> {
         let mut slots = slots.into_iter();
-        let mut checked = Vec::with_capacity(class.fields().len());
-        for field in class.fields() {
-            let value = match slots.next().flatten() {
-                Some(value) => Some(field.kind.check(&value).map_err(|why| field.error(why))?),
-                None if field.key && field.default.is_none() => {
-                    return Err(field.error(format!("is missing: {}", field.help())));
-                }
-                None => field.default.clone(),
-            };
-            checked.push(value);
-        }
+        let value = |field: &FieldDef| {
+            let given = slots.next().flatten();
+            match field.key {
+                true => field.value_of(given).map(Some),
+                false => Ok(field.checked(given)?.or_else(|| field.default.clone())),
+            }
+        };
+        let checked = class.fields().iter().map(value);
+        let checked = checked.collect::<Result<_, FieldError>>()?;
         let whole = Instance::new(class.clone(), checked);
         Ok(Part(whole.normal()))
     }
@@ -134,39 +127,23 @@ impl Instance {
 
 impl Display for Part {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut patterns = self.class().take_patterns().iter();
-        match patterns.find_map(|p| spell(p, &self.0)) {
+        match self.0.spelled(Effect::Take) {
             Some(command) => f.write_str(&command),
             None => write!(f, "take {} from {}", self.0.summary(), self.key()),
         }
     }
 }
 
-impl Serialize for Part {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Part {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
-        let class = of_map(&classes(), &map).map_err(D::Error::custom)?;
-        let slots = class.slots_of(&map, class.fields());
-        let part = Part::new(&class, slots.map_err(D::Error::custom)?);
-        part.map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for Part {
-    fn schema_name() -> Cow<'static, str> {
-        "Part".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+of_json!(
+    Part,
+    "Part",
+    |map| {
+        let (class, slots) = given(map)?;
+        Part::new(&class, slots).map_err(|error| error.to_string())
+    },
+    || {
         let all = classes();
         let parts = all.iter().filter(|class| class.joins());
-        let all: Vec<Json> = parts.map(|class| class.schema(false, true)).collect();
-        json_schema!({ "oneOf": all })
+        parts.map(|class| class.schema(false, true)).collect()
     }
-}
+);

@@ -21,24 +21,34 @@ use crate::kind::{Kind, Shape};
 use crate::value::{Value, quote};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pattern.
+/// A tree of what comes one after the other, or in place of each other.
 #[derive(Clone, Debug)]
-pub enum Pattern {
+pub enum Tree<L> {
+    /// One word of a command.
+    Leaf(L),
+    /// One after the other.
+    Seq(Vec<Tree<L>>),
+    /// One of these.
+    OneOf(Vec<Tree<L>>),
+    /// This or nothing.
+    Optional(Box<Tree<L>>),
+    /// Any number of these.
+    Many(Vec<Tree<L>>),
+}
+
+/// What a pattern is made of.
+#[derive(Clone, Debug)]
+pub enum Leaf {
     /// A word.
     Word(Word),
     /// A value of a field.
     Field(usize),
     /// A value of a setting of this class.
     Setting(String),
-    /// One after the other.
-    Seq(Vec<Pattern>),
-    /// One of these.
-    OneOf(Vec<Pattern>),
-    /// This or nothing.
-    Optional(Box<Pattern>),
-    /// Any number of these.
-    Many(Vec<Pattern>),
 }
+
+/// A pattern.
+pub type Pattern = Tree<Leaf>;
 
 /// A word of a command.
 #[derive(Clone, Debug)]
@@ -55,19 +65,73 @@ pub struct Word {
 
 type Parts<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
 
+/// Reads a word of the text of a pattern.
+type Read<'l, 't, L> = &'l dyn Fn(&'t str) -> Result<L, String>;
+
+impl<L> Tree<L> {
+    /// Reads the text of a pattern, each word of which is read by `leaf`.
+    pub fn parse<'t>(text: &'t str, leaf: Read<'_, 't, L>) -> Result<Self, String> {
+        let mut parts = split(text).into_iter().peekable();
+        let tree = Tree::one_of(&mut parts, leaf)?;
+        match parts.next() {
+            Some(left) => Err(format!("'{left}' closes nothing")),
+            None => Ok(tree),
+        }
+    }
+
+    fn one_of<'t>(parts: &mut Parts<'t>, leaf: Read<'_, 't, L>) -> Result<Self, String> {
+        let first = Tree::sequence(parts, leaf)?;
+        let mut choices = vec![first];
+        while parts.next_if_eq(&"|").is_some() {
+            choices.push(Tree::sequence(parts, leaf)?);
+        }
+        match choices.len() {
+            1 => Ok(choices.remove(0)),
+            _ => Ok(Tree::OneOf(choices)),
+        }
+    }
+
+    fn sequence<'t>(parts: &mut Parts<'t>, leaf: Read<'_, 't, L>) -> Result<Self, String> {
+        let inner = |parts: &mut Parts<'t>, close: &str| {
+            let tree = Tree::one_of(parts, leaf)?;
+            let closed = parts.next_if(|part| *part == close);
+            closed.map_or_else(|| Err(format!("'{close}' is missing")), |_| Ok(tree))
+        };
+        let mut items = Vec::new();
+        while let Some(part) = parts.next_if(|p| !["]", ")", "}", "|"].contains(p)) {
+            items.push(match part {
+                "[" => Tree::Optional(Box::new(inner(parts, "]")?)),
+                "{" => match inner(parts, "}")? {
+                    Tree::OneOf(all) => Tree::Many(all),
+                    one => Tree::Many(vec![one]),
+                },
+                "(" => inner(parts, ")")?,
+                part => Tree::Leaf(leaf(part)?),
+            });
+        }
+        Ok(Tree::Seq(items))
+    }
+
+    /// The same tree of other leaves.
+    pub fn map<M>(&self, leaf: &dyn Fn(&L) -> Tree<M>) -> Tree<M> {
+        let each = |all: &[Tree<L>]| all.iter().map(|it| it.map(leaf)).collect();
+        match self {
+            Tree::Leaf(it) => leaf(it),
+            Tree::Seq(all) => Tree::Seq(each(all)),
+            Tree::OneOf(all) => Tree::OneOf(each(all)),
+            Tree::Optional(inner) => Tree::Optional(Box::new(inner.map(leaf))),
+            Tree::Many(all) => Tree::Many(each(all)),
+        }
+    }
+}
+
 impl Pattern {
     /// Reads a pattern over fields. An error is one sentence.
     pub(crate) fn read(text: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
         let wrong = |why: String| format!("pattern '{text}': {why}");
-        let mut parts = split(text).into_iter().peekable();
-        let pattern = one_of(&mut parts, fields).map_err(&wrong)?;
-        if let Some(left) = parts.next() {
-            return Err(wrong(format!("'{left}' closes nothing")));
-        }
-        let mut named = BTreeSet::new();
-        pattern.fields(&mut named);
-        let pattern = pattern.filled(fields, &named);
-        pattern.check_words().map_err(&wrong)?;
+        let whole = filled(text, fields);
+        let pattern = Tree::parse(&whole, &|part| one(part, fields)).map_err(wrong)?;
+        pattern.check_words().map_err(wrong)?;
         Ok(pattern)
     }
 
@@ -76,7 +140,7 @@ impl Pattern {
         match self {
             Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => all,
             Pattern::Optional(inner) => std::slice::from_ref(inner),
-            Pattern::Word(_) | Pattern::Field(_) | Pattern::Setting(_) => &[],
+            Pattern::Leaf(_) => &[],
         }
     }
 
@@ -90,7 +154,7 @@ impl Pattern {
     fn words(&self) -> Vec<&Word> {
         let mut words = Vec::new();
         self.all(&mut |it| {
-            if let Pattern::Word(word) = it {
+            if let Pattern::Leaf(Leaf::Word(word)) = it {
                 words.push(word);
             }
         });
@@ -112,8 +176,8 @@ impl Pattern {
     /// The fields that a pattern names.
     pub fn fields(&self, named: &mut BTreeSet<usize>) {
         self.all(&mut |it| match it {
-            Pattern::Word(word) => named.extend(word.gives.as_ref().map(|it| it.0)),
-            Pattern::Field(at) => _ = named.insert(*at),
+            Pattern::Leaf(Leaf::Word(word)) => named.extend(word.gives.as_ref().map(|it| it.0)),
+            Pattern::Leaf(Leaf::Field(at)) => _ = named.insert(*at),
             _ => {}
         });
     }
@@ -121,7 +185,9 @@ impl Pattern {
     /// Whether it takes a setting of a class.
     pub(crate) fn names_setting(&self, class: &str) -> bool {
         let mut found = false;
-        self.all(&mut |it| found |= matches!(it, Pattern::Setting(setting) if setting == class));
+        self.all(&mut |it| {
+            found |= matches!(it, Pattern::Leaf(Leaf::Setting(setting)) if setting == class)
+        });
         found
     }
 
@@ -142,31 +208,6 @@ impl Pattern {
         let mut named = BTreeSet::new();
         self.fields(&mut named);
         named.contains(&field)
-    }
-
-    /// Puts the fields that are not named in the place of `{fields}`, which reads as an empty `{}`.
-    fn filled(self, fields: &[FieldDef], named: &BTreeSet<usize>) -> Pattern {
-        match self {
-            Pattern::Many(all) if all.is_empty() => {
-                let rest = fields.iter().enumerate();
-                let rest = rest.filter(|(at, f)| !f.key && !named.contains(at));
-                let option = |(at, field): (usize, &FieldDef)| {
-                    let word = Pattern::Word(Word {
-                        text: field.dashed(),
-                        tail: String::new(),
-                        gives: None,
-                        version: None,
-                    });
-                    Pattern::Seq(vec![word, Pattern::Field(at)])
-                };
-                Pattern::Many(rest.map(option).collect())
-            }
-            Pattern::Seq(all) => Pattern::Seq(fill(all, fields, named)),
-            Pattern::OneOf(all) => Pattern::OneOf(fill(all, fields, named)),
-            Pattern::Many(all) => Pattern::Many(fill(all, fields, named)),
-            Pattern::Optional(inner) => Pattern::Optional(Box::new(inner.filled(fields, named))),
-            other => other,
-        }
     }
 
     /// The field that a word of the pattern gives a value, and the value.
@@ -200,7 +241,7 @@ impl Pattern {
             one => std::slice::from_ref(one),
         };
         all.iter().filter_map(|p| match p {
-            Pattern::Word(word) => Some(&*word.text),
+            Pattern::Leaf(Leaf::Word(word)) => Some(&*word.text),
             _ => None,
         })
     }
@@ -221,10 +262,10 @@ impl Pattern {
             all.join(by)
         };
         match self {
-            Pattern::Word(word) if word.tail.is_empty() => word.text.clone(),
-            Pattern::Word(word) => format!("{}[{}]", word.text, word.tail),
-            Pattern::Field(at) => fields.get(*at).map_or_else(String::new, slot_text),
-            Pattern::Setting(class) => format!("<{class}>"),
+            Pattern::Leaf(Leaf::Word(word)) if word.tail.is_empty() => word.text.clone(),
+            Pattern::Leaf(Leaf::Word(word)) => format!("{}[{}]", word.text, word.tail),
+            Pattern::Leaf(Leaf::Field(at)) => fields.get(*at).map_or_else(String::new, slot_text),
+            Pattern::Leaf(Leaf::Setting(class)) => format!("<{class}>"),
             Pattern::Seq(all) => join(all, " "),
             Pattern::OneOf(all) => format!("({})", join(all, " | ")),
             Pattern::Optional(inner) => format!("[{}]", inner.show(fields)),
@@ -233,8 +274,16 @@ impl Pattern {
     }
 }
 
-fn fill(all: Vec<Pattern>, fields: &[FieldDef], named: &BTreeSet<usize>) -> Vec<Pattern> {
-    all.into_iter().map(|p| p.filled(fields, named)).collect()
+/// The text with an option for each field that it does not name in the place of `{fields}`.
+fn filled(text: &str, fields: &[FieldDef]) -> String {
+    let names = |field: &FieldDef| {
+        let said = [format!("<{}>", field.name), format!("@{}=", field.name)];
+        said.iter().any(|it| text.contains(it))
+    };
+    let rest = fields.iter().filter(|field| !field.key && !names(field));
+    let options = rest.map(|field| format!("{} <{}>", field.dashed(), field.name));
+    let options: Vec<String> = options.collect();
+    text.replace("{fields}", &format!("{{{}}}", options.join(" | ")))
 }
 
 fn slot_text(field: &FieldDef) -> String {
@@ -250,7 +299,7 @@ fn slot_text(field: &FieldDef) -> String {
 }
 
 /// Words and signs of a pattern.
-pub fn split(text: &str) -> Vec<&str> {
+fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for word in text.split_whitespace() {
         let mut rest = word;
@@ -268,51 +317,7 @@ pub fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-fn one_of(parts: &mut Parts<'_>, fields: &[FieldDef]) -> Result<Pattern, String> {
-    let mut choices = vec![sequence(parts, fields)?];
-    while parts.next_if_eq(&"|").is_some() {
-        choices.push(sequence(parts, fields)?);
-    }
-    match choices.pop() {
-        Some(only) if choices.is_empty() => Ok(only),
-        last => {
-            choices.extend(last);
-            Ok(Pattern::OneOf(choices))
-        }
-    }
-}
-
-fn sequence(parts: &mut Parts<'_>, fields: &[FieldDef]) -> Result<Pattern, String> {
-    let mut items = Vec::new();
-    while let Some(part) = parts.next_if(|p| !["]", ")", "}", "|"].contains(p)) {
-        items.push(match part {
-            "[" => Pattern::Optional(Box::new(inner(parts, "]", fields)?)),
-            "{" if parts.next_if_eq(&"fields").is_some() => {
-                parts
-                    .next_if_eq(&"}")
-                    .ok_or("'{fields' has nothing behind it but '}'")?;
-                Pattern::Many(Vec::new())
-            }
-            "{" => match inner(parts, "}", fields)? {
-                Pattern::OneOf(all) => Pattern::Many(all),
-                one => Pattern::Many(vec![one]),
-            },
-            "(" => inner(parts, ")", fields)?,
-            part => one(part, fields)?,
-        });
-    }
-    Ok(Pattern::Seq(items))
-}
-
-fn inner(parts: &mut Parts<'_>, close: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
-    let pattern = one_of(parts, fields)?;
-    match parts.next_if_eq(&close) {
-        Some(_) => Ok(pattern),
-        None => Err(format!("'{close}' is missing")),
-    }
-}
-
-fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
+fn one(part: &str, fields: &[FieldDef]) -> Result<Leaf, String> {
     let find = |name: &str| {
         let found = fields.iter().position(|f| f.name == name);
         found.ok_or_else(|| format!("there is no field '{name}'"))
@@ -320,9 +325,9 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
     if let Some(name) = part.strip_prefix('<') {
         let name = name.strip_suffix('>').ok_or("'>' is missing")?;
         if let Some(class) = name.strip_prefix('+') {
-            return Ok(Pattern::Setting(class.to_owned()));
+            return Ok(Leaf::Setting(class.to_owned()));
         }
-        return find(name).map(Pattern::Field);
+        return find(name).map(Leaf::Field);
     }
     let mut version = None;
     let (word, gives) = match part.split_once('@') {
@@ -338,7 +343,7 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
         }
     };
     let (text, tail) = word.split_once('~').unwrap_or((word, ""));
-    Ok(Pattern::Word(Word {
+    Ok(Leaf::Word(Word {
         text: text.to_owned(),
         tail: tail.to_owned(),
         gives,
@@ -371,7 +376,7 @@ impl Speller<'_> {
     /// Says a pattern, all or nothing. `contested`: a keyword could be in the same place as a value.
     fn say(&mut self, pattern: &Pattern, contested: bool) -> bool {
         match pattern {
-            Pattern::Word(word) => {
+            Pattern::Leaf(Leaf::Word(word)) => {
                 if word.version.is_some() && word.version != self.instance.ip_version() {
                     return false;
                 }
@@ -384,7 +389,7 @@ impl Speller<'_> {
                 self.words.push(word.text.clone());
                 true
             }
-            Pattern::Field(at) => {
+            Pattern::Leaf(Leaf::Field(at)) => {
                 let Some(value) = self.instance.slot(*at) else {
                     return false;
                 };
@@ -397,7 +402,7 @@ impl Speller<'_> {
                 self.said.insert(*at);
                 true
             }
-            Pattern::Setting(_) => false,
+            Pattern::Leaf(Leaf::Setting(_)) => false,
             Pattern::Seq(all) => self.attempt(|it| {
                 let mut behind_word = false;
                 // Only a value can come behind a word that introduces it.
@@ -406,7 +411,7 @@ impl Speller<'_> {
                         return true;
                     }
                     let contested = contested && !behind_word;
-                    behind_word = matches!(p, Pattern::Word(_));
+                    behind_word = matches!(p, Pattern::Leaf(Leaf::Word(_)));
                     it.say(p, contested)
                 })
             }),
@@ -477,7 +482,7 @@ impl Speller<'_> {
     /// Says the next values of a list: one for the field, and all others where any number of them may come.
     fn say_with(&mut self, pattern: &Pattern, list: usize, rest: &mut std::slice::Iter<'_, Value>) {
         match pattern {
-            Pattern::Field(at) if *at == list => {
+            Pattern::Leaf(Leaf::Field(at)) if *at == list => {
                 if let Some(value) = rest.next() {
                     let word = self.word(*at, value, true);
                     self.words.push(word);

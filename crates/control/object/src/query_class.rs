@@ -1,7 +1,7 @@
 //! Definitions of queries, and queries as they are registered.
 
 use crate::DefinitionError;
-use crate::class::{Class, ClassDef};
+use crate::class::{Class, ClassDef, Effect};
 use crate::kind::Kind;
 use crate::pattern::Pattern;
 use crate::stream_def::StreamDef;
@@ -62,7 +62,12 @@ impl QueryClass {
         if let Some(name) = def.detail_by.iter().find(unknown) {
             return Err(wrong(format!("there is no parameter '{name}'")));
         }
-        let has = |view: &ViewDef| class.set_patterns().iter().any(|p| p.has_plain(view.word));
+        let has = |view: &ViewDef| {
+            class
+                .patterns(Effect::Set)
+                .iter()
+                .any(|p| p.has_plain(view.word))
+        };
         if let Some(view) = def.views.iter().find(|view| !has(view)) {
             return Err(wrong(format!("no command has the word '{}'", view.word)));
         }

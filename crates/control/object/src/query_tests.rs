@@ -1,5 +1,6 @@
 //! Queries: definition, parameters, reply, figures, and what is refused.
 
+use crate::Effect;
 use crate::{
     Answer, Instance, Query, QueryDef, Value, View, classes, register_query, unregister_query,
 };
@@ -71,7 +72,7 @@ fn parameters_become_a_query_and_return() {
     let error = wrong.asked().unwrap_err().to_string();
     assert_eq!(error, "tower must be a number from 1 to 9, not '10'");
     let class = ShowGongs::query().unwrap();
-    assert_eq!(class.class().set_patterns().len(), 2);
+    assert_eq!(class.class().patterns(Effect::Set).len(), 2);
     assert_eq!(
         class.class().doc(),
         "Gongs of a tower, and how often they rang."
@@ -114,7 +115,7 @@ fn words_and_parameters_select_a_text() {
     assert_eq!(view("detail", [false, false]), View::Verbose);
     assert_eq!(view("", [false, true]), View::Verbose);
     assert_eq!(view("sum", [false, true]), View::Named("sum"));
-    let [all, sum] = query.class().set_patterns() else {
+    let [all, sum] = query.class().patterns(Effect::Set) else {
         panic!("two commands");
     };
     assert_eq!(query.doc_of(all), query.class().doc());

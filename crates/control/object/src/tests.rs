@@ -1,3 +1,4 @@
+use crate::Effect;
 use crate::{
     Choice, FieldError, Instance, Object, Place, Value, classes, formerly, instances, register,
     text_field, unregister,
@@ -312,7 +313,7 @@ fn a_text_of_several_words_is_spelled_word_by_word() {
     let instance = stop.instance().unwrap();
     assert_eq!(instance.set_command(), "set stop 1 way 3 b1 back way 4 c");
     let class = instance.class();
-    let shown = class.set_patterns()[0].show(class.fields());
+    let shown = class.patterns(Effect::Set)[0].show(class.fields());
     assert_eq!(shown, "set stop <id> {way[s] <miles> <stop> [back]}");
 }
 

@@ -1,17 +1,14 @@
 //! Verbs (`clear ...`, `pcap trace ...`): each is defined once, as a struct with `#[derive(Verb)]` in the crate of its feature.
 
+use crate::class::{Class, Effect};
 use crate::instance::Instance;
-use crate::json::unknown;
-use crate::pattern::spell;
+use crate::json::{of_json, unknown};
 use crate::registry::{Classes, classes, register_verb_once};
 use crate::value::Value;
 use crate::verb_class::{VerbClass, VerbDef};
 use crate::{DefinitionError, FieldError};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
-use std::borrow::Cow;
 use std::fmt::{self, Debug, Formatter};
 
 /// A verb as a struct, by `#[derive(Verb)]`: something that the router does once, and that is no configuration: no file has it,
@@ -98,9 +95,7 @@ impl Invocation {
             field: "verb",
             why: format!("must be registered: {verb}"),
         })?;
-        let value = |name: &str| fields.iter().find(|(field, _)| *field == name);
-        let slots = verb.class.fields().iter().map(|f| value(f.name));
-        verb.invoke(slots.map(|found| found.map(|it| it.1.clone())).collect())
+        verb.invoke(verb.class.slots(fields))
     }
 
     /// The verb.
@@ -125,8 +120,7 @@ impl Invocation {
 
     /// The command: by the first pattern that says all parameters.
     pub fn command(&self) -> String {
-        let mut patterns = self.verb.class.set_patterns().iter();
-        let spelled = patterns.find_map(|pattern| spell(pattern, &self.parameters));
+        let spelled = self.parameters.spelled(Effect::Set);
         spelled.unwrap_or_else(|| self.verb.name().to_owned())
     }
 }
@@ -162,29 +156,19 @@ fn verb_of<'c>(all: &'c Classes, map: &Map<String, Json>) -> Result<&'c VerbClas
     })
 }
 
-impl<'de> Deserialize<'de> for Invocation {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let map = Map::deserialize(deserializer)?;
+of_json!(
+    Invocation,
+    "Verb",
+    |map| {
         let all = classes();
-        let verb = verb_of(&all, &map).map_err(D::Error::custom)?;
-        let fields = verb.class.fields();
-        let slots = verb.class.slots_beside("verb", &map, fields);
-        let slots = slots.map_err(D::Error::custom)?;
-        verb.invoke(slots).map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for Invocation {
-    fn schema_name() -> Cow<'static, str> {
-        "Verb".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let verb = verb_of(&all, map)?;
+        let slots = verb.class.slots_beside("verb", map, verb.class.fields())?;
+        verb.invoke(slots).map_err(|error| error.to_string())
+    },
+    || {
         let all = classes();
-        let all = all.verbs().map(|verb| {
-            let class = &verb.class;
-            class.schema_of(class.fields(), Some("verb"))
-        });
-        json_schema!({ "oneOf": all.collect::<Vec<Json>>() })
+        let classes = all.verbs().map(VerbClass::class);
+        let schema = |class: &Class| class.schema_of(class.fields(), Some("verb"));
+        classes.map(schema).collect()
     }
-}
+);

@@ -36,7 +36,8 @@ pub struct VerbClass {
 }
 
 impl VerbClass {
-    pub(crate) fn new(def: VerbDef) -> Result<VerbClass, DefinitionError> {
+    /// A verb that the registry does not have: of one face alone.
+    pub fn new(def: VerbDef) -> Result<VerbClass, DefinitionError> {
         let class = Class::new(def.class, 0, BTreeSet::new()).map_err(DefinitionError::of_verb)?;
         Ok(VerbClass {
             class,

@@ -1,86 +1,12 @@
 //! From what the automaton read to a typed request or query.
 
-mod args;
-mod config;
-mod interface;
 mod object;
 
-use crate::grammar::{Id, Piece, aliased, run};
+use crate::action::{Action, Builtin, Command};
+use crate::grammar::{Id, Of, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
-use crate::render::View;
 use crate::{MAX_LINE, token};
-use args::Args;
-use volley_model::{ConfigAction, ModelError, Request, SyntaxError};
-use volley_object::Asked;
-
-/// A line that was understood.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Command {
-    /// What it asks for.
-    pub action: Action,
-    /// What its text goes through, in order.
-    pub pipes: Vec<Pipe>,
-}
-
-/// What a line asks for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Nothing: the line is empty or a comment.
-    Nothing,
-    /// A change.
-    Request(Box<Request>),
-    /// A question, and how its answer is shown.
-    Query(Asked, View),
-    /// Something done with the configuration as a whole.
-    Config(ConfigAction),
-    /// Something the command line does itself.
-    Builtin(Builtin),
-}
-
-impl Action {
-    /// The query whose reply comes in items over time; none where it is another action.
-    pub(crate) fn stream(&self) -> Option<&Asked> {
-        match self {
-            Action::Query(asked, _) => Some(asked).filter(|asked| asked.is_stream()),
-            _ => None,
-        }
-    }
-
-    /// Whether the answer is there as a whole, and can be asked for again and again.
-    fn shows(&self) -> bool {
-        match self {
-            Action::Query(asked, _) => asked.query().has_whole(),
-            other => matches!(other, Action::Config(_)),
-        }
-    }
-}
-
-/// What the command line does itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Builtin {
-    /// List commands that begin so.
-    Help(String),
-    /// Leave.
-    Quit,
-    /// List lines typed.
-    History,
-    /// Run the commands of a file.
-    Exec {
-        /// The file.
-        file: String,
-        /// All of them or none: one transaction.
-        undo: bool,
-    },
-    /// Run a command again and again.
-    Watch {
-        /// Seconds in between.
-        every_s: u64,
-        /// How often; 0 = until Ctrl-C.
-        times: u64,
-        /// The command, pipes included.
-        line: String,
-    },
-}
+use volley_model::{ModelError, SyntaxError};
 
 /// Reads one line.
 pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
@@ -108,8 +34,7 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     }
     let (definition, pieces) = run(&command)?;
     let end = command.trim_end().chars().count() + 1;
-    let mut args = Args::new(&pieces, end);
-    let action = build(definition.id, &mut args)?;
+    let action = build(definition.id, &pieces, end)?;
     if let Action::Request(request) = &action {
         request.validate().map_err(|e| located(e, &pieces))?;
     }
@@ -172,29 +97,11 @@ fn located(error: ModelError, pieces: &[Piece]) -> SyntaxError {
     SyntaxError::new(column.unwrap_or(1), error)
 }
 
-fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
-    let request = match id {
-        Id::Object(command) => object::request(command, args)?,
-        Id::Query(command) => return object::query(command, args),
-        Id::Verb(command) => object::invocation(command, args)?,
-        Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
-        Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
-        Id::History => return Ok(Action::Builtin(Builtin::History)),
-        Id::Exec => {
-            let (file, undo) = (args.text()?, args.has("undo"));
-            return Ok(Action::Builtin(Builtin::Exec { file, undo }));
-        }
-        Id::ConfigCheck
-        | Id::ConfigShow
-        | Id::ConfigDiff
-        | Id::ConfigCommit
-        | Id::ConfigConfirm
-        | Id::ConfigRollback
-        | Id::ConfigHistory
-        | Id::ConfigExport => return config::action(id, args).map(Action::Config),
-        Id::DeleteInterface | Id::SetName => interface::set(id, args)?,
-        // Read with the command that it repeats, before the grammar of that command.
-        Id::Watch => return Err(SyntaxError::new(1, "`watch` needs a command to repeat")),
-    };
-    Ok(Action::Request(Box::new(request)))
+fn build(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
+    match id.of {
+        Of::Own => object::own(id, pieces, end),
+        Of::Query => object::query(id, pieces, end),
+        Of::Verb => object::invocation(id, pieces, end),
+        Of::Object(_) | Of::Default => object::request(id, pieces, end),
+    }
 }

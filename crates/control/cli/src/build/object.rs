@@ -1,72 +1,66 @@
 //! Commands of registered classes, queries and verbs.
 
-use super::Action;
-use super::args::Args;
-use crate::grammar::{Effect, ObjectCommand, Piece, QueryCommand, VerbCommand};
+use crate::action::Action;
+use crate::grammar::{Id, Of, Piece};
+use crate::own;
 use crate::token::{Form, Token};
 use volley_model::{InterfaceSpec, Request, SyntaxError};
 use volley_object::pattern::Pattern;
 use volley_object::{
-    Change, Class, FieldDef, FieldError, Instance, Kind, Part, TextError, Value, classes, quote,
+    Change, Class, Effect, FieldDef, FieldError, Instance, Invocation, Kind, Part, TextError,
+    Value, VerbClass, classes, quote,
 };
 
-/// The request of a command.
-pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.class));
-    let class = classes().get(command.class).cloned().ok_or_else(gone)?;
-    let pattern = command.pattern(&class);
-    let read = read(&class, pattern, args.all())?;
-    let end = args.column();
+fn gone(id: Id) -> SyntaxError {
+    SyntaxError::new(1, format!("{} was removed meanwhile", id.class))
+}
+
+/// The request of a command of a class.
+pub(super) fn request(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
+    let all = classes();
+    let class = id.class(&all).ok_or_else(|| gone(id))?;
+    let pattern = id.pattern(class);
+    let read = read(class, pattern, pieces)?;
     let whole = || class.instance(read.slots.clone());
-    let key = || {
-        let keys = read.slots.iter().take(class.keys().len());
-        match command.effect {
-            Effect::Unset(_) => class.key_or_group(keys.cloned()),
-            _ => class.key_of_slots(keys.cloned()),
-        }
+    let keys = || read.slots.iter().take(class.keys().len()).cloned();
+    let key = || class.key_of_slots(keys());
+    let of_values = pattern.is_some_and(|p| p.names_value(class.fields()));
+    let no_values = || read.slots[class.keys().len()..].iter().all(Option::is_none);
+    let Of::Object(effect) = id.of else {
+        let request = key().map(Request::Unset);
+        return request
+            .map(|request| Action::Request(Box::new(request)))
+            .map_err(|error| read.placed(class, error, end));
     };
-    match command.effect {
-        Effect::Set(_) if class.is_interface() => whole().map(|kind| {
+    let request = match effect {
+        Effect::Set if class.is_interface() => whole().map(|kind| {
             let mut spec = InterfaceSpec::of_object(kind);
             read.settings.iter().for_each(|it| spec.create_with(it));
             Request::InterfaceCreate(spec)
         }),
-        Effect::Unset(_) if class.is_interface() => key().map(|key| Request::InterfaceDelete {
-            name: key
-                .values()
-                .first()
-                .map(Value::to_string)
-                .unwrap_or_default(),
+        Effect::Unset if class.is_interface() => key().map(|key| {
+            let name = key.name();
+            Request::InterfaceDelete { name }
         }),
-        Effect::Set(_) => whole().map(Request::Set),
-        Effect::Unset(_) if pattern.is_some_and(|p| p.names_value(class.fields())) => {
-            whole().map(Request::UnsetExact)
-        }
-        Effect::Add(_) => whole().map(Request::Add),
-        Effect::Take(_) => match read
-            .slots
-            .iter()
-            .skip(class.keys().len())
-            .all(Option::is_none)
-        {
-            true => key().map(Request::Unset),
-            false => Part::new(&class, read.slots.clone()).map(Request::Take),
-        },
-        Effect::UnsetAny(_) => key().map(Request::UnsetAny),
-        Effect::Change(_) => Change::new(&class, read.slots.clone()).map(Request::Change),
-        Effect::Unset(_) | Effect::Default => key().map(Request::Unset),
-    }
-    .map_err(|error| read.placed(&class, error, end))
+        Effect::Set => whole().map(Request::Set),
+        Effect::Unset if of_values => whole().map(Request::UnsetExact),
+        Effect::Unset => class.key_or_group(keys()).map(Request::Unset),
+        Effect::Add => whole().map(Request::Add),
+        Effect::Take if no_values() => key().map(Request::Unset),
+        Effect::Take => Part::new(class, read.slots.clone()).map(Request::Take),
+        Effect::UnsetAny => key().map(Request::UnsetAny),
+        Effect::Change => Change::new(class, read.slots.clone()).map(Request::Change),
+    };
+    let request = request.map_err(|error| read.placed(class, error, end))?;
+    Ok(Action::Request(Box::new(request)))
 }
 
 /// The query of a command.
-pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
+pub(super) fn query(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let all = classes();
-    let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.query));
-    let (query, pattern) = command.pattern(&all).ok_or_else(gone)?;
+    let query = all.query(id.class).ok_or_else(|| gone(id))?;
     let class = query.class();
-    let pieces = args.all();
-    let read = read(class, Some(pattern), pieces)?;
+    let read = read(class, id.pattern(class), pieces)?;
     let has = |word: &str| {
         let mut pieces = pieces.iter();
         pieces.any(|piece| matches!(piece, Piece::Word(text, _) if *text == word))
@@ -75,22 +69,36 @@ pub(super) fn query(command: QueryCommand, args: &mut Args<'_>) -> Result<Action
     let typed = class.fields().iter().map(|field| field.typed.clone());
     let slots = read.slots.iter().cloned().zip(typed);
     let asked = query.ask(slots.map(|(given, typed)| given.or(typed)).collect());
-    let asked = asked.map_err(|error| read.placed(class, error, args.column()))?;
+    let asked = asked.map_err(|error| read.placed(class, error, end))?;
     Ok(Action::Query(asked, view))
 }
 
 /// The request of a command of a verb.
-pub(super) fn invocation(
-    command: VerbCommand,
-    args: &mut Args<'_>,
-) -> Result<Request, SyntaxError> {
+pub(super) fn invocation(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let all = classes();
-    let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.verb));
-    let (verb, pattern) = command.pattern(&all).ok_or_else(gone)?;
-    let read = read(verb.class(), Some(pattern), args.all())?;
+    let verb = all.verb(id.class).ok_or_else(|| gone(id))?;
+    let invoked = invoked(verb, id, pieces, end)?;
+    Ok(Action::Request(Box::new(Request::Do(invoked))))
+}
+
+/// What a command of the command line itself asks for.
+pub(super) fn own(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
+    let verb = own::named(id.class).ok_or_else(|| gone(id))?;
+    let action = own::action(&invoked(verb, id, pieces, end)?);
+    let short = || SyntaxError::new(1, format!("write `{}` in full", id.class));
+    action.ok_or_else(short)
+}
+
+fn invoked(
+    verb: &VerbClass,
+    id: Id,
+    pieces: &[Piece],
+    end: usize,
+) -> Result<Invocation, SyntaxError> {
+    let class = verb.class();
+    let read = read(class, id.pattern(class), pieces)?;
     let invoked = verb.invoke(read.slots.clone());
-    let invoked = invoked.map_err(|error| read.placed(verb.class(), error, args.column()))?;
-    Ok(Request::Do(invoked))
+    invoked.map_err(|error| read.placed(class, error, end))
 }
 
 struct Read {
@@ -131,8 +139,8 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
     let mut pieces = pieces.iter().peekable();
     while let Some(piece) = pieces.next() {
         let (at, value, column) = match piece {
-            Piece::Word(text, column) => match pattern.and_then(|pattern| given(pattern, text)) {
-                Some((at, value)) => (at, value, *column),
+            Piece::Word(text, column) => match pattern.and_then(|pattern| pattern.given_by(text)) {
+                Some((at, value)) => (*at, value.clone(), *column),
                 None => continue,
             },
             Piece::Slot(name, token) => {
@@ -237,16 +245,4 @@ fn add_word(text: &mut String, first: usize, field: &FieldDef, piece: &Piece) {
     let width = before.saturating_sub(text.chars().count()).clamp(1, 4096);
     *text += &" ".repeat(width);
     *text += &part(field, name, token);
-}
-
-/// The field that a word of a pattern gives a value.
-fn given(pattern: &Pattern, text: &str) -> Option<(usize, Value)> {
-    match pattern {
-        Pattern::Word(word) if word.text == text => word.gives.clone(),
-        Pattern::Word(_) | Pattern::Field(_) | Pattern::Setting(_) => None,
-        Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
-            all.iter().find_map(|p| given(p, text))
-        }
-        Pattern::Optional(inner) => given(inner, text),
-    }
 }

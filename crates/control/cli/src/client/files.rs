@@ -4,7 +4,7 @@
 //! absolute and shown.
 
 use super::error::ClientError;
-use crate::build::Action;
+use crate::Action;
 use crate::grammar::{Piece, run};
 use crate::token::Form;
 use crate::{parse_line, pipe};

@@ -12,14 +12,14 @@ use volley_object::Asked;
 /// Between two looks whether the user has enough.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Ctrl-C, noticed between two parts of an answer.
-struct Interrupt {
+/// Ctrl-C, noticed between two parts of an answer, or two answers.
+pub(super) struct Interrupt {
     runtime: Runtime,
     signal: Signal,
 }
 
 impl Interrupt {
-    fn new() -> Result<Interrupt, ClientError> {
+    pub(super) fn new() -> Result<Interrupt, ClientError> {
         let terminal = |e: std::io::Error| ClientError::Terminal(e.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -33,7 +33,7 @@ impl Interrupt {
     }
 
     /// Waits; true when the user wants no more.
-    fn within(&mut self, span: Duration) -> bool {
+    pub(super) fn within(&mut self, span: Duration) -> bool {
         let signal = &mut self.signal;
         self.runtime.block_on(async {
             tokio::select! {

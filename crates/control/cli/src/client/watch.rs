@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::error::ClientError;
+use super::follow::Interrupt;
 use super::screen::Screen;
 use std::io::Write;
 use std::time::Duration;
@@ -19,11 +20,7 @@ pub fn watch(
     screen: Screen,
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
-    let terminal = |e: std::io::Error| ClientError::Terminal(e.to_string());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(terminal)?;
+    let mut interrupt = Interrupt::new()?;
     let mut done = 0;
     loop {
         let answer = connection.exec(line, false)?;
@@ -37,16 +34,7 @@ pub fn watch(
         };
         quiet.show(&answer.text, out)?;
         done += 1;
-        if done == times {
-            return Ok(());
-        }
-        let stopped = runtime.block_on(async {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => true,
-                () = tokio::time::sleep(Duration::from_secs(every_s)) => false,
-            }
-        });
-        if stopped {
+        if done == times || interrupt.within(Duration::from_secs(every_s)) {
             return Ok(());
         }
     }

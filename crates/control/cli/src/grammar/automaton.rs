@@ -1,30 +1,13 @@
 //! All commands as one automaton, and a line run through it.
 
-use super::commands::{COMMANDS, CommandDef};
+use super::commands::CommandDef;
 use super::objects;
-use super::pattern::{Pattern, Word, read};
-use super::queries;
-use super::slots::{Fit, Slot, Takes};
+use super::pattern::{Eats, Pattern, Word, leads};
+use super::slots::{Fit, Takes};
 use super::words;
 use crate::token::{Form, Token, tokens};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_model::SyntaxError;
-
-/// A step that eats a word.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Eats {
-    Word(Word),
-    Slot(&'static Slot),
-}
-
-impl Eats {
-    fn word(self) -> Option<Word> {
-        match self {
-            Eats::Word(word) => Some(word),
-            Eats::Slot(_) => None,
-        }
-    }
-}
 
 #[derive(Debug, Default)]
 struct State {
@@ -50,7 +33,7 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar of the commands of the table, and of the classes, queries and verbs that are registered now.
+    /// The grammar of the commands of the command line itself, and of the classes, queries and verbs that are registered now.
     pub(crate) fn now() -> Arc<Grammar> {
         static LAST: Mutex<Option<Arc<Grammar>>> = Mutex::new(None);
         let classes = volley_object::classes();
@@ -67,18 +50,15 @@ impl Grammar {
             ..Grammar::default()
         };
         let start = grammar.automaton.state();
-        let table = COMMANDS
-            .iter()
-            .filter_map(|c| read(c.pattern).map(|p| (*c, p)));
-        let commands = table.chain(queries::commands(classes));
-        for (command, pattern) in commands.chain(objects::commands(classes)) {
+        for (command, pattern) in objects::commands(classes) {
             let automaton = &mut grammar.automaton;
             let end = automaton.add(&pattern, start);
             let last = automaton.state();
             automaton.states[end].free.push(last);
             let place = grammar.commands.len();
             automaton.states[last].accepts = Some(place);
-            let leads = pattern.leads().into_iter().map(|words| (words, place));
+            let leads = leads(&pattern).0.into_iter();
+            let leads = leads.map(|words| (words, place));
             grammar.leads.extend(leads);
             grammar.commands.push(command);
         }
@@ -115,8 +95,7 @@ impl Automaton {
     /// Adds a pattern behind a state; returns the state behind the pattern.
     fn add(&mut self, pattern: &Pattern, from: usize) -> usize {
         match pattern {
-            Pattern::Word(word) => self.eat(Eats::Word(*word), from),
-            Pattern::Slot(slot) => self.eat(Eats::Slot(slot), from),
+            Pattern::Leaf(eats) => self.eat(*eats, from),
             Pattern::Seq(items) => items.iter().fold(from, |at, item| self.add(item, at)),
             Pattern::OneOf(choices) => {
                 let end = self.state();
@@ -133,11 +112,13 @@ impl Automaton {
                 self.states[from].free.push(end);
                 end
             }
-            Pattern::Many(inner) => {
+            Pattern::Many(choices) => {
                 let hub = self.state();
                 self.states[from].free.push(hub);
-                let last = self.add(inner, hub);
-                self.states[last].free.push(hub);
+                for choice in choices {
+                    let last = self.add(choice, hub);
+                    self.states[last].free.push(hub);
+                }
                 // What follows must not be joined to the hub itself: an inner pattern could begin there.
                 let end = self.state();
                 self.states[hub].free.push(end);
@@ -417,21 +398,4 @@ pub(crate) fn run(line: &str) -> Result<(CommandDef, Vec<Piece>), SyntaxError> {
         )
     };
     way.accepted().ok_or_else(incomplete)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_pattern_of_the_table_reads() {
-        for command in COMMANDS {
-            assert!(read(command.pattern).is_some(), "{}", command.pattern);
-            assert!(
-                !command.text.is_empty() && !command.example.is_empty(),
-                "{}",
-                command.pattern
-            );
-        }
-    }
 }

@@ -1,7 +1,8 @@
-//! The table of commands. Everything the command line knows is here or in the slots.
+//! Commands: those of the command line itself, and those of classes, queries and verbs.
 
-use super::objects::ObjectCommand;
-use super::queries::{QueryCommand, VerbCommand};
+use crate::own;
+use volley_object::pattern::Pattern;
+use volley_object::{Class, Classes, Effect, QueryClass, VerbClass};
 
 /// One command.
 #[derive(Clone, Copy, Debug)]
@@ -12,49 +13,49 @@ pub(crate) struct CommandDef {
     pub(crate) example: &'static str,
 }
 
-macro_rules! commands {
-    ($($id:ident: $pattern:expr, $text:literal, $example:literal;)*) => {
-        /// Which command was read.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Id {
-            $($id,)*
-            /// A command of a registered class.
-            Object(ObjectCommand),
-            /// A command of a registered query.
-            Query(QueryCommand),
-            /// A command of a registered verb.
-            Verb(VerbCommand),
-        }
-
-        /// Every command that is no command of a registered class, query or verb, by its first word.
-        pub(super) static COMMANDS: &[CommandDef] = &[
-            $(CommandDef { id: Id::$id, pattern: $pattern, text: $text, example: $example }),*
-        ];
-    };
+/// Which command was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) of: Of,
+    /// The name of the class, query or verb.
+    pub(crate) class: &'static str,
+    /// The number of its pattern.
+    pub(crate) at: usize,
 }
 
-commands! {
-    Help: "help [<command>]", "List commands, or those that begin so.", "help show";
-    Quit: "(quit | exit)", "Leave the interactive command line.", "quit";
-    History: "history", "List the lines typed.", "history";
-    Exec: "exec <file> [undo]",
-        "Run the commands of a file; the first error stops it. With undo they are one transaction: all of them or none.", "exec setup.vly";
-    Watch: "watch [every <n>] [times <n>] <command>",
-        "Run a command every second (or so many), until Ctrl-C (or so many times).", "watch every 2 show interfaces";
+/// Of what a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The command line itself.
+    Own,
+    /// A registered query.
+    Query,
+    /// A registered verb.
+    Verb,
+    /// A registered class: the command does this with an object.
+    Object(Effect),
+    /// A registered class: the command that every class has removes an object or gives it its defaults back.
+    Default,
+}
 
-    ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
-    ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";
-    ConfigDiff: "config diff [commit <n> | <file>]",
-        "What is different: from the commit that holds (or another) to what runs, or from what runs to a file.", "config diff volley.toml";
-    ConfigCommit: "(config commit | write [memory] | save) {file <file> | confirm <span> | comment <text>}",
-        "Bring a file in force (none: what runs) and keep it; with confirm it is taken back unless `config confirm` comes in time.",
-        "config commit file volley.toml confirm 5m comment \"new uplink\"";
-    ConfigConfirm: "config confirm", "Keep the commit that waits.", "config confirm";
-    ConfigRollback: "config rollback <n>", "Bring an earlier commit in force again, as a new one.", "config rollback 3";
-    ConfigHistory: "config history", "The commits, newest first.", "config history";
-    ConfigExport: "config export [toml | commands | json]", "The running configuration as a file, as commands or as requests in JSON.", "config export commands";
+impl Id {
+    /// The class of the fields that the command has; none when it was removed.
+    pub(crate) fn class(self, all: &Classes) -> Option<&Class> {
+        match self.of {
+            Of::Own => own::named(self.class).map(VerbClass::class),
+            Of::Query => all.query(self.class).map(QueryClass::class),
+            Of::Verb => all.verb(self.class).map(VerbClass::class),
+            Of::Object(_) | Of::Default => all.get(self.class),
+        }
+    }
 
-    DeleteInterface: "delete interface <interface>", "Delete an interface.", "delete interface pg0";
-    SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
-
+    /// The pattern of the command in its class; none for `default`, which every class has.
+    pub(crate) fn pattern(self, class: &Class) -> Option<&Pattern> {
+        let effect = match self.of {
+            Of::Default => return None,
+            Of::Object(effect) => effect,
+            Of::Own | Of::Query | Of::Verb => Effect::Set,
+        };
+        class.patterns(effect).get(self.at)
+    }
 }

@@ -1,10 +1,11 @@
 //! Completion and `?` help.
 
 use super::automaton::Grammar;
-use super::automaton::{Eats, Walk, walk};
-use super::commands::{CommandDef, Id};
+use super::automaton::{Walk, walk};
+use super::commands::{CommandDef, Of};
 use super::keywords::{Scope, keyword};
 use super::names::{NameKind, Names};
+use super::pattern::Eats;
 use super::slots::Takes;
 use super::words;
 use serde::{Deserialize, Serialize};
@@ -176,9 +177,9 @@ fn of_value(before: &str, word: &str) -> String {
 
 /// What the objects are for that all of these commands are about.
 fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
-    let class = |command: &CommandDef| match command.id {
-        Id::Object(object) => Some(object.class),
-        _ => None,
+    let class = |command: &CommandDef| match command.id.of {
+        Of::Object(_) | Of::Default => Some(command.id.class),
+        Of::Own | Of::Query | Of::Verb => None,
     };
     let first = commands.first()?;
     let one = class(first).is_some() && commands.iter().all(|c| class(c) == class(first));
@@ -190,24 +191,15 @@ fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
 fn given(way: &Walk, word: &str) -> Option<String> {
     let (command, _) = way.accepted()?;
     let classes = volley_object::classes();
-    let (class, pattern) = match command.id {
-        Id::Object(object) => {
-            let class = classes.get(object.class)?;
-            (class, object.pattern(class)?)
-        }
-        Id::Query(query) => {
-            let (query, pattern) = query.pattern(&classes)?;
-            if let Some(view) = query.def().views.iter().find(|view| view.word == word) {
-                return Some(view.doc.to_owned());
-            }
-            (query.class(), pattern)
-        }
-        Id::Verb(verb) => {
-            let (verb, pattern) = verb.pattern(&classes)?;
-            (verb.class(), pattern)
-        }
-        _ => return None,
-    };
+    let class = command.id.class(&classes)?;
+    let pattern = command.id.pattern(class)?;
+    let query = classes.query(class.name());
+    let query = query.filter(|_| command.id.of == Of::Query);
+    if let Some(query) = query
+        && let Some(view) = query.def().views.iter().find(|view| view.word == word)
+    {
+        return Some(view.doc.to_owned());
+    }
     let Some((at, value)) = pattern.given_by(word) else {
         return Some(command.text.to_owned());
     };
@@ -245,8 +237,8 @@ fn inside(way: &Walk) -> String {
 mod tests {
     use super::*;
     use crate::grammar::NoNames;
-    use crate::grammar::commands::COMMANDS;
-    use crate::grammar::pattern::{Pattern, Word, read};
+    use crate::grammar::objects;
+    use crate::grammar::pattern::{Pattern, Word};
 
     struct Some2;
     impl Names for Some2 {
@@ -309,11 +301,11 @@ mod tests {
         each: &mut dyn FnMut(&str, Word),
     ) {
         match pattern {
-            Pattern::Word(word) => {
+            Pattern::Leaf(Eats::Word(word)) => {
                 each(before, *word);
                 *before += &format!("{} ", word.text);
             }
-            Pattern::Slot(slot) => *before += &format!("{} ", sample(slot.takes)),
+            Pattern::Leaf(Eats::Slot(slot)) => *before += &format!("{} ", sample(slot.takes)),
             Pattern::Seq(all) => all.iter().for_each(|p| visit((p, pick), before, each)),
             Pattern::OneOf(choices) => {
                 for choice in choices {
@@ -322,8 +314,10 @@ mod tests {
                 let chosen = &choices[pick.min(choices.len() - 1)];
                 visit((chosen, pick), before, &mut |_, _| ());
             }
-            Pattern::Optional(inner) | Pattern::Many(inner) => {
-                visit((inner, pick), &mut before.clone(), each);
+            Pattern::Optional(inner) => visit((inner, pick), &mut before.clone(), each),
+            Pattern::Many(all) => {
+                let visit = |it| visit((it, pick), &mut before.clone(), each);
+                all.iter().for_each(visit);
             }
         }
     }
@@ -331,15 +325,15 @@ mod tests {
     #[test]
     fn every_keyword_has_a_meaning() {
         let mut without = std::collections::BTreeSet::new();
-        for (command, pick) in COMMANDS.iter().flat_map(|c| [(c, 0), (c, 1)]) {
-            let pattern = read(command.pattern).unwrap();
-            visit((&pattern, pick), &mut String::new(), &mut |before, word| {
+        let all = objects::commands(&volley_object::classes());
+        let own = all.iter().filter(|(command, _)| command.id.of == Of::Own);
+        for ((_, pattern), pick) in own.flat_map(|it| [(it, 0), (it, 1)]) {
+            visit((pattern, pick), &mut String::new(), &mut |before, word| {
                 let all = ways(before, &NoNames).candidates;
                 let found = all.iter().find(|c| c.text == word.text);
                 let help = found.map_or("it is not offered", |c| &c.help);
                 let missing = help.is_empty()
                     || help == UNKNOWN
-                    || help.starts_with("followed by")
                     || help.ends_with(" more)")
                     || found.is_none();
                 if missing {

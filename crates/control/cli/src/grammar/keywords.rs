@@ -16,31 +16,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("table", "Number of the IP table; without it table 0."),
         ],
     ),
-    ("config commit", COMMIT),
-    (
-        "config diff",
-        &[("commit", "Compare with the commit of this number.")],
-    ),
-    (
-        "config export",
-        &[
-            ("commands", "As commands of this command line."),
-            ("json", "As requests of the HTTP interface."),
-            ("toml", "As a configuration file."),
-        ],
-    ),
-    (
-        "config show",
-        &[("commit", "The commit of this number, instead of what runs.")],
-    ),
-    (
-        "exec",
-        &[(
-            "undo",
-            "Run the commands as one transaction: all of them or none.",
-        )],
-    ),
-    ("save", COMMIT),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
     (
@@ -64,27 +39,9 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         "set node worker",
         &[("default", "The node runs on every worker.")],
     ),
-    (
-        "watch",
-        &[
-            ("every", "Seconds between two runs."),
-            ("times", "How often to run the command."),
-        ],
-    ),
-    ("write", COMMIT),
 ];
 
 const ADDRESS: &[(&str, &str)] = &[("del", "Remove the address.")];
-
-const COMMIT: &[(&str, &str)] = &[
-    ("comment", "A text that the history keeps."),
-    (
-        "confirm",
-        "Roll back after this time, unless `config confirm` comes.",
-    ),
-    ("file", "Apply this configuration file first."),
-    ("memory", "Keep what runs."),
-];
 
 /// Where a keyword has its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,15 +12,12 @@ mod keywords;
 mod names;
 mod objects;
 mod pattern;
-mod queries;
 mod slots;
 mod words;
 
 pub(crate) use automaton::Grammar;
 pub(crate) use automaton::{Piece, run};
-pub(crate) use commands::{CommandDef, Id};
+pub(crate) use commands::{CommandDef, Id, Of};
 pub use complete::{Candidate, Completion, complete, help};
 pub use names::{NameKind, Names, NoNames};
-pub(crate) use objects::{Effect, ObjectCommand};
-pub(crate) use queries::{QueryCommand, VerbCommand};
 pub(crate) use words::aliased;

@@ -1,164 +1,145 @@
 //! Commands of registered classes: their patterns, slots and helps, derived from the definitions.
 
-use super::commands::{CommandDef, Id};
+use super::commands::{CommandDef, Id, Of};
 use super::names::NameKind;
-use super::pattern::{Pattern, Word, read_with};
+use super::pattern::{Eats, Pattern, Word};
 use super::slots::{Slot, Takes};
+use crate::own;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-use volley_object::pattern::spell;
+use volley_object::pattern::{Leaf, Tree, spell};
 use volley_object::{
-    Change, Class, Classes, FieldDef, Instance, Kind, ObjectKey, Shape, TableField, Value,
+    Change, Class, Classes, Effect, FieldDef, Instance, Kind, ObjectKey, Shape, TableField, Value,
 };
 
-/// What a command does with an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Creates or changes it, by this pattern of its class.
-    Set(usize),
-    /// Joins it to the one that is there, by this pattern.
-    Add(usize),
-    /// Takes items from its lists, or removes it, by this pattern.
-    Take(usize),
-    /// Removes it, by this pattern.
-    Unset(usize),
-    /// Removes it, or the object of its key in another class of its group, by this pattern.
-    UnsetAny(usize),
-    /// Changes fields of it, or of all objects of the class, by this pattern.
-    Change(usize),
-    /// Removes it or gives it its defaults back: a command that every class has.
-    Default,
-}
-
-/// A command of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ObjectCommand {
-    pub(crate) class: &'static str,
-    pub(crate) effect: Effect,
-}
-
-impl ObjectCommand {
-    /// The pattern of the command in its class; none for `default`, which every class has.
-    pub(crate) fn pattern(self, class: &Class) -> Option<&volley_object::pattern::Pattern> {
-        match self.effect {
-            Effect::Set(i) => class.set_patterns().get(i),
-            Effect::Add(i) => class.add_patterns().get(i),
-            Effect::Take(i) => class.take_patterns().get(i),
-            Effect::Unset(i) => class.unset_patterns().get(i),
-            Effect::UnsetAny(i) => class.unset_any_patterns().get(i),
-            Effect::Change(i) => class.change_patterns().get(i),
-            Effect::Default => None,
-        }
-    }
-}
-
-/// The commands of all classes with their patterns.
+/// All commands with their patterns.
 pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
-    let mut all = Vec::new();
-    for class in classes.iter() {
-        type Patterns<'c> = (fn(usize) -> Effect, &'c [volley_object::pattern::Pattern]);
-        let patterns: [Patterns<'_>; 6] = [
-            (Effect::Add, class.add_patterns()),
-            (Effect::Set, class.set_patterns()),
-            (Effect::Change, class.change_patterns()),
-            (Effect::Take, class.take_patterns()),
-            (Effect::Unset, class.unset_patterns()),
-            (Effect::UnsetAny, class.unset_any_patterns()),
-        ];
-        let patterns = patterns.into_iter().flat_map(|(effect, all)| {
-            let numbers = all.iter().enumerate();
-            numbers.map(move |(i, pattern)| (effect(i), pattern))
-        });
-        for (effect, pattern) in patterns {
-            all.push(command(
-                class,
-                effect,
-                pattern.show(class.fields()),
-                converted((class, classes), effect, pattern),
-            ));
-        }
-        if !class.is_interface() {
-            let (text, pattern) = default_command(class);
-            all.push(command(class, Effect::Default, text, pattern));
-        }
-    }
-    all
+    let own = own::all().map(|verb| (Of::Own, verb.class()));
+    let queries = classes.queries().map(|query| (Of::Query, query.class()));
+    let verbs = classes.verbs().map(|verb| (Of::Verb, verb.class()));
+    let objects = classes.iter().flat_map(|class| {
+        let effects = Effect::ALL.into_iter().map(Of::Object);
+        let default = (!class.is_interface()).then_some(Of::Default);
+        effects.chain(default).map(move |of| (of, class))
+    });
+    let all = own.chain(queries).chain(verbs).chain(objects);
+    all.flat_map(|(of, class)| of_class(of, class, classes))
+        .collect()
 }
 
-fn command(class: &Class, effect: Effect, text: String, pattern: Pattern) -> (CommandDef, Pattern) {
-    let example = example_of(class, effect);
-    let doc = match effect {
-        Effect::Set(_) => class.doc().to_owned(),
-        Effect::Unset(_) if class.def().together => {
-            format!("Remove all of: {}.", class.subject())
+/// The commands of one kind that a class has.
+fn of_class(of: Of, class: &Class, classes: &Classes) -> Vec<(CommandDef, Pattern)> {
+    let id = |at| Id {
+        of,
+        class: interned(class.name()),
+        at,
+    };
+    let patterns = match of {
+        Of::Default => {
+            let (text, pattern) = default_command(class);
+            let (doc, example) = said(id(0), class, classes);
+            return vec![(defined(id(0), &text, &doc, &example), pattern)];
         }
-        Effect::Unset(_) => format!("Remove: {}.", class.subject()),
-        Effect::Add(_) => format!("Add {} to: {}.", joined(class), class.subject()),
-        Effect::Take(_) => {
-            let (fields, subject) = (joined(class), class.subject());
+        Of::Object(effect) => class.patterns(effect),
+        Of::Own | Of::Query | Of::Verb => class.patterns(Effect::Set),
+    };
+    let command = |(at, pattern): (usize, &Tree<Leaf>)| {
+        let (doc, example) = said(id(at), class, classes);
+        let text = pattern.show(class.fields());
+        let converted = pattern.map(&|leaf| converted((class, classes), of, leaf));
+        (defined(id(at), &text, &doc, &example), converted)
+    };
+    patterns.iter().enumerate().map(command).collect()
+}
+
+fn defined(id: Id, pattern: &str, text: &str, example: &str) -> CommandDef {
+    CommandDef {
+        id,
+        pattern: interned(pattern),
+        text: interned(text),
+        example: interned(example),
+    }
+}
+
+/// What a command does, and a whole command.
+fn said(id: Id, class: &Class, classes: &Classes) -> (String, String) {
+    let query = || Some((classes.query(id.class)?, id.pattern(class)?));
+    match id.of {
+        Of::Query if let Some((query, pattern)) = query() => {
+            (query.doc_of(pattern).to_owned(), query.example_of(pattern))
+        }
+        Of::Object(effect) => (
+            doc_of(class, effect, id.at),
+            example_of(class, effect, id.at),
+        ),
+        Of::Default => {
+            let key = ObjectKey::sample(class, "pg0");
+            let example = key.map_or(class.def().example.to_owned(), |it| it.default_command());
+            let doc = format!("Give the defaults back to: {}.", class.subject());
+            (doc, example)
+        }
+        Of::Own | Of::Query | Of::Verb => (class.doc().to_owned(), class.def().example.to_owned()),
+    }
+}
+
+/// What a command does with an object.
+fn doc_of(class: &Class, effect: Effect, at: usize) -> String {
+    let subject = class.subject();
+    match effect {
+        Effect::Set => class.doc().to_owned(),
+        Effect::Unset if class.def().together => format!("Remove all of: {subject}."),
+        Effect::Unset => format!("Remove: {subject}."),
+        Effect::Add => format!("Add {} to: {subject}.", joined(class)),
+        Effect::Take => {
+            let fields = joined(class);
             format!("Remove {fields} of: {subject}; the whole object where none is given.")
         }
-        Effect::UnsetAny(_) => {
+        Effect::UnsetAny => {
             let all = volley_object::classes();
             let group = all.group_of(class).map(|c| c.noun());
             let nouns: Vec<String> = group.chain([class.noun()]).collect();
             format!("Remove what an interface has of: {}.", nouns.join(", "))
         }
-        Effect::Change(i) => {
-            let pattern = class.change_patterns().get(i);
-            let given = pattern.map(|p| p.given()).unwrap_or_default();
+        Effect::Change => {
             let value =
                 |(at, value): (usize, Value)| format!("{} {value}", class.fields()[at].dashed());
-            let values: Vec<String> = given.into_iter().map(value).collect();
-            format!(
-                "Change: {}: {}, of one or of all.",
-                class.subject(),
-                values.join(", ")
-            )
+            let values: Vec<String> = given(class, at).into_iter().map(value).collect();
+            let values = values.join(", ");
+            format!("Change: {subject}: {values}, of one or of all.")
         }
-        Effect::Default => format!("Give the defaults back to: {}.", class.subject()),
-    };
-    let id = Id::Object(ObjectCommand {
-        class: interned(class.name()),
-        effect,
-    });
-    let definition = CommandDef {
-        id,
-        pattern: interned(&text),
-        text: interned(&doc),
-        example: interned(&example),
-    };
-    (definition, pattern)
+    }
+}
+
+/// What the words of a command that changes objects give fields.
+fn given(class: &Class, at: usize) -> Vec<(usize, Value)> {
+    let pattern = class.patterns(Effect::Change).get(at);
+    pattern.map(Tree::given).unwrap_or_default()
 }
 
 /// A whole command.
-fn example_of(class: &Class, effect: Effect) -> String {
+fn example_of(class: &Class, effect: Effect, at: usize) -> String {
     let sample = ObjectKey::sample(class, "pg0");
     match (effect, sample) {
-        (Effect::Set(_), _) | (_, None) => class.def().example.to_owned(),
-        (Effect::Unset(_), Some(key)) if class.def().together => key.group().unset_command(),
-        (Effect::Unset(i), Some(key)) => {
-            let pattern = class.unset_patterns().get(i);
+        (Effect::Set, _) | (_, None) => class.def().example.to_owned(),
+        (Effect::Unset, Some(key)) if class.def().together => key.group().unset_command(),
+        (Effect::Unset, Some(key)) => {
             let whole = Instance::sample(class, "pg0");
-            let spelled = pattern.and_then(|p| {
+            let spelled = class.patterns(effect).get(at).and_then(|p| {
                 let by_key = key.spelled_by(p);
                 by_key.or_else(|| whole.and_then(|it| spell(p, &it)))
             });
             spelled.unwrap_or_else(|| key.unset_command())
         }
-        (Effect::Add(_), Some(_)) => {
+        (Effect::Add, Some(_)) => {
             let whole = Instance::sample(class, "pg0");
             whole.map(|it| it.add_command()).unwrap_or_default()
         }
-        (Effect::Take(_), Some(key)) => key.unset_command(),
-        (Effect::UnsetAny(_), Some(key)) => key.unset_any_command(),
-        (Effect::Change(i), Some(key)) => {
-            let pattern = class.change_patterns().get(i);
-            let given = pattern.map(|p| p.given());
-            let change = Change::new(class, key.slots_with(given.into_iter().flatten()));
+        (Effect::Take, Some(key)) => key.unset_command(),
+        (Effect::UnsetAny, Some(key)) => key.unset_any_command(),
+        (Effect::Change, Some(key)) => {
+            let change = Change::new(class, key.slots_with(given(class, at)));
             change.map(|it| it.to_string()).unwrap_or_default()
         }
-        (Effect::Default, Some(key)) => key.default_command(),
     }
 }
 
@@ -176,7 +157,7 @@ fn default_command(class: &Class) -> (String, Pattern) {
     let mut all = vec![word("default", ""), word(&noun, "")];
     let (mut named, mut texts) = (Vec::new(), Vec::new());
     for (at, field) in class.keys().iter().enumerate() {
-        let (name, value) = (field.dashed(), Pattern::Slot(slot(class, at)));
+        let (name, value) = (field.dashed(), Tree::Leaf(Eats::Slot(slot(class, at))));
         if field.is_essential() {
             text += &format!(" <{name}>");
             all.push(value);
@@ -187,83 +168,71 @@ fn default_command(class: &Class) -> (String, Pattern) {
     }
     if !named.is_empty() {
         text += &format!(" {{{}}}", texts.join(" | "));
-        all.push(Pattern::Many(Box::new(Pattern::OneOf(named))));
+        all.push(Pattern::Many(named));
     }
     (text, Pattern::Seq(all))
 }
 
 fn word(text: &str, tail: &str) -> Pattern {
-    Pattern::Word(Word {
+    Tree::Leaf(Eats::Word(Word {
         text: interned(text),
         tail: interned(tail),
         of: "",
         help: "",
-    })
+    }))
 }
 
-pub(super) fn converted(
-    of: (&Class, &Classes),
-    effect: Effect,
-    pattern: &volley_object::pattern::Pattern,
-) -> Pattern {
-    use volley_object::pattern::Pattern as From;
-    let each = |all: &[From]| all.iter().map(|p| converted(of, effect, p)).collect();
-    let (class, classes) = of;
-    match pattern {
-        From::Word(it) => word(&it.text, &it.tail),
-        From::Field(0) if class.is_interface() => {
-            let takes = match effect {
-                Effect::Set(_) => Takes::Any,
+/// What reads a word of a pattern.
+fn converted((class, classes): (&Class, &Classes), of: Of, leaf: &Leaf) -> Pattern {
+    let slot = |slot| Tree::Leaf(Eats::Slot(slot));
+    match leaf {
+        Leaf::Word(it) => word(&it.text, &it.tail),
+        Leaf::Field(0) if class.is_interface() => {
+            let takes = match of {
+                Of::Object(Effect::Set) => Takes::Any,
                 _ => Takes::Name(NameKind::Interface),
             };
             let field = &class.fields()[0];
-            Pattern::Slot(any_slot(field.dashed(), field.help(), takes))
+            slot(any_slot(field.dashed(), field.help(), takes))
         }
-        From::Setting(name) => {
-            let field = classes
-                .get(name)
-                .and_then(|setting| setting.values().first());
-            let slot = field.map(|it| any_slot(interned(name).to_owned(), it.help(), takes(it)));
-            slot.map_or(Pattern::OneOf(Vec::new()), Pattern::Slot)
+        Leaf::Setting(name) => {
+            let setting = classes.get(name);
+            let field = setting.and_then(|setting| setting.values().first());
+            let found = field.map(|it| any_slot(name.clone(), it.help(), takes(it)));
+            found.map_or(Pattern::OneOf(Vec::new()), slot)
         }
-        From::Field(at) => {
+        Leaf::Field(at) => {
             let field = &class.fields()[*at];
             match field.kind.parts() {
-                "" => Pattern::Slot(slot(class, *at)),
+                "" => slot(self::slot(class, *at)),
                 parts => {
-                    let read = read_with(parts, &|part| part_of(field, part));
+                    let read = Tree::parse(parts, &|part| Ok(part_of(field, part)));
                     read.unwrap_or(Pattern::OneOf(Vec::new()))
                 }
             }
         }
-        From::Seq(all) => Pattern::Seq(each(all)),
-        From::OneOf(all) => Pattern::OneOf(each(all)),
-        From::Optional(inner) => Pattern::Optional(Box::new(converted(of, effect, inner))),
-        From::Many(all) => Pattern::Many(Box::new(Pattern::OneOf(each(all)))),
     }
 }
 
 /// One word of a value of several words: `<value>` in a slot with the name of the field, or a keyword.
-fn part_of(field: &FieldDef, part: &str) -> Option<Pattern> {
+fn part_of(field: &FieldDef, part: &'static str) -> Eats {
     let name = field.dashed();
-    Some(match part.strip_prefix('<') {
-        Some(part) => {
-            let part = part.strip_suffix('>')?;
-            let table = field.kind.table().map(|table| (table.fields)());
-            let inner = table.into_iter().flatten().find(|it| it.name == part);
-            let (takes, help) = match inner {
-                Some(inner) => (takes_of(&inner.kind, inner.needs), inner.help()),
-                None => (Takes::Any, field.help()),
-            };
-            Pattern::Slot(any_slot(format!("{name} {part}"), help, takes))
-        }
-        None => Pattern::Word(Word {
-            text: interned(part),
+    let table = field.kind.table().map(|table| (table.fields)());
+    let Some(part) = part.strip_prefix('<') else {
+        return Eats::Word(Word {
+            text: part,
             tail: "",
             of: interned(&format!("{name} '{part}'")),
             help: interned(&meaning_of(field, part)),
-        }),
-    })
+        });
+    };
+    let part = part.trim_end_matches('>');
+    let inner = table.into_iter().flatten().find(|it| it.name == part);
+    let (takes, help) = match inner {
+        Some(inner) => (takes_of(&inner.kind, inner.needs), inner.help()),
+        None => (Takes::Any, field.help()),
+    };
+    Eats::Slot(any_slot(format!("{name} {part}"), help, takes))
 }
 
 /// What a word of a value means that is a table: a value of one of its fields, or a field that is on with it.
@@ -335,7 +304,7 @@ fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
 }
 
 /// The same text for as long as the process runs: classes come and go, and few texts differ.
-pub(super) fn interned(text: &str) -> &'static str {
+fn interned(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = texts.get(text) {

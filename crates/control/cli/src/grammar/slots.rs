@@ -36,41 +36,7 @@ pub(crate) enum Takes {
     Rest,
 }
 
-const fn slot_of(name: &'static str, takes: Takes, text: &'static str) -> Slot {
-    Slot { name, takes, text }
-}
-
 use Takes as T;
-
-static SLOTS: &[Slot] = &[
-    slot_of("interface", T::Name(NameKind::Interface), "interface"),
-    slot_of("table", T::Number, "number of an IP table"),
-    slot_of("name", T::Any, "new name"),
-    slot_of("address", T::Address, "IP address such as 192.0.2.1"),
-    slot_of("n", T::Number, "number"),
-    slot_of(
-        "span",
-        T::Any,
-        "time such as 90s, 5m or 2h; a number alone is seconds",
-    ),
-    slot_of("text", T::Any, "text, in quotes when it has blanks"),
-    slot_of(
-        "file",
-        T::Any,
-        "path of a file, in quotes when it has blanks",
-    ),
-    slot_of(
-        "expression",
-        T::Rest,
-        "filter, in quotes when something follows",
-    ),
-    slot_of("command", T::Rest, "a command, or its beginning"),
-];
-
-/// The slot of this name. Patterns are checked against the table by a test.
-pub(crate) fn slot(name: &str) -> Option<&'static Slot> {
-    SLOTS.iter().find(|s| s.name == name)
-}
 
 impl Slot {
     /// How well a word fits: by its shape, by being any word, or not.

@@ -4,7 +4,7 @@ use super::backend::{Backend, Pending};
 use super::limits::Limits;
 use super::lines::{Line, Lines, send};
 use super::protocol::{Answer, Ask};
-use crate::build::parse_line;
+use crate::parse_line;
 use tokio::net::UnixStream;
 use volley_object::ReplyPart;
 

@@ -4,7 +4,7 @@ use crate::{Executor, Probe};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use volley_model::{Applied, ModelError, Request};
-use volley_object::{Bulk, Instance, ObjectKey};
+use volley_object::{Bulk, Effect, Instance, ObjectKey};
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -19,7 +19,7 @@ struct Inner {
 /// The command that makes an object.
 pub(super) fn command(object: &Instance) -> String {
     let object = object.clone();
-    match object.class().add_patterns().is_empty() {
+    match object.class().patterns(Effect::Add).is_empty() {
         true => Request::Set(object).to_string(),
         false => Request::Add(object).to_string(),
     }

@@ -1,0 +1,290 @@
+//! Commands of the command line itself: verbs that the registry does not have.
+
+use crate::action::{Action, Builtin};
+use std::convert::Infallible;
+use std::fmt::{self, Display, Formatter};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use volley_model::{ConfigAction, ConfigForm, ConfigSource, Request, parse_span};
+use volley_object::{Invocation, Verb, VerbClass, syntax_field, text_field};
+
+type Act = Box<dyn Fn(&Invocation) -> Option<Action> + Send + Sync>;
+
+static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
+    let all = [
+        of(|it: Help| Action::Builtin(Builtin::Help(it.command.unwrap_or_default().0)).into()),
+        of(|_: Quit| Action::Builtin(Builtin::Quit).into()),
+        of(|_: History| Action::Builtin(Builtin::History).into()),
+        of(|Exec { file, undo }| Action::Builtin(Builtin::Exec { file, undo }).into()),
+        // It is read with the command that it repeats, before the grammar of that command.
+        of(|_: Watch| None),
+        of(|it: ConfigCheck| {
+            config(ConfigAction::Check {
+                source: file(it.file),
+            })
+        }),
+        of(|it: ConfigShow| {
+            let source = it
+                .commit
+                .map_or(ConfigSource::Running, ConfigSource::Commit);
+            let form = ConfigForm::Toml;
+            config(ConfigAction::Show { source, form })
+        }),
+        of(|it: ConfigDiff| {
+            let commit = it.commit.map(ConfigSource::Commit);
+            let (from, to) = match it.file {
+                Some(of) => (ConfigSource::Running, file(of)),
+                None => (
+                    commit.unwrap_or(ConfigSource::Committed),
+                    ConfigSource::Running,
+                ),
+            };
+            config(ConfigAction::Diff { from, to })
+        }),
+        of(|it: ConfigCommit| {
+            config(ConfigAction::Commit {
+                source: it.file.map_or(ConfigSource::Running, file),
+                confirm_s: it.confirm.map(|span| span.0),
+                comment: it.comment,
+            })
+        }),
+        of(|_: ConfigConfirm| config(ConfigAction::Confirm)),
+        of(|it: ConfigRollback| config(ConfigAction::Rollback { number: it.commit })),
+        of(|_: ConfigHistory| config(ConfigAction::History)),
+        of(|ConfigExport { form }| {
+            let source = ConfigSource::Running;
+            config(ConfigAction::Show { source, form })
+        }),
+        of(|it: DeleteInterface| {
+            let name = it.interface;
+            request(Request::InterfaceDelete { name })
+        }),
+        of(|it: RenameInterface| {
+            let (name, new_name) = (it.interface, it.name);
+            request(Request::InterfaceRename { name, new_name })
+        }),
+    ];
+    // A definition that contradicts itself has no command: a test counts them.
+    all.into_iter().flatten().collect()
+});
+
+fn of<T: Verb + 'static>(act: fn(T) -> Option<Action>) -> Option<(VerbClass, Act)> {
+    let class = VerbClass::new(T::definition()).ok()?;
+    Some((class, Box::new(move |it| it.get().and_then(act))))
+}
+
+fn config(action: ConfigAction) -> Option<Action> {
+    Some(Action::Config(action))
+}
+
+fn request(request: Request) -> Option<Action> {
+    Some(Action::Request(Box::new(request)))
+}
+
+fn file(file: PathBuf) -> ConfigSource {
+    ConfigSource::File(file)
+}
+
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static VerbClass> {
+    ALL.iter().map(|(class, _)| class)
+}
+
+/// The one of this name.
+pub(crate) fn named(name: &str) -> Option<&'static VerbClass> {
+    all().find(|class| class.name() == name)
+}
+
+/// What a command asks for; none where it is no command by itself.
+pub(crate) fn action(invocation: &Invocation) -> Option<Action> {
+    ALL.iter().find_map(|(_, act)| act(invocation))
+}
+
+/// A command, with all that follows on the line.
+#[derive(Default)]
+struct Line(String);
+
+impl FromStr for Line {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Line, Infallible> {
+        Ok(Line(text.to_owned()))
+    }
+}
+
+impl Display for Line {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+text_field!(Line, "a command", Rest, ["show interfaces"]);
+
+/// Seconds within which a commit is confirmed.
+struct Span(u64);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Span, String> {
+        parse_span(text).map(Span)
+    }
+}
+
+impl Display for Span {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+syntax_field!(Span, "a time", Any, ["5m", "90s", "2h"], "");
+
+/// List commands, or those that begin so.
+#[derive(Verb)]
+#[verb(name = "help", command = "help [<command>]", example = "help show")]
+struct Help {
+    /// Words that the commands begin with.
+    command: Option<Line>,
+}
+
+/// Leave the interactive command line.
+#[derive(Verb)]
+#[verb(name = "quit", command = "(quit | exit)", example = "quit")]
+struct Quit;
+
+/// List the lines typed.
+#[derive(Verb)]
+#[verb(name = "history", command = "history", example = "history")]
+struct History;
+
+/// Run the commands of a file; the first error stops it. With undo they are one transaction: all of them or none.
+#[derive(Verb)]
+#[verb(name = "exec", command = "exec <file> [undo@undo=on]")]
+#[verb(example = "exec setup.vly")]
+struct Exec {
+    /// File of commands.
+    file: String,
+    /// Run the commands as one transaction: all of them or none.
+    #[verb(default = false)]
+    undo: bool,
+}
+
+/// Run a command every second (or so many), until Ctrl-C (or so many times).
+#[derive(Verb)]
+#[verb(name = "watch", example = "watch every 2 show interfaces")]
+#[verb(command = "watch [every <every>] [times <times>] <command>")]
+struct Watch {
+    /// Seconds between two runs.
+    #[verb(range = 1u32..=86_400)]
+    every: Option<u32>,
+    /// How often to run the command.
+    #[verb(range = 1u32..=86_400)]
+    times: Option<u32>,
+    /// Command that shows something.
+    command: Line,
+}
+
+/// Read a configuration file and tell every error with its place.
+#[derive(Verb)]
+#[verb(name = "config-check", command = "config check <file>")]
+#[verb(example = "config check volley.toml")]
+struct ConfigCheck {
+    /// Configuration file.
+    file: PathBuf,
+}
+
+/// The running configuration as a file, or that of a commit.
+#[derive(Verb)]
+#[verb(name = "config-show", command = "config show [commit <commit>]")]
+#[verb(example = "config show")]
+struct ConfigShow {
+    /// Number of a commit.
+    commit: Option<u64>,
+}
+
+/// What is different: from the commit that holds (or another) to what runs, or from what runs to a file.
+#[derive(Verb)]
+#[verb(name = "config-diff", example = "config diff volley.toml")]
+#[verb(command = "config diff [commit <commit> | <file>]")]
+struct ConfigDiff {
+    /// Number of a commit.
+    commit: Option<u64>,
+    /// Configuration file.
+    file: Option<PathBuf>,
+}
+
+/// Bring a file in force (none: what runs) and keep it; with confirm it is taken back unless `config confirm` comes in time.
+#[derive(Verb)]
+#[verb(name = "config-commit")]
+#[verb(command = "(config commit | write [memory] | save) {fields}")]
+#[verb(example = "config commit file volley.toml confirm 5m comment \"new uplink\"")]
+struct ConfigCommit {
+    /// Configuration file to apply first.
+    file: Option<PathBuf>,
+    /// Time after which the commit is rolled back, unless `config confirm` comes.
+    confirm: Option<Span>,
+    /// Comment that the history keeps.
+    comment: Option<String>,
+}
+
+/// Keep the commit that waits.
+#[derive(Verb)]
+#[verb(name = "config-confirm", command = "config confirm")]
+#[verb(example = "config confirm")]
+struct ConfigConfirm;
+
+/// Bring an earlier commit in force again, as a new one.
+#[derive(Verb)]
+#[verb(name = "config-rollback", command = "config rollback <commit>")]
+#[verb(example = "config rollback 3")]
+struct ConfigRollback {
+    /// Number of the commit.
+    commit: u64,
+}
+
+/// The commits, newest first.
+#[derive(Verb)]
+#[verb(name = "config-history", command = "config history")]
+#[verb(example = "config history")]
+struct ConfigHistory;
+
+/// The running configuration as a file, as commands or as requests in JSON.
+#[derive(Verb)]
+#[verb(name = "config-export", example = "config export commands")]
+#[verb(command = "config export [toml@form=toml | commands@form=commands | json@form=json]")]
+struct ConfigExport {
+    /// Form of the text.
+    #[verb(default = ConfigForm::Toml)]
+    form: ConfigForm,
+}
+
+/// Delete an interface.
+#[derive(Verb)]
+#[verb(name = "delete-interface", command = "delete interface <interface>")]
+#[verb(example = "delete interface pg0")]
+struct DeleteInterface {
+    /// Interface.
+    #[verb(needs = "interface")]
+    interface: String,
+}
+
+/// Give an interface another name.
+#[derive(Verb)]
+#[verb(name = "rename-interface", example = "set interface name pg0 uplink0")]
+#[verb(command = "set interface name <interface> <name>")]
+struct RenameInterface {
+    /// Interface.
+    #[verb(needs = "interface")]
+    interface: String,
+    /// New name.
+    name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_definition_is_a_command() {
+        assert_eq!(super::all().count(), 15);
+    }
+}

@@ -92,7 +92,7 @@ impl Editor<'_> {
         self.is_new(&Key::Interface(name()))?;
         // What is a part of the request is not of the configuration.
         let kind = spec.kind.kept();
-        self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
+        self.put(Key::Interface(name()), Value::Object(Arc::new(kind)));
         for (class, value) in spec.settings() {
             let setting = Instance::of_value(class, &spec.name, value);
             let setting = setting.map_err(|e| ModelError::invalid(class, e))?;
@@ -130,7 +130,7 @@ impl Editor<'_> {
     fn subs(&self, parent: &str) -> Vec<String> {
         let first = format!("{parent}.");
         let name = |(key, value): (&Key, &Value)| match (key, value) {
-            (Key::Interface(name), Value::Kind(kind)) if name.starts_with(&first) => {
+            (Key::Interface(name), Value::Object(kind)) if name.starts_with(&first) => {
                 Some((name.clone(), kind.clone()))
             }
             _ => None,
@@ -148,7 +148,7 @@ impl Editor<'_> {
     /// Sub-interfaces are called after their parent, which therefore keeps its name as long as it has some.
     fn keeps_name(&self, name: &str) -> Done {
         let kind = self.state.get(&Key::Interface(name.to_owned()));
-        let is_sub = matches!(kind, Some(Value::Kind(kind)) if is_part(kind));
+        let is_sub = matches!(kind, Some(Value::Object(kind)) if is_part(kind));
         let why = match (is_sub, self.subs(name).first()) {
             (true, _) => "a sub-interface is called after its parent and its number".to_owned(),
             (false, None) => return Ok(()),
@@ -201,7 +201,7 @@ impl Editor<'_> {
             }
             let (to, renamed) = (
                 renamed_key(&key, name, new_name),
-                renamed_value(&value, name, new_name),
+                renamed_value(&key, &value, name, new_name),
             );
             if to != key {
                 self.put(key, None);
@@ -234,10 +234,10 @@ fn is_part(kind: &Instance) -> bool {
     kind.class().fields().iter().any(|f| f.reference == part)
 }
 
-fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
-    match value {
-        Value::Object(it) => Value::Object(Arc::new(it.renamed("interface", from, to))),
-        Value::Kind(kind) if kind.name() == from => Value::Kind(Arc::new(kind.named(to))),
-        other => other.clone(),
+fn renamed_value(key: &Key, value: &Value, from: &str, to: &str) -> Value {
+    match (key, value) {
+        (Key::Interface(_), Value::Object(it)) => Value::Object(Arc::new(it.named(to))),
+        (_, Value::Object(it)) => Value::Object(Arc::new(it.renamed("interface", from, to))),
+        (_, other) => other.clone(),
     }
 }

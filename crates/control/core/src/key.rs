@@ -1,7 +1,7 @@
 //! Objects of the desired state: what each is called, and what it needs.
 
 use std::sync::Arc;
-use volley_model::{InterfaceSpec, Mac};
+use volley_model::InterfaceSpec;
 use volley_object::{BulkKey, Group, Instance, ObjectKey, Strength, Values};
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -26,12 +26,8 @@ const _: () = assert!(size_of::<Key>() == 32);
 /// What an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// An object of a registered class.
+    /// An object of a registered class; of an interface, what it is.
     Object(Arc<Instance>),
-    /// What stands behind an interface.
-    Kind(Arc<Instance>),
-    /// MAC address.
-    Mac(Mac),
     /// Values that objects of a bulk class have in common.
     Common(Arc<Set>),
 }
@@ -146,55 +142,36 @@ fn tell_reference(
     }
 }
 
+/// Tells what an object refers to so firmly.
+fn references(key: &Key, object: &Instance, tell: &mut dyn FnMut(Key), strength: &[Strength]) {
+    let version = match key {
+        Key::Interface(_) => None,
+        _ => object.ip_version(),
+    };
+    object.references(&mut |class, value, it| {
+        if strength.contains(&it) {
+            tell_reference(class, value, version, tell);
+        }
+    });
+}
+
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
-    match (key, value) {
-        (Key::Global(_) | Key::Setting(_) | Key::Last(_), Value::Object(object)) => {
-            object.references(&mut |class, value, strength| {
-                if strength != Strength::Needs {
-                    return;
-                }
-                tell_reference(class, value, object.ip_version(), tell);
-            });
-        }
-        (Key::Interface(_), Value::Kind(kind)) => {
-            kind.references(&mut |class, value, strength| {
-                if strength == Strength::Needs {
-                    tell_reference(class, value, None, tell);
-                }
-            });
-        }
-        (Key::Bulk(_), Value::Common(set)) => set.needs.iter().cloned().for_each(tell),
-        _ => {}
+    match value {
+        Value::Object(object) => references(key, object, tell, &[Strength::Needs]),
+        Value::Common(set) => set.needs.iter().cloned().for_each(tell),
     }
 }
 
-/// Tells what an object is a part of, or loses: when that goes, the object goes or changes.
+/// Tells what an object is a part of, or loses: when that goes, the object goes or changes. The name of an interface that is
+/// a part begins with the owner's, so its key is larger.
 pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     if let Value::Object(object) = value {
-        return object.references(&mut |class, value, strength| {
-            if strength != Strength::Needs {
-                tell_reference(class, value, object.ip_version(), tell);
-            }
-        });
-    }
-    if let Some(owner) = key.owner() {
-        tell(Key::Interface(owner.to_owned()));
-    }
-    if let (Key::Interface(_), Value::Kind(kind)) = (key, value) {
-        // The name of a part begins with the owner's, so its key is larger.
-        kind.references(&mut |class, value, strength| {
-            if strength == Strength::PartOf {
-                tell_reference(class, value, None, tell);
-            }
-        });
+        references(key, object, tell, &[Strength::PartOf, Strength::Loses]);
     }
 }
 
 /// What is always there: objects that are built in.
 pub(crate) fn is_built_in(key: &Key) -> bool {
-    match key {
-        Key::Global(it) | Key::Setting(it) | Key::Last(it) => it.is_built_in(),
-        _ => false,
-    }
+    key.of_class().is_some_and(ObjectKey::is_built_in)
 }

@@ -1,7 +1,6 @@
 //! The request that makes, changes or removes one object.
 
 use crate::key::{Key, Set, Value};
-use crate::plan::kind;
 use std::sync::Arc;
 use volley_model::{InterfaceSpec, Request};
 use volley_object::{BulkKey, Class, Effect, Instance, ObjectKey};
@@ -25,7 +24,7 @@ pub(crate) fn create_interface(name: &str, kind: &Instance, get: Get<'_, '_>) ->
 
 /// An interface with everything that goes with it when it is deleted.
 pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Request> {
-    let Some(kind) = get(&Key::Interface(name.to_owned())).and_then(kind) else {
+    let Some(Value::Object(kind)) = get(&Key::Interface(name.to_owned())) else {
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
@@ -41,7 +40,7 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
 /// The requests that make an object that is not there. Interfaces are made by [`create_interface`].
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
-        (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
+        (Key::Interface(name), Value::Object(kind)) => vec![create_interface(name, kind, get)],
         (Key::Bulk(key), Value::Common(set)) => vec![bulk(key, None, Some(set))],
         _ => change(key, value).into_iter().collect(),
     }
@@ -62,6 +61,7 @@ pub(crate) fn bulk(key: &BulkKey, from: Option<&Arc<Set>>, to: Option<&Arc<Set>>
 /// The request that gives an object that may be there a value; none where it has to be removed first.
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
+        (Key::Interface(_), _) => return None,
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
         (Key::Bulk(key), Value::Common(set)) => bulk(key, Some(set), Some(set)),
         _ => return None,

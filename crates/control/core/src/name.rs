@@ -33,12 +33,8 @@ impl Key {
 impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Key::Global(key) | Key::Setting(key) | Key::Last(key) => write!(f, "{key}"),
-            Key::Bulk(key) => write!(f, "{key}"),
-            other => {
-                let (kind, name) = other.called();
-                write!(f, "{kind} {name}")
-            }
+            Key::Interface(name) => write!(f, "{} {name}", ObjectKind::Interface),
+            other => f.write_str(&other.called().1),
         }
     }
 }

@@ -534,7 +534,7 @@ impl<'a> Planner<'a> {
         };
         let get = |key: &Key| self.now.get(key);
         match (key, now) {
-            (Key::Interface(name), Value::Kind(kind)) => {
+            (Key::Interface(name), Value::Object(kind)) => {
                 let request = create_interface(name, kind, &get);
                 let undo = vec![Request::InterfaceDelete { name: name.clone() }];
                 steps.push(Step { request, undo });
@@ -678,13 +678,5 @@ impl Run {
             Request::Set(object) => Request::Set(object.repeated(self.count)),
             other => other,
         }
-    }
-}
-
-/// What an interface kind is called.
-pub(crate) fn kind(value: &Value) -> Option<&Instance> {
-    match value {
-        Value::Kind(kind) => Some(kind),
-        _ => None,
     }
 }

@@ -136,7 +136,7 @@ impl State {
     /// The objects of a registered class that is no bulk class, in their order where they have one.
     pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
         let all = self.objects.iter().filter_map(|(key, value)| match value {
-            Value::Object(object) | Value::Kind(object) => Some((key, object.as_ref())),
+            Value::Object(object) => Some((key, object.as_ref())),
             _ => None,
         });
         let all = all.filter(|(_, object)| object.class().name() == class);
@@ -448,7 +448,7 @@ impl State {
 pub(crate) fn instance(key: &Key, value: &Value) -> Option<Instance> {
     match (key, value) {
         (Key::Bulk(key), Value::Common(set)) => Some(key.instance(&set.values)),
-        (_, Value::Object(object) | Value::Kind(object)) => Some(object.as_ref().clone()),
+        (_, Value::Object(object)) => Some(object.as_ref().clone()),
         _ => None,
     }
 }

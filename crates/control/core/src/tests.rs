@@ -582,7 +582,7 @@ fn a_new_interface_takes_what_leans_on_it_along() {
     .unwrap();
     let mut wanted = core.state().clone();
     let lamp = Lamp { name: "pg0".into() };
-    let kind = crate::Value::Kind(std::sync::Arc::new(lamp.instance().unwrap()));
+    let kind = crate::Value::Object(std::sync::Arc::new(lamp.instance().unwrap()));
     wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
     said(&told);
     let transaction = core.begin_state(&wanted).unwrap();

@@ -1,4 +1,4 @@
-//! The command reference, generated from the table.
+//! The command reference, generated from all commands.
 
 use crate::grammar::{CommandDef, Grammar};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The table of commands and the automaton made from it.
+//! All commands and the automaton made from them.
 //!
 //! A command is written as a pattern: words, `<slots>`, `[optional]`, `(one | of)`, `{any | number | of}`, and `word~s`
 //! for a word with a second spelling. All patterns together form one automaton, so a word is judged against every

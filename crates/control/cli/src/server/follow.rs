@@ -36,7 +36,7 @@ pub(super) async fn serve(
     };
     let mut answers = match begun {
         Ok(answers) => answers,
-        Err(refused) => return send(stream, *refused).await.is_ok(),
+        Err(refused) => return send(stream, refused).await.is_ok(),
     };
     let mut stopped = false;
     loop {

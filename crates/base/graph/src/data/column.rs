@@ -34,6 +34,11 @@ impl Column {
         }
     }
 
+    /// Whether it has no memory, because it was taken.
+    pub(crate) fn is_unallocated(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// The first `n` words.
     #[inline(always)]
     pub fn words(&self, n: usize) -> &[u32] {

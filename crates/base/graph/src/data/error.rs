@@ -41,7 +41,25 @@ pub enum GraphError {
         /// The feature.
         feature: String,
     },
-    /// The orders `before` and `after` contradict each other.
+    /// A feature that is to be removed is enabled on an interface.
+    #[error(
+        "feature `{feature}` of arc `{arc}` is enabled on an interface: disable it there first, `show features` lists where"
+    )]
+    FeatureEnabled {
+        /// The arc.
+        arc: String,
+        /// The feature.
+        feature: String,
+    },
+    /// A node that cannot be replaced while it runs.
+    #[error("node `{node}` cannot be replaced: {why}")]
+    NotReplaceable {
+        /// The node.
+        node: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// Before and after contradict each other.
     #[error(
         "the features of arc `{arc}` cannot be ordered: `{feature}` is both before and after another"
     )]

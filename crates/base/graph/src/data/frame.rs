@@ -2,6 +2,7 @@
 
 use crate::data::col::{COLUMNS, Col, ColumnSet, MANDATORY, TAGS};
 use crate::data::column::Column;
+use crate::data::lost;
 use volley_simd::{Bits, Isa};
 
 /// Column of buffer indices (private: rows own their buffers).
@@ -76,6 +77,21 @@ impl Frame {
         let theirs_missing = self.valid & TAGS & !valid;
         self.valid = (self.valid & valid) | mine_missing | theirs_missing;
         theirs_missing
+    }
+}
+
+/// No frame with packets is dropped but by a panic in a node: the packets are kept for the guard of the node.
+impl Drop for Frame {
+    #[inline]
+    fn drop(&mut self) {
+        if self.n > 0 && std::thread::panicking() {
+            lost::keep(Box::new(Frame {
+                n: std::mem::take(&mut self.n),
+                valid: self.valid,
+                cols: std::mem::take(&mut self.cols),
+                declared: ColumnSet::ALL,
+            }));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod counters;
 pub(crate) mod error;
 pub(crate) mod frame;
 pub(crate) mod ids;
+pub(crate) mod lost;
 pub(crate) mod numa;
 pub(crate) mod offload;
 pub(crate) mod packet;

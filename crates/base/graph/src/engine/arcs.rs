@@ -125,6 +125,21 @@ impl ArcRegistry {
         Ok(())
     }
 
+    /// Remove a feature that is enabled on no interface; the name of one where it is, otherwise.
+    pub(crate) fn remove(&mut self, arc: &str, feature: &str) -> Result<(), GraphError> {
+        let entry = self.find(arc)?;
+        let mut enabled = entry.enabled.values();
+        if enabled.any(|set| set.contains(feature)) {
+            return Err(GraphError::FeatureEnabled {
+                arc: arc.to_owned(),
+                feature: feature.to_owned(),
+            });
+        }
+        entry.features.retain(|f| f.name != feature);
+        entry.consumers.remove(feature);
+        Ok(())
+    }
+
     /// The feature that consumes all packets of an interface.
     pub(crate) fn consumer(&self, arc: ArcId, interface: u32) -> Option<&'static str> {
         let entry = self.arcs.get(usize::from(arc.0))?;

@@ -23,6 +23,13 @@ impl Engine {
         self.arcs.add(arc, feature, true)
     }
 
+    /// Remove a feature that is enabled on no interface. Its node stays: see [`Engine::remove`].
+    pub fn remove_feature(&mut self, arc: &str, feature: &str) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        self.arcs.remove(arc, feature)?;
+        self.send_arcs()
+    }
+
     /// The enabled feature that consumes all packets of an interface, if there is one.
     pub fn consumer(&self, arc: ArcId, interface: u32) -> Option<&'static str> {
         self.arcs.consumer(arc, interface)

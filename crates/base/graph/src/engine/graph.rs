@@ -14,6 +14,7 @@ use crate::engine::node_order;
 use crate::engine::state::{
     Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
 };
+use crate::engine::texts::KeptTexts;
 use crate::node_api::drop_node::{DROP_NODE, DropHook, DropNode, Ignored};
 use crate::node_api::edges::Nexts;
 use crate::node_api::node::{Node, Source};
@@ -71,6 +72,7 @@ impl Engine {
             retired_nodes: RetiredNodes::default(),
             columns: Vec::new(),
             gso_names: ["kind 0", "kind 1", "kind 2"],
+            kept_texts: KeptTexts::default(),
         };
         engine.add(DropNode::NAME, move |w| {
             DropNode::new(w, None, kept[w].clone(), kinds.clone())
@@ -172,7 +174,7 @@ impl Engine {
     }
 
     /// Add a node with its statistics.
-    fn define(&mut self, mut def: NodeDefinition) -> Result<NodeId, GraphError> {
+    pub(super) fn define(&mut self, mut def: NodeDefinition) -> Result<NodeId, GraphError> {
         if self.by_name.contains_key(&def.name) {
             return Err(GraphError::NodeExists(def.name));
         }
@@ -214,14 +216,14 @@ impl Engine {
     }
 
     /// The columns of all nodes and those that were registered, each with the name of its owner.
-    fn declared_columns(&self) -> impl Iterator<Item = (&str, &ColumnInfo)> + Clone {
+    pub(super) fn declared_columns(&self) -> impl Iterator<Item = (&str, &ColumnInfo)> + Clone {
         let nodes = self.defs.iter().filter(|d| !d.removed);
         let of_nodes = nodes.flat_map(|d| d.columns.iter().map(|column| (d.name.as_str(), column)));
         of_nodes.chain(self.columns.iter().map(|(owner, column)| (*owner, column)))
     }
 
     /// Add a node that was made at run time to every worker.
-    fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
+    pub(super) fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
         self.targets(id)?;
         self.room_for_changes()?;
         for worker in self.worker_set.iter() {

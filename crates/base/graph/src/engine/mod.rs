@@ -8,6 +8,7 @@
 pub(crate) mod arcs;
 mod changes;
 mod features;
+pub(crate) mod foreign;
 mod graph;
 mod handoff;
 mod node_order;
@@ -19,5 +20,6 @@ pub(crate) mod reports;
 mod shares;
 pub(crate) mod state;
 pub(crate) mod stats;
+mod texts;
 pub(crate) mod traces;
 mod workers;

@@ -3,11 +3,13 @@
 use crate::data::col::Col;
 use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
+use crate::data::lost::panic_text;
 use crate::data::offload;
 use crate::data::offload::GsoKind;
 use crate::data::packet::PacketView;
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use volley_buf::Pool;
 
@@ -141,7 +143,10 @@ impl TraceRecord {
         unsafe { data.as_mut_ptr().cast::<T>().write(trace) };
         let text = |data: &MaybeUninit<[u64; MAX_TRACE_BYTES / 8]>, names: &dyn TraceNames| {
             // SAFETY: this function is stored together with data that `new::<T>` wrote.
-            unsafe { &*data.as_ptr().cast::<T>() }.text(names)
+            let trace = unsafe { &*data.as_ptr().cast::<T>() };
+            // The function may be that of a plugin, and no panic leaves a plugin.
+            let text = catch_unwind(AssertUnwindSafe(|| trace.text(names)));
+            text.unwrap_or_else(|payload| format!("no text: {}", panic_text(&*payload)))
         };
         TraceRecord {
             packet,

@@ -5,6 +5,7 @@
 pub(crate) mod agenda;
 pub(crate) mod body;
 pub(crate) mod deliver;
+pub(crate) mod guarded;
 pub(crate) mod handoff_stub;
 pub(crate) mod round;
 pub(crate) mod sleep;

@@ -29,6 +29,7 @@ macro_rules! features {
             volley_pg::classes()?;
             volley_vhost::classes()?;
             volley_dpdk::classes()?;
+            volley_plugin_host::classes()?;
             $($feature::classes()?;)*
             Ok(())
         }

@@ -137,6 +137,7 @@ impl Stack {
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         note_addresses(&registry, &fib);
         volley_iface::register(&mut registry)?;
+        plugins(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
         // Before drivers: a parent must wait for its sub-interfaces.
         volley_vlan::register(&mut registry)?;
@@ -401,6 +402,15 @@ fn drivers(
     volley_vhost::register(registry)?;
     volley_dpdk::register(registry)?;
     Ok(memif)
+}
+
+/// Registers plugins, which are loaded later.
+fn plugins(registry: &mut Registry) -> Result<(), DefinitionError> {
+    let table = registry.interfaces.clone();
+    let name = move |index| table.borrow().name(index);
+    let plugins =
+        volley_plugin_host::Plugins::new(registry.engine.clone(), &registry.processes, name);
+    plugins.own(&mut registry.owners)
 }
 
 /// Registers the features of the list.

@@ -19,7 +19,7 @@ use volley_demo as demo;
 
 /// Cache lines that workers write are not shared with data of other threads.
 #[global_allocator]
-static HEAP: volley_buf::LineHeap = volley_buf::LineHeap;
+static HEAP: volley_heap::LineHeap = volley_heap::LineHeap;
 
 /// A vector packet processor.
 #[derive(Parser)]

@@ -5,8 +5,8 @@ use super::Finding;
 use super::source::Source;
 use super::tokens::{self, Token};
 
-/// Files that open files in another way, because the paths are constants.
-const OTHERS: [(&str, &str); 18] = [
+/// Where files are opened in another way, because their paths are constants.
+const OTHERS: [(&str, &str); 19] = [
     ("crates/base/file/src/lib.rs", "the one way"),
     ("crates/base/buf/src/cache.rs", "/proc"),
     ("crates/base/graph/src/data/numa.rs", "/sys"),
@@ -20,6 +20,10 @@ const OTHERS: [(&str, &str); 18] = [
     ("crates/io/shm/src/limits.rs", "/proc and the cgroup"),
     ("crates/io/tap/src/sys.rs", "/dev/net/tun"),
     ("crates/io/vhost/src/kernel/sys.rs", "/dev/vhost-net"),
+    (
+        "crates/plugin/abi/build.rs",
+        "the sources, when the crate is built",
+    ),
     ("apps/daemon/src/calls.rs", "/proc and the running program"),
     ("apps/volley/src/doctor/machine.rs", "/proc, /sys and /dev"),
     ("apps/daemon/src/observe.rs", "/proc/cpuinfo"),

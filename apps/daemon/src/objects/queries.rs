@@ -10,6 +10,7 @@ use volley_pcap::Monitor;
 const COMMANDS: &[(&str, &str, &str, View)] = &[
     ("show path-batcher", "path-batcher", "", View::Table),
     ("show rss", "rss", "", View::Table),
+    ("show plugins", "plugins", "", View::Table),
     ("show lcp", "lcp", "", View::Table),
     ("lcp audit", "lcp-audit", "", View::Table),
     ("show packet-generator", "packet-generator", "", View::Table),

@@ -10,7 +10,6 @@
 
 mod arena;
 mod cache;
-mod heap;
 mod meta;
 mod pool;
 mod ring;
@@ -18,7 +17,6 @@ mod sync;
 
 pub use arena::{Backing, BufError, OnNode};
 pub use cache::{Cache, OwnPool};
-pub use heap::LineHeap;
 pub use meta::{Meta, NO_BUFFER};
 pub use pool::{Base, Pool, PoolReport};
 pub use ring::BatchRing;

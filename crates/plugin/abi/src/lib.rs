@@ -1,0 +1,49 @@
+//! What the router and a plugin agree on.
+//!
+//! A plugin is a shared library (`cdylib`) with copies of the engine's crates, built by the same compiler from the same sources. The
+//! router reads its [`Fingerprint`] from the file before any of its code runs, and calls its entry once. The plugin allocates with
+//! the router's allocator, so that what one side allocates the other may free; and each call from the router into the plugin is
+//! guarded by code of the plugin, so that no panic leaves it.
+//!
+//! Types differ in their `TypeId` between the two sides: nothing is downcast across the boundary. What a plugin uses of the
+//! router are the fields of [`Host`]; what it brings are the fields of [`Plugin`].
+
+mod allocator;
+mod entry;
+mod fingerprint;
+mod plugin;
+
+pub use allocator::{HostAllocator, HostCalls};
+pub use entry::{ENTRY, Entry, Outcome, enter};
+pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
+pub use plugin::{Host, Plugin, PluginFeature, RegisterError};
+
+/// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and features.
+#[macro_export]
+macro_rules! plugin {
+    ($register:path) => {
+        // Tests of the plugin's crate run without a router.
+        #[cfg(test)]
+        const _: fn(&mut $crate::Plugin) -> Result<(), $crate::RegisterError> = $register;
+
+        #[cfg(not(test))]
+        #[global_allocator]
+        static VOLLEY_ALLOCATOR: $crate::HostAllocator = $crate::HostAllocator::new();
+
+        /// What the router reads before it maps the file.
+        #[cfg(not(test))]
+        #[unsafe(no_mangle)]
+        pub static VOLLEY_PLUGIN: $crate::Fingerprint = $crate::Fingerprint::HERE;
+
+        /// What the router calls once.
+        #[cfg(not(test))]
+        #[unsafe(no_mangle)]
+        #[allow(improper_ctypes_definitions)]
+        pub extern "C" fn volley_plugin_entry(
+            calls: &'static $crate::HostCalls,
+            outcome: &mut $crate::Outcome,
+        ) {
+            $crate::enter(&VOLLEY_ALLOCATOR, calls, outcome, $register);
+        }
+    };
+}

@@ -1,0 +1,97 @@
+//! The checks of a plugin's file before any of its code runs: who may change it, whether it is a whole shared library, and
+//! whether its fingerprint is the router's.
+
+use crate::error::PluginError;
+use object::read::elf::ElfFile64;
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use volley_plugin_abi::{FINGERPRINT, Fingerprint, Mismatch};
+
+/// The longest file that is read.
+const LONGEST: u64 = 512 << 20;
+
+/// The bytes of a plugin that may be mapped.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginError> {
+    let file = volley_file::open(path)?;
+    check_owner(&file)?;
+    let size = file.metadata()?.len();
+    if size > LONGEST {
+        let why = format!("has {size} bytes, the limit is {LONGEST}");
+        return Err(PluginError::Unsafe(why));
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    check(&bytes)?;
+    Ok(bytes)
+}
+
+/// A plugin is code of the router: only root and the daemon's user may be able to change it.
+fn check_owner(file: &File) -> Result<(), PluginError> {
+    let there = file.metadata()?;
+    let (owner, mode) = (there.uid(), there.mode() & 0o7777);
+    let me = rustix::process::geteuid().as_raw();
+    if owner != 0 && owner != me {
+        let why = format!(
+            "belongs to user {owner}, who could change it: `chown` the file to root or to the daemon's user"
+        );
+        return Err(PluginError::Unsafe(why));
+    }
+    if mode & 0o022 != 0 {
+        let why = format!(
+            "has mode {mode:04o}, so that other users can change it: `chmod go-w` the file"
+        );
+        return Err(PluginError::Unsafe(why));
+    }
+    Ok(())
+}
+
+/// The file is a whole ELF shared library with the router's fingerprint.
+fn check(bytes: &[u8]) -> Result<(), PluginError> {
+    let file: ElfFile64<'_> = ElfFile64::parse(bytes).map_err(PluginError::NotALibrary)?;
+    let mut symbols = file.dynamic_symbols();
+    let symbol = symbols.find(|it| it.name() == Ok(FINGERPRINT) && it.is_definition());
+    let symbol = symbol.ok_or(Mismatch::NotAPlugin)?;
+    let (at, size) = (symbol.address(), symbol.size());
+    let mut all = Vec::new();
+    for section in file.sections() {
+        // A section that is cut off is an error here, and not when it is mapped.
+        let data = section.data().map_err(PluginError::NotALibrary)?;
+        let from = at.checked_sub(section.address());
+        let from = from.and_then(|from| usize::try_from(from).ok());
+        let to = from.and_then(|from| from.checked_add(usize::try_from(size).ok()?));
+        if let (Some(from), Some(to)) = (from, to)
+            && let Some(found) = data.get(from..to)
+            && section.address() != 0
+        {
+            all = found.to_vec();
+        }
+    }
+    Fingerprint::HERE.check(&all)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_no_library_are_refused() {
+        for bytes in [&b""[..], b"plain text", b"\x7fELF\x02\x01\x01"] {
+            let refused = check(bytes).unwrap_err();
+            assert!(matches!(refused, PluginError::NotALibrary(_)), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_no_plugin() {
+        let program = std::env::current_exe().unwrap();
+        let refused = read(&program).unwrap_err().to_string();
+        assert!(
+            refused.contains("no fingerprint of a Volley plugin"),
+            "{refused}"
+        );
+    }
+}

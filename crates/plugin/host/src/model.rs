@@ -1,0 +1,47 @@
+//! Objects of plugins.
+
+use crate::show::ShowPlugins;
+use std::path::Path;
+use volley_object::{Class, DefinitionError, FieldError, Object, Query, refuse};
+
+/// Longest name of a plugin.
+const LONGEST: usize = 64;
+
+/// Plugin: a shared library with nodes of the graph. A change of the path replaces the plugin while packets flow.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "plugin", file = "[[plugin]]", check = LoadedPlugin::check, machine)]
+#[object(group("plugin", "Load, replace and unload plugins."))]
+#[object(set = "plugin load <path> name <name>")]
+#[object(set = "plugin replace <name> <path>")]
+#[object(unset = "plugin unload <name>")]
+#[object(example = "plugin load /usr/lib/volley/plugins/libstamp.so name stamp")]
+pub struct LoadedPlugin {
+    /// Name.
+    #[object(key, example = "stamp")]
+    pub name: String,
+    /// Absolute path of the file, which root or the daemon's user owns and no other user can change.
+    #[object(example = "/usr/lib/volley/plugins/libstamp.so")]
+    pub path: String,
+}
+
+impl LoadedPlugin {
+    fn check(&self) -> Result<(), FieldError> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+        if self.name.is_empty() || self.name.len() > LONGEST || !self.name.bytes().all(allowed) {
+            return refuse("name", "must have 1 to 64 ASCII letters, digits, - _ .");
+        }
+        match Path::new(&self.path).is_absolute() {
+            true => Ok(()),
+            false => refuse(
+                "path",
+                "must be absolute, such as /usr/lib/volley/plugins/libstamp.so",
+            ),
+        }
+    }
+}
+
+/// The classes of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    ShowPlugins::query()?;
+    Ok(vec![LoadedPlugin::class()?])
+}

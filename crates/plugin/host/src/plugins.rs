@@ -1,0 +1,441 @@
+//! What each plugin brought into the graph, and what waits for the workers before it is unmapped.
+
+use crate::error::PluginError;
+use crate::file;
+use crate::model::LoadedPlugin;
+use crate::show::{PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins};
+use crate::sys::Library;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use volley_graph::{
+    Engine, GraphError, NodeFault, PeriodicRunner, PeriodicTask, ProcessInfo, Processes,
+};
+use volley_model::{Applied, ModelError, Owners};
+use volley_object::DefinitionError;
+use volley_plugin_abi::{Host, Outcome, Plugin, PluginFeature};
+
+/// Between two looks at whether the workers have left a plugin's code.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What one version of a plugin has in the graph.
+struct Loaded {
+    path: String,
+    library: Library,
+    nodes: BTreeMap<String, Arc<NodeFault>>,
+    features: Vec<(String, String)>,
+}
+
+/// A version that goes.
+struct Leaving {
+    name: String,
+    version: Loaded,
+    /// Nothing of it is in the graph any more.
+    is_removed: bool,
+    /// What every worker must have passed since all had applied the changes.
+    ticket: Option<u64>,
+}
+
+struct Control {
+    engine: Rc<RefCell<Engine>>,
+    /// The name of an interface, for the texts of traces.
+    interface: Rc<dyn Fn(u32) -> String>,
+    loaded: BTreeMap<String, Loaded>,
+    leaving: Vec<Leaving>,
+    /// Names and paths of versions that the C library did not unmap.
+    still_mapped: Vec<(String, String)>,
+}
+
+/// The plugins of a router. Lives on the control thread.
+#[derive(Clone)]
+pub struct Plugins(Rc<RefCell<PeriodicRunner<Control>>>);
+
+impl Plugins {
+    /// No plugins. `interface` names an interface.
+    pub fn new(
+        engine: Rc<RefCell<Engine>>,
+        processes: &Processes,
+        interface: impl Fn(u32) -> String + 'static,
+    ) -> Plugins {
+        let control = Control {
+            engine,
+            interface: Rc::new(interface),
+            loaded: BTreeMap::new(),
+            leaving: Vec::new(),
+            still_mapped: Vec::new(),
+        };
+        Plugins(Rc::new(RefCell::new(PeriodicRunner::new(
+            processes, control,
+        ))))
+    }
+
+    /// Makes the plugins the owner of their class and their query.
+    pub fn own(&self, owners: &mut Owners) -> Result<(), DefinitionError> {
+        let all = self.clone();
+        owners.own(move |key, now: Option<LoadedPlugin>| {
+            let name = key.values().first().map(ToString::to_string);
+            let name = name.unwrap_or_default();
+            let done = match now {
+                Some(plugin) => all.load(&plugin.name, Path::new(&plugin.path)),
+                None => all.unload(&name),
+            };
+            let what = format!("plugin {name}");
+            done.map(|()| Applied::one())
+                .map_err(|why| ModelError::invalid(what, why))
+        })?;
+        let all = self.clone();
+        owners.answer(move |_: ShowPlugins| Ok(all.shown()))
+    }
+
+    /// Load a plugin, or replace the one of this name. An error changes nothing.
+    pub fn load(&self, name: &str, path: &Path) -> Result<(), PluginError> {
+        let bytes = file::read(path)?;
+        let library = Library::open(&bytes, name)?;
+        drop(bytes);
+        self.change(|control| match control.loaded.contains_key(name) {
+            true => control.replace(name, path, library),
+            false => control.load(name, path, library),
+        })
+    }
+
+    /// Unload a plugin. An error changes nothing.
+    pub fn unload(&self, name: &str) -> Result<(), PluginError> {
+        self.change(|control| control.unload(name))
+    }
+
+    /// Unmap what no worker uses any more; returns how many versions wait still.
+    pub fn reap(&self) -> usize {
+        let runner = self.0.borrow();
+        let mut control = runner.task().borrow_mut();
+        control.reap();
+        control.leaving.len()
+    }
+
+    /// The reply to `show plugins`.
+    pub fn shown(&self) -> PluginsReply {
+        let runner = self.0.borrow();
+        let mut control = runner.task().borrow_mut();
+        control.reap();
+        control.shown()
+    }
+
+    fn change(
+        &self,
+        body: impl FnOnce(&mut Control) -> Result<(), PluginError>,
+    ) -> Result<(), PluginError> {
+        let mut runner = self.0.borrow_mut();
+        let done = {
+            let mut control = runner.task().borrow_mut();
+            control.reap();
+            body(&mut control)
+        };
+        runner.schedule();
+        done
+    }
+}
+
+impl Control {
+    /// Call the plugin's entry.
+    fn enter(&self, name: &str, library: &Library) -> Result<Plugin, PluginError> {
+        let host = {
+            let engine = self.engine.borrow();
+            Host {
+                name: name.to_owned(),
+                vector_size: engine.settings().vector_size,
+                workers: engine.settings().workers,
+                domain: engine.domain().clone(),
+            }
+        };
+        let mut outcome = Outcome::Asked(host);
+        library.enter(&mut outcome);
+        match outcome {
+            Outcome::Ready(plugin) => Ok(plugin),
+            Outcome::Failed(why) => Err(PluginError::Register(why)),
+            Outcome::Asked(_) => Err(PluginError::Register("its entry does nothing".to_owned())),
+        }
+    }
+
+    fn load(&mut self, name: &str, path: &Path, library: Library) -> Result<(), PluginError> {
+        let mut loaded = Loaded {
+            path: path.display().to_string(),
+            library,
+            nodes: BTreeMap::new(),
+            features: Vec::new(),
+        };
+        let done = self.enter(name, &loaded.library);
+        let done = done.and_then(|plugin| {
+            let Plugin {
+                nodes, features, ..
+            } = plugin;
+            for node in nodes {
+                let (name, fault) = (node.name().to_owned(), node.fault().clone());
+                self.engine.borrow_mut().add_foreign(node)?;
+                loaded.nodes.insert(name, fault);
+            }
+            self.add_features(&features, &mut loaded)
+        });
+        match done {
+            Ok(()) => {
+                self.loaded.insert(name.to_owned(), loaded);
+                Ok(())
+            }
+            Err(error) => {
+                self.leave(name, loaded);
+                Err(error)
+            }
+        }
+    }
+
+    fn add_features(
+        &self,
+        features: &[PluginFeature],
+        loaded: &mut Loaded,
+    ) -> Result<(), PluginError> {
+        for it in features {
+            let name = it.feature.name;
+            if !loaded.nodes.contains_key(name) {
+                return Err(GraphError::NoNode(name.to_owned()).into());
+            }
+            let mut engine = self.engine.borrow_mut();
+            engine.add_foreign_feature(it.arc, &it.feature, it.consumes)?;
+            loaded.features.push((it.arc.to_owned(), name.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Replace a version by another one: nodes of both are replaced in place, so that packets find one or the other. The old
+    /// version's nodes are restored when the new one is refused.
+    fn replace(&mut self, name: &str, path: &Path, library: Library) -> Result<(), PluginError> {
+        let mut new = Loaded {
+            path: path.display().to_string(),
+            library,
+            nodes: BTreeMap::new(),
+            features: Vec::new(),
+        };
+        let Some(old) = self.loaded.remove(name) else {
+            return self.load(name, path, new.library);
+        };
+        let done = self.enter(name, &new.library);
+        let done = done.and_then(|plugin| self.exchange(plugin, &old, &mut new));
+        let (stays, mut goes) = match &done {
+            Ok(()) => (new, old),
+            Err(_) => (self.restored(name, old), new),
+        };
+        // What both versions have is the other version's.
+        goes.nodes.retain(|node, _| !stays.nodes.contains_key(node));
+        goes.features.retain(|it| !stays.features.contains(it));
+        self.loaded.insert(name.to_owned(), stays);
+        self.leave(name, goes);
+        done
+    }
+
+    fn exchange(
+        &mut self,
+        plugin: Plugin,
+        old: &Loaded,
+        new: &mut Loaded,
+    ) -> Result<(), PluginError> {
+        let Plugin {
+            nodes, features, ..
+        } = plugin;
+        let kept = |it: &(String, String)| {
+            let mut features = features.iter();
+            features.any(|f| f.arc == it.0 && f.feature.name == it.1)
+        };
+        let gone = old.features.iter().filter(|it| !kept(it));
+        self.check_disabled(gone)?;
+        for node in nodes {
+            let (name, fault) = (node.name().to_owned(), node.fault().clone());
+            let mut engine = self.engine.borrow_mut();
+            match old.nodes.contains_key(&name) {
+                true => engine.replace_foreign(node)?,
+                false => engine.add_foreign(node).map(|_id| ())?,
+            }
+            new.nodes.insert(name, fault);
+        }
+        self.add_features(&features, new)
+    }
+
+    /// The old version with new instances of its nodes, which another version has begun to replace.
+    fn restored(&self, name: &str, mut old: Loaded) -> Loaded {
+        let plugin = self.enter(name, &old.library);
+        let nodes = plugin.map(|it| it.nodes).unwrap_or_default();
+        for node in nodes {
+            let (name, fault) = (node.name().to_owned(), node.fault().clone());
+            if self.engine.borrow_mut().replace_foreign(node).is_ok() {
+                old.nodes.insert(name, fault);
+            }
+        }
+        old
+    }
+
+    fn unload(&mut self, name: &str) -> Result<(), PluginError> {
+        let old = self.loaded.get(name).ok_or(PluginError::NotLoaded)?;
+        self.check_disabled(old.features.iter())?;
+        self.check_no_edge_to(old)?;
+        if let Some(old) = self.loaded.remove(name) {
+            self.leave(name, old);
+        }
+        Ok(())
+    }
+
+    /// Refuse to remove nodes that nodes of others have an edge to.
+    fn check_no_edge_to(&self, old: &Loaded) -> Result<(), GraphError> {
+        let engine = self.engine.borrow();
+        let mut others = engine
+            .edges()
+            .filter(|(node, _)| !old.nodes.contains_key(*node));
+        let user = others.find_map(|(node, edges)| {
+            let target = edges.iter().find(|it| old.nodes.contains_key(**it))?;
+            Some((node.to_owned(), (*target).to_owned()))
+        });
+        match user {
+            None => Ok(()),
+            Some((node, target)) => Err(GraphError::EdgeToNowhere { node, target }),
+        }
+    }
+
+    fn check_disabled<'a>(
+        &self,
+        mut features: impl Iterator<Item = &'a (String, String)>,
+    ) -> Result<(), PluginError> {
+        let arcs = self.engine.borrow().arcs();
+        let used = features.find(|(arc, feature)| {
+            let mut of_arc = arcs.iter().filter(|it| it.name == arc);
+            of_arc.any(|it| {
+                it.features
+                    .iter()
+                    .any(|(n, on)| n == feature && !on.is_empty())
+            })
+        });
+        match used {
+            None => Ok(()),
+            Some((arc, feature)) => Err(PluginError::InUse {
+                feature: feature.clone(),
+                arc: arc.clone(),
+            }),
+        }
+    }
+
+    /// Take a version out of the graph. Its code is unmapped when no worker uses it. Where a queue of changes is full, the
+    /// rest of it goes later.
+    fn leave(&mut self, name: &str, version: Loaded) {
+        let is_removed = remove(&mut self.engine.borrow_mut(), &version).is_ok();
+        self.leaving.push(Leaving {
+            name: name.to_owned(),
+            version,
+            is_removed,
+            ticket: None,
+        });
+    }
+
+    /// Unmap each version that no worker uses: all workers have applied the changes, have passed a quiescent point since, and
+    /// what the changes replaced was dropped. Records of traces are converted into text before, by the version's code.
+    fn reap(&mut self) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        let mut engine = self.engine.borrow_mut();
+        for it in self.leaving.iter_mut().filter(|it| !it.is_removed) {
+            it.is_removed = remove(&mut engine, &it.version).is_ok();
+        }
+        if !engine.settled() {
+            return;
+        }
+        let domain = engine.domain().clone();
+        let mut due = Vec::new();
+        for mut it in std::mem::take(&mut self.leaving) {
+            if !it.is_removed {
+                self.leaving.push(it);
+                continue;
+            }
+            let ticket = *it.ticket.get_or_insert_with(|| domain.epoch());
+            match domain.passed(ticket) {
+                true => due.push(it),
+                false => self.leaving.push(it),
+            }
+        }
+        if due.is_empty() {
+            engine.wake();
+            return;
+        }
+        // The workers have returned what the last changes replaced.
+        let _ = engine.settled();
+        engine.traces(&*self.interface);
+        drop(engine);
+        for it in due {
+            // SAFETY: the version's nodes are out of the graph, the workers have no instance of them, instances and retired
+            // values were dropped above, texts are copies of the engine's, and records of traces are text.
+            if !unsafe { it.version.library.close() } {
+                tracing::warn!(target: "plugin", plugin = it.name, "plugin {}: its code stays mapped", it.name);
+                self.still_mapped.push((it.name, it.version.path));
+            }
+        }
+    }
+
+    fn shown(&self) -> PluginsReply {
+        let node = |(name, fault): (&String, &Arc<NodeFault>)| PluginNodeRow {
+            name: name.clone(),
+            panic: fault.text().map(str::to_owned),
+        };
+        let row = |name: &String, path: &String, state| PluginRow {
+            name: name.clone(),
+            path: path.clone(),
+            state,
+            nodes: Vec::new(),
+        };
+        let loaded = self.loaded.iter().map(|(name, it)| PluginRow {
+            nodes: it.nodes.iter().map(node).collect(),
+            ..row(name, &it.path, PluginState::Loaded)
+        });
+        let leaving = self.leaving.iter();
+        let leaving = leaving.map(|it| row(&it.name, &it.version.path, PluginState::Leaving));
+        let mapped = self.still_mapped.iter();
+        let mapped = mapped.map(|(name, path)| row(name, path, PluginState::StillMapped));
+        PluginsReply {
+            plugins: loaded.chain(leaving).chain(mapped).collect(),
+        }
+    }
+}
+
+/// Take features and nodes of a version out of the graph, those that are there.
+fn remove(engine: &mut Engine, version: &Loaded) -> Result<(), GraphError> {
+    for (arc, feature) in &version.features {
+        engine.remove_feature(arc, feature)?;
+    }
+    let there = |engine: &Engine, node: &str| engine.node(node).is_ok();
+    let mut left: Vec<&String> = version.nodes.keys().collect();
+    left.retain(|node| there(engine, node));
+    // A node goes behind those that have an edge to it.
+    while !left.is_empty() {
+        let (before, mut refused) = (left.len(), Ok(()));
+        left.retain(|node| {
+            if let Err(error) = engine.remove(node) {
+                refused = Err(error);
+            }
+            there(engine, node)
+        });
+        if left.len() == before {
+            return refused;
+        }
+    }
+    Ok(())
+}
+
+impl PeriodicTask for Control {
+    const PROCESS: ProcessInfo = ProcessInfo {
+        name: "plugin-process",
+        text: "unmaps plugins that no worker uses any more",
+    };
+
+    fn next_run_in(&self) -> Option<Duration> {
+        (!self.leaving.is_empty()).then_some(LOOK)
+    }
+
+    fn run(&mut self) {
+        self.reap();
+    }
+}

@@ -1,0 +1,379 @@
+//! Plugins in an engine with packets: load, replace, unload, refusals.
+
+use std::cell::RefCell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use volley_graph::buf::Pool;
+use volley_graph::*;
+use volley_plugin_host::{PluginState, Plugins};
+
+nexts! { enum FromSource { Gate => "gate" } }
+
+/// Makes a vector of packets a round, of interface 1.
+struct Numbers;
+
+impl Source for Numbers {
+    const NAME: &'static str = "numbers";
+    type Next = FromSource;
+    type Count = NoCounters;
+    fn poll<I: Isa>(
+        &mut self,
+        _: &Cx<'_, NoCounters>,
+        out: &mut Output<'_, I, FromSource>,
+    ) -> usize {
+        let mut fresh = out.alloc(out.vector_size(), 1);
+        fresh.fill(|_, data| {
+            data[..64].fill(0);
+            64
+        });
+        fresh.send(FromSource::Gate)
+    }
+}
+
+nexts! { enum FromGate { End => "end" } }
+
+struct Gate(ArcId);
+
+impl Node for Gate {
+    const NAME: &'static str = "gate";
+    type Next = FromGate;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, FromGate>) -> Consumed {
+        v.send_arc(self.0, Col::RX, FromGate::End)
+    }
+}
+
+struct End;
+
+impl Node for End {
+    const NAME: &'static str = "end";
+    type Next = NoNext;
+    type Count = NoCounters;
+    type Trace = PacketTrace;
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
+        v.free()
+    }
+}
+
+struct Router {
+    engine: Rc<RefCell<Engine>>,
+    workers: Vec<Worker>,
+    pool: Arc<Pool>,
+    plugins: Plugins,
+}
+
+impl Router {
+    fn new(workers: usize) -> Router {
+        let pool = Pool::new(8192).unwrap();
+        let settings = Settings {
+            workers,
+            ..Settings::default()
+        };
+        let mut engine = Engine::new(settings, pool.clone(), Domain::new()).unwrap();
+        let arc = engine.arc("test-arc", "gate", "end");
+        engine.add_source("numbers", |_| Numbers).unwrap();
+        engine.add("gate", move |_| Gate(arc)).unwrap();
+        engine.add("end", |_| End).unwrap();
+        let workers = engine.build().unwrap();
+        let engine = Rc::new(RefCell::new(engine));
+        let interface = |index| format!("if{index}");
+        let plugins = Plugins::new(engine.clone(), &Processes::default(), interface);
+        Router {
+            engine,
+            workers,
+            pool,
+            plugins,
+        }
+    }
+
+    fn step(&mut self) -> u64 {
+        let steps = self.workers.iter_mut().map(|it| it.step() as u64);
+        steps.sum()
+    }
+
+    /// Enable or disable the plugin's feature.
+    fn feature(&self, on: bool) -> Result<(), GraphError> {
+        let mut engine = self.engine.borrow_mut();
+        engine.set_feature("test-arc", "stamp", 1, on)
+    }
+
+    /// Steps until nothing waits to be unmapped; returns the packets.
+    fn reaped(&mut self) -> u64 {
+        let mut packets = 0;
+        for _ in 0..10 {
+            if self.plugins.reap() == 0 {
+                return packets;
+            }
+            packets += self.step();
+        }
+        panic!("{:?}", self.plugins.shown());
+    }
+
+    fn counted(&self, name: &str) -> u64 {
+        let all = self.engine.borrow().counters().into_iter();
+        let named = all.filter(|it| it.info.name == name);
+        named.map(|it| it.count).sum()
+    }
+
+    fn vectors(&self, node: &str) -> u64 {
+        let engine = self.engine.borrow();
+        let of = |worker| {
+            let all = engine.runtime(worker);
+            all.into_iter()
+                .find(|it| it.name == node)
+                .map_or(0, |it| it.vectors)
+        };
+        (0..self.workers.len()).map(of).sum()
+    }
+
+    fn refused(&self, name: &str, path: &Path) -> String {
+        self.plugins.load(name, path).unwrap_err().to_string()
+    }
+}
+
+/// The file of the sample.
+fn sample() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.with_file_name("libvolley_plugin_sample.so");
+    assert!(path.exists(), "{}", path.display());
+    path
+}
+
+/// A changed copy of the sample.
+fn changed(dir: &tempfile::TempDir, change: impl FnOnce(&mut Vec<u8>)) -> PathBuf {
+    let mut bytes = fs::read(sample()).unwrap();
+    change(&mut bytes);
+    let path = dir.path().join("changed.so");
+    fs::write(&path, bytes).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    path
+}
+
+/// Lines of the memory map with plugins of this name.
+fn mapped(name: &str) -> usize {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let name = format!("volley-plugin-{name} ");
+    maps.lines().filter(|it| it.contains(&name)).count()
+}
+
+#[test]
+fn a_plugin_comes_and_goes_and_its_code_is_unmapped() {
+    let mut router = Router::new(2);
+    router.plugins.load("comes", &sample()).unwrap();
+    assert!(mapped("comes") > 0);
+    router.feature(true).unwrap();
+    router.step();
+    assert_eq!(router.counted("seen"), 512);
+    let refused = router.plugins.unload("comes").unwrap_err().to_string();
+    assert!(refused.contains("is enabled on an interface"), "{refused}");
+    let unknown = router.plugins.unload("other").unwrap_err().to_string();
+    assert!(unknown.starts_with("it is not loaded"), "{unknown}");
+    router.feature(false).unwrap();
+    router.engine.borrow_mut().trace("stamp", 3, None).unwrap();
+    router.step();
+    router.plugins.unload("comes").unwrap();
+    assert_eq!(
+        router.plugins.shown().plugins[0].state,
+        PluginState::Leaving
+    );
+    assert!(mapped("comes") > 0, "workers have its code");
+    router.reaped();
+    assert_eq!(router.plugins.shown().plugins, []);
+    assert_eq!(mapped("comes"), 0);
+    router.step();
+    assert_eq!(router.vectors("error-drop"), 0);
+    assert_eq!(router.pool.report().in_use(), 0);
+}
+
+#[test]
+fn traces_of_a_plugin_outlive_it() {
+    let mut router = Router::new(1);
+    router.plugins.load("traced", &sample()).unwrap();
+    router.feature(true).unwrap();
+    router.step();
+    router.engine.borrow_mut().trace("stamp", 3, None).unwrap();
+    router.step();
+    router.feature(false).unwrap();
+    router.plugins.unload("traced").unwrap();
+    router.reaped();
+    assert_eq!(mapped("traced"), 0);
+    let traces = router.engine.borrow_mut().traces(&|_| "if".to_owned());
+    assert_eq!(traces.len(), 3);
+    assert!(traces[0].steps[0].text.starts_with("64 bytes, rx if1"));
+}
+
+#[test]
+fn a_plugin_is_replaced_a_thousand_times_and_no_packet_is_lost() {
+    let mut router = Router::new(2);
+    router.plugins.load("replaced", &sample()).unwrap();
+    router.feature(true).unwrap();
+    let mut sent = router.step();
+    let times = if std::env::var_os("VOLLEY_SMALL").is_some() {
+        50
+    } else {
+        1000
+    };
+    for _ in 0..times {
+        router.plugins.load("replaced", &sample()).unwrap();
+        sent += router.step();
+    }
+    sent += router.reaped();
+    assert_eq!(router.counted("seen"), sent);
+    assert_eq!(router.vectors("end"), sent);
+    assert_eq!(router.vectors("error-drop"), 0);
+    assert_eq!(router.pool.report().in_use(), 0);
+    let shown = router.plugins.shown().plugins;
+    assert_eq!((shown.len(), shown[0].state), (1, PluginState::Loaded));
+    let lines = mapped("replaced");
+    assert!(lines < 16, "{lines} mappings of one version");
+}
+
+#[test]
+fn a_panic_in_a_node_takes_out_the_node_until_it_is_replaced() {
+    let mut router = Router::new(2);
+    router.plugins.load("panics-in-node", &sample()).unwrap();
+    router.feature(true).unwrap();
+    let sent = router.step() + router.step();
+    assert_eq!(router.counted("panicked"), sent);
+    assert_eq!(router.vectors("error-drop"), sent);
+    let shown = router.plugins.shown().plugins;
+    let text = shown[0].nodes[0].panic.clone().unwrap();
+    assert!(
+        text.starts_with("stamp is out of ink (") && text.contains("lib.rs:"),
+        "{text}"
+    );
+    assert_eq!(router.pool.report().in_use(), 0);
+    router.feature(false).unwrap();
+    router.plugins.unload("panics-in-node").unwrap();
+    router.reaped();
+    assert_eq!(mapped("panics-in-node"), 0);
+    router.plugins.load("sound", &sample()).unwrap();
+    router.feature(true).unwrap();
+    assert_eq!(router.step(), router.counted("seen"));
+}
+
+#[test]
+fn what_is_no_plugin_of_this_router_is_refused_before_its_code_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let router = Router::new(1);
+    let text = dir.path().join("text.so");
+    fs::write(&text, "plain text").unwrap();
+    fs::set_permissions(&text, fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = router.refused("x", &text);
+    assert!(
+        refused.starts_with("it is no shared library of this machine"),
+        "{refused}"
+    );
+
+    let refused = router.refused("x", &std::env::current_exe().unwrap());
+    assert!(refused.contains("no fingerprint"), "{refused}");
+
+    let whole = fs::metadata(sample()).unwrap().len() as usize;
+    for length in [0, 10, 100, whole / 2, whole - 1] {
+        let path = changed(&dir, |bytes| bytes.truncate(length));
+        let refused = router.refused("x", &path);
+        assert!(
+            refused.starts_with("it is no shared library"),
+            "{length}: {refused}"
+        );
+    }
+
+    let replaced = |from: &[u8], to: u8| {
+        changed(&dir, |bytes| {
+            let magic = b"volley plugin  1";
+            let at = bytes.windows(16).position(|it| it == magic).unwrap();
+            let field = bytes[at..].windows(from.len()).position(|it| it == from);
+            bytes[at + field.unwrap() + from.len() - 1] = to;
+        })
+    };
+    let refused = router.refused("x", &replaced(b"rustc 1", b'0'));
+    assert!(
+        refused.starts_with("its compiler is `rustc 0."),
+        "{refused}"
+    );
+    assert!(
+        refused.ends_with("build the plugin with the router's compiler"),
+        "{refused}"
+    );
+    let refused = router.refused("x", &replaced(env!("CARGO_PKG_VERSION").as_bytes(), b'9'));
+    assert!(
+        refused.starts_with("its SDK version is `0.1.9`"),
+        "{refused}"
+    );
+    assert_eq!(mapped("x"), 0);
+    assert_eq!(router.plugins.shown().plugins, []);
+}
+
+#[test]
+fn a_file_that_others_can_change_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let router = Router::new(1);
+    let path = changed(&dir, |_| {});
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    let refused = router.refused("x", &path);
+    assert!(refused.contains("has mode 0666"), "{refused}");
+    let refused = router.refused("x", &dir.path().join("missing.so"));
+    assert!(refused.starts_with("the file cannot be read"), "{refused}");
+}
+
+#[test]
+fn a_plugin_that_does_not_register_leaves_nothing() {
+    let mut router = Router::new(1);
+    let expected = [
+        ("refuses", "its registration failed: there is no ink"),
+        (
+            "panics-at-load",
+            "its registration failed: it panicked: no stamp today (",
+        ),
+        ("unknown-arc", "no feature arc `no-such-arc`"),
+    ];
+    for (name, text) in expected {
+        let refused = router.refused(name, &sample());
+        assert!(refused.starts_with(text), "{refused}");
+        router.step();
+        router.reaped();
+        assert_eq!(router.plugins.shown().plugins, []);
+        assert_eq!(mapped(name), 0);
+        assert!(router.engine.borrow().node("stamp").is_err());
+    }
+    router.step();
+    assert_eq!(router.pool.report().in_use(), 0);
+}
+
+#[test]
+fn a_refused_version_leaves_the_one_that_runs() {
+    let mut router = Router::new(1);
+    let dir = tempfile::tempdir().unwrap();
+    router.plugins.load("stays", &sample()).unwrap();
+    router.feature(true).unwrap();
+    let mut sent = router.step();
+    let part = changed(&dir, |bytes| bytes.truncate(5000));
+    router.refused("stays", &part);
+    // A second plugin with a node of the same name.
+    let refused = router.refused("other", &sample());
+    assert!(
+        refused.starts_with("node `stamp` exists already"),
+        "{refused}"
+    );
+    sent += router.step() + router.reaped();
+    assert_eq!(router.counted("seen"), sent);
+    assert_eq!(router.plugins.shown().plugins.len(), 1);
+}
+
+#[test]
+fn overwriting_the_file_does_not_change_what_runs() {
+    let mut router = Router::new(1);
+    let dir = tempfile::tempdir().unwrap();
+    let path = changed(&dir, |_| {});
+    router.plugins.load("copied", &path).unwrap();
+    fs::write(&path, vec![0; 1 << 20]).unwrap();
+    router.feature(true).unwrap();
+    assert_eq!(router.step(), 256);
+    assert_eq!(router.counted("seen"), 256);
+}

@@ -1,0 +1,48 @@
+//! A plugin for tests: the name that it is loaded by chooses what it does.
+
+use volley_sdk::prelude::*;
+
+volley_sdk::plugin!(register);
+
+counters! {
+    /// What `stamp` counts.
+    pub enum Count {
+        /// packets that passed
+        Seen = "seen" (Info),
+    }
+}
+
+/// A feature that counts packets.
+struct Stamp {
+    panics: bool,
+}
+
+impl Node for Stamp {
+    const NAME: &'static str = "stamp";
+    type Next = NoNext;
+    type Count = Count;
+    type Trace = PacketTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Consumed {
+        assert!(!self.panics, "stamp is out of ink");
+        cx.count(Count::Seen, v.len() as u64);
+        v.next_feature()
+    }
+}
+
+fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
+    let panics = match plugin.host().name.as_str() {
+        "panics-at-load" => panic!("no stamp today"),
+        "refuses" => return Err("there is no ink".into()),
+        "panics-in-node" | "ip4-panics" => true,
+        _ => false,
+    };
+    let arc = match plugin.host().name.as_str() {
+        "unknown-arc" => "no-such-arc",
+        "ip4" | "ip4-panics" => "ip4-unicast",
+        _ => "test-arc",
+    };
+    plugin.feature(arc, move |_| Stamp { panics });
+    Ok(())
+}

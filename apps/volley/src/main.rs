@@ -7,6 +7,7 @@ mod config;
 mod ctl;
 mod doc;
 mod doctor;
+mod plugin;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -46,6 +47,11 @@ enum Command {
     Bench(Box<bench::Args>),
     /// What this machine can do for Volley, what is missing, and the command that fixes it.
     Doctor(doctor::Args),
+    /// Write the project of a plugin.
+    Plugin {
+        #[command(subcommand)]
+        command: plugin::Command,
+    },
     /// Print completions for a shell.
     Completions {
         /// Which shell.
@@ -76,6 +82,7 @@ fn main() -> ExitCode {
             bench::main(*args)
         }
         Command::Doctor(args) => exit(doctor::main(&args)),
+        Command::Plugin { command } => exit(plugin::main(command)),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "volley", &mut text);

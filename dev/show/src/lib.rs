@@ -15,6 +15,7 @@ mod interfaces;
 mod list;
 mod lpm_items;
 mod net_items;
+mod nodes;
 mod objects;
 mod operator;
 mod router;
@@ -44,9 +45,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "hostile" => &hostile::ITEMS,
         "speed" => &speed::ITEMS,
         "house" => house::ITEMS,
+        "nodes" => nodes::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house, nodes"
             )));
         }
     };

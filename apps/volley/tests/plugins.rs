@@ -1,0 +1,153 @@
+//! Plugins in a running daemon: commands, file, HTTP, replacement under traffic, a panic.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use support::{Daemon, http::Http};
+
+const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nmac = \"02:00:00:00:00:01\"\naddresses = [\"10.0.0.1/24\"]\n\
+    [[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"10.0.1.1/24\"]\n\
+    [[neighbor]]\ninterface = \"pg1\"\naddress = \"10.0.1.2\"\nmac = \"02:00:00:00:00:02\"\n";
+const STREAM: &str = "packet-generator new name s interface pg0 \
+    template { eth dst 02:00:00:00:00:01 / ip4 src 10.0.0.9 dst 10.0.1.2 / udp / payload 20 }";
+const FEATURE: &str = "set interface feature pg0 stamp arc ip4-unicast";
+
+/// The shared library of `volley-plugin-sample`.
+fn sample() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.with_file_name("libvolley_plugin_sample.so")
+}
+
+fn load(name: &str) -> String {
+    format!("plugin load {} name {name}", sample().display())
+}
+
+fn packets(daemon: &Daemon, interface: &str, direction: &str) -> u64 {
+    let shown = daemon.json(&format!("show interface {interface}"));
+    let count = &shown["interfaces"][0][direction]["packets"];
+    count.as_u64().unwrap()
+}
+
+/// Waits until all packets of the generator have left or were dropped.
+fn quiet(daemon: &mut Daemon) -> (u64, u64) {
+    daemon.ok("packet-generator disable");
+    let mut before = (0, 0);
+    daemon.wait_for("no more packets", |d| {
+        let now = (packets(d, "pg0", "rx"), packets(d, "pg1", "tx"));
+        std::mem::replace(&mut before, now) == now
+    });
+    before
+}
+
+/// Memory of the daemon in use.
+fn resident_kb(daemon: &Daemon) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+    let words = line.unwrap().split_whitespace().next().unwrap();
+    words.parse().unwrap()
+}
+
+fn states(daemon: &Daemon) -> Vec<String> {
+    let shown = daemon.json("show plugins");
+    let rows = shown["plugins"].as_array().unwrap().iter();
+    rows.map(|it| format!("{} {}", it["name"], it["state"]).replace('"', ""))
+        .collect()
+}
+
+#[test]
+fn replacements_under_traffic_lose_no_packet() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.ok(&load("ip4"));
+    daemon.ok(FEATURE);
+    daemon.ok(STREAM);
+    daemon.ok("packet-generator enable");
+    // Two paths of the same file: an object that does not change is no change.
+    let other = daemon.folder.file("other.so");
+    fs::copy(sample(), &other).unwrap();
+    let replace = |daemon: &mut Daemon, times: usize| {
+        for n in 0..times {
+            let path = if n % 2 == 0 { &other } else { &sample() };
+            daemon.ok(&format!("plugin replace ip4 {}", path.display()));
+        }
+        daemon.wait_for("old versions unmapped", |d| states(d) == ["ip4 loaded"]);
+        resident_kb(daemon)
+    };
+    let before = replace(&mut daemon, 50);
+    let after = replace(&mut daemon, 200);
+    assert!(after < before + 4096, "{before} kB, then {after} kB");
+    let (received, sent) = quiet(&mut daemon);
+    assert!(received > 1000, "{received}");
+    assert_eq!(received, sent);
+    let shown = daemon.json("show interface pg0");
+    assert_eq!(shown["interfaces"][0]["drops"], 0, "{shown}");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn a_plugin_is_an_object_in_every_face() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.ok(&load("ip4"));
+    daemon.ok(FEATURE);
+    let written = daemon.ok("config show");
+    assert!(written.contains("[[plugin]]"), "{written}");
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    assert_eq!(http.get("/v1/plugin/ip4")["name"], "ip4");
+    assert_eq!(
+        http.get("/v1/show/plugins")["plugins"][0]["nodes"][0]["name"],
+        "stamp"
+    );
+    let refused = daemon.refused("plugin unload ip4");
+    assert!(refused.contains("is enabled on an interface"), "{refused}");
+    let refused = daemon.refused(&load("other"));
+    assert!(refused.contains("node `stamp` exists already"), "{refused}");
+    let refused = daemon.refused("plugin load /etc/hostname name text");
+    assert!(
+        refused.contains("plugin text is not valid: it is no shared library"),
+        "{refused}"
+    );
+    daemon.ok(&format!("{FEATURE} disable"));
+    daemon.ok("plugin unload ip4");
+    daemon.wait_for("code unmapped", |d| states(d).is_empty());
+    let maps = fs::read_to_string(format!("/proc/{}/maps", daemon.pid())).unwrap();
+    assert!(!maps.contains("volley-plugin"), "{maps}");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn a_file_with_a_plugin_and_its_feature_starts() {
+    let path = sample();
+    let more = format!(
+        "[[plugin]]\nname = \"ip4\"\npath = \"{}\"\n\
+         [[feature]]\ninterface = \"pg0\"\narc = \"ip4-unicast\"\nfeature = \"stamp\"\n",
+        path.display()
+    );
+    let mut daemon = Daemon::start(&format!("{CONFIG}{more}"), &[]);
+    assert_eq!(states(&daemon), ["ip4 loaded"]);
+    daemon.ok(STREAM);
+    daemon.ok("packet-generator enable");
+    daemon.wait_for("packets", |d| packets(d, "pg1", "tx") > 1000);
+    let (received, sent) = quiet(&mut daemon);
+    assert_eq!(received, sent);
+    daemon.stop("TERM");
+}
+
+#[test]
+fn a_panic_in_a_node_leaves_a_router_that_goes_on() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.ok(&load("ip4-panics"));
+    daemon.ok(FEATURE);
+    daemon.ok(STREAM);
+    daemon.ok("packet-generator enable");
+    daemon.wait_for("a panic", |d| {
+        d.ok("show plugins").contains("stamp is out of ink")
+    });
+    daemon.wait_for("drops by name", |d| {
+        d.ok("show errors").contains("panicked")
+    });
+    daemon.ok(&format!("{FEATURE} disable"));
+    daemon.ok("plugin unload ip4-panics");
+    let before = packets(&daemon, "pg1", "tx");
+    daemon.wait_for("packets", |d| packets(d, "pg1", "tx") > before + 1000);
+    daemon.stop("TERM");
+}

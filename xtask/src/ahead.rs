@@ -23,7 +23,7 @@ impl Ahead {
         if !exists(IDLE) {
             return;
         }
-        let (home, (tell, told)) = (home.clone(), sync_channel(1));
+        let (home, (tell, reported)) = (home.clone(), sync_channel(1));
         std::thread::spawn(move || {
             let release = idle_cargo(&home).args(BUILD).require();
             // The receiver may be dropped: a run that failed early ends.
@@ -36,13 +36,13 @@ impl Ahead {
                 let _ = sanitizer.require();
             }
         });
-        self.0.set(Some(told));
+        self.0.set(Some(reported));
     }
 
     /// Waits for the end of the release build: true if it was started and succeeded.
     pub fn is_done(&self) -> bool {
         let begun = self.0.take();
-        begun.is_some_and(|told| told.recv().unwrap_or(false))
+        begun.is_some_and(|reported| reported.recv().unwrap_or(false))
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
     let _ = fs::remove_dir_all(&folder);
     let (tree, tried) = (folder.join("tree"), folder.join("tried"));
     let (stripped, symbols) = split(home, &binary, &folder)?;
-    let installed = fs::metadata(&stripped).map_err(said(&stripped))?.len();
+    let installed = fs::metadata(&stripped).map_err(message(&stripped))?.len();
     if installed > MOST_BYTES {
         return Err(format!(
             "the binary has {installed} bytes without symbols, more than {MOST_BYTES}"
@@ -91,7 +91,7 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
 /// The installed binary, and a file with its debug information.
 fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf), String> {
     let (stripped, symbols) = (folder.join("volley"), folder.join("volley.debug"));
-    fs::create_dir_all(folder).map_err(said(folder))?;
+    fs::create_dir_all(folder).map_err(message(folder))?;
     let objcopy = || Program::new(home, "objcopy").limit_seconds(120);
     let keep = objcopy().args(["--only-keep-debug", "--compress-debug-sections"]);
     keep.arg(binary).arg(&symbols).require()?;
@@ -144,27 +144,27 @@ fn build(
          Maintainer: Volley developers <volley@localhost>\n{more}"
     );
     put(tree, "DEBIAN/control", control.as_bytes(), 0o644)?;
-    fs::create_dir_all(out).map_err(said(out))?;
+    fs::create_dir_all(out).map_err(message(out))?;
     let package = out.join(format!("{name}_{version}_{arch}.deb"));
     let build = Program::new(home, "dpkg-deb").args(["--root-owner-group", "-Zgzip", "--build"]);
     build.arg(tree).arg(&package).limit_seconds(300).require()?;
     Ok(package)
 }
 
-fn said(what: &Path) -> impl Fn(std::io::Error) -> String + '_ {
+fn message(what: &Path) -> impl Fn(std::io::Error) -> String + '_ {
     move |error| format!("{}: {error}", what.display())
 }
 
 fn put(tree: &Path, place: &str, content: &[u8], mode: u32) -> Result<(), String> {
     let path = tree.join(place);
     let folder = path.parent().unwrap_or(tree);
-    fs::create_dir_all(folder).map_err(said(folder))?;
-    fs::write(&path, content).map_err(said(&path))?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(said(&path))
+    fs::create_dir_all(folder).map_err(message(folder))?;
+    fs::write(&path, content).map_err(message(&path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(message(&path))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(said(path))
+    fs::read(path).map_err(message(path))
 }
 
 /// The files as they will be installed.
@@ -174,13 +174,13 @@ fn fill(home: &Home, binary: &Path, tree: &Path) -> Result<(), String> {
         put(tree, to, &read(&home.root.join(from))?, 0o644)?;
     }
     for (shell, place) in SHELLS {
-        let told = Program::new(home, binary).args(["completions", shell]);
-        let told = told.limit_seconds(60).require()?;
-        put(tree, place, told.stdout.as_bytes(), 0o644)?;
+        let reported = Program::new(home, binary).args(["completions", shell]);
+        let reported = reported.limit_seconds(60).require()?;
+        put(tree, place, reported.stdout.as_bytes(), 0o644)?;
     }
     for folder in ["docs", "docs/generated"] {
         let pages = home.root.join(folder);
-        for page in fs::read_dir(&pages).map_err(said(&pages))?.flatten() {
+        for page in fs::read_dir(&pages).map_err(message(&pages))?.flatten() {
             let path = page.path();
             if path.extension().is_some_and(|e| e == "md" || e == "svg") {
                 let place = format!(
@@ -252,7 +252,7 @@ fn try_it(home: &Home, package: &Path, tried: &Path) -> Result<(), String> {
             ));
         }
     }
-    fs::create_dir_all(tried).map_err(said(tried))?;
+    fs::create_dir_all(tried).map_err(message(tried))?;
     let unpack = Program::new(home, "dpkg-deb")
         .arg("-x")
         .arg(package)
@@ -280,7 +280,7 @@ fn verify_unit(home: &Home, tried: &Path) -> Result<(), String> {
         &tried.join("usr/bin/volley").display().to_string(),
     );
     let copy = tried.join("volley.service");
-    fs::write(&copy, here).map_err(said(&copy))?;
+    fs::write(&copy, here).map_err(message(&copy))?;
     let verify = Program::new(home, "systemd-analyze")
         .arg("verify")
         .arg(&copy);

@@ -241,7 +241,7 @@ fn judge(
 mod tests {
     use super::*;
 
-    fn said(ok: bool, stdout: &str) -> Output {
+    fn reply(ok: bool, stdout: &str) -> Output {
         Output {
             ok,
             ending: "exit code 101".into(),
@@ -273,20 +273,20 @@ mod tests {
     #[test]
     fn a_second_go_is_named_and_has_to_run_the_test() {
         let ran = [
-            (binary("x"), said(true, GOOD)),
-            (binary("y"), said(false, BAD)),
-            (None, said(true, GOOD)),
+            (binary("x"), reply(true, GOOD)),
+            (binary("y"), reply(false, BAD)),
+            (None, reply(true, GOOD)),
         ];
         let one = "test result: ok. 1 passed; 0 failed\n";
         let text = judge(&ran, |binary, names| {
             assert_eq!((&binary.name[..], &names[0][..]), ("y", "a::b"));
-            Ok(said(true, one))
+            Ok(reply(true, one))
         });
         let late = "22 tests, of which only at the second go: a::b";
         assert_eq!(text.unwrap(), late);
         let none = "test result: ok. 0 passed; 0 failed\n";
-        for second in [said(true, none), said(false, BAD)] {
-            let text = judge(&ran, |_, _| Ok(said(second.ok, &second.stdout)));
+        for second in [reply(true, none), reply(false, BAD)] {
+            let text = judge(&ran, |_, _| Ok(reply(second.ok, &second.stdout)));
             assert!(text.unwrap_err().starts_with("y: 1 failed: a::b"));
         }
         assert_eq!(
@@ -300,9 +300,9 @@ mod tests {
         let never = |_: &Binary, _: &[String]| -> Result<Output, String> { panic!("again") };
         let many: String = (0..4).map(|n| format!("---- t{n} stdout ----\n")).collect();
         for ran in [
-            (binary("died"), said(false, "running 3 tests\n")),
-            (binary("many"), said(false, &many)),
-            (None, said(false, BAD)),
+            (binary("died"), reply(false, "running 3 tests\n")),
+            (binary("many"), reply(false, &many)),
+            (None, reply(false, BAD)),
         ] {
             assert!(judge(&[ran], never).is_err());
         }

@@ -20,7 +20,7 @@ const DEEP: usize = 32;
 
 /// Requests a stack sample of a worker's thread. The receiver later gets its calls, innermost first, or why they are not known.
 pub fn ask(sampler: StackSampler) -> Receiver<Vec<String>> {
-    let (tell, told) = sync_channel(1);
+    let (tell, reported) = sync_channel(1);
     let work = move || {
         let calls = match sampler.sample(PATIENCE) {
             Ok(shot) => names(&shot),
@@ -32,7 +32,7 @@ pub fn ask(sampler: StackSampler) -> Receiver<Vec<String>> {
     let thread = std::thread::Builder::new().name("volley-calls".into());
     // Without a thread the sender is dropped, which the receiver notices.
     let _ = thread.spawn(work);
-    told
+    reported
 }
 
 /// An executable file that is mapped into this process.
@@ -273,11 +273,11 @@ mod tests {
         let stop = Arc::new(AtomicBool::new(false));
         let settings = Settings::default();
         let mut engine = Engine::new(settings, Pool::new(1024).unwrap(), Domain::new()).unwrap();
-        let told = stop.clone();
+        let reported = stop.clone();
         let mut from = Some(from);
         engine
             .add_source("stuck", move |_| Stuck {
-                stop: told.clone(),
+                stop: reported.clone(),
                 from: from.take().flatten(),
             })
             .unwrap();

@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(settings.log.level, LogLevel::Off);
         let usual = Settings::of(&volley_config::parse("").unwrap().startup);
         assert_eq!(usual, Settings::default());
-        for (text, said) in [
+        for (text, message) in [
             (
                 "[engine]\nworkers = 65",
                 "volley.toml:2:11: engine.workers: must be a number from 1 to 64, not '65'",
@@ -307,7 +307,7 @@ mod tests {
             ),
         ] {
             let error = volley_config::parse(text).unwrap_err().to_string();
-            assert!(error.starts_with(said), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
     }
 }

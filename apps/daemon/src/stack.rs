@@ -145,7 +145,7 @@ impl Stack {
         // Before IP, whose error nodes read the meaning of all other nodes' drops.
         let lcp = volley_lcp::register(&mut registry)?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
-        let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
+        let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.sender())?;
         features(&mut registry, &fib)?;
         ip(&mut registry, &fib)?;
         neighbors.listen(warn_of_neighbor);
@@ -452,8 +452,8 @@ fn note_addresses(registry: &Registry, fib: &Rc<RefCell<Fib>>) {
         row.automatic = fib.automatic_addresses(row.index).to_vec();
         let all = fib.addresses(row.index).iter().copied();
         row.addresses = all.filter(|a| !row.automatic.contains(a)).collect();
-        let lender = fib.lender(row.index).and_then(|it| fib.interface(it));
-        row.unnumbered = lender.map(|lender| lender.name.clone());
+        let numbered = fib.numbered(row.index).and_then(|it| fib.interface(it));
+        row.unnumbered = numbered.map(|numbered| numbered.name.clone());
         row.tables.ip4 = fib.interface_table(row.index, Family::V4);
         row.tables.ip6 = fib.interface_table(row.index, Family::V6);
     });

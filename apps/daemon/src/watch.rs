@@ -235,8 +235,8 @@ impl Watcher {
     /// Logs the calls of a stalled worker once they are known.
     fn hear(&mut self, worker: usize) {
         let watched = self.workers.entry(worker).or_default();
-        let told = watched.asked.as_ref().map(Receiver::try_recv);
-        match told {
+        let reported = watched.asked.as_ref().map(Receiver::try_recv);
+        match reported {
             None | Some(Err(TryRecvError::Empty)) => return,
             Some(Err(TryRecvError::Disconnected)) => {}
             Some(Ok(calls)) => {

@@ -91,8 +91,8 @@ impl WorkerManager {
             return Ok(added(place));
         };
         match privileges::start_worker(worker, core, self.filter.clone()) {
-            Ok(seat) => {
-                running.borrow_mut().add(seat);
+            Ok(thread) => {
+                running.borrow_mut().add(thread);
                 info!(target: "worker", worker = place, core, "worker {place} is added");
                 Ok(added(place))
             }

@@ -171,8 +171,8 @@ fn hosts_behind_the_router_are_answered_for() {
     let all = daemon.json("show interface left");
     let mac = all["interfaces"][0]["mac"].as_str().unwrap().to_owned();
     for to in ["10.78.0.2", "2001:db8:78::2"] {
-        let said = bed.ip("a", &format!("neigh show {to} dev e"));
-        assert!(said.contains(&mac), "{said}");
+        let message = bed.ip("a", &format!("neigh show {to} dev e"));
+        assert!(message.contains(&mac), "{message}");
     }
     // The target does not exist, or is on host a's link: the router does not reply.
     for to in ["10.99.0.1", "10.77.0.99"] {
@@ -197,10 +197,10 @@ fn hosts_behind_the_router_are_answered_for() {
     // A probe for an address gets no proxy reply.
     bed.ip("a", "addr add 2001:db8:78::99/128 dev e");
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    let said = bed.ip("a", "-6 addr show dev e");
+    let message = bed.ip("a", "-6 addr show dev e");
     assert!(
-        said.contains("2001:db8:78::99/128") && !said.contains("dadfailed"),
-        "{said}"
+        message.contains("2001:db8:78::99/128") && !message.contains("dadfailed"),
+        "{message}"
     );
     daemon.ok("set interface proxy left off");
     bed.ip("a", "neigh flush dev e");
@@ -219,9 +219,9 @@ fn add_and_remove(daemon: &mut Daemon, interface: &str, length: u8, count: u32) 
         };
         let all: Vec<_> = (0..count).map(one).collect();
         let begin = std::time::Instant::now();
-        let (status, said) = http.post("/v1/transactions", &serde_json::json!(all));
+        let (status, message) = http.post("/v1/transactions", &serde_json::json!(all));
         seconds += begin.elapsed().as_secs_f64();
-        assert_eq!(status, 200, "{said}");
+        assert_eq!(status, 200, "{message}");
         let rows = daemon.json(&format!("show interface address {interface}"));
         assert_eq!(rows.to_string().matches("\"10.").count(), left, "{verb}");
     }

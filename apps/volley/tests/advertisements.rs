@@ -42,10 +42,10 @@ fn a_kernel_host_gets_its_address_and_default_route() {
     daemon.wait_for("the host's address", |_| {
         bed.ip("a", dynamic).contains("2001:db8:77:")
     });
-    let said = bed.ip("a", dynamic);
+    let message = bed.ip("a", dynamic);
     assert!(
-        said.contains("2001:db8:9a:") && !said.contains("2001:db8:99:"),
-        "{said}"
+        message.contains("2001:db8:9a:") && !message.contains("2001:db8:99:"),
+        "{message}"
     );
     let routes = bed.ip("a", "-6 route show");
     let line = |part: &str| routes.lines().any(|l| l.starts_with(part));
@@ -140,8 +140,8 @@ fn scapy(bed: &Bed, body: &str) -> Option<Value> {
         return None;
     }
     let child = bed.python("a", &format!("{SCAPY}{body}"));
-    let said = text(&child.wait_with_output().unwrap().stdout);
-    Some(serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}")))
+    let message = text(&child.wait_with_output().unwrap().stdout);
+    Some(serde_json::from_str(&message).unwrap_or_else(|e| panic!("{e}: {message}")))
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn scapy_reads_what_was_set_in_every_field() {
         "ip6 nd left ra-send ra-interval 200 100 ra-lifetime 1234 ra-managed-config-flag ra-other-config-flag ra-hop-limit 61 \
          ra-reachable 12345 ra-retransmit 678 rdnss 2001:db8::53 rdnss 2001:db8::54 dnssl example.net dnssl a.b.example",
     );
-    let Some(said) = scapy(
+    let Some(message) = scapy(
         &bed,
         "print(json.dumps([fields(f) for _,f in heard(25,1)]))\n",
     ) else {
@@ -181,7 +181,7 @@ fn scapy_reads_what_was_set_in_every_field() {
         "mtu": 1480, "source": mac, "rdnss": [600, "2001:db8::53", "2001:db8::54"],
         "dnssl": [600, "example.net.", "a.b.example."], "options": 7, "rest": 0,
     }]);
-    assert_eq!(said, want);
+    assert_eq!(message, want);
 }
 
 #[test]
@@ -202,18 +202,25 @@ fn solicitations_are_answered_in_time_and_in_bounds() {
         put(e/ip(dst='ff02::99')/ICMPv6ND_RS()/sl); put(e/ip()/ICMPv6ND_RS()/Raw(b'\\1\\0')); odd=len(heard(4))\n\
         put(e/ip(src='::')/ICMPv6ND_RS()); nobody=len(heard(10,1))\n\
         print(json.dumps(dict(one=one,gaps=[b-a for a,b in zip(many,many[1:])],many=len(many),odd=odd,nobody=nobody)))\n";
-    let Some(said) = scapy(&bed, body) else {
+    let Some(message) = scapy(&bed, body) else {
         return;
     };
-    println!("{said}");
-    assert_eq!(said["one"].as_array().unwrap().len(), 1, "answered: {said}");
-    let gaps = said["gaps"].as_array().unwrap();
-    assert!(gaps.iter().all(|g| g.as_f64().unwrap() > 2.8), "{said}");
-    assert!((1..=5).contains(&said["many"].as_u64().unwrap()), "{said}");
+    println!("{message}");
     assert_eq!(
-        (&said["odd"], &said["nobody"]),
+        message["one"].as_array().unwrap().len(),
+        1,
+        "answered: {message}"
+    );
+    let gaps = message["gaps"].as_array().unwrap();
+    assert!(gaps.iter().all(|g| g.as_f64().unwrap() > 2.8), "{message}");
+    assert!(
+        (1..=5).contains(&message["many"].as_u64().unwrap()),
+        "{message}"
+    );
+    assert_eq!(
+        (&message["odd"], &message["nobody"]),
         (&0.into(), &1.into()),
-        "{said}"
+        "{message}"
     );
     for reason in [
         "bad-hop-limit",
@@ -259,8 +266,13 @@ fn another_router_s_other_words_are_told_and_an_end_is_said() {
         return;
     }
     daemon.wait_for("three", |d| advert(d)["inconsistent"] == 3);
-    let told = "the router fe80::55 does not advertise what is advertised here (hop limit, managed flag, lifetimes of a prefix)";
-    assert_eq!(daemon.log().matches(told).count(), 1, "{}", daemon.log());
+    let reported = "the router fe80::55 does not advertise what is advertised here (hop limit, managed flag, lifetimes of a prefix)";
+    assert_eq!(
+        daemon.log().matches(reported).count(),
+        1,
+        "{}",
+        daemon.log()
+    );
     assert!(daemon.json("show ip6 nd left")["interfaces"][0]["autoconf"].is_null());
     daemon.stop("TERM");
     for _ in 0..50 {

@@ -23,9 +23,9 @@ use volley_pg::model::PgInterface;
 const CLIENTS: usize = 200;
 
 /// Random numbers that repeat for a seed.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -70,13 +70,13 @@ impl Dice {
             0 => format!("10.{}.{}.0/24", self.below(4), self.below(16)),
             _ => format!("2001:db8:{:x}::/48", self.below(64)),
         };
-        let via = |dice: &mut Dice, v4: bool| {
+        let via = |rng: &mut Rng, v4: bool| {
             let address = match v4 {
-                true => format!("192.0.2.{}", 1 + dice.below(200)),
-                false => format!("2001:db8:ffff::{:x}", 1 + dice.below(200)),
+                true => format!("192.0.2.{}", 1 + rng.below(200)),
+                false => format!("2001:db8:ffff::{:x}", 1 + rng.below(200)),
             };
-            let interface = dice.interface();
-            let over = (dice.below(2) == 0).then_some(&interface[..]);
+            let interface = rng.interface();
+            let over = (rng.below(2) == 0).then_some(&interface[..]);
             Path::via(address.parse().unwrap(), over)
         };
         let v4 = !prefix.contains(':');
@@ -197,16 +197,16 @@ fn body(requests: &[Request]) -> Vec<u8> {
 
 fn client(daemon: &Daemon, seed: u64, until: Instant) -> Done {
     let socket = daemon.folder.file("s.http.sock");
-    let (mut dice, mut done) = (Dice(seed), Done::default());
+    let (mut rng, mut done) = (Rng(seed), Done::default());
     let mut http = Http::connect(&socket);
     while Instant::now() < until {
-        let count = [1, 1, 1 + dice.below(8)][dice.below(3) as usize];
-        let wanted: Vec<Request> = (0..count).map(|_| dice.request()).collect();
+        let count = [1, 1, 1 + rng.below(8)][rng.below(3) as usize];
+        let wanted: Vec<Request> = (0..count).map(|_| rng.request()).collect();
         let text = body(&wanted);
-        match dice.below(20) {
+        match rng.below(20) {
             // A damaged request may still be valid and accepted: then the request that was read counts.
             0 | 1 => {
-                let text = dice.spoilt(text);
+                let text = rng.spoilt(text);
                 let read: Result<Vec<Request>, _> = match count {
                     1 => serde_json::from_slice(&text).map(|r| vec![r]),
                     _ => serde_json::from_slice(&text),

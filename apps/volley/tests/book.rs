@@ -85,9 +85,9 @@ fn the_page_does_what_it_shows() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = text(&output.stdout);
+    let reported = text(&output.stdout);
     let errors = text(&output.stderr);
-    let parts: Vec<&str> = told.split(&format!("{MARK}\n")).skip(1).collect();
+    let parts: Vec<&str> = reported.split(&format!("{MARK}\n")).skip(1).collect();
     for ((command, shown), part) in commands.iter().zip(&parts) {
         let line = missing(shown, part);
         assert_eq!(line, None, "`{command}` prints\n{part}{errors}");

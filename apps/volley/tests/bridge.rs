@@ -158,17 +158,17 @@ fn frames_leave_by_the_same_ports_as_from_the_kernels_bridge() {
         &file.display().to_string(),
     ];
     let output = run(90, &words);
-    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    let (message, errors) = (text(&output.stdout), text(&output.stderr));
     assert!(
-        said.contains("differ 0"),
-        "{said}{errors}{}",
+        message.contains("differ 0"),
+        "{message}{errors}{}",
         daemon.ok("show errors")
     );
     // Frames were forwarded, flooded and dropped, so the comparison covers all three.
     for out in ["out 0", "out 1", "out 2"] {
         assert!(
-            said.lines().filter(|l| *l == out).count() > 20,
-            "{out}: {said}"
+            message.lines().filter(|l| *l == out).count() > 20,
+            "{out}: {message}"
         );
     }
     let domain = daemon.json("show bridge-domain 10")["domains"][0].clone();

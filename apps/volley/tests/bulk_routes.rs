@@ -63,12 +63,15 @@ fn agree(http: &mut Http, all: &BTreeMap<Ipv4Addr, Ipv4Addr>) {
     let step = all.len().div_ceil(500);
     for (prefix, hop) in all.iter().step_by(step) {
         let inside = Ipv4Addr::from(u32::from(*prefix) + 77);
-        let told = forwards(http, inside);
+        let reported = forwards(http, inside);
         let want = format!("{prefix}/24 via {hop} pg0");
-        assert!(told.starts_with(&want), "{inside}: {told}, not {want}");
+        assert!(
+            reported.starts_with(&want),
+            "{inside}: {reported}, not {want}"
+        );
     }
-    let told = forwards(http, Ipv4Addr::new(9, 9, 9, 9));
-    assert!(!told.contains("via"), "{told}");
+    let reported = forwards(http, Ipv4Addr::new(9, 9, 9, 9));
+    assert!(!reported.contains("via"), "{reported}");
 }
 
 fn count(http: &mut Http) -> u64 {

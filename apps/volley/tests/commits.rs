@@ -27,10 +27,10 @@ fn a_commit_is_compared_kept_restored_and_gone_back_to() {
         it.config(&["diff", &one]).unwrap(),
         "+ ip route replace 10.1.0.0/24 via drop\n".replace("replace", "add")
     );
-    let said = it
+    let message = it
         .config(&["commit", &one, "--comment", "the first \"one\""])
         .unwrap();
-    assert_eq!(said, "commit 1: 1 steps\n");
+    assert_eq!(message, "commit 1: 1 steps\n");
     it.config(&["commit", &two]).unwrap();
     it.ctl("ip route add 11.0.0.0/8 via drop");
     assert_eq!(
@@ -49,8 +49,8 @@ fn a_commit_is_compared_kept_restored_and_gone_back_to() {
     assert_eq!(it.config(&["diff"]).unwrap(), "no difference\n");
     assert!(it.ctl("show ip fib").contains("10.2.1.0/24"));
     assert!(!it.ctl("show ip fib").contains("11.0.0.0/8"));
-    let said = it.config(&["rollback", "1"]).unwrap();
-    assert!(said.starts_with("commit 3"), "{said}");
+    let message = it.config(&["rollback", "1"]).unwrap();
+    assert!(message.starts_with("commit 3"), "{message}");
     assert!(!it.ctl("show ip fib").contains("10.2.1.0/24"));
     let error = it.config(&["rollback", "9"]).unwrap_err();
     assert!(
@@ -81,8 +81,8 @@ fn a_commit_that_nobody_confirms_undoes_itself() {
     );
     it.start(&["-c", &base]);
     let gone = |fib: &str| !fib.contains("10.1.0.0/24");
-    let said = it.config(&["commit", &one, "--confirm", "1s"]).unwrap();
-    assert!(said.contains("taken back at"), "{said}");
+    let message = it.config(&["commit", &one, "--confirm", "1s"]).unwrap();
+    assert!(message.contains("taken back at"), "{message}");
     assert!(!gone(&it.ctl("show ip fib")));
     it.wait_for("show ip fib", gone);
     assert!(
@@ -193,7 +193,7 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
         // Delays over the duration of a commit, and a little longer.
         std::thread::sleep(Duration::from_millis(round as u64 * 37 % 600));
         it.kill();
-        let told = commit.wait().unwrap().success();
+        let reported = commit.wait().unwrap().success();
         let _ = started;
         it.start(&[]);
         assert_eq!(it.config(&["diff"]).unwrap(), "no difference\n");
@@ -201,7 +201,7 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
         let is_new = it.config(&["diff", wanted]).unwrap() == "no difference\n";
         assert!(is_new || now == held, "round {round}: a mix");
         assert!(
-            is_new || !told,
+            is_new || !reported,
             "round {round}: told that it is kept, and lost"
         );
         old += usize::from(!is_new);
@@ -390,10 +390,10 @@ fn ten_thousand_objects_are_committed_while_packets_flow() {
     it.ctl("config commit");
     std::thread::sleep(Duration::from_millis(300));
     let start = Instant::now();
-    let said = it.config(&["commit", &all]).unwrap();
+    let message = it.config(&["commit", &all]).unwrap();
     let took = start.elapsed().as_secs_f64();
     let checked = it.config(&["history"]).unwrap();
-    println!("10000 objects: {took:.3} s, bar 2 s; {}", said.trim());
+    println!("10000 objects: {took:.3} s, bar 2 s; {}", message.trim());
     nothing_was_lost(&it);
     assert!(checked.contains("holds"));
     if !cfg!(debug_assertions) {

@@ -77,10 +77,10 @@ fn lines_of_a_script_that_fail_are_named() {
 #[test]
 fn an_absent_prefix_is_answered_with_what_packets_to_it_follow() {
     let daemon = Daemon::start(CONFIG, &[]);
-    let told = daemon.ok("show ip fib 10.7.0.0/16");
+    let reported = daemon.ok("show ip fib 10.7.0.0/16");
     let line = "10.7.0.0/16 is not in the table; packets to it follow (except to 1 longer prefix inside it, which has its own route)\n10.0.0.0/8  source static\n";
-    assert!(told.contains(line), "{told}");
-    assert!(!told.contains("/24 "), "{told}");
+    assert!(reported.contains(line), "{reported}");
+    assert!(!reported.contains("/24 "), "{reported}");
     let there = daemon.ok("show ip fib 10.7.7.0/24");
     assert!(there.contains("10.7.7.0/24") && !there.contains("not in the table"));
     let error = daemon.refused("show ip fib 203.0.113.0/24");

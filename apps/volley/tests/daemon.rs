@@ -305,9 +305,9 @@ fn a_bad_configuration_is_refused_with_its_place_and_leaves_nothing() {
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{config}: {error}");
         // One sentence beside the lines of the log, which begin with a time.
-        let told: Vec<&str> = error.lines().filter(|l| !l.starts_with("20")).collect();
-        assert_eq!(told.len(), 1, "{error}");
-        assert!(told[0].contains(place), "{config}: {error}");
+        let reported: Vec<&str> = error.lines().filter(|l| !l.starts_with("20")).collect();
+        assert_eq!(reported.len(), 1, "{error}");
+        assert!(reported[0].contains(place), "{config}: {error}");
         assert!(!socket.exists());
     }
     std::fs::write(&file, "[engine]\n").unwrap();

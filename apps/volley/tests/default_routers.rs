@@ -66,8 +66,8 @@ fn speak(router: &mut Router, who: &str, mac: &str) {
 }
 
 fn row(daemon: &Daemon, who: &str) -> Value {
-    let said = daemon.json("show ip6 nd left");
-    let all = said["interfaces"][0]["autoconf"]["routers"].clone();
+    let message = daemon.json("show ip6 nd left");
+    let all = message["interfaces"][0]["autoconf"]["routers"].clone();
     let mut all = all.as_array().cloned().unwrap_or_default().into_iter();
     all.find(|it| it["address"] == who).unwrap_or_default()
 }

@@ -28,15 +28,15 @@ fn demo(folder: &Folder, capture: &Path) -> String {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let (said, error) = (text(&output.stdout), text(&output.stderr));
+    let (message, error) = (text(&output.stdout), text(&output.stderr));
     assert!(
         output.status.success(),
-        "{}: {said}{error}",
+        "{}: {message}{error}",
         capture.display()
     );
-    let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("verified: "), "{said}");
-    said
+    let last = message.lines().last().unwrap_or_default();
+    assert!(last.starts_with("verified: "), "{message}");
+    message
 }
 
 fn scapy(script: &str, file: &Path) -> bool {
@@ -83,15 +83,21 @@ fn frames_above_the_mtu_are_verified() {
     if !scapy(LONG, &file) {
         return;
     }
-    let said = demo(&folder, &file);
-    assert!(said.contains("   45 packets, real (long.pcap)"), "{said}");
+    let message = demo(&folder, &file);
+    assert!(
+        message.contains("   45 packets, real (long.pcap)"),
+        "{message}"
+    );
     for (node, reason) in [
         ("ip4-rewrite", "frag-needed"),
         ("ip6-rewrite", "packet-too-big"),
     ] {
-        assert!(said.contains(node) && said.contains(reason), "{said}");
+        assert!(
+            message.contains(node) && message.contains(reason),
+            "{message}"
+        );
     }
-    assert!(said.contains("ip4-frag "), "{said}");
+    assert!(message.contains("ip4-frag "), "{message}");
 }
 
 /// Packets between hosts of a link: the router ignores them, which is no drop.
@@ -112,8 +118,11 @@ fn messages_for_other_hosts_of_the_link_are_verified() {
     let folder = Folder::new();
     let file = folder.file("quiet.pcap");
     if scapy(QUIET, &file) {
-        let said = demo(&folder, &file);
-        assert!(said.contains("    8 packets, real (quiet.pcap)"), "{said}");
+        let message = demo(&folder, &file);
+        assert!(
+            message.contains("    8 packets, real (quiet.pcap)"),
+            "{message}"
+        );
     }
 }
 
@@ -150,12 +159,22 @@ fn captures_without_an_ethernet_header_are_replayed() {
     for name in [
         "raw", "raw12", "raw14", "ip4", "ip6", "null", "loop", "sll", "sll2",
     ] {
-        let said = demo(&folder, &folder.file(&format!("{name}.pcap")));
-        assert!(said.contains("      3 packets, real"), "{name}: {said}");
-        assert!(said.contains("with an Ethernet header for the router's MAC address"));
-        assert_eq!(said.contains("1 left out"), name == "sll", "{name}: {said}");
+        let message = demo(&folder, &folder.file(&format!("{name}.pcap")));
+        assert!(
+            message.contains("      3 packets, real"),
+            "{name}: {message}"
+        );
+        assert!(message.contains("with an Ethernet header for the router's MAC address"));
+        assert_eq!(
+            message.contains("1 left out"),
+            name == "sll",
+            "{name}: {message}"
+        );
         // Three of the capture and 65,536 of each uniform stream; all are transmitted.
-        assert!(said.contains("(131075 in, 131075 out"), "{name}: {said}");
+        assert!(
+            message.contains("(131075 in, 131075 out"),
+            "{name}: {message}"
+        );
     }
 }
 
@@ -195,7 +214,10 @@ fn captures_of_tcpdump_are_replayed() {
         }
         let packets = read_packets(&file).unwrap().packets.len();
         assert!(packets >= 6, "{kind}: {packets}");
-        let said = demo(&folder, &file);
-        assert!(said.contains(&format!("{packets} packets, real")), "{said}");
+        let message = demo(&folder, &file);
+        assert!(
+            message.contains(&format!("{packets} packets, real")),
+            "{message}"
+        );
     }
 }

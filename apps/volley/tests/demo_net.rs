@@ -55,9 +55,9 @@ fn packets_pass_beside_the_bridge() {
         "1",
         "--json",
     ]);
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("volley: tap: jumbo frames"), "{said}");
+    let message = text(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    assert!(message.contains("volley: tap: jumbo frames"), "{message}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let ways = report["ways"].as_array().unwrap();
     assert_eq!(ways.len(), 2);
@@ -97,8 +97,8 @@ fn an_interruption_leaves_nothing() {
         let output = child.wait_with_output().unwrap();
         assert!(begin.elapsed() < Duration::from_secs(10));
         assert_eq!(output.status.code(), Some(1));
-        let said = text(&output.stderr);
-        assert!(said.contains("interrupted"), "{said}");
+        let message = text(&output.stderr);
+        assert!(message.contains("interrupted"), "{message}");
         assert_eq!(namespaces(pid), [""; 0]);
         let folder = std::env::temp_dir().join(format!("volley-demo-{pid}"));
         assert!(!folder.exists());
@@ -114,7 +114,7 @@ fn where_it_cannot_run_it_says_why() {
     if !can() {
         return;
     }
-    let said = |command: &mut Command| {
+    let message = |command: &mut Command| {
         let output = command.args(["demo", "--net"]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         text(&output.stderr)
@@ -123,9 +123,9 @@ fn where_it_cannot_run_it_says_why() {
     let folder = support::Folder::new();
     let copy = folder.file("volley");
     std::fs::copy(env!("CARGO_BIN_EXE_volley"), &copy).unwrap();
-    let error = said(Command::new(&copy).uid(65534));
+    let error = message(Command::new(&copy).uid(65534));
     assert!(error.contains("by root only"), "{error}");
-    let error = said(Command::new(&copy).env("PATH", "/nowhere"));
+    let error = message(Command::new(&copy).env("PATH", "/nowhere"));
     assert_eq!(
         error,
         "volley: `ip` is not installed: `apt-get install iproute2` brings it\n"

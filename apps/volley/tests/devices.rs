@@ -92,8 +92,13 @@ fn serves(bed: &Bed, space: &Space) {
         .args(["-c", SERVE])
         .spawn()
         .unwrap();
-    let said = bed.exec("a", 80, &[python.to_str().unwrap(), "-c", CALL]);
-    assert_eq!(text(&said.stdout).trim(), "same", "{}", text(&said.stderr));
+    let message = bed.exec("a", 80, &[python.to_str().unwrap(), "-c", CALL]);
+    assert_eq!(
+        text(&message.stdout).trim(),
+        "same",
+        "{}",
+        text(&message.stderr)
+    );
     server.wait().unwrap();
 }
 
@@ -132,8 +137,11 @@ fn devices_of_the_kernel_are_sub_interfaces() {
         fib.contains("lcp-rt") && fib.contains("via 10.100.0.2 left.100"),
         "{fib}"
     );
-    let told = space.ip("route show 198.51.101.0/24");
-    assert!(told.contains("via 10.107.0.2 dev twice proto 86"), "{told}");
+    let reported = space.ip("route show 198.51.101.0/24");
+    assert!(
+        reported.contains("via 10.107.0.2 dev twice proto 86"),
+        "{reported}"
+    );
     daemon.ok("ip route del 198.51.101.0/24 via 10.107.0.2 left.1000007");
 
     let refused = daemon.refused("lcp delete left");
@@ -190,7 +198,7 @@ fn sub_interfaces_of_volley_get_a_device() {
 }
 
 #[test]
-fn twins_in_a_vrf_take_their_interfaces_along() {
+fn taps_in_a_vrf_take_their_interfaces_along() {
     let Some((bed, daemon, space)) = mirrored() else {
         return;
     };
@@ -225,8 +233,11 @@ fn twins_in_a_vrf_take_their_interfaces_along() {
         fib.contains("lcp-rt") && fib.contains("via 10.78.0.2 \"right\""),
         "{fib}"
     );
-    let told = space.ip("route show 198.51.101.0/24 table 10");
-    assert!(told.contains("via 10.78.0.2 dev right proto 86"), "{told}");
+    let reported = space.ip("route show 198.51.101.0/24 table 10");
+    assert!(
+        reported.contains("via 10.78.0.2 dev right proto 86"),
+        "{reported}"
+    );
     assert_eq!(
         bed.pings("a", "10.78.0.2", 3, "0.2"),
         3,

@@ -50,8 +50,11 @@ fn hosts_ping_through_a_router_that_was_told_nobody() {
     assert_eq!(bed.pings("b", "2001:db8:77::2", 5, "0.05"), 5);
     assert_eq!(bed.pings("a", "2001:db8:77::1", 3, "0.05"), 3);
     // Host a solicited its router, whose reply has the router flag; the router solicited b.
-    let said = bed.ip("a", "-6 neigh show 2001:db8:77::1 dev e");
-    assert!(said.contains("lladdr") && said.contains("router"), "{said}");
+    let message = bed.ip("a", "-6 neigh show 2001:db8:77::1 dev e");
+    assert!(
+        message.contains("lladdr") && message.contains("router"),
+        "{message}"
+    );
     assert!(counter(&daemon, "nd-reply", "replies") >= 1);
     daemon.ok("clear ip6 neighbors right");
     assert_eq!(row(&daemon, "2001:db8:78::2"), None);
@@ -84,8 +87,8 @@ fn a_silent_host_is_asked_three_times_and_senders_are_told() {
     // The test sends twenty packets; eight may be queued.
     let to = "2001:db8:78::99";
     let words = ["ping", "-n", "-i", "0.01", "-c", "20", "-W", "4", to];
-    let said = text(&bed.exec("a", 30, &words).stdout);
-    assert!(said.contains("Address unreachable"), "{said}");
+    let message = text(&bed.exec("a", 30, &words).stdout);
+    assert!(message.contains("Address unreachable"), "{message}");
     let heard = text(&listener.wait_with_output().unwrap().stdout);
     let asked = heard
         .lines()
@@ -208,8 +211,8 @@ fn a_flood_of_spoofed_messages_is_bounded_and_transit_goes_on() {
     );
     let child = bed.python("a", &flood);
     let through = bed.pings("b", "2001:db8:77::2", 200, "0.01");
-    let said = text(&child.wait_with_output().unwrap().stdout);
-    assert!(said.contains("done"));
+    let message = text(&child.wait_with_output().unwrap().stdout);
+    assert!(message.contains("done"));
     let known = neighbors(&daemon);
     println!("{through} of 200 pings passed; {} neighbours", known.len());
     assert!(through >= 195, "{through} of 200 pings passed");

@@ -55,9 +55,9 @@ fn drops_are_told_by_interface_with_the_last_packet() {
             (count, text("reason"), text("interface"), text("sample"))
         })
         .collect();
-    let told: Vec<_> = rows.iter().map(|r| (r.0, r.1, r.2)).collect();
+    let reported: Vec<_> = rows.iter().map(|r| (r.0, r.1, r.2)).collect();
     assert_eq!(
-        told,
+        reported,
         [
             (30, "no-route", "pg0"),
             (7, "ttl-expired", "pg0"),
@@ -174,9 +174,9 @@ fn others_read_the_reason_in_a_capture_of_drops() {
         .arg(&file)
         .output()
         .unwrap();
-    let told = text(&output.stdout);
+    let reported = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let lines: Vec<&str> = told.lines().collect();
+    let lines: Vec<&str> = reported.lines().collect();
     let unrouted = "62 ip4-lookup: no-route (no prefix covers the destination)";
     let expired = "60 ip4-input: ttl-expired (the time to live is used up)";
     assert_eq!(lines[..3], [unrouted, unrouted, expired]);

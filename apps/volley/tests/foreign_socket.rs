@@ -101,12 +101,12 @@ fn another_users_socket_is_refused() {
             (output.status.code(), &output.stdout[..]),
             (Some(1), &b""[..])
         );
-        let said = text(&output.stderr);
+        let message = text(&output.stderr);
         assert!(
-            said.contains("nobody's program serves this socket"),
-            "{said}"
+            message.contains("nobody's program serves this socket"),
+            "{message}"
         );
-        assert!(!said.contains('\x1b'), "{said:?}");
+        assert!(!message.contains('\x1b'), "{message:?}");
     }
 }
 
@@ -122,10 +122,10 @@ fn answers_act_on_no_terminal() {
         &["show", "trace"],
     ] {
         let output = volley(&[&["ctl", "--socket", &socket][..], more].concat());
-        let said = text(&output.stdout) + &text(&output.stderr);
-        assert!(said.contains("31m"), "{said:?}");
+        let message = text(&output.stdout) + &text(&output.stderr);
+        assert!(message.contains("31m"), "{message:?}");
         let acts = |c: char| c.is_control() && c != '\n';
-        assert!(!said.chars().any(acts), "{said:?}");
+        assert!(!message.chars().any(acts), "{message:?}");
     }
 }
 
@@ -137,8 +137,8 @@ fn a_socket_that_does_not_accept_is_an_error_in_time() {
     let socket = socket.display().to_string();
     let begun = Instant::now();
     let output = volley(&["ctl", "--socket", &socket, "show", "version"]);
-    let said = text(&output.stderr);
-    assert!(said.contains("does not accept connections"), "{said}");
+    let message = text(&output.stderr);
+    assert!(message.contains("does not accept connections"), "{message}");
     // The daemon does not replace it, and does not wait for it either.
     let config = folder.file("c.toml");
     std::fs::write(&config, "").unwrap();
@@ -150,10 +150,10 @@ fn a_socket_that_does_not_accept_is_an_error_in_time() {
         &socket,
     ]);
     assert_eq!(output.status.code(), Some(1));
-    let said = text(&output.stderr);
+    let message = text(&output.stderr);
     assert!(
-        said.contains("another program serves this socket"),
-        "{said}"
+        message.contains("another program serves this socket"),
+        "{message}"
     );
     assert!(
         begun.elapsed() < Duration::from_secs(40),
@@ -166,7 +166,7 @@ fn a_socket_that_does_not_accept_is_an_error_in_time() {
 fn the_usual_socket_is_where_no_other_user_can_write() {
     let folder = Folder::new();
     let runtime = folder.0.display().to_string();
-    let said = |user: Option<u32>| {
+    let message = |user: Option<u32>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
         command
             .args(["ctl", "--help"])
@@ -178,7 +178,7 @@ fn the_usual_socket_is_where_no_other_user_can_write() {
         let output = command.output().ok();
         output.map(|output| text(&output.stdout))
     };
-    let help = said(None).unwrap();
+    let help = message(None).unwrap();
     assert!(!help.contains("/tmp/volley.sock"), "{help}");
     if is_root() {
         assert!(
@@ -186,7 +186,7 @@ fn the_usual_socket_is_where_no_other_user_can_write() {
             "{help}"
         );
         if let Some(help) =
-            said(Some(OTHER)).filter(|_| !Path::new("/run/volley/volley.sock").exists())
+            message(Some(OTHER)).filter(|_| !Path::new("/run/volley/volley.sock").exists())
         {
             assert!(
                 help.contains(&format!("[default: {runtime}/volley.sock]")),
@@ -237,11 +237,11 @@ fn token_and_key_files_are_refused_unless_they_are_private() {
             &socket,
         ]);
         assert_eq!(output.status.code(), Some(1));
-        let said = text(&output.stderr);
-        let named = said.contains(&open.display().to_string());
+        let message = text(&output.stderr);
+        let named = message.contains(&open.display().to_string());
         assert!(
-            named && said.contains("has mode 0644") && said.contains("chmod 600"),
-            "{said}"
+            named && message.contains("has mode 0644") && message.contains("chmod 600"),
+            "{message}"
         );
     }
 }

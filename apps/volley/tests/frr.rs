@@ -155,8 +155,11 @@ fn pings(space: &str, to: &str, count: u32, every: &str) -> u32 {
     let words = [
         "ip", "netns", "exec", space, "ping", "-n", "-q", "-i", every, "-c", &count, "-W", "1", to,
     ];
-    let said = text(&run(60, &words).stdout);
-    let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+    let message = text(&run(60, &words).stdout);
+    let line = message
+        .lines()
+        .find(|l| l.contains(" received"))
+        .unwrap_or("");
     let received = line.split(", ").nth(1).unwrap_or("0");
     received.split(' ').next().unwrap().parse().unwrap()
 }

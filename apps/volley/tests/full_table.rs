@@ -209,11 +209,14 @@ fn a_full_table_comes_through_the_kernel_and_none_is_lost() {
 
 /// The final output of a flow that lost less than 1 %.
 fn undisturbed(flow: Flow) -> String {
-    let said = flow.end();
-    let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+    let message = flow.end();
+    let line = message
+        .lines()
+        .find(|l| l.contains(" received"))
+        .unwrap_or("");
     let lost = line.split(", ").nth(2).unwrap_or("100%");
     let lost = lost.split('%').next().unwrap_or("100");
-    assert!(lost.parse::<f64>().unwrap_or(100.0) < 1.0, "{said}");
+    assert!(lost.parse::<f64>().unwrap_or(100.0) < 1.0, "{message}");
     line.to_owned()
 }
 

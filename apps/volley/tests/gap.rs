@@ -142,11 +142,11 @@ impl Probe {
     fn stop(mut self) -> (Seen, String) {
         must(&format!("kill -INT {}", self.child.id()));
         let seen = self.seen.recv_timeout(Duration::from_secs(60)).unwrap();
-        let mut said = String::new();
+        let mut message = String::new();
         let mut from = self.child.stderr.take().unwrap();
-        from.read_to_string(&mut said).unwrap();
+        from.read_to_string(&mut message).unwrap();
         self.child.wait().unwrap();
-        let dropped = said.lines().find(|l| l.contains("dropped by kernel"));
+        let dropped = message.lines().find(|l| l.contains("dropped by kernel"));
         (seen, dropped.unwrap_or("").to_owned())
     }
 }

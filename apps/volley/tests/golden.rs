@@ -183,15 +183,15 @@ fn session(mut daemon: Daemon) -> String {
             };
             // ICMP errors are packets, too, made in addition to the dropped ones.
             let errors = d.json("show errors");
-            let told = errors["errors"].as_array().cloned().unwrap_or_default();
-            let told = told.iter().filter(|e| {
+            let reported = errors["errors"].as_array().cloned().unwrap_or_default();
+            let reported = reported.iter().filter(|e| {
                 let reason = e["reason"].as_str().unwrap_or_default();
                 reason.starts_with("sent-")
             });
-            let told: u64 = told.filter_map(|e| e["count"].as_u64()).sum();
+            let reported: u64 = reported.filter_map(|e| e["count"].as_u64()).sum();
             // Fragmentation makes several packets of one.
             let cut = |what: &str| counter(d, "ip4-frag", what);
-            let more = told + cut("fragments") - cut("fragmented");
+            let more = reported + cut("fragments") - cut("fragmented");
             through("right-tx") + through("other-tx") + through("error-drop") == sent + more
         });
     }

@@ -59,11 +59,11 @@ fn every_question_of_the_document_is_answered() {
     assert!(asked >= 19, "{asked}");
     // The same data as in the command line.
     let mut shown = http.get("/v1/show/interfaces");
-    let mut told = daemon.json("show interface");
-    for answer in [&mut shown, &mut told] {
+    let mut reported = daemon.json("show interface");
+    for answer in [&mut shown, &mut reported] {
         answer["interfaces"][0]["more"].take();
     }
-    assert_eq!(shown, told);
+    assert_eq!(shown, reported);
 }
 
 fn add(table: u32) -> Value {
@@ -239,12 +239,12 @@ fn a_reader_of_events_is_told_what_it_lost() {
         if line.is_empty() {
             continue;
         }
-        let told: Value = serde_json::from_str(&line).unwrap();
-        if let Some(count) = told["lost"]["events"].as_u64() {
+        let reported: Value = serde_json::from_str(&line).unwrap();
+        if let Some(count) = reported["lost"]["events"].as_u64() {
             lost += count;
             next += count;
         } else {
-            assert_eq!(told["change"]["sequence"], next);
+            assert_eq!(reported["change"]["sequence"], next);
             next += 1;
         }
     }
@@ -395,15 +395,15 @@ fn tcp_wants_tls_and_a_token() {
         let output = volley(&["config", "check", &file.display().to_string()]);
         (output.status.success(), text(&output.stderr))
     };
-    let (taken, said) = check("listen = \"127.0.0.1:8443\"\n");
-    assert!(!taken && said.contains("TLS and a token only"), "{said}");
-    assert!(said.contains("certificate, key and token_file"), "{said}");
-    let (taken, said) = check("token_file = \"t\"\n");
-    assert!(!taken && said.contains("set listen"), "{said}");
-    let (taken, said) = check("listen = \"somewhere\"\n");
-    assert!(!taken, "{said}");
-    let (taken, said) = check("socket = \"/tmp/x.sock\"\n");
-    assert!(taken, "{said}");
+    let (taken, reply) = check("listen = \"127.0.0.1:8443\"\n");
+    assert!(!taken && reply.contains("TLS and a token only"), "{reply}");
+    assert!(reply.contains("certificate, key and token_file"), "{reply}");
+    let (taken, reply) = check("token_file = \"t\"\n");
+    assert!(!taken && reply.contains("set listen"), "{reply}");
+    let (taken, reply) = check("listen = \"somewhere\"\n");
+    assert!(!taken, "{reply}");
+    let (taken, reply) = check("socket = \"/tmp/x.sock\"\n");
+    assert!(taken, "{reply}");
 }
 
 /// A daemon that also serves TLS, its port and its token; none if TLS cannot be tested here.
@@ -508,10 +508,10 @@ fn the_python_client_works_against_a_daemon() {
         println!("skipped: there is no python3");
         return;
     };
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let reply = text(&output.stderr);
+    assert!(output.status.success(), "{reply}");
     println!(
         "{}",
-        said.lines().rev().take(3).collect::<Vec<_>>().join("; ")
+        reply.lines().rev().take(3).collect::<Vec<_>>().join("; ")
     );
 }

@@ -127,10 +127,10 @@ impl Net {
 
     /// Checks that three pings are all answered.
     fn pings(&self, what: &str) {
-        let (ok, said) = self.exec(10, &format!("ping -n -i 0.05 -c 3 -W 2 {what}"));
+        let (ok, message) = self.exec(10, &format!("ping -n -i 0.05 -c 3 -W 2 {what}"));
         assert!(
-            ok && said.contains(" 0% packet loss"),
-            "ping {what}: {said}"
+            ok && message.contains(" 0% packet loss"),
+            "ping {what}: {message}"
         );
     }
 }
@@ -159,36 +159,39 @@ fn the_kernel_pings_and_finds_the_path_mtu() {
         counter(&net.daemon, "ip6-icmp-echo-request", "answered"),
         6 * 3
     );
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
     assert!(
-        said.contains("From 192.0.2.1") && said.contains("Time to live exceeded"),
-        "{said}"
+        message.contains("From 192.0.2.1") && message.contains("Time to live exceeded"),
+        "{message}"
     );
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 2001:db8:b::2");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 -t 1 2001:db8:b::2");
     assert!(
-        said.contains("From 2001:db8:a::1") && said.contains("Hop limit"),
-        "{said}"
+        message.contains("From 2001:db8:a::1") && message.contains("Hop limit"),
+        "{message}"
     );
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.1");
-    assert!(said.contains("Destination Net Unreachable"), "{said}");
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.65");
-    assert!(said.contains("Destination Host Unreachable"), "{said}");
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.129");
-    assert!(said.contains("Packet filtered"), "{said}");
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 2001:db8:c::1");
-    assert!(said.contains("No route"), "{said}");
-    let (ok, said) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 198.51.100.2");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.1");
+    assert!(message.contains("Destination Net Unreachable"), "{message}");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.65");
     assert!(
-        !ok && said.contains("mtu = 1400") || said.contains("mtu=1400"),
-        "{said}"
+        message.contains("Destination Host Unreachable"),
+        "{message}"
     );
-    let (_, said) = net.exec(10, "ip route get 198.51.100.2");
-    assert!(said.contains("mtu 1400"), "{said}");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.129");
+    assert!(message.contains("Packet filtered"), "{message}");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 2001:db8:c::1");
+    assert!(message.contains("No route"), "{message}");
+    let (ok, message) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 198.51.100.2");
+    assert!(
+        !ok && message.contains("mtu = 1400") || message.contains("mtu=1400"),
+        "{message}"
+    );
+    let (_, message) = net.exec(10, "ip route get 198.51.100.2");
+    assert!(message.contains("mtu 1400"), "{message}");
     net.pings("-M do -s 1372 198.51.100.2");
-    let (_, said) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 2001:db8:b::2");
-    assert!(said.contains("1400"), "{said}");
-    let (_, said) = net.exec(10, "ip -6 route get 2001:db8:b::2");
-    assert!(said.contains("mtu 1400"), "{said}");
+    let (_, message) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 2001:db8:b::2");
+    assert!(message.contains("1400"), "{message}");
+    let (_, message) = net.exec(10, "ip -6 route get 2001:db8:b::2");
+    assert!(message.contains("mtu 1400"), "{message}");
     net.pings("-M do -s 1352 2001:db8:b::2");
     // From now on the kernel fragments to the path MTU.
     net.pings("-M want -s 3000 2001:db8:b::2");
@@ -211,8 +214,11 @@ fn refused(net: &Net) {
             "10", "ip", "netns", "exec", &space, "python3", "-c", program, router,
         ]);
         let output = command.output().unwrap();
-        let said = text(&output.stderr);
-        assert!(said.contains("ConnectionRefusedError"), "{router}: {said}");
+        let message = text(&output.stderr);
+        assert!(
+            message.contains("ConnectionRefusedError"),
+            "{router}: {message}"
+        );
     }
 }
 
@@ -230,8 +236,8 @@ fn what_is_too_long_is_cut_and_the_kernel_puts_it_together() {
     net.pings("-M dont -s 4000 198.51.100.2");
     assert_eq!((cut("fragmented"), cut("fragments")), (9, 18));
     // Record route is an option of the first fragment only; the kernel checks the option of each fragment.
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 2 -R -M dont -s 1372 198.51.100.2");
-    assert!(said.contains(" 0% packet loss"), "{said}");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 2 -R -M dont -s 1372 198.51.100.2");
+    assert!(message.contains(" 0% packet loss"), "{message}");
     // Datagrams of every size around the limits, compared byte by byte.
     let program = "import socket,threading\n\
         s=socket.socket(2,2);s.setsockopt(0,10,0)\n\
@@ -261,9 +267,9 @@ fn what_is_too_long_is_cut_and_the_kernel_puts_it_together() {
         &["ip", "netns", "exec", &space("a"), "python3", "-c", program],
     );
     let _ = (peer.kill(), peer.wait());
-    let said = text(&output.stdout) + &text(&output.stderr);
-    let right = said.lines().filter(|l| l.ends_with(" 1")).count();
-    assert_eq!((right, said.lines().count()), (11, 11), "{said}");
+    let message = text(&output.stdout) + &text(&output.stderr);
+    let right = message.lines().filter(|l| l.ends_with(" 1")).count();
+    assert_eq!((right, message.lines().count()), (11, 11), "{message}");
 }
 
 fn probe(net: &Net, what: &str) -> Option<String> {
@@ -279,10 +285,10 @@ fn probe(net: &Net, what: &str) -> Option<String> {
         HOSTS[0],
         MACS[0]
     );
-    let (ok, said) = net.exec(60, &line);
-    assert!(ok, "{said}");
-    println!("{}", said.trim());
-    Some(said)
+    let (ok, message) = net.exec(60, &line);
+    assert!(ok, "{message}");
+    println!("{}", message.trim());
+    Some(message)
 }
 
 #[test]
@@ -291,18 +297,18 @@ fn every_error_is_as_scapy_has_it_and_silence_is_kept() {
         return;
     };
     net.pings("192.0.2.1");
-    let Some(said) = probe(&net, "errors") else {
+    let Some(message) = probe(&net, "errors") else {
         return;
     };
-    assert!(said.contains(" 0 faults"), "{said}");
+    assert!(message.contains(" 0 faults"), "{message}");
     // With ICMP errors off no error is sent.
     net.daemon.ok("set ip icmp errors off");
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
-    assert!(!said.contains("exceeded"), "{said}");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
+    assert!(!message.contains("exceeded"), "{message}");
     net.pings("192.0.2.1");
     net.daemon.ok("set ip icmp");
-    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
-    assert!(said.contains("exceeded"), "{said}");
+    let (_, message) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
+    assert!(message.contains("exceeded"), "{message}");
 }
 
 #[test]
@@ -311,26 +317,26 @@ fn a_flood_is_limited_and_transit_goes_on() {
         return;
     };
     net.pings("198.51.100.2");
-    let Some(said) = probe(&net, "flood 20000") else {
+    let Some(message) = probe(&net, "flood 20000") else {
         return;
     };
     let number = |after: &str| -> f64 {
-        let rest = said.split(after).nth(1).unwrap();
+        let rest = message.split(after).nth(1).unwrap();
         rest.split([' ', ',']).next().unwrap().parse().unwrap()
     };
-    let (seconds, told) = (number(" packets in "), number(" s, "));
+    let (seconds, reported) = (number(" packets in "), number(" s, "));
     assert!(
-        told >= 50.0 && told <= 52.0 + 1000.0 * (seconds + 0.5),
-        "{said}"
+        reported >= 50.0 && reported <= 52.0 + 1000.0 * (seconds + 0.5),
+        "{message}"
     );
     assert!(
         counter(&net.daemon, "ip4-icmp-error", "rate-limited") > 1000,
-        "{said}"
+        "{message}"
     );
     net.pings("198.51.100.2");
     // One receiver gets six at once, then one a second.
     net.daemon.ok("set ip icmp");
-    let (_, said) = net.exec(20, "ping -n -c 30 -i 0.01 -W 1 -t 1 198.51.100.2");
-    let told = said.matches("exceeded").count();
-    assert!((6..=9).contains(&told), "{told}: {said}");
+    let (_, message) = net.exec(20, "ping -n -c 30 -i 0.01 -W 1 -t 1 198.51.100.2");
+    let reported = message.matches("exceeded").count();
+    assert!((6..=9).contains(&reported), "{reported}: {message}");
 }

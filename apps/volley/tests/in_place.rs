@@ -59,12 +59,12 @@ const TRIED: usize = 200;
 
 /// Each setting once, then more settings in the order of a fixed sequence (Knuth's linear congruential generator).
 fn tried() -> impl Iterator<Item = &'static str> {
-    let next = |dice: &u64| {
-        let product = dice.wrapping_mul(6_364_136_223_846_793_005);
+    let next = |rng: &u64| {
+        let product = rng.wrapping_mul(6_364_136_223_846_793_005);
         Some(product.wrapping_add(1_442_695_040_888_963_407))
     };
-    let dice = std::iter::successors(Some(0x2026_1125), next);
-    let more = dice.map(|dice: u64| SETTINGS[(dice >> 33) as usize % SETTINGS.len()]);
+    let rng = std::iter::successors(Some(0x2026_1125), next);
+    let more = rng.map(|rng: u64| SETTINGS[(rng >> 33) as usize % SETTINGS.len()]);
     SETTINGS.into_iter().chain(more).take(TRIED)
 }
 

@@ -157,13 +157,13 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
         &state,
     ];
     let ended = support::volley(&run);
-    let said = text(&ended.stderr);
-    assert!(!ended.status.success(), "{said}");
-    let last = said.trim_end().lines().last().unwrap_or_default();
+    let message = text(&ended.stderr);
+    assert!(!ended.status.success(), "{message}");
+    let last = message.trim_end().lines().last().unwrap_or_default();
     assert!(
         last.contains("commit 2 cannot be applied")
             && last.contains("start with `volley run --fallback` to apply commit 1 instead"),
-        "{said}"
+        "{message}"
     );
     let daemon = Daemon::start("", &["--state-dir", &state, "--fallback"]);
     assert!(
@@ -179,12 +179,12 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
     let active = format!("{state}/commit-00000002");
     std::fs::write(&active, "x").unwrap();
     let ended = support::volley(&run);
-    let said = text(&ended.stderr);
+    let message = text(&ended.stderr);
     assert!(
         !ended.status.success()
-            && said.contains("commit 2 cannot be applied")
-            && said.contains("is damaged"),
-        "{said}"
+            && message.contains("commit 2 cannot be applied")
+            && message.contains("is damaged"),
+        "{message}"
     );
 }
 
@@ -289,16 +289,16 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
         ),
         "{shown}"
     );
-    let said = uncut(&bed, "10.78.0.2", 1400);
+    let message = uncut(&bed, "10.78.0.2", 1400);
     assert!(
-        said.contains("mtu = 1400") || said.contains("mtu=1400"),
-        "{said}"
+        message.contains("mtu = 1400") || message.contains("mtu=1400"),
+        "{message}"
     );
     assert!(uncut(&bed, "10.78.0.2", 1372).contains(" 0% packet loss"));
-    let said = uncut(&bed, "2001:db8:78::2", 1400);
+    let message = uncut(&bed, "2001:db8:78::2", 1400);
     assert!(
-        said.contains("mtu = 1400") || said.contains("mtu=1400"),
-        "{said}"
+        message.contains("mtu = 1400") || message.contains("mtu=1400"),
+        "{message}"
     );
     // The MTU increases again.
     bed.ip("r", "link set right mtu 1500");
@@ -306,8 +306,8 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
     bed.ip("a", "route flush cache");
     bed.ip("a", "-6 route flush cache");
     for (to, size) in [("10.78.0.2", 1472), ("2001:db8:78::2", 1452)] {
-        let said = uncut(&bed, to, size);
-        assert!(said.contains(" 0% packet loss"), "{said}");
+        let message = uncut(&bed, to, size);
+        assert!(message.contains(" 0% packet loss"), "{message}");
     }
     daemon.ok("set interface mtu 1500 right");
     kernel(1500);
@@ -391,8 +391,11 @@ fn local(daemon: &Daemon) -> String {
 fn all_reach_each_other(bed: &Bed, first: &Daemon, second: &Daemon) {
     for (from, other) in [(first, 2), (second, 1)] {
         for to in [format!("10.77.0.{other}"), format!("2001:db8:77::{other}")] {
-            let told = from.json(&format!("ping {to} repeat 20 interval 50"));
-            assert_eq!((&told["sent"], &told["received"]), (&20.into(), &20.into()));
+            let reported = from.json(&format!("ping {to} repeat 20 interval 50"));
+            assert_eq!(
+                (&reported["sent"], &reported["received"]),
+                (&20.into(), &20.into())
+            );
         }
     }
     for router in [first, second] {
@@ -435,7 +438,7 @@ fn two_routers_of_the_same_configuration_have_their_own_addresses() {
 }
 
 #[test]
-fn two_routers_share_a_lan_and_a_twin_is_noticed() {
+fn two_routers_share_a_lan_and_a_tap_is_noticed() {
     let Some(bed) = Bed::new() else { return };
     let space = bed.name("r");
     // Two more cables into the LAN, whose other ends the routers use.
@@ -466,12 +469,12 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
     let seen = |d: &Daemon| counter(d, "arp-input", "own-mac") + counter(d, "nd-input", "own-mac");
     assert_eq!(seen(&first) + seen(&second), 0);
     // The second router has the MAC address of the first.
-    let twin = mac(&first);
-    second.ok(&format!("set interface mac address lan {twin}"));
+    let tap = mac(&first);
+    second.ok(&format!("set interface mac address lan {tap}"));
     // Each of them receives the solicitations of the other.
     first.ok("ping 10.77.0.77 repeat 1");
     second.wait_for("the twin noticed", |d| seen(d) > 0);
-    let warning = format!("lan: frames come in with the interface's own MAC address {twin}");
+    let warning = format!("lan: frames come in with the interface's own MAC address {tap}");
     second.wait_for("the warning", |d| d.log().contains(&warning));
     let before = second.log().matches(&warning).count();
     first.ok("ping 10.77.0.78 repeat 1");

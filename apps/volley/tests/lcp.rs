@@ -13,7 +13,7 @@ use support::{Daemon, oracle, signal, text};
 use volley_model::Request;
 
 /// A namespace for LCP taps.
-fn twins(bed: &Bed) -> Space {
+fn taps(bed: &Bed) -> Space {
     let space = Space::new(bed.name("k")).unwrap();
     space.ip("link set lo up");
     space
@@ -37,7 +37,7 @@ fn python(space: &Space, program: &str) -> Child {
 
 /// The router of the test bed with an LCP tap for each of its interfaces.
 fn mirrored(bed: &Bed) -> (Daemon, Space) {
-    let (daemon, space) = (bed.router(), twins(bed));
+    let (daemon, space) = (bed.router(), taps(bed));
     for end in ["left", "right"] {
         daemon.ok(&format!("lcp create {end} host-if {end} netns {}", space.0));
     }
@@ -51,7 +51,7 @@ fn fib(daemon: &Daemon, what: &str) -> String {
 }
 
 #[test]
-fn a_twin_is_the_interface_in_the_kernel() {
+fn a_tap_is_the_interface_in_the_kernel() {
     let Some(bed) = Bed::new() else { return };
     let (daemon, space) = mirrored(&bed);
     let own = daemon.json("show interface left")["interfaces"][0].clone();
@@ -101,21 +101,21 @@ const CALL: &str = "import hashlib,os\n\
     print('same' if got==sent[::-1] else 'other %d'%len(got))\n";
 
 #[test]
-fn services_of_the_kernel_are_reached_through_the_twin() {
+fn services_of_the_kernel_are_reached_through_the_tap() {
     let Some(bed) = Bed::new() else { return };
     let (daemon, space) = mirrored(&bed);
     let mut server = python(&space, SERVE);
-    let said = bed.python("a", CALL).wait_with_output().unwrap();
+    let message = bed.python("a", CALL).wait_with_output().unwrap();
     let _ = server.kill();
     let _ = server.wait();
     let errors = daemon.ok("show errors");
-    assert_eq!(text(&said.stdout).trim(), "same", "{errors}");
+    assert_eq!(text(&message.stdout).trim(), "same", "{errors}");
     let closed = "c=socket.socket(); c.settimeout(5)\n\
         try: c.connect(('10.77.0.1',8081))\n\
         except ConnectionRefusedError: print('refused')\n";
-    let said = bed.python("a", closed).wait_with_output().unwrap();
+    let message = bed.python("a", closed).wait_with_output().unwrap();
     assert_eq!(
-        text(&said.stdout).trim(),
+        text(&message.stdout).trim(),
         "refused",
         "the kernel has nobody there"
     );
@@ -413,7 +413,7 @@ fn kernel_routes(space: &Space, what: &str) -> String {
 }
 
 /// The router of the test bed with LCP taps and these routes.
-fn told(bed: &Bed) -> (Daemon, Space) {
+fn reported(bed: &Bed) -> (Daemon, Space) {
     let (daemon, space) = mirrored(bed);
     daemon.ok("ip table add 7");
     space.ip("route add blackhole 198.51.200.0/24 proto 86 metric 9");
@@ -434,7 +434,7 @@ fn none(space: &Space) -> bool {
 #[test]
 fn routes_of_volley_go_to_the_kernel() {
     let Some(bed) = Bed::new() else { return };
-    let (mut daemon, space) = told(&bed);
+    let (mut daemon, space) = reported(&bed);
     for (line, what, part) in OWN {
         let has = kernel_routes(&space, what);
         assert!(
@@ -475,7 +475,7 @@ fn routes_of_volley_go_to_the_kernel() {
 fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
     let Some(bed) = Bed::new() else { return };
     let (mut daemon, space) = mirrored(&bed);
-    let told = |d: &Daemon| {
+    let reported = |d: &Daemon| {
         let tables = d.json("show lcp")["tables"].clone();
         tables[0]["told_ip4"].as_u64().unwrap_or(0)
     };
@@ -486,7 +486,7 @@ fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
         5,
         "it forwards meanwhile"
     );
-    daemon.wait_for("all of them", |d| told(d) == 50_000);
+    daemon.wait_for("all of them", |d| reported(d) == 50_000);
     println!(
         "50000 routes told in {:.1} s",
         start.elapsed().as_secs_f64()
@@ -494,7 +494,7 @@ fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
     in_step(&daemon);
     assert_eq!(space.ip("route show proto 86").lines().count(), 50_000);
     daemon.ok("ip route del 20.0.0.0/24 via 10.77.0.2 left count 50000");
-    daemon.wait_for("none of them", |d| told(d) == 0);
+    daemon.wait_for("none of them", |d| reported(d) == 0);
     in_step(&daemon);
     assert!(none(&space));
 }
@@ -502,7 +502,7 @@ fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
 #[test]
 fn what_changes_of_volleys_routes_changes_in_the_kernel() {
     let Some(bed) = Bed::new() else { return };
-    let (mut daemon, space) = told(&bed);
+    let (mut daemon, space) = reported(&bed);
     // A route of the operator takes precedence in Volley, a route of the kernel in the kernel.
     space.ip("route add 198.51.100.0/24 via 10.77.0.2");
     in_step(&daemon);
@@ -583,8 +583,8 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let Some(bed) = Bed::new() else { return };
     let (daemon, space) = mirrored(&bed);
     let refused = |line: &str, part: &str| {
-        let said = daemon.refused(line);
-        assert!(said.contains(part), "{line}: {said}");
+        let message = daemon.refused(line);
+        assert!(message.contains(part), "{line}: {message}");
     };
     let name = &space.0;
     refused(
@@ -604,9 +604,9 @@ fn what_cannot_be_is_refused_in_a_sentence() {
 
 /// The interface is deleted alone, or in a transaction that renames another one.
 #[test]
-fn a_twin_goes_with_its_interface() {
+fn a_tap_goes_with_its_interface() {
     let Some(bed) = Bed::new() else { return };
-    let (daemon, space) = (Daemon::start("", &[]), twins(&bed));
+    let (daemon, space) = (Daemon::start("", &[]), taps(&bed));
     let name = |name: &str| name.to_owned();
     let rename = Request::InterfaceRename {
         name: name("pg1"),
@@ -619,8 +619,8 @@ fn a_twin_goes_with_its_interface() {
         daemon.ok(&format!("lcp create pg0 host-if e netns {}", space.0));
         in_step(&daemon);
         let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
-        let (status, said) = http.post("/v1/transactions", &requests);
-        assert_eq!(status, 200, "{said}");
+        let (status, message) = http.post("/v1/transactions", &requests);
+        assert_eq!(status, 200, "{message}");
         let shown = daemon.ok("show interfaces");
         assert!(!shown.contains("pg0"), "{shown}");
         let devices = space.ip("-o link");
@@ -637,7 +637,7 @@ fn a_twin_goes_with_its_interface() {
 #[test]
 fn an_lcp_tap_stays_with_an_interface_of_another_name_and_is_made_again_for_other_values() {
     let Some(bed) = Bed::new() else { return };
-    let (daemon, space) = (Daemon::start("", &[]), twins(&bed));
+    let (daemon, space) = (Daemon::start("", &[]), taps(&bed));
     daemon.ok("create packet-generator interface pg0");
     daemon.ok(&format!("lcp create pg0 host-if e netns {}", space.0));
     in_step(&daemon);
@@ -651,10 +651,10 @@ fn an_lcp_tap_stays_with_an_interface_of_another_name_and_is_made_again_for_othe
         exported.contains(&own) && !exported.contains("pg0"),
         "{exported}"
     );
-    let said = daemon.ok(&format!("lcp create pg9 host-if f netns {}", space.0));
+    let message = daemon.ok(&format!("lcp create pg9 host-if f netns {}", space.0));
     assert!(
-        said.contains("the kernel interface of pg9 is deleted and created again"),
-        "{said}"
+        message.contains("the kernel interface of pg9 is deleted and created again"),
+        "{message}"
     );
     let devices = space.ip("-o link");
     assert!(
@@ -672,7 +672,7 @@ fn an_lcp_tap_stays_with_an_interface_of_another_name_and_is_made_again_for_othe
 }
 
 #[test]
-fn without_a_twin_nothing_is_mirrored() {
+fn without_a_tap_nothing_is_mirrored() {
     let daemon = Daemon::start("", &[]);
     assert!(
         daemon

@@ -31,8 +31,8 @@ fn differential(before: &[&str], command: &str, folder: &Path) -> (bool, String)
         &["--captures", &captures, "--every", every],
     ];
     let output = run(300, &words.concat());
-    let said = text(&output.stdout) + &text(&output.stderr);
-    (output.status.success(), said)
+    let message = text(&output.stdout) + &text(&output.stderr);
+    (output.status.success(), message)
 }
 
 /// Sends a burst, and waits until the generator has sent all of it.
@@ -81,7 +81,7 @@ fn every_difference_from_the_kernel_is_listed() {
     std::thread::sleep(std::time::Duration::from_millis(1200));
     daemon.stop("TERM");
     let inside = ["ip", "netns", "exec", &space.0];
-    let (agree, said) = differential(&inside, "judge", &daemon.folder.0);
-    assert!(agree, "{said}");
-    println!("{}", said.trim());
+    let (agree, message) = differential(&inside, "judge", &daemon.folder.0);
+    assert!(agree, "{message}");
+    println!("{}", message.trim());
 }

@@ -95,7 +95,7 @@ fn groups_are_reported_and_queries_answered_in_both_versions() {
     assert_eq!(groups(&daemon), want);
     want.push("ff02::1:ff00:7".to_owned());
     want.sort();
-    let said = ask(&bed, &daemon, mac);
+    let message = ask(&bed, &daemon, mac);
     let report = |records: Value| {
         json!([
             143,
@@ -123,7 +123,7 @@ fn groups_are_reported_and_queries_answered_in_both_versions() {
         "old": want.iter().map(old).collect::<Vec<_>>(),
     });
     for (step, want) in all.as_object().unwrap() {
-        assert_eq!(&said[step], want, "{step}");
+        assert_eq!(&message[step], want, "{step}");
     }
     for reason in [
         "bad-hop-limit",

@@ -182,24 +182,24 @@ fn two_hosts_with_one_address_are_told_apart() {
     let daemon = link.daemon();
     let macs = [link.mac(0), link.mac(1)];
     for address in ["10.7.0.9", "2001:db8:7::9"] {
-        let said = ends(start(
+        let message = ends(start(
             &daemon,
             &format!("arping lan {address} count 2 interval 200 timeout 300"),
         ));
-        let said = text(&said.stdout);
+        let message = text(&message.stdout);
         for mac in &macs {
             assert_eq!(
-                said.matches(&format!(": from {mac}, ")).count(),
+                message.matches(&format!(": from {mac}, ")).count(),
                 2,
-                "{said}"
+                "{message}"
             );
         }
         assert!(
-            said.contains("2 sent, 2 answered, 0 not answered"),
-            "{said}"
+            message.contains("2 sent, 2 answered, 0 not answered"),
+            "{message}"
         );
         let duplicate = format!("{address} is a duplicate address: 2 stations have it: ");
-        assert!(said.contains(&duplicate), "{said}");
+        assert!(message.contains(&duplicate), "{message}");
     }
 }
 
@@ -325,14 +325,14 @@ fn a_client_that_does_not_read_loses_packets_and_delays_no_other() {
     assert!(asked.elapsed() < Duration::from_secs(2));
     signal(child.id(), "INT");
     let out = ends(child);
-    let said = text(&out.stderr);
+    let message = text(&out.stderr);
     let number = |at: usize| -> u64 {
-        let word = said.split(' ').nth(at).unwrap();
+        let word = message.split(' ').nth(at).unwrap();
         word.parse().unwrap()
     };
     let (shown, lost) = (number(0), number(2));
-    assert!(lost > 0 && shown > 0, "{said}");
-    assert_eq!(shown + lost, 200_000, "{said}");
+    assert!(lost > 0 && shown > 0, "{message}");
+    assert_eq!(shown + lost, 200_000, "{message}");
     // Every block of the file is complete.
     let file = daemon.folder.file("c.pcapng");
     std::fs::write(&file, &out.stdout).unwrap();

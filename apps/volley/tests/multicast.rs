@@ -401,9 +401,9 @@ fn what_does_not_fit_is_cut_or_told_of() {
     assert_eq!(counter(&daemon, "ip4-rewrite-mcast", "frag-needed"), 10);
     // IPv6 is never fragmented by a router, which sends an error (RFC 4443, 2.4 e.3).
     let mut both = ["b", "c"].map(|at| receiver(&net, at, GROUP6));
-    let mut told = Program::new(net.host("a"), ICMP);
+    let mut reported = Program::new(net.host("a"), ICMP);
     send(&mut sender, GROUP6, 1, 1400, "0 -");
-    assert_eq!(told.line(), "2 1280");
+    assert_eq!(reported.line(), "2 1280");
     assert_eq!(
         both.each_mut().map(|host| host.line()),
         ["[0, 0, [], []]", "[1, 1, [8], [1400]]"]

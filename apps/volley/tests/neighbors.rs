@@ -172,8 +172,8 @@ fn configured_neighbours_stay_and_conflicts_are_told() {
         d.log().contains("has the address 10.78.0.1 too")
     });
     assert_eq!(event(&daemon, "conflicts"), 1);
-    let said = daemon.ok("show ip neighbors");
-    assert!(said.contains("1 conflicts: other stations"), "{said}");
+    let message = daemon.ok("show ip neighbors");
+    assert!(message.contains("1 conflicts: other stations"), "{message}");
 }
 
 #[test]
@@ -284,8 +284,8 @@ fn a_flood_of_spoofed_arp_is_bounded_and_transit_goes_on() {
     );
     let child = bed.python("a", &flood);
     let through = bed.pings("b", "10.77.0.2", 200, "0.01");
-    let said = text(&child.wait_with_output().unwrap().stdout);
-    assert!(said.contains("done"));
+    let message = text(&child.wait_with_output().unwrap().stdout);
+    assert!(message.contains("done"));
     let known = neighbors(&daemon);
     println!("{through} of 200 pings passed; {} neighbours", known.len());
     assert!(

@@ -68,11 +68,11 @@ fn kept(folder: &Folder) -> Daemon {
 
 fn refused_soon(daemon: &Daemon, line: &str) -> String {
     let begun = Instant::now();
-    let said = daemon.refused(line);
+    let message = daemon.refused(line);
     assert!(begun.elapsed() < SOON, "`{line}`: {:?}", begun.elapsed());
     // The control thread is not blocked.
     daemon.ok("show version");
-    said
+    message
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn no_path_stops_the_daemon() {
     for path in odd(&folder) {
         let path = path.display().to_string();
         for line in READS.iter().chain(&WRITES).chain(&OTHERS) {
-            let said = refused_soon(&daemon, &line.replace('@', &path));
-            assert!(!said.contains("expected"), "`{line}`: {said}");
+            let message = refused_soon(&daemon, &line.replace('@', &path));
+            assert!(!message.contains("expected"), "`{line}`: {message}");
         }
     }
     daemon.stop("TERM");
@@ -95,10 +95,10 @@ fn what_is_refused_is_named() {
     let daemon = kept(&folder);
     let fifo = odd(&folder).remove(0).display().to_string();
     for line in READS.iter().chain(&WRITES) {
-        let said = refused_soon(&daemon, &line.replace('@', &fifo));
+        let message = refused_soon(&daemon, &line.replace('@', &fifo));
         assert!(
-            said.contains("is a FIFO; give a regular file"),
-            "`{line}`: {said}"
+            message.contains("is a FIFO; give a regular file"),
+            "`{line}`: {message}"
         );
     }
 }
@@ -114,8 +114,8 @@ fn files_are_read_up_to_a_limit() {
         .unwrap();
     let huge = huge.display().to_string();
     for line in [READS[0], READS[1], READS[6], READS[7]] {
-        let said = refused_soon(&daemon, &line.replace('@', &huge));
-        assert!(said.contains("the limit is"), "`{line}`: {said}");
+        let message = refused_soon(&daemon, &line.replace('@', &huge));
+        assert!(message.contains("the limit is"), "`{line}`: {message}");
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
     let peak = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
@@ -131,8 +131,8 @@ fn nothing_is_written_through_a_link() {
     std::fs::write(&file, "precious").unwrap();
     symlink(&file, &link).unwrap();
     for line in WRITES {
-        let said = refused_soon(&daemon, &line.replace('@', &link.display().to_string()));
-        assert!(said.contains("symbolic link"), "`{line}`: {said}");
+        let message = refused_soon(&daemon, &line.replace('@', &link.display().to_string()));
+        assert!(message.contains("symbolic link"), "`{line}`: {message}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }

@@ -409,12 +409,12 @@ fn a_file_that_was_edited_after_the_commit_is_told_of_at_start() {
             .args(args)
             .spawn()
             .unwrap();
-        let said = || std::fs::read_to_string(&log).unwrap_or_default();
-        soon("the start", || said().contains("ready, control socket"));
+        let message = || std::fs::read_to_string(&log).unwrap_or_default();
+        soon("the start", || message().contains("ready, control socket"));
         signal(child.id(), "TERM");
         child.wait().unwrap();
         let hint = format!("`volley config commit {file}` applies it");
-        assert_eq!(said().contains(&hint), differs, "{}", said());
+        assert_eq!(message().contains(&hint), differs, "{}", message());
         std::fs::remove_file(&log).unwrap();
     }
 }
@@ -688,8 +688,8 @@ fn speeds_are_those_of_the_devices() {
         row["speed_bps"].as_u64()
     };
     let kernel = |at: &str, device: &str| {
-        let said = bed.exec(at, 10, &["cat", &format!("/sys/class/net/{device}/speed")]);
-        let mbps: u64 = text(&said.stdout).trim().parse().unwrap();
+        let message = bed.exec(at, 10, &["cat", &format!("/sys/class/net/{device}/speed")]);
+        let mbps: u64 = text(&message.stdout).trim().parse().unwrap();
         mbps * 1_000_000
     };
     assert_eq!(speed("left"), Some(kernel("r", "left")));
@@ -698,7 +698,7 @@ fn speeds_are_those_of_the_devices() {
     assert_eq!(speed("t0"), Some(kernel("b", "t0")));
     let python = support::oracle::python().unwrap();
     for mbps in [100u64, 25_000, 2_500] {
-        let said = bed.exec(
+        let message = bed.exec(
             "b",
             20,
             &[
@@ -709,7 +709,7 @@ fn speeds_are_those_of_the_devices() {
                 &mbps.to_string(),
             ],
         );
-        assert!(said.status.success(), "{}", text(&said.stderr));
+        assert!(message.status.success(), "{}", text(&message.stderr));
         assert_eq!(speed("t0"), Some(mbps * 1_000_000));
         assert_eq!(kernel("b", "t0"), mbps * 1_000_000);
     }

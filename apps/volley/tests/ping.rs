@@ -136,11 +136,14 @@ fn silence_refusals_and_bounds() {
         ("ping 10.77.0.2 table 9", "table"),
         ("traceroute ff02::1", "one host"),
     ] {
-        let said = daemon.refused(words);
-        assert!(said.contains(why), "{words}: {said}");
+        let message = daemon.refused(words);
+        assert!(message.contains(why), "{words}: {message}");
     }
     daemon.ok("ip table add 7");
     daemon.ok("ip route add table 7 10.78.0.0/24 via right");
-    let said = daemon.refused("ping 10.78.0.2 table 7");
-    assert!(said.contains("no interface is bound to table 7"), "{said}");
+    let message = daemon.refused("ping 10.78.0.2 table 7");
+    assert!(
+        message.contains("no interface is bound to table 7"),
+        "{message}"
+    );
 }

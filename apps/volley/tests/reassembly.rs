@@ -55,8 +55,8 @@ fn a_closed_port_is_told_of_when_the_datagram_came_in_fragments() {
     let python = oracle::python().unwrap();
     let words = [python.to_str().unwrap(), "-c", REFUSED];
     let output = bed.exec("a", 20, &words);
-    let said = text(&output.stdout) + &text(&output.stderr);
-    assert_eq!(said, "refused\nrefused\n");
+    let message = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(message, "refused\nrefused\n");
 }
 
 #[test]
@@ -83,13 +83,13 @@ fn scapy_s_fragments_get_what_the_rfcs_say() {
         shown["mac"].as_str().unwrap(),
     ];
     let output = bed.exec("a", 120, &words);
-    let said = text(&output.stdout) + &text(&output.stderr);
+    let message = text(&output.stdout) + &text(&output.stderr);
     assert!(
         output.status.success(),
-        "{said}\n{}",
+        "{message}\n{}",
         daemon.ok("show errors")
     );
-    assert!(said.contains("checks passed"), "{said}");
+    assert!(message.contains("checks passed"), "{message}");
 }
 
 #[test]
@@ -244,7 +244,7 @@ impl Drop for Gone<'_> {
 }
 
 #[test]
-fn the_kernel_behind_a_twin_gets_whole_datagrams() {
+fn the_kernel_behind_a_tap_gets_whole_datagrams() {
     let Some(bed) = Bed::new() else { return };
     let (mut daemon, space) = (bed.router(), bed.name("k"));
     must(&format!("ip netns add {space}"));
@@ -263,9 +263,9 @@ fn the_kernel_behind_a_twin_gets_whole_datagrams() {
     let mut ready = [0; 6];
     std::io::Read::read_exact(listener.stdout.as_mut().unwrap(), &mut ready).unwrap();
     let output = bed.exec("a", 30, &[python.to_str().unwrap(), "-c", SENDER]);
-    let said = text(&output.stdout) + &text(&output.stderr);
+    let message = text(&output.stdout) + &text(&output.stderr);
     let errors = daemon.ok("show errors");
-    assert_eq!(said, "3000\n30000\n3000\n30000\n", "{errors}");
+    assert_eq!(message, "3000\n30000\n3000\n30000\n", "{errors}");
     assert!(counter(&daemon, "ip4-full-reassembly", "reassembled") >= 2);
     let _ = run(5, &["kill", &listener.id().to_string()]);
     let _ = listener.wait();

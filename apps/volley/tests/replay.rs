@@ -106,7 +106,7 @@ fn replay(name: &str, ways: &[(usize, &str)]) {
     oracle::write(&input, &packets);
     std::fs::write(&router_file, router()).unwrap();
     let outputs = [("pg1".to_owned(), daemon.folder.file("out.pcap"))];
-    let said = oracle::judge(
+    let message = oracle::judge(
         &python,
         &router_file,
         &[("pg0".to_owned(), input)],
@@ -114,10 +114,10 @@ fn replay(name: &str, ways: &[(usize, &str)]) {
         &daemon,
     );
     assert!(
-        said.contains(&format!("oracle: {} packets", packets.len())),
-        "{name}: {said}"
+        message.contains(&format!("oracle: {} packets", packets.len())),
+        "{name}: {message}"
     );
-    println!("{name}: {said}");
+    println!("{name}: {message}");
     drop(daemon);
     for (vector_size, isa) in ways {
         let (outcome, _) = run(&packets, *vector_size, isa);

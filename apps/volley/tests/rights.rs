@@ -42,8 +42,8 @@ const COMMANDS: &[(&str, Role)] = &[
 
 /// The refusal that a client printed, if it is about the client's role.
 fn refusal(output: &Output) -> Option<String> {
-    let said = text(&output.stderr);
-    said.contains("and this needs the role").then_some(said)
+    let reply = text(&output.stderr);
+    reply.contains("and this needs the role").then_some(reply)
 }
 
 #[test]
@@ -61,19 +61,19 @@ fn each_user_does_what_its_role_allows() {
     for (user, role) in roles {
         for (line, needed) in COMMANDS {
             let output = users.ctl(user, &daemon, line);
-            let said = refusal(&output);
+            let reply = refusal(&output);
             let whole = text(&output.stderr);
             assert!(!whole.contains("column "), "{line}: {whole}");
             assert_eq!(
-                said.is_none(),
+                reply.is_none(),
                 role >= Some(*needed),
-                "{user} {line}: {said:?}"
+                "{user} {line}: {reply:?}"
             );
-            if let (Some(said), Some(role)) = (&said, role) {
+            if let (Some(reply), Some(role)) = (&reply, role) {
                 let wanted =
                     format!("user {user} has the role {role}, and this needs the role {needed}: ");
-                assert!(said.contains(&wanted), "{said}");
-                assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+                assert!(reply.contains(&wanted), "{reply}");
+                assert_eq!(reply.trim_end().lines().count(), 1, "{reply}");
                 assert!(output.stdout.is_empty() && output.status.code() == Some(1));
             }
         }
@@ -84,10 +84,10 @@ fn each_user_does_what_its_role_allows() {
     }
     // A user outside the group: the kernel refuses the connection, and the client prints what to do.
     let output = users.ctl("eve", &daemon, "show version");
-    let said = text(&output.stderr);
-    assert!(said.contains("Permission denied"), "{said}");
-    assert!(said.contains("`usermod -aG volley eve`"), "{said}");
-    assert!(said.contains("run the client as root"), "{said}");
+    let reply = text(&output.stderr);
+    assert!(reply.contains("Permission denied"), "{reply}");
+    assert!(reply.contains("`usermod -aG volley eve`"), "{reply}");
+    assert!(reply.contains("run the client as root"), "{reply}");
     // A refusal is logged with the user, and is an event.
     let log = daemon.json("show log 1000");
     let records = log["records"].as_array().unwrap();
@@ -117,9 +117,9 @@ fn secrets_are_shown_to_those_who_may_set_them() {
             "config export commands",
             "config export json",
         ] {
-            let said = text(&users.ctl(user, &daemon, line).stdout);
-            assert!(said.contains("m0"), "{user} {line}: {said}");
-            assert_eq!(said.contains("psst"), sees, "{user} {line}: {said}");
+            let reply = text(&users.ctl(user, &daemon, line).stdout);
+            assert!(reply.contains("m0"), "{user} {line}: {reply}");
+            assert_eq!(reply.contains("psst"), sees, "{user} {line}: {reply}");
         }
         let state = users.curl(user, &daemon, &["http://volley/v1/state"]);
         assert!(state.contains("m0"), "{user}: {state}");
@@ -332,10 +332,10 @@ fn the_sockets_group_follows_each_commit() {
     commit(&["--confirm", "3s"]);
     assert!(rights((users.group("guests"), 0o660)));
     assert!(users.ctl("eve", &daemon, "show version").status.success());
-    let said = text(&users.ctl("cyd", &daemon, "show version").stderr);
+    let reply = text(&users.ctl("cyd", &daemon, "show version").stderr);
     assert!(
-        said.contains("join group guests: `usermod -aG guests cyd`"),
-        "{said}"
+        reply.contains("join group guests: `usermod -aG guests cyd`"),
+        "{reply}"
     );
     // Without a confirmation the old group is restored.
     let begun = Instant::now();
@@ -346,12 +346,12 @@ fn the_sockets_group_follows_each_commit() {
     assert!(users.ctl("cyd", &daemon, "show version").status.success());
     // A group that does not exist opens the sockets to no other user, and the commit reports it.
     with("absent");
-    let said = commit(&[]);
-    assert!(said.contains("groupadd --system absent"), "{said}");
+    let reply = commit(&[]);
+    assert!(reply.contains("groupadd --system absent"), "{reply}");
     assert!(sockets.iter().all(|s| rights_of(s).1 == 0o600));
-    let said = text(&users.ctl("cyd", &daemon, "show version").stderr);
-    assert!(said.contains("only root can open this socket"), "{said}");
-    assert!(said.contains("set access socket-group GROUP"), "{said}");
+    let reply = text(&users.ctl("cyd", &daemon, "show version").stderr);
+    assert!(reply.contains("only root can open this socket"), "{reply}");
+    assert!(reply.contains("set access socket-group GROUP"), "{reply}");
     daemon.ok("default access");
     assert!(rights((users.group("volley"), 0o660)));
 }
@@ -365,8 +365,8 @@ fn without_a_group_the_sockets_are_the_users_own() {
     for socket in ["s", "s.http.sock"] {
         assert_eq!(rights_of(&daemon.folder.file(socket)), (0, 0o600));
     }
-    let said = text(&users.ctl("cyd", &daemon, "show version").stderr);
-    assert!(said.contains("only root can open this socket"), "{said}");
+    let reply = text(&users.ctl("cyd", &daemon, "show version").stderr);
+    assert!(reply.contains("only root can open this socket"), "{reply}");
 }
 
 #[test]
@@ -398,8 +398,8 @@ fn a_role_that_is_taken_is_gone_for_a_client_that_is_connected() {
     writeln!(input, "set interface mtu 1300 pg0").unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
-    let said = text(&output.stderr);
-    assert!(said.contains("user cyd has the role read"), "{said}");
+    let reply = text(&output.stderr);
+    assert!(reply.contains("user cyd has the role read"), "{reply}");
     assert!(daemon.ok("config show").contains("mtu = 1400"));
 }
 
@@ -415,14 +415,14 @@ fn a_client_says_that_the_daemon_has_ended() {
         "show",
         "version",
     ]);
-    let said = text(&output.stderr);
+    let reply = text(&output.stderr);
     assert!(
-        said.contains("has ended") && said.contains("systemctl start volley"),
-        "{said}"
+        reply.contains("has ended") && reply.contains("systemctl start volley"),
+        "{reply}"
     );
     let absent = folder.file("absent").display().to_string();
-    let said = text(&volley(&["ctl", "--socket", &absent, "show", "version"]).stderr);
-    assert!(said.contains("is 'volley run' running"), "{said}");
+    let reply = text(&volley(&["ctl", "--socket", &absent, "show", "version"]).stderr);
+    assert!(reply.contains("is 'volley run' running"), "{reply}");
 }
 
 const READ: &str = "readreadreadread01";
@@ -475,8 +475,8 @@ fn call(port: u16, header: &str, path: &str, body: Option<&str>) -> (String, Str
         &url,
     ]);
     command.args(body.iter().flat_map(|body| ["-d", body]));
-    let said = text(&command.output().unwrap().stdout);
-    let (body, status) = said.rsplit_once('\n').unwrap();
+    let reply = text(&command.output().unwrap().stdout);
+    let (body, status) = reply.rsplit_once('\n').unwrap();
     (status.to_owned(), body.to_owned())
 }
 
@@ -520,8 +520,12 @@ fn each_token_has_its_name_and_its_role() {
     assert!(history.contains("token ci"), "{history}");
     let log = daemon.log();
     assert!(log.contains(wanted) && log.contains("token ci"), "{log}");
-    let told = log + &history + &body;
-    assert!(![READ, OPERATE, CONFIGURE].iter().any(|t| told.contains(t)));
+    let reported = log + &history + &body;
+    assert!(
+        ![READ, OPERATE, CONFIGURE]
+            .iter()
+            .any(|t| reported.contains(t))
+    );
 }
 
 #[test]
@@ -619,17 +623,17 @@ fn files_of_tokens_are_refused_with_the_line_at_fault() {
     ] {
         secret(&file, lines);
         let output = volley(&["config", "check", &config.display().to_string()]);
-        let said = text(&output.stderr);
+        let reply = text(&output.stderr);
         assert!(
-            !output.status.success() && said.contains(part),
-            "{lines:?}: {said}"
+            !output.status.success() && reply.contains(part),
+            "{lines:?}: {reply}"
         );
-        assert!(!said.contains("0123456789"), "{said}");
+        assert!(!reply.contains("0123456789"), "{reply}");
     }
     secret(&file, "a read 0123456789abcdef\n");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
-    let said = text(&volley(&["config", "check", &config.display().to_string()]).stderr);
-    assert!(said.contains("has mode 0644"), "{said}");
+    let reply = text(&volley(&["config", "check", &config.display().to_string()]).stderr);
+    assert!(reply.contains("has mode 0644"), "{reply}");
 }
 
 /// The status and body of a plain request.
@@ -671,12 +675,12 @@ fn the_metrics_listener_serves_metrics_and_nothing_else() {
         "GET /../metrics",
         "OPTIONS *",
     ] {
-        let said = plain(port, head);
-        let status = said.split(' ').nth(1).unwrap_or_default();
-        assert_eq!(status, "404", "{head}: {said}");
+        let reply = plain(port, head);
+        let status = reply.split(' ').nth(1).unwrap_or_default();
+        assert_eq!(status, "404", "{head}: {reply}");
         assert!(
-            said.contains("serves GET /metrics and nothing else"),
-            "{head}: {said}"
+            reply.contains("serves GET /metrics and nothing else"),
+            "{head}: {reply}"
         );
     }
 }

@@ -79,14 +79,14 @@ struct Witness(BufReader<ChildStdout>, Child);
 impl Witness {
     fn new(bed: &Bed, at: &str, program: &str) -> Witness {
         let mut child = bed.python(at, program);
-        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut message = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
-        said.read_line(&mut first).unwrap();
+        message.read_line(&mut first).unwrap();
         assert_eq!(first.trim(), "ready");
-        Witness(said, child)
+        Witness(message, child)
     }
 
-    fn said(mut self) -> String {
+    fn message(mut self) -> String {
         let mut all = String::new();
         self.0.read_to_string(&mut all).unwrap();
         self.1.wait().unwrap();
@@ -123,7 +123,7 @@ fn directed_broadcasts_reach_all_hosts_where_that_is_asked_for_and_only_from_els
     daemon.ok("set interface ip directed-broadcast right enable");
     let listener = Witness::new(&bed, "b", &LISTEN.replace("SECONDS", "4"));
     shout("a", 7);
-    let seen = listener.said();
+    let seen = listener.message();
     assert_eq!(seen.lines().collect::<Vec<_>>(), ["ffffffffffff 63"; 7]);
     assert_eq!(dropped(&daemon), 5);
     let fib = daemon.ok("show ip fib 10.78.255.255");
@@ -240,11 +240,12 @@ fn kernel_hosts_learn_the_better_first_hop_and_the_packet_still_goes() {
         println!("no scapy: nobody judged the bytes");
         return;
     };
-    let said = judge.said();
+    let message = judge.message();
     let line = |word: &str| {
-        said.lines()
+        message
+            .lines()
             .find(|l| l.starts_with(word))
-            .unwrap_or_else(|| panic!("{word}: {said}"))
+            .unwrap_or_else(|| panic!("{word}: {message}"))
     };
     assert_eq!(
         line("four"),
@@ -292,11 +293,11 @@ fn redirects_are_limited_and_every_packet_still_goes() {
         "",
         "ip4 src 198.51.100.9 dst 10.0.0.1 / udp",
     );
-    let told = |reason| counter(&daemon, "ip4-redirect", reason);
-    let sent = told("sent-redirect");
+    let reported = |reason| counter(&daemon, "ip4-redirect", reason);
+    let sent = reported("sent-redirect");
     assert!((1..100).contains(&sent), "{sent}");
-    assert_eq!(sent + told("rate-limited"), 2000);
-    assert_eq!(told("sender-not-on-link"), 100);
+    assert_eq!(sent + reported("rate-limited"), 2000);
+    assert_eq!(reported("sender-not-on-link"), 100);
     daemon.ok("packet-generator capture pg0 disable");
     let frames = support::frames(&out);
     let to = |mac: u8| frames.iter().filter(|f| f[5] == mac).count() as u64;

@@ -163,10 +163,10 @@ fn no_thread_can_make_a_forbidden_call() {
             assert_eq!(answer(*thread, call), REFUSED, "{name}: {}", call.0);
         }
         for call in FORBIDDEN_TO_WORKERS {
-            let said = answer(*thread, call);
+            let message = answer(*thread, call);
             // In the control thread a socket of family 9999 is refused, too.
             let refused = is_worker(status) || call.0 == "socket";
-            assert_eq!(said == REFUSED, refused, "{name}: {} {said}", call.0);
+            assert_eq!(message == REFUSED, refused, "{name}: {} {message}", call.0);
         }
     }
     let shown = daemon.json("show process");
@@ -192,8 +192,8 @@ fn without_filters_the_same_calls_get_other_answers() {
         for call in FORBIDDEN.iter().filter(|call| {
             ["execve", "ptrace", "io_uring_setup", "a socket to guests"].contains(&call.0)
         }) {
-            let said = answer(thread, *call);
-            assert_ne!(said, REFUSED, "{}: {}", status["Name"], call.0);
+            let message = answer(thread, *call);
+            assert_ne!(message, REFUSED, "{}: {}", status["Name"], call.0);
         }
     }
 }
@@ -218,10 +218,10 @@ fn the_setting_is_checked() {
     let file = folder.file("volley.toml");
     std::fs::write(&file, "[process]\nseccomp = \"some\"\n").unwrap();
     let output = volley(&["config", "check", file.to_str().unwrap()]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(
-        said.contains(":2:") && said.contains("auto, enforce, log or off"),
-        "{said}"
+        message.contains(":2:") && message.contains("auto, enforce, log or off"),
+        "{message}"
     );
 }

@@ -56,8 +56,8 @@ fn wait_made(daemon: &mut Daemon, prefix: &str, state: &str) -> String {
 
 /// Whether an IPv6 table has a route from router advertisements.
 fn has_route(daemon: &Daemon, prefix: &str) -> bool {
-    let said = daemon.json("show ip6 fib limit 1000");
-    let Some(table) = said["tables"].as_array().and_then(|t| t.first()) else {
+    let message = daemon.json("show ip6 fib limit 1000");
+    let Some(table) = message["tables"].as_array().and_then(|t| t.first()) else {
         return false;
     };
     let routes = table["routes"].as_array().unwrap();
@@ -131,10 +131,10 @@ fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
     bed.ip("a", &format!("-6 route add default via {own}"));
     assert_eq!(bed.pings("b", "2001:db8:77::2", 3, "0.1"), 3, "both ways");
     // The address is in no commit, and cannot be removed manually.
-    let said = daemon.refused(&format!("set interface ip6 address del left {own}/64"));
+    let message = daemon.refused(&format!("set interface ip6 address del left {own}/64"));
     assert!(
-        said.contains("ip6 nd address autoconfig left disable"),
-        "{said}"
+        message.contains("ip6 nd address autoconfig left disable"),
+        "{message}"
     );
     let config = daemon.ok("config show");
     assert!(
@@ -161,10 +161,10 @@ fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
 /// The kernel of host a forwards traffic of host b after it has advertised itself, until it advertises lifetime 0.
 fn everything_else_goes_by_the_router(bed: &Bed, daemon: &mut Daemon, router: &mut Router) {
     let exec = |words: &[&str]| text(&bed.exec("a", 10, words).stdout);
-    let said = exec(&[
+    let message = exec(&[
         "ip", "-6", "-o", "addr", "show", "dev", "e", "scope", "link",
     ]);
-    let own = said
+    let own = message
         .split("inet6 ")
         .nth(1)
         .unwrap()
@@ -233,14 +233,14 @@ fn lifetimes_flags_and_preferences_are_those_of_the_rfcs() {
     daemon.wait_for("three", |d| {
         autoconf(d)["routers"].as_array().unwrap().len() == 3
     });
-    let said = daemon.json("show ip6 fib ::/0");
-    let route = &said["tables"][0]["routes"][0];
+    let message = daemon.json("show ip6 fib ::/0");
+    let route = &message["tables"][0]["routes"][0];
     assert_eq!(route["paths"].as_array().unwrap().len(), 3, "{route}");
     assert_eq!(route["buckets"].as_array().unwrap().len(), 1, "{route}");
     router.does("ra(src='fe80::67',mac='02:00:00:00:00:67',prf=1)");
     daemon.wait_for("two alike", |d| {
-        let said = d.json("show ip6 fib ::/0");
-        said["tables"][0]["routes"][0]["buckets"]
+        let message = d.json("show ip6 fib ::/0");
+        message["tables"][0]["routes"][0]["buckets"]
             .as_array()
             .unwrap()
             .len()
@@ -401,8 +401,8 @@ fn one_volley_configures_itself_from_another() {
     near.wait_for("the way out", |d| has_route(d, "::/0"));
     // The address is in the table shortly after its state is shown.
     near.wait_for_answer("ping 2001:db8:77::1 count 3", "3 received");
-    let said = far.ok(&format!("ping {own} count 2"));
-    assert!(said.contains("2 received"), "{said}");
+    let message = far.ok(&format!("ping {own} count 2"));
+    assert!(message.contains("2 received"), "{message}");
     // The final advertisement removes the default route.
     far.ok("ip6 nd left ra-suppress");
     near.wait_for("no way out", |d| !has_route(d, "::/0"));

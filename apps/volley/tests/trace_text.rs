@@ -110,10 +110,10 @@ fn every_kind_of_packet_is_sound_at_every_kept_length() {
         assert_sound("all bytes", &whole);
         assert!(!whole.contains("bytes kept"), "{whole}");
         for kept in 0..bytes.len() {
-            let told = dissect::frame(&bytes[..kept]).of(bytes.len()).to_string();
-            assert_sound(&format!("{kept} of {} bytes", bytes.len()), &told);
-            let ends = told.contains(&format!("({kept} of {} bytes kept)", bytes.len()));
-            assert!(kept >= 14 || ends, "{kept}: {told}");
+            let reported = dissect::frame(&bytes[..kept]).of(bytes.len()).to_string();
+            assert_sound(&format!("{kept} of {} bytes", bytes.len()), &reported);
+            let ends = reported.contains(&format!("({kept} of {} bytes kept)", bytes.len()));
+            assert!(kept >= 14 || ends, "{kept}: {reported}");
         }
     }
 }

@@ -53,11 +53,11 @@ fn the_unit_is_rated_at_most_two_and_a_half() {
             println!("SKIP: it needs systemd-analyze");
             return;
         };
-        let said = text(&output.stdout);
-        let last = said.trim_end().lines().last().unwrap_or_default();
+        let message = text(&output.stdout);
+        let last = message.trim_end().lines().last().unwrap_or_default();
         println!("{last}");
-        assert!(output.status.success(), "{said}{}", text(&output.stderr));
-        assert!(last.contains("exposure level"), "{said}");
+        assert!(output.status.success(), "{message}{}", text(&output.stderr));
+        assert!(last.contains("exposure level"), "{message}");
     }
 }
 
@@ -148,8 +148,8 @@ fn every_driver_works(place: &Place, runtime: &str, ctl: &dyn Fn(&str) -> String
     peer.ok("set interface state m1 up");
     for pair in ["m0", "v0", "v1"] {
         until(pair, || {
-            let said = ctl(&format!("show interfaces {pair}"));
-            !said.contains("no link")
+            let message = ctl(&format!("show interfaces {pair}"));
+            !message.contains("no link")
         });
     }
     until("the host's packets", || {

@@ -100,16 +100,16 @@ fn hosts_without_a_network_reach_the_router_and_each_other() {
         ("10.1.0.6", "10.99.0.1"),
         ("2001:db8:1::6", "2001:db8:99::1"),
     ] {
-        let said = trace(&bed, "a", to, "1");
-        assert!(said.contains(&format!("From {from}")), "{said}");
+        let message = trace(&bed, "a", to, "1");
+        assert!(message.contains(&format!("From {from}")), "{message}");
         assert!(trace(&bed, "a", to, "2").contains(" 2 received"));
     }
     for (to, from) in [
         ("10.1.0.5", "10.99.0.1"),
         ("2001:db8:1::5", "2001:db8:99::1"),
     ] {
-        let said = daemon.ok(&format!("ping {to} repeat 2 interval 100"));
-        assert!(said.contains("2 sent, 2 received"), "{from}: {said}");
+        let message = daemon.ok(&format!("ping {to} repeat 2 interval 100"));
+        assert!(message.contains("2 sent, 2 received"), "{from}: {message}");
     }
     // The router's ARP request had the borrowed address as sender.
     let known = bed.ip("a", "neigh show 10.99.0.1");
@@ -173,8 +173,8 @@ fn who_lends_and_borrows_is_checked_and_ends_cleanly() {
         ),
         ("delete interface loop0", "in use by unnumbered left"),
     ] {
-        let said = daemon.refused(line);
-        assert!(said.contains(why), "{line}: {said}");
+        let message = daemon.refused(line);
+        assert!(message.contains(why), "{line}: {message}");
     }
     heard(&bed, "a", "10.99.0.1");
     assert_eq!(bed.pings("a", "10.99.0.1", 3, "0.05"), 3);

@@ -97,8 +97,8 @@ impl Fork {
         let mut all = BTreeMap::<_, BTreeSet<_>>::new();
         for (at, receiver) in receivers {
             let _ = run(5, &["kill", &receiver.id().to_string()]);
-            let said = text(&receiver.wait_with_output().unwrap().stdout);
-            for line in said.lines() {
+            let message = text(&receiver.wait_with_output().unwrap().stdout);
+            for line in message.lines() {
                 let words: Vec<&str> = line.split(' ').collect();
                 let [kind, version, flow, whole] = words[..] else {
                     panic!("{line}")

@@ -71,12 +71,12 @@ fn probe(daemon: &Daemon, bed: &Bed, command: &str) -> String {
     let python = oracle::python().unwrap().display().to_string();
     let words = [python.as_str(), "-B", &program(), "e", ROUTER, command];
     let output = bed.exec("a", 120, &words);
-    let said = text(&output.stdout) + &text(&output.stderr);
+    let message = text(&output.stdout) + &text(&output.stderr);
     if !output.status.success() {
         let shown = ["show ip neighbors", "show errors", "show drops"].map(|c| daemon.ok(c));
-        panic!("{said}{}{}", shown.concat(), daemon.log());
+        panic!("{message}{}{}", shown.concat(), daemon.log());
     }
-    said
+    message
 }
 
 /// A host that replies on the trunk; killed on drop.
@@ -116,8 +116,8 @@ fn a_host_on_a_trunk_reaches_the_router_and_what_is_behind_it() {
     let Some((daemon, bed)) = start() else {
         return;
     };
-    let said = probe(&daemon, &bed, "ask");
-    assert!(said.contains(" 0 faults"), "{said}");
+    let message = probe(&daemon, &bed, "ask");
+    assert!(message.contains(" 0 faults"), "{message}");
     for (id, ..) in SUBS {
         let name = format!("left.{id}");
         let (rx, tx) = (
@@ -139,8 +139,8 @@ fn the_kernel_reaches_hosts_on_the_trunk() {
         assert!(bed.pings("b", &format!("10.77.{net}.2"), 3, "0.2") >= 2);
         assert!(bed.pings("b", &format!("2001:db8:{net}::2"), 3, "0.2") >= 2);
     }
-    let said = daemon.ok("ping 10.77.200.2");
-    assert!(said.contains("5 received, 0 lost"), "{said}");
+    let message = daemon.ok("ping 10.77.200.2");
+    assert!(message.contains("5 received, 0 lost"), "{message}");
     // A lower MTU of the sub-interface, which ICMP errors report to the kernel host.
     daemon.ok("set interface mtu 1400 left.100");
     let ping = |target: &str, size: &str| {
@@ -149,24 +149,24 @@ fn the_kernel_reaches_hosts_on_the_trunk() {
         ];
         text(&bed.exec("b", 20, &words).stdout)
     };
-    let said = ping("10.77.100.2", "1400");
+    let message = ping("10.77.100.2", "1400");
     assert!(
-        said.contains("mtu = 1400") || said.contains("mtu=1400"),
-        "{said}"
+        message.contains("mtu = 1400") || message.contains("mtu=1400"),
+        "{message}"
     );
-    let said = ping("10.77.100.2", "1372");
-    assert!(said.contains(" 0% packet loss"), "{said}");
-    let said = ping("10.77.101.2", "1472");
+    let message = ping("10.77.100.2", "1372");
+    assert!(message.contains(" 0% packet loss"), "{message}");
+    let message = ping("10.77.101.2", "1472");
     assert!(
-        said.contains(" 0% packet loss"),
-        "tags are not counted: {said}"
+        message.contains(" 0% packet loss"),
+        "tags are not counted: {message}"
     );
-    let said = ping("2001:db8:100::2", "1400");
-    assert!(said.contains("1400"), "{said}");
+    let message = ping("2001:db8:100::2", "1400");
+    assert!(message.contains("1400"), "{message}");
     // Sub-interfaces of a parent that is down are down.
     daemon.ok("set interface state left down");
-    let said = ping("10.77.101.2", "56");
-    assert!(said.contains("100% packet loss"), "{said}");
+    let message = ping("10.77.101.2", "56");
+    assert!(message.contains("100% packet loss"), "{message}");
     assert!(
         daemon
             .ok("show interface left.1")
@@ -183,8 +183,11 @@ fn frames_that_are_nobodys_are_counted_by_their_reasons() {
     };
     daemon.ok("create sub-interfaces left 103");
     daemon.ok("trace add vlan-input 3");
-    let said = probe(&daemon, &bed, "wrong");
-    let counts = said.lines().find(|l| l.contains("unknown-vlan=")).unwrap();
+    let message = probe(&daemon, &bed, "wrong");
+    let counts = message
+        .lines()
+        .find(|l| l.contains("unknown-vlan="))
+        .unwrap();
     for count in counts.split(' ') {
         let (reason, sent) = count.split_once('=').unwrap();
         let got = counter(&daemon, "vlan-input", reason);
@@ -193,8 +196,8 @@ fn frames_that_are_nobodys_are_counted_by_their_reasons() {
     let trace = daemon.ok("show trace");
     assert!(trace.contains("vlan 102 priority 0 type 0x0800"), "{trace}");
     // After that the probe finds no fault.
-    let said = probe(&daemon, &bed, "ask");
-    assert!(said.contains(" 0 faults"), "{said}");
+    let message = probe(&daemon, &bed, "ask");
+    assert!(message.contains(" 0 faults"), "{message}");
 }
 
 #[test]
@@ -237,15 +240,18 @@ fn they_come_and_go_while_packets_pass() {
             daemon.ok(&format!("delete sub-interface left.{id}"));
         }
     }
-    let mut said = String::new();
+    let mut message = String::new();
     let out = ping.stdout.take().unwrap();
-    std::io::Read::read_to_string(&mut std::io::BufReader::new(out), &mut said).unwrap();
+    std::io::Read::read_to_string(&mut std::io::BufReader::new(out), &mut message).unwrap();
     assert!(ping.wait().unwrap().success());
-    assert!(said.contains(" 0% packet loss"), "{said}");
+    assert!(message.contains(" 0% packet loss"), "{message}");
     // Deleting a parent deletes its sub-interfaces, unless a route uses one.
     daemon.ok("ip route add 10.200.0.0/16 via 10.77.200.2 left.2");
-    let said = daemon.refused("delete interface left");
-    assert!(said.contains("left.2") && said.contains("in use"), "{said}");
+    let message = daemon.refused("delete interface left");
+    assert!(
+        message.contains("left.2") && message.contains("in use"),
+        "{message}"
+    );
     daemon.ok("ip route del 10.200.0.0/16");
     daemon.ok("delete interface left");
     let left = daemon.ok("show interface");
@@ -376,8 +382,8 @@ fn a_cross_connect_changes_tags() {
         if part.is_empty() {
             daemon.ok(line);
         } else {
-            let said = daemon.refused(line);
-            assert!(said.contains(part), "{line}: {said}");
+            let message = daemon.refused(line);
+            assert!(message.contains(part), "{line}: {message}");
         }
     }
     daemon.ok("bridge-domain add 1");
@@ -387,8 +393,11 @@ fn a_cross_connect_changes_tags() {
     ] {
         daemon.refused(line);
     }
-    let said = daemon.refused("set interface l2 bridge pg1 1");
-    assert!(said.contains("in use by sub-interface pg1.1"), "{said}");
+    let message = daemon.refused("set interface l2 bridge pg1 1");
+    assert!(
+        message.contains("in use by sub-interface pg1.1"),
+        "{message}"
+    );
     let file = daemon.folder.file("in.pcap");
     let frame = tagged(&[0x81, 0, 0xe0, 5]);
     let packets = vec![volley_pcap::Packet::ethernet(0, frame); 3];

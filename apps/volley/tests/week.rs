@@ -31,13 +31,13 @@ const LEAST: usize = 5;
 
 /// Rounds of each type of interface, if the environment sets them.
 fn asked() -> Option<usize> {
-    let said = std::env::var("VOLLEY_WEEK").ok()?;
-    let rounds = said
+    let message = std::env::var("VOLLEY_WEEK").ok()?;
+    let rounds = message
         .parse()
         .ok()
         .filter(|n| *n >= LEAST)
         .unwrap_or_else(|| {
-            panic!("VOLLEY_WEEK={said}: give the number of rounds, {LEAST} or more")
+            panic!("VOLLEY_WEEK={message}: give the number of rounds, {LEAST} or more")
         });
     Some(rounds)
 }
@@ -131,7 +131,7 @@ fn configure(bench: &Bench, end: &End) {
         format!("set interface ip address {name} 10.90.{net}.1/24"),
         format!("set interface ip6 address {name} 2001:db8:90:{net:x}::1/64"),
         format!("set interface state {name} up"),
-        format!("lcp create {name} host-if tw{net} netns {}", bench.twins.0),
+        format!("lcp create {name} host-if tw{net} netns {}", bench.taps.0),
         format!("set ip neighbor {name} 10.90.{net}.77 02:00:00:00:00:77"),
         format!("ip route add 100.64.{net}.0/24 via 10.90.{net}.77 {name}"),
     ] {
@@ -255,10 +255,10 @@ fn interfaces_of_every_kind_come_and_go_and_nothing_is_left() {
 }
 
 /// The router of the test bed with LCP taps, committed.
-fn committed(bed: &Bed, users: &Users, twins: &Space, state: &str) -> Daemon {
+fn committed(bed: &Bed, users: &Users, taps: &Space, state: &str) -> Daemon {
     let daemon = bed.router_of(users.daemon_of_the_group("", &["--state-dir", state]));
     for end in ["left", "right"] {
-        daemon.ok(&format!("lcp create {end} host-if {end} netns {}", twins.0));
+        daemon.ok(&format!("lcp create {end} host-if {end} netns {}", taps.0));
     }
     in_step(&daemon);
     daemon.ok("config commit");
@@ -269,16 +269,16 @@ fn committed(bed: &Bed, users: &Users, twins: &Space, state: &str) -> Daemon {
 fn a_boot_without_an_interface_waits_for_it_with_all_that_depends_on_it() {
     let Some(bed) = Bed::new() else { return };
     let Some(users) = Users::new() else { return };
-    let (twins, state) = (Space::new(bed.name("k")).unwrap(), Folder::new());
-    twins.ip("link set lo up");
+    let (taps, state) = (Space::new(bed.name("k")).unwrap(), Folder::new());
+    taps.ip("link set lo up");
     let state = state.file("state").display().to_string();
-    committed(&bed, &users, &twins, &state).stop("TERM");
+    committed(&bed, &users, &taps, &state).stop("TERM");
     bed.ip("r", "link del right");
 
     let mut daemon = users.daemon_of_the_group("", &["--state-dir", &state]);
     let log = daemon.log();
     assert!(log.contains("commit 1 is in force"), "{log}");
-    let speakers = Speakers::start(&bed, &twins, &[("a", 77), ("b", 78)]);
+    let speakers = Speakers::start(&bed, &taps, &[("a", 77), ("b", 78)]);
     wait_for_link(&mut daemon, "left", "up");
     if let Some(speakers) = &speakers {
         speakers.announced(&daemon, 77);

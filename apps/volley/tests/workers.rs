@@ -299,9 +299,9 @@ fn receive_queues_move_under_traffic_and_every_packet_keeps_its_place() {
 }
 
 /// Pseudo-random numbers.
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -346,12 +346,12 @@ struct There {
 }
 
 /// Removes an object or adds a new one; returns its number, and whether it is added.
-fn toggle(list: &mut Vec<u64>, dice: &mut Dice, most: usize) -> (u64, bool) {
-    if list.len() >= most || !list.is_empty() && dice.roll(2) == 0 {
-        let at = dice.roll(list.len() as u64) as usize;
+fn toggle(list: &mut Vec<u64>, rng: &mut Rng, most: usize) -> (u64, bool) {
+    if list.len() >= most || !list.is_empty() && rng.roll(2) == 0 {
+        let at = rng.roll(list.len() as u64) as usize;
         return (list.swap_remove(at), false);
     }
-    let mut new = dice.roll(200);
+    let mut new = rng.roll(200);
     while list.contains(&new) {
         new = (new + 1) % 200;
     }
@@ -360,53 +360,53 @@ fn toggle(list: &mut Vec<u64>, dice: &mut Dice, most: usize) -> (u64, bool) {
 }
 
 /// A random change.
-fn change(daemon: &Daemon, dice: &mut Dice, there: &mut There) {
+fn change(daemon: &Daemon, rng: &mut Rng, there: &mut There) {
     let on = |yes: bool| if yes { "on" } else { "off" };
-    let line = match dice.roll(10) {
+    let line = match rng.roll(10) {
         0 => {
-            let (n, add) = toggle(&mut there.routes, dice, 40);
+            let (n, add) = toggle(&mut there.routes, rng, 40);
             let way = if add { "add" } else { "del" };
             format!("ip route {way} 172.16.{n}.0/24 via 198.18.1.10 pg1")
         }
         1 => {
-            let (n, add) = toggle(&mut there.neighbors, dice, 40);
+            let (n, add) = toggle(&mut there.neighbors, rng, 40);
             match add {
                 true => format!("set ip neighbor pg1 198.18.1.{} 02:aa:00:00:01:00", n + 20),
                 false => format!("set ip neighbor del pg1 198.18.1.{}", n + 20),
             }
         }
-        2 => match toggle(&mut there.interfaces, dice, 10) {
+        2 => match toggle(&mut there.interfaces, rng, 10) {
             (n, true) => format!("create packet-generator interface x{n}"),
             (n, false) => format!("delete interface x{n}"),
         },
-        3 => match toggle(&mut there.streams, dice, 10) {
+        3 => match toggle(&mut there.streams, rng, 10) {
             (n, true) => format!(
                 "packet-generator new name t{n} interface pg2 limit 100 template {{ eth / payload 50 }}"
             ),
             (n, false) => format!("packet-generator delete t{n}"),
         },
-        4 => format!("set interface path-batcher {} pg0", on(dice.roll(2) == 0)),
+        4 => format!("set interface path-batcher {} pg0", on(rng.roll(2) == 0)),
         5 => {
-            let disable = ["", " disable"][dice.roll(2) as usize];
+            let disable = ["", " disable"][rng.roll(2) as usize];
             format!("set interface feature pg2 ip4-not-enabled arc ip4-unicast{disable}")
         }
-        6 => format!("set interface mtu {} pg2", 1400 + dice.roll(200)),
-        8 => format!("set vector-size {}", 1 + dice.roll(1024)),
-        7 => format!("set interface promiscuous {} pg0", on(dice.roll(2) == 0)),
-        _ => return worker_set(daemon, dice),
+        6 => format!("set interface mtu {} pg2", 1400 + rng.roll(200)),
+        8 => format!("set vector-size {}", 1 + rng.roll(1024)),
+        7 => format!("set interface promiscuous {} pg0", on(rng.roll(2) == 0)),
+        _ => return worker_set(daemon, rng),
     };
     daemon.ok(&line);
 }
 
 /// Adds or removes a worker.
-fn worker_set(daemon: &Daemon, dice: &mut Dice) {
+fn worker_set(daemon: &Daemon, rng: &mut Rng) {
     let shown = daemon.json("show workers");
     let rows = shown["workers"].as_array().unwrap();
     let workers: Vec<u64> = rows.iter().map(|w| w["worker"].as_u64().unwrap()).collect();
-    if workers.len() == 1 || workers.len() < 5 && dice.roll(2) == 0 {
+    if workers.len() == 1 || workers.len() < 5 && rng.roll(2) == 0 {
         daemon.ok("workers add");
     } else {
-        let which = workers[dice.roll(workers.len() as u64) as usize];
+        let which = workers[rng.roll(workers.len() as u64) as usize];
         daemon.ok(&format!("workers del {which}"));
     }
 }
@@ -426,10 +426,10 @@ fn churn(span: Duration, rate: u64) {
     }
     daemon.ok("packet-generator enable");
     let (start, mut changes) = (Instant::now(), 0);
-    let (mut dice, mut there) = (Dice(0x9e37_79b9_7f4a_7c15), There::default());
+    let (mut rng, mut there) = (Rng(0x9e37_79b9_7f4a_7c15), There::default());
     // On a busy machine this many changes take longer than the time.
     while start.elapsed() < span || changes <= CHANGES && start.elapsed() < 8 * span {
-        change(&daemon, &mut dice, &mut there);
+        change(&daemon, &mut rng, &mut there);
         changes += 1;
     }
     let workers = daemon.json("show workers");

@@ -107,7 +107,7 @@ fn simulate(cost: &Cost, cores: usize, hertz: f64) -> Point {
     let line = 64.0 * (1.0 + WRITTEN) / (CHANNEL_BYTES * USABLE) * hertz;
     let (gap, part) = (cycles / lines, cost.stall / LATENCY);
     let mut free = [0.0f64; CHANNELS];
-    let mut dice = 0x2545_f491_4f6c_dd1du64;
+    let mut rng = 0x2545_f491_4f6c_dd1du64;
     // The cores start at different times.
     let first = |core| {
         Next(
@@ -119,10 +119,10 @@ fn simulate(cost: &Cost, cores: usize, hertz: f64) -> Point {
     let (mut clock, mut asked) = (vec![0.0f64; cores], vec![0u64; cores]);
     let mut last = 0.0f64;
     while let Some(Next(_, core)) = queue.pop() {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        let channel = &mut free[(dice >> 11) as usize % CHANNELS];
+        rng ^= rng << 13;
+        rng ^= rng >> 7;
+        rng ^= rng << 17;
+        let channel = &mut free[(rng >> 11) as usize % CHANNELS];
         let now = clock[core];
         let start = channel.max(now);
         *channel = start + line;

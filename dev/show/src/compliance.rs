@@ -146,8 +146,8 @@ mod tests {
             ("| 5.2 | sums | yes | so it is |", "nothing shows `sums`"),
             ("| 5.2 | sums | perhaps | rule 4.6 |", "neither yes"),
         ] {
-            let said = verdict(row).unwrap_err();
-            assert!(said.contains(fault), "{row}: {said}");
+            let message = verdict(row).unwrap_err();
+            assert!(message.contains(fault), "{row}: {message}");
         }
         assert!(judge(HEAD, &BTreeSet::new(), &BTreeSet::new()).is_err());
     }

@@ -55,21 +55,21 @@ fn run(sitting: &Sitting<'_>, binary: &str) -> Outcome {
         },
         Err(error) => return Fail(error.to_string()),
     };
-    let mut said = Vec::new();
-    let ran = guest::run(sitting.home, &job, &mut said);
-    let said = String::from_utf8_lossy(&said);
+    let mut message = Vec::new();
+    let ran = guest::run(sitting.home, &job, &mut message);
+    let message = String::from_utf8_lossy(&message);
     let outcome = guest::outcome(&ran);
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = message.lines().collect();
     let last = lines[lines.len().saturating_sub(30)..].join("\n");
     match (ran, outcome) {
-        (Ok(Ending::Exit { status: 0, .. }), _) if tests_run(&said) == 0 => {
+        (Ok(Ending::Exit { status: 0, .. }), _) if tests_run(&message) == 0 => {
             Fail(format!("no test ran\n{last}"))
         }
-        (Ok(Ending::Exit { status: 0, .. }), _) if said.contains("SKIP") => {
+        (Ok(Ending::Exit { status: 0, .. }), _) if message.contains("SKIP") => {
             let why = lines.iter().find(|line| line.contains("SKIP"));
             Skip((*why.unwrap_or(&"")).to_owned())
         }
-        (_, Pass(how)) => Pass(format!("{} in a guest: {how}", tests_line(&said))),
+        (_, Pass(how)) => Pass(format!("{} in a guest: {how}", tests_line(&message))),
         (_, Fail(how)) => Fail(format!("{how}\n{last}")),
         (_, skip) => skip,
     }

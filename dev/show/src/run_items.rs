@@ -40,8 +40,8 @@ pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str
 fn skipped(output: &Output) -> Vec<&str> {
     let lines = output.stdout.lines().chain(output.stderr.lines());
     // The name of the test may precede it.
-    let said = lines.filter_map(|line| Some(line[line.find("SKIP")?..].trim()));
-    let mut all: Vec<&str> = said.collect();
+    let message = lines.filter_map(|line| Some(line[line.find("SKIP")?..].trim()));
+    let mut all: Vec<&str> = message.collect();
     all.sort_unstable();
     all.dedup();
     all

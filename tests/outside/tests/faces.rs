@@ -342,15 +342,15 @@ fn verb(daemon: &Daemon) {
         help.contains("How often") && help.contains("from 1 to 9"),
         "{help}"
     );
-    let said = daemon.ok("flash lamps");
+    let output = daemon.ok("flash lamps");
     assert!(
-        said.contains("desk flashes 1 times") && said.contains("hall flashes 1 times"),
-        "{said}"
+        output.contains("desk flashes 1 times") && output.contains("hall flashes 1 times"),
+        "{output}"
     );
-    let said = daemon.ok("flash lamp hall times 3");
+    let output = daemon.ok("flash lamp hall times 3");
     assert!(
-        said.contains("hall flashes 3 times") && !said.contains("desk"),
-        "{said}"
+        output.contains("hall flashes 3 times") && !output.contains("desk"),
+        "{output}"
     );
     let absent = daemon.refused("flash lamp cellar");
     assert_eq!(absent, "lamp cellar is not valid: it does not burn");

@@ -3,7 +3,7 @@
 use super::BenchError;
 use super::args::{Experiment, PathArgs};
 use super::measure::{costs, pin};
-use super::path_traffic::{PATTERNS, Pace, Rig, dice, packet, pattern};
+use super::path_traffic::{PATTERNS, Pace, Rig, packet, pattern, rng};
 use super::report::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -286,7 +286,9 @@ fn delays(args: &PathArgs) -> Result<(), BenchError> {
         both.push(delay(args, name, pace)?);
     }
     let all = Delays { delays: both };
-    print(args.json, &all, || all.delays.iter().map(told).collect())
+    print(args.json, &all, || {
+        all.delays.iter().map(reported).collect()
+    })
 }
 
 fn delay(args: &PathArgs, name: &'static str, pace: Pace) -> Result<Delay, BenchError> {
@@ -322,7 +324,7 @@ fn delay(args: &PathArgs, name: &'static str, pace: Pace) -> Result<Delay, Bench
     })
 }
 
-fn told(d: &Delay) -> String {
+fn reported(d: &Delay) -> String {
     let stalls = |s: &Stalls| {
         format!(
             "{} stalls, {:.2} % of the time, longest {:.0} us",
@@ -364,10 +366,10 @@ fn learning(args: &PathArgs) -> Result<(), BenchError> {
     const HEAVY: [u32; 2] = [17, 31];
     let mut rig = Rig::new(256, &args.isa)?;
     let mut state = 0x1234_5678_9abc_def1;
-    let flow = |_| match dice(&mut state) % 4 {
+    let flow = |_| match rng(&mut state) % 4 {
         0 => HEAVY[0],
         1 => HEAVY[1],
-        _ => dice(&mut state) as u32 % PATHS as u32,
+        _ => rng(&mut state) as u32 % PATHS as u32,
     };
     let packets: Vec<_> = (0..4096).map(flow).map(|flow| packet(0, flow)).collect();
     rig.batch(0, 128, LIMIT_US, 1)?;

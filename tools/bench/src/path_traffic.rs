@@ -240,7 +240,7 @@ pub fn packet(path: usize, flow: u32) -> Vec<u8> {
 }
 
 /// Pseudo-random numbers, equal on all machines (xorshift).
-pub fn dice(state: &mut u64) -> u64 {
+pub fn rng(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -260,11 +260,11 @@ pub fn pattern(name: &str) -> Option<(usize, Vec<usize>)> {
     let mut last = 0;
     let step = |at: usize| match kind {
         "alternating" => Some(at % paths),
-        "random" => Some(dice(&mut state) as usize % paths),
+        "random" => Some(rng(&mut state) as usize % paths),
         // Bursts of 8 packets on average.
         "bursty" => {
-            if dice(&mut state).is_multiple_of(8) {
-                last = dice(&mut state) as usize % paths;
+            if rng(&mut state).is_multiple_of(8) {
+                last = rng(&mut state) as usize % paths;
             }
             Some(last)
         }

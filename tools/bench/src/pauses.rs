@@ -7,7 +7,7 @@
 
 use super::BenchError;
 use super::args::PauseArgs;
-use super::path_traffic::dice;
+use super::path_traffic::rng;
 use super::report::print_json;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -324,7 +324,7 @@ fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<Done, B
     let mut there = BTreeSet::new();
     for at in 0..wanted {
         let (on, off) = KINDS[at as usize % KINDS.len()];
-        let (a, b) = (dice(&mut state) % OBJECTS, dice(&mut state) % 4);
+        let (a, b) = (rng(&mut state) % OBJECTS, rng(&mut state) % 4);
         let fill = |line: &str| {
             line.replace('A', &a.to_string())
                 .replace('B', &b.to_string())

@@ -102,8 +102,8 @@ mod tests {
             (&["--fast", "--", "true"], "`--fast`"),
             (&["--seconds", "soon", "--", "true"], "soon"),
         ] {
-            let said = parse(words).unwrap_err();
-            assert!(said.contains(why), "{words:?}: {said}");
+            let message = parse(words).unwrap_err();
+            assert!(message.contains(why), "{words:?}: {message}");
         }
     }
 

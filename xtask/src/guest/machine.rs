@@ -96,12 +96,16 @@ pub fn run(
     }
     // The guest has closed its output, which it does when it ends.
     let ended = guest.0.wait().map_err(|error| error.to_string())?;
-    let said = |name: &str| fs::read_to_string(folder.0.join(name)).unwrap_or_default();
+    let message = |name: &str| fs::read_to_string(folder.0.join(name)).unwrap_or_default();
     let broken = || {
-        let text = format!("{QEMU}: {ended}\n{}{}", said("errors"), said("console"));
+        let text = format!(
+            "{QEMU}: {ended}\n{}{}",
+            message("errors"),
+            message("console")
+        );
         Ending::Broken(text.trim_end().to_owned())
     };
-    Ok(parse(&said("status")).unwrap_or_else(broken))
+    Ok(parse(&message("status")).unwrap_or_else(broken))
 }
 
 /// A running QEMU, which does not outlive its owner.
@@ -158,8 +162,8 @@ fn listen(from: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
 }
 
 /// `exit STATUS BEGUN ENDED`, times in seconds of the guest's clock.
-fn parse(said: &str) -> Option<Ending> {
-    let words: Vec<&str> = said.split_whitespace().collect();
+fn parse(message: &str) -> Option<Ending> {
+    let words: Vec<&str> = message.split_whitespace().collect();
     let ["exit", status, begun, ended] = words[..] else {
         return None;
     };
@@ -185,7 +189,7 @@ mod tests {
         };
         assert_eq!(parse("exit 0 2.5 3.75\n"), Some(exit(0)));
         assert_eq!(parse("exit 139 2.5 3.75\n"), Some(exit(139)));
-        for said in [
+        for message in [
             "",
             "exit 0 2.5",
             "exit 256 1 2",
@@ -193,7 +197,7 @@ mod tests {
             "exit 0 a b",
             "left 0 1 2",
         ] {
-            assert_eq!(parse(said), None, "{said}");
+            assert_eq!(parse(message), None, "{message}");
         }
         let text = "exit status 0, 1.2 s after a boot of 2.5 s";
         assert_eq!(exit(0).outcome(), Pass(text.into()));

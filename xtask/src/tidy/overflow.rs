@@ -85,10 +85,10 @@ mod tests {
             ("f", MORE[0]),
         ];
         let found = compare(&manifest, members.into_iter());
-        let said: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
-        assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[0].starts_with("crates/net/c is not of"));
-        assert!(said[1].starts_with("crates/control/d is of"));
-        assert!(said[2].starts_with("apps/daemon is of"));
+        let message: Vec<&str> = found.iter().map(|f| f.text.as_str()).collect();
+        assert_eq!(message.len(), 3, "{message:?}");
+        assert!(message[0].starts_with("crates/net/c is not of"));
+        assert!(message[1].starts_with("crates/control/d is of"));
+        assert!(message[2].starts_with("apps/daemon is of"));
     }
 }

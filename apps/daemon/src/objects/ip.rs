@@ -62,8 +62,8 @@ fn a_table_is_created_once_and_goes_when_nothing_names_it() {
             "there is no table 7 ip4",
         ),
     ] {
-        let said = refusal(lines);
-        assert!(said.contains(part), "{lines:?}: {said}");
+        let message = refusal(lines);
+        assert!(message.contains(part), "{lines:?}: {message}");
     }
     for (line, part) in [
         (
@@ -79,8 +79,8 @@ fn a_table_is_created_once_and_goes_when_nothing_names_it() {
             "id must be a number from 0 to 4294967295",
         ),
     ] {
-        let said = error(line);
-        assert!(said.contains(part), "{line}: {said}");
+        let message = error(line);
+        assert!(message.contains(part), "{line}: {message}");
     }
     // Table 0 of both IP versions always exists, and a table of the same number in the other IP version is another table.
     let lines = [
@@ -116,8 +116,8 @@ fn a_table_of_the_file_is_of_both_ip_versions_when_it_names_none() {
             "route.table: there is no table 7 ip4 in this file; there are: 7 ip6",
         ),
     ] {
-        let said = volley_config::parse(text).unwrap_err().to_string();
-        assert!(said.contains(part), "{text}: {said}");
+        let message = volley_config::parse(text).unwrap_err().to_string();
+        assert!(message.contains(part), "{text}: {message}");
     }
 }
 
@@ -170,8 +170,8 @@ fn addresses_keep_their_spellings() {
             "multicast or broadcast: 224.0.0.5/24",
         ),
     ] {
-        let said = error(line);
-        assert!(said.contains(part), "{line}: {said}");
+        let message = error(line);
+        assert!(message.contains(part), "{line}: {message}");
     }
     // In a network of two addresses both are hosts (RFC 3021).
     all(&[
@@ -194,8 +194,8 @@ fn an_address_is_created_once_and_removed_once() {
         ),
         (&[one], "there is no interface pg0"),
     ] {
-        let said = refusal(lines);
-        assert!(said.contains(part), "{lines:?}: {said}");
+        let message = refusal(lines);
+        assert!(message.contains(part), "{lines:?}: {message}");
     }
     let lines = [PG0, one, "delete interface pg0"];
     assert!(state(&lines).is_empty());
@@ -236,9 +236,9 @@ fn the_file_has_addresses_in_their_order() {
             "must be an address with its prefix length",
         ),
     ] {
-        let said = volley_config::parse(&text.replace(from, to)).unwrap_err();
-        let said = said.to_string();
-        assert!(said.contains(part), "{to}: {said}");
+        let message = volley_config::parse(&text.replace(from, to)).unwrap_err();
+        let message = message.to_string();
+        assert!(message.contains(part), "{to}: {message}");
     }
 }
 

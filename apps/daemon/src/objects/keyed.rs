@@ -77,24 +77,24 @@ fn memif_sockets_keep_their_spellings() {
 
 #[test]
 fn memif_socket_0_is_built_in() {
-    let said = error("create memif socket id 0 filename /x");
+    let message = error("create memif socket id 0 filename /x");
     assert!(
-        said.contains("id must be another one: this object is built in"),
-        "{said}"
+        message.contains("id must be another one: this object is built in"),
+        "{message}"
     );
-    let said = error("delete memif socket id 0");
+    let message = error("delete memif socket id 0");
     assert!(
-        said.contains("always there and cannot be deleted"),
-        "{said}"
+        message.contains("always there and cannot be deleted"),
+        "{message}"
     );
-    let said = volley_config::parse("[[memif_socket]]\nid = 0\nfilename = \"/x\"\n");
-    assert!(said.unwrap_err().to_string().contains("built in"));
+    let message = volley_config::parse("[[memif_socket]]\nid = 0\nfilename = \"/x\"\n");
+    assert!(message.unwrap_err().to_string().contains("built in"));
     state(&["create interface memif id 3 master"]);
-    let said = error(&format!(
+    let message = error(&format!(
         "create memif socket id 2 filename /{}",
         "x".repeat(107)
     ));
-    assert!(said.contains("107 bytes at most, not 108"), "{said}");
+    assert!(message.contains("107 bytes at most, not 108"), "{message}");
 }
 
 #[test]
@@ -105,12 +105,12 @@ fn memif_sockets_come_before_their_interfaces_and_go_behind_them() {
     let requests = volley_config::parse(text).unwrap().requests;
     let lines: Vec<String> = requests.iter().take(2).map(Request::to_string).collect();
     assert_eq!(lines, [SOCKET, MEMIF]);
-    let said = refusal(&[MEMIF]);
-    assert!(said.contains("there is no memif socket 1"), "{said}");
-    let said = refusal(&[SOCKET, MEMIF, "delete memif socket id 1"]);
+    let message = refusal(&[MEMIF]);
+    assert!(message.contains("there is no memif socket 1"), "{message}");
+    let message = refusal(&[SOCKET, MEMIF, "delete memif socket id 1"]);
     assert!(
-        said.contains("memif socket 1 is in use by interface up0"),
-        "{said}"
+        message.contains("memif socket 1 is in use by interface up0"),
+        "{message}"
     );
     assert_eq!(
         Core::difference(&state(&[]), &state(&[SOCKET, MEMIF])),
@@ -159,8 +159,8 @@ fn the_start_of_dpdk_keeps_its_spellings() {
     // A number alone is one core.
     let config = volley_config::parse("[dpdk]\nlcores = 0\n").unwrap();
     assert_eq!(config.requests, all(&["set dpdk eal lcores 0"]));
-    let said = volley_config::parse("[dpdk]\nhuge_pages = \"some\"\n").unwrap_err();
-    assert!(said.to_string().contains("volley.toml:2"), "{said}");
+    let message = volley_config::parse("[dpdk]\nhuge_pages = \"some\"\n").unwrap_err();
+    assert!(message.to_string().contains("volley.toml:2"), "{message}");
     // An object with all defaults is the same as no object.
     assert!(state(&[line, "set dpdk eal"]).is_empty());
 }
@@ -224,10 +224,10 @@ fn headers_of_the_path_batcher_keep_their_spellings() {
         "{text}"
     );
     assert_eq!(volley_config::parse(&text).unwrap().requests, all(&[line]));
-    let said = error("set path-batcher header tag length 4 next-at 2 next x ip4");
+    let message = error("set path-batcher header tag length 4 next-at 2 next x ip4");
     assert!(
-        said.contains("column 53") && said.contains("0x894f ethernet"),
-        "{said}"
+        message.contains("column 53") && message.contains("0x894f ethernet"),
+        "{message}"
     );
     assert_eq!(
         all(&["delete path-batcher header tag"])[0].to_string(),
@@ -280,10 +280,10 @@ fn static_neighbours_keep_their_spellings() {
     ] {
         assert_eq!(all(&[line])[0].to_string(), line);
     }
-    let said = error("set ip neighbor pg0 10.0.0.1 01:00:00:00:00:01");
+    let message = error("set ip neighbor pg0 10.0.0.1 01:00:00:00:00:01");
     assert!(
-        said.contains("column 30: mac must be a unicast address"),
-        "{said}"
+        message.contains("column 30: mac must be a unicast address"),
+        "{message}"
     );
     assert!(error("set ip neighbor pg0 224.0.0.1 02:00:00:00:00:01").contains("of one host"));
     assert!(error("set ip neighbor pg0 10.0.0.1 02:00:00:00:01").contains("column 30"));
@@ -301,17 +301,20 @@ fn static_neighbours_are_parts_of_their_interface() {
     ];
     assert_eq!(Core::difference(&state(&wanted), &renamed), [""; 0]);
     assert!(state(&[pg, line, "delete interface pg1"]).is_empty());
-    let said = refusal(&[pg, "set ip neighbor del pg1 192.0.2.2"]);
+    let message = refusal(&[pg, "set ip neighbor del pg1 192.0.2.2"]);
     assert!(
-        said.contains("there is no neighbor pg1 192.0.2.2"),
-        "{said}"
+        message.contains("there is no neighbor pg1 192.0.2.2"),
+        "{message}"
     );
-    let said = refusal(&[
+    let message = refusal(&[
         pg,
         line,
         "set ip neighbor del pg1 192.0.2.2 02:fe:00:00:00:02",
     ]);
-    assert!(said.contains("it has mac 02:fe:00:00:00:01"), "{said}");
+    assert!(
+        message.contains("it has mac 02:fe:00:00:00:01"),
+        "{message}"
+    );
     assert_eq!(
         state(&[
             pg,
@@ -338,8 +341,11 @@ fn features_keep_their_spellings() {
         ("ip4-redirect", "`set interface ip redirects` switches it"),
         ("a*b", "use ASCII letters"),
     ] {
-        let said = error(&line.replace("ip4-not-enabled", name));
-        assert!(said.contains("column 27") && said.contains(part), "{said}");
+        let message = error(&line.replace("ip4-not-enabled", name));
+        assert!(
+            message.contains("column 27") && message.contains(part),
+            "{message}"
+        );
     }
     let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nstate = \"down\"\n\n\
                 [[feature]]\ninterface = \"pg0\"\narc = \"ip4-unicast\"\nfeature = \"ip4-not-enabled\"\n";

@@ -339,15 +339,15 @@ fn requests_of_earlier_versions_are_read() {
         assert_eq!(read, all(&[line])[0]);
     }
     let unknown = r#"{"interface-create":{"name":"a","kind":{"memif":{"idd":3}}}}"#;
-    let said = serde_json::from_str::<Request>(unknown)
+    let message = serde_json::from_str::<Request>(unknown)
         .unwrap_err()
         .to_string();
-    assert!(said.contains("unknown field `idd`"), "{said}");
+    assert!(message.contains("unknown field `idd`"), "{message}");
     let other = r#"{"interface-create":{"name":"a","kind":{"class":"memif","name":"b"}}}"#;
-    let said = serde_json::from_str::<Request>(other)
+    let message = serde_json::from_str::<Request>(other)
         .unwrap_err()
         .to_string();
-    assert!(said.contains("name must be a"), "{said}");
+    assert!(message.contains("name must be a"), "{message}");
 }
 
 /// Faulty lines, and the fault that is reported.

@@ -29,8 +29,8 @@ fn after(state: &State, lines: &[&str]) -> Result<(State, Vec<String>), String> 
     match core.begin(&requests, &NoProbe) {
         Ok(transaction) => {
             let steps = transaction.steps().iter();
-            let told = steps.map(|step| step.request.to_string()).collect();
-            Ok((core.state().clone(), told))
+            let reported = steps.map(|step| step.request.to_string()).collect();
+            Ok((core.state().clone(), reported))
         }
         Err(error) => {
             assert_eq!(core.state(), state, "a refused transaction changes nothing");
@@ -49,18 +49,18 @@ fn an_interface_is_bound_in_one_way() {
     for (one, called) in all {
         let state = with(&[one]).unwrap();
         for (other, _) in all.iter().filter(|(other, _)| *other != one) {
-            let told = after(&state, &[other]).unwrap_err();
+            let reported = after(&state, &[other]).unwrap_err();
             assert_eq!(
-                told,
+                reported,
                 format!("interface pg0 is in use by {called}: remove that first")
             );
-            let (now, told) = after(&state, &["set interface l3 pg0", other]).unwrap();
+            let (now, reported) = after(&state, &["set interface l3 pg0", other]).unwrap();
             assert_eq!(now, with(&[other]).unwrap());
-            assert_eq!(told.len(), 2, "{told:?}");
+            assert_eq!(reported.len(), 2, "{reported:?}");
         }
-        let (now, told) = after(&state, &["set interface l3 pg0"]).unwrap();
-        assert_eq!((now, told.len()), (with(&[]).unwrap(), 1));
-        assert!(told[0].starts_with("delete "), "{told:?}");
+        let (now, reported) = after(&state, &["set interface l3 pg0"]).unwrap();
+        assert_eq!((now, reported.len()), (with(&[]).unwrap(), 1));
+        assert!(reported[0].starts_with("delete "), "{reported:?}");
     }
     let none = after(&with(&[]).unwrap(), &["set interface l3 pg0"]).unwrap_err();
     assert!(
@@ -74,9 +74,9 @@ fn a_patch_is_removed_by_both_its_ends() {
     let state = with(&[PATCH]).unwrap();
     let wrong = after(&state, &["test l2patch rx pg0 tx pg2 del"]).unwrap_err();
     assert_eq!(wrong, "l2patch pg0 is not valid: it has tx pg1, not tx pg2");
-    let (now, told) = after(&state, &["test l2patch rx pg0 tx pg1 del"]).unwrap();
+    let (now, reported) = after(&state, &["test l2patch rx pg0 tx pg1 del"]).unwrap();
     assert_eq!(
-        (now, told),
+        (now, reported),
         (with(&[]).unwrap(), vec!["delete l2patch pg0".to_owned()])
     );
     let none = after(&with(&[]).unwrap(), &["test l2patch rx pg0 tx pg1 del"]).unwrap_err();
@@ -107,29 +107,29 @@ fn a_difference_marks_what_changes() {
 #[test]
 fn a_bridge_domain_is_in_use_by_ports_and_stations() {
     let state = with(&[PORT]).unwrap();
-    let told = after(&state, &["bridge-domain del 10"]).unwrap_err();
+    let reported = after(&state, &["bridge-domain del 10"]).unwrap_err();
     assert_eq!(
-        told,
+        reported,
         "bridge domain 10 is in use by bridge port pg0: remove that first"
     );
     let state = with(&["l2fib add 02:fe:00:00:00:01 10 filter"]).unwrap();
-    let told = after(&state, &["bridge-domain del 10"]).unwrap_err();
+    let reported = after(&state, &["bridge-domain del 10"]).unwrap_err();
     assert!(
-        told.contains("in use by l2fib entry 10 02:fe:00:00:00:01"),
-        "{told}"
+        reported.contains("in use by l2fib entry 10 02:fe:00:00:00:01"),
+        "{reported}"
     );
-    let told = with(&["set interface l2 bridge pg0 11"]).unwrap_err();
+    let reported = with(&["set interface l2 bridge pg0 11"]).unwrap_err();
     assert!(
-        told.contains("there is no bridge domain 11; there are: 10"),
-        "{told}"
+        reported.contains("there is no bridge domain 11; there are: 10"),
+        "{reported}"
     );
-    let told = with(&["set interface l2 xconnect pg0 pg7"]).unwrap_err();
+    let reported = with(&["set interface l2 xconnect pg0 pg7"]).unwrap_err();
     assert!(
-        told.contains("there is no interface pg7; there are: pg0, pg1, pg2"),
-        "{told}"
+        reported.contains("there is no interface pg7; there are: pg0, pg1, pg2"),
+        "{reported}"
     );
-    let told = after(&with(&[]).unwrap(), &["l2fib del 02:fe:00:00:00:01 10"]).unwrap_err();
-    assert_eq!(told, "there is no l2fib entry 10 02:fe:00:00:00:01");
+    let reported = after(&with(&[]).unwrap(), &["l2fib del 02:fe:00:00:00:01 10"]).unwrap_err();
+    assert_eq!(reported, "there is no l2fib entry 10 02:fe:00:00:00:01");
 }
 
 #[test]
@@ -144,14 +144,15 @@ fn what_is_bound_to_an_interface_goes_with_it_and_follows_its_name() {
         "set interface l2 xconnect pg1 up0",
     ];
     assert_eq!(now, with(&named).unwrap());
-    let (now, told) = after(&full, &["delete interface pg0"]).unwrap();
+    let (now, reported) = after(&full, &["delete interface pg0"]).unwrap();
     assert_eq!(now, with(&["delete interface pg0"]).unwrap());
-    assert_eq!(told, ["delete interface pg0"]);
+    assert_eq!(reported, ["delete interface pg0"]);
     // A transaction removes the parts first.
-    let (again, told) = after(&full, &["delete interface pg0", "bridge-domain del 10"]).unwrap();
+    let (again, reported) =
+        after(&full, &["delete interface pg0", "bridge-domain del 10"]).unwrap();
     assert_eq!(again.len(), now.len() - 1);
     assert_eq!(
-        told.last().map(String::as_str),
+        reported.last().map(String::as_str),
         Some("bridge-domain del 10")
     );
 }

@@ -20,13 +20,13 @@ fn they_keep_their_spellings() {
     }
     let swapped = "lcp create pg0.7 host-if e7 netns frr vlan";
     assert_eq!(all(&[swapped])[0].to_string(), DEVICE);
-    let said = error("lcp create pg0 host-if a-name-that-is-too-long");
+    let message = error("lcp create pg0 host-if a-name-that-is-too-long");
     assert!(
-        said.contains("column 24") && said.contains("1 to 15 characters"),
-        "{said}"
+        message.contains("column 24") && message.contains("1 to 15 characters"),
+        "{message}"
     );
-    let said = error("lcp create pg0 host-if w vlan");
-    assert!(said.contains("vlan is for a sub-interface"), "{said}");
+    let message = error("lcp create pg0 host-if w vlan");
+    assert!(message.contains("vlan is for a sub-interface"), "{message}");
 }
 
 #[test]
@@ -47,23 +47,30 @@ fn the_file_has_one_key_for_them() {
     }
     let same = volley_config::parse(&text("lcp = { host_if = \"w\" }")).unwrap();
     assert_eq!(same.requests[1], all(&["lcp create pg0 host-if w"])[0]);
-    let said = volley_config::parse(&text("lcp = { netns = \"frr\" }")).unwrap_err();
-    assert!(said.to_string().contains("'host_if' is missing"), "{said}");
-    let said = volley_config::parse(&text("lcp = \"a b\"")).unwrap_err();
+    let message = volley_config::parse(&text("lcp = { netns = \"frr\" }")).unwrap_err();
     assert!(
-        said.to_string().contains("volley.toml:5:7") && said.to_string().contains("host_if 'a b'"),
-        "{said}"
+        message.to_string().contains("'host_if' is missing"),
+        "{message}"
+    );
+    let message = volley_config::parse(&text("lcp = \"a b\"")).unwrap_err();
+    assert!(
+        message.to_string().contains("volley.toml:5:7")
+            && message.to_string().contains("host_if 'a b'"),
+        "{message}"
     );
 }
 
 #[test]
 fn a_device_needs_the_tap_of_its_parent() {
-    let said = refusal(&[PG, SUB, DEVICE]);
-    assert!(said.contains("there is no lcp pg0"), "{said}");
-    let said = refusal(&[PG, SUB, TAP, DEVICE, "lcp delete pg0"]);
-    assert!(said.contains("lcp pg0 is in use by lcp pg0.7"), "{said}");
-    let said = refusal(&[PG, "lcp delete pg0"]);
-    assert!(said.contains("there is no lcp pg0"), "{said}");
+    let message = refusal(&[PG, SUB, DEVICE]);
+    assert!(message.contains("there is no lcp pg0"), "{message}");
+    let message = refusal(&[PG, SUB, TAP, DEVICE, "lcp delete pg0"]);
+    assert!(
+        message.contains("lcp pg0 is in use by lcp pg0.7"),
+        "{message}"
+    );
+    let message = refusal(&[PG, "lcp delete pg0"]);
+    assert!(message.contains("there is no lcp pg0"), "{message}");
     // The order of commands does not matter, and removal is in the opposite order.
     let both = state(&[PG, SUB, DEVICE, TAP]);
     let lines: Vec<String> = volley_control::requests(&both)

@@ -84,20 +84,23 @@ fn wrong_ones_are_refused_in_a_sentence() {
         ),
         ("ip mroute add 239.1.1.1/8 accept pg0", "host bits"),
     ] {
-        let said = error(line);
-        assert!(said.contains(part), "{line}: {said}");
+        let message = error(line);
+        assert!(message.contains(part), "{line}: {message}");
     }
-    let said = refusal(&with(&["ip mroute add 239.1.1.1 accept pg9"]));
-    assert!(said.contains("there is no interface pg9"), "{said}");
-    let said = refusal(&with(&["ip mroute add 239.1.1.1 table 8 accept pg0"]));
-    assert!(said.contains("there is no table 8"), "{said}");
-    let said = refusal(&with(&[ROUTE, "ip table del 7"]));
+    let message = refusal(&with(&["ip mroute add 239.1.1.1 accept pg9"]));
+    assert!(message.contains("there is no interface pg9"), "{message}");
+    let message = refusal(&with(&["ip mroute add 239.1.1.1 table 8 accept pg0"]));
+    assert!(message.contains("there is no table 8"), "{message}");
+    let message = refusal(&with(&[ROUTE, "ip table del 7"]));
     assert!(
-        said.contains("in use by mroute 239.1.1.1/32 source 192.0.2.9 table 7"),
-        "{said}"
+        message.contains("in use by mroute 239.1.1.1/32 source 192.0.2.9 table 7"),
+        "{message}"
     );
-    let said = refusal(&with(&["ip mroute del 239.1.1.1"]));
-    assert!(said.contains("there is no mroute 239.1.1.1/32"), "{said}");
+    let message = refusal(&with(&["ip mroute del 239.1.1.1"]));
+    assert!(
+        message.contains("there is no mroute 239.1.1.1/32"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -97,8 +97,11 @@ fn errors_are_one_sentence_with_the_column() {
             "column 32: source must not be adjacency: the FIB makes these routes itself; use static",
         ),
     ] {
-        let told = error(line);
-        assert!(told.starts_with(expected), "{line}\n  {told}\n  {expected}");
+        let reported = error(line);
+        assert!(
+            reported.starts_with(expected),
+            "{line}\n  {reported}\n  {expected}"
+        );
     }
 }
 
@@ -162,8 +165,8 @@ fn what_a_route_needs_has_to_be_there() {
             "there is no path 'via pg1' of route 10.0.0.0/8",
         ),
     ] {
-        let told = refusal(&with(lines));
-        assert!(told.contains(why), "{lines:?}: {told}");
+        let reported = refusal(&with(lines));
+        assert!(reported.contains(why), "{lines:?}: {reported}");
     }
 }
 
@@ -211,8 +214,8 @@ fn several_tables_of_a_file_are_one_route_and_paths_have_two_forms() {
             "no file has it",
         ),
     ] {
-        let told = read(text).unwrap_err().to_string();
-        assert!(told.contains(why), "{told}");
+        let reported = read(text).unwrap_err().to_string();
+        assert!(reported.contains(why), "{reported}");
     }
 }
 

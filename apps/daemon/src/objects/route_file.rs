@@ -57,7 +57,7 @@ fn they_keep_their_spellings() {
 
 #[test]
 fn wrong_ones_are_refused_in_a_sentence() {
-    for (line, said) in [
+    for (line, message) in [
         (
             "ip route load /a next-hops 192.0.2.2 2",
             "interfaces must be given",
@@ -87,9 +87,9 @@ fn wrong_ones_are_refused_in_a_sentence() {
         ("ip route load /a weight 2", "weight"),
     ] {
         let found = error(line);
-        assert!(found.contains(said), "{line}: {found}");
+        assert!(found.contains(message), "{line}: {found}");
     }
-    for (lines, said) in [
+    for (lines, message) in [
         (&["ip route load /a via 192.0.2.1 pg9"][..], "pg9"),
         (&["ip route load /a family ip6 table 7"], "table 7 ip6"),
         (
@@ -103,7 +103,7 @@ fn wrong_ones_are_refused_in_a_sentence() {
         ),
     ] {
         let found = refusal(&with(lines));
-        assert!(found.contains(said), "{lines:?}: {found}");
+        assert!(found.contains(message), "{lines:?}: {found}");
     }
 }
 
@@ -126,7 +126,7 @@ fn the_file_has_tables_for_paths() {
         serde_json::from_value::<Request>(json).unwrap(),
         requests[4]
     );
-    for (keys, said) in [
+    for (keys, message) in [
         (
             "paths = [{ via = 'x' }]",
             "5:18: route_file.paths.via: must be an IP address",
@@ -161,7 +161,7 @@ fn the_file_has_tables_for_paths() {
     ] {
         let text = format!("[[table]]\nid = 9\n[[route_file]]\npath = '/a'\n{keys}\n");
         let found = volley_config::parse(&text).unwrap_err().to_string();
-        assert!(found.contains(said), "{keys}: {found}");
+        assert!(found.contains(message), "{keys}: {found}");
     }
 }
 

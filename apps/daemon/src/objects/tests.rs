@@ -360,12 +360,12 @@ const WRONG_FILES: &[(&str, &str)] = &[
 fn what_is_wrong_is_refused_at_its_place() {
     all();
     for (line, error) in WRONG_LINES {
-        let told = parse_line(line).unwrap_err().to_string();
-        assert!(told.contains(error), "{line}: {told}");
+        let reported = parse_line(line).unwrap_err().to_string();
+        assert!(reported.contains(error), "{line}: {reported}");
     }
     for (text, error) in WRONG_FILES {
-        let told = volley_config::parse(text).unwrap_err().to_string();
-        assert!(told.contains(error), "{text}: {told}");
+        let reported = volley_config::parse(text).unwrap_err().to_string();
+        assert!(reported.contains(error), "{text}: {reported}");
     }
 }
 
@@ -432,9 +432,9 @@ fn wrong_keys_of_interfaces_are_refused_at_their_place() {
     all();
     for (key, error) in WRONG_KEYS {
         let text = format!("[[interface]]\nname = \"a\"\nkind = \"pg\"\n{key}\n");
-        let told = volley_config::parse(&text).unwrap_err().to_string();
-        assert!(told.contains(error), "{key}: {told}");
-        assert!(told.contains("volley.toml:4"), "{key}: {told}");
+        let reported = volley_config::parse(&text).unwrap_err().to_string();
+        assert!(reported.contains(error), "{key}: {reported}");
+        assert!(reported.contains("volley.toml:4"), "{key}: {reported}");
     }
 }
 

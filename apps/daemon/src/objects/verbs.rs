@@ -170,8 +170,8 @@ fn commands_and_json_make_the_same_verbs() {
 fn a_capture_that_names_no_file_is_where_no_other_user_can_write() {
     objects::register().unwrap();
     let file = volley_model::runtime_folder().join("volley.pcap");
-    let said = read("pcap trace tx intfc any").to_string();
-    assert_eq!(said, format!("pcap trace tx file {}", file.display()));
+    let message = read("pcap trace tx intfc any").to_string();
+    assert_eq!(message, format!("pcap trace tx file {}", file.display()));
     assert!(!file.starts_with("/tmp") && file.is_absolute());
 }
 

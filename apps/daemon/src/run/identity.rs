@@ -116,9 +116,9 @@ mod tests {
             folder
         };
         let (a, b) = (folder("a"), folder("b"));
-        let (first, said) = seed(Some(&a));
+        let (first, message) = seed(Some(&a));
         assert_eq!(
-            (seed(Some(&a)), said),
+            (seed(Some(&a)), message),
             ((first, 0), 0),
             "a restart keeps it"
         );

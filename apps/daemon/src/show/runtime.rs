@@ -584,7 +584,7 @@ ip4-lookup  active      4     1024         0    8.00        256.00
 
     #[test]
     fn errors_are_in_columns_faults_first() {
-        let told = ErrorRow {
+        let reported = ErrorRow {
             count: 12345,
             node: "ip4-frag".into(),
             reason: "fragments".into(),
@@ -599,7 +599,7 @@ ip4-lookup  active      4     1024         0    8.00        256.00
             text: "header checksum is wrong".into(),
         };
         let reply = ErrorsReply {
-            errors: vec![told, row],
+            errors: vec![reported, row],
         };
         assert_eq!(
             errors(&reply),

@@ -14,8 +14,8 @@ pub fn run(seconds: u32, words: &[&str]) -> Output {
 
 pub fn must(words: &str) -> String {
     let output = run(20, &words.split(' ').collect::<Vec<_>>());
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{words}: {said}");
+    let message = text(&output.stderr);
+    assert!(output.status.success(), "{words}: {message}");
     text(&output.stdout)
 }
 
@@ -24,16 +24,19 @@ pub fn must(words: &str) -> String {
 pub fn wait_until_up(at: &str, device: &str) {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
-        let said = must(
+        let message = must(
             format!("ip {at} -o link show {device}")
                 .replace("  ", " ")
                 .trim(),
         );
         let down = ["qdisc noop ", "state DOWN", "NO-CARRIER"];
-        if said.contains("LOWER_UP") && !down.iter().any(|d| said.contains(d)) {
+        if message.contains("LOWER_UP") && !down.iter().any(|d| message.contains(d)) {
             return;
         }
-        assert!(Instant::now() < until, "{device} does not come up: {said}");
+        assert!(
+            Instant::now() < until,
+            "{device} does not come up: {message}"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -167,8 +170,11 @@ impl Bed {
     /// The same with these arguments of `ping`.
     pub fn pings_with(&self, at: &str, words: &[&str]) -> u32 {
         let all = [&["ping", "-n", "-q"], words].concat();
-        let said = text(&self.exec(at, 60, &all).stdout);
-        let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+        let message = text(&self.exec(at, 60, &all).stdout);
+        let line = message
+            .lines()
+            .find(|l| l.contains(" received"))
+            .unwrap_or("");
         let received = line.split(", ").nth(1).unwrap_or("0");
         received.split(' ').next().unwrap().parse().unwrap()
     }
@@ -251,16 +257,16 @@ pub fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
 /// node that replies.
 pub fn judged(daemon: &Daemon, judge: &str, answers: &str) -> u64 {
     let before = ["ethernet-input", "ip4-input", "ip6-input"];
-    let told = ["told", "tell-full", "answers"];
+    let reported = ["told", "tell-full", "answers"];
     counted(daemon, |node, reason| {
-        let judged = node == judge && !told.contains(&reason);
+        let judged = node == judge && !reported.contains(&reason);
         judged || node == answers || before.contains(&node)
     })
 }
 
 pub fn mac_of(bed: &Bed, at: &str) -> String {
-    let said = bed.ip(at, "-o link show e");
-    let after = said.split("link/ether ").nth(1).unwrap();
+    let message = bed.ip(at, "-o link show e");
+    let after = message.split("link/ether ").nth(1).unwrap();
     after.split(' ').next().unwrap().to_owned()
 }
 

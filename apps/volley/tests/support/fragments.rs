@@ -64,7 +64,7 @@ impl Flood {
 
     /// Waits for the end of the flood; returns the number of fragments.
     pub fn sent(self) -> u64 {
-        let said = text(&self.0.wait_with_output().unwrap().stdout);
-        said.trim().parse().unwrap()
+        let message = text(&self.0.wait_with_output().unwrap().stdout);
+        message.trim().parse().unwrap()
     }
 }

@@ -80,8 +80,8 @@ impl Kept {
         args.extend(more);
         let output = volley(&args);
         assert_eq!(output.status.code(), Some(1), "it ran");
-        let said = text(&output.stderr);
-        said.lines().last().unwrap_or_default().to_owned()
+        let message = text(&output.stderr);
+        message.lines().last().unwrap_or_default().to_owned()
     }
 
     /// Kills the daemon with SIGKILL at any time.

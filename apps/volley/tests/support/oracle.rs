@@ -58,9 +58,9 @@ pub fn judge(
         .arg(drops_without_texts(daemon))
         .output()
         .unwrap();
-    let said = text(&output.stdout) + &text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    said.trim().to_owned()
+    let message = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    message.trim().to_owned()
 }
 
 /// The dropped packets in the oracle's format: node and reason without the text in brackets after it. Nodes behind the input

@@ -370,7 +370,7 @@ impl Master {
     /// Requests notifications of packets by an eventfd that blocks.
     pub fn block(&self) {
         let queue = &self.link.rx()[0];
-        block(queue.bell.as_fd());
-        queue.rx.want_bell(true);
+        block(queue.wakeup.as_fd());
+        queue.rx.want_wakeup(true);
     }
 }

@@ -50,7 +50,7 @@ const ROUTER: &str = "import socket,sys,time,json,threading,signal\n\
 pub struct Router {
     child: Child,
     tell: ChildStdin,
-    said: BufReader<ChildStdout>,
+    message: BufReader<ChildStdout>,
 }
 
 impl Router {
@@ -62,16 +62,20 @@ impl Router {
             .args(["-c", ROUTER]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let (tell, said) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let said = BufReader::new(said);
-        let mut router = Router { child, tell, said };
+        let (tell, message) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let message = BufReader::new(message);
+        let mut router = Router {
+            child,
+            tell,
+            message,
+        };
         assert_eq!(router.read(), "ready");
         router
     }
 
     fn read(&mut self) -> Value {
         let mut line = String::new();
-        self.said.read_line(&mut line).unwrap();
+        self.message.read_line(&mut line).unwrap();
         let it = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
         assert!(!line.starts_with("\"ERROR"), "{line}");
         it

@@ -45,7 +45,7 @@ fn speak(space: String, name: &str, config: &str) -> Routing {
 
 impl Speakers {
     /// None, with a printed reason, if FRR is not installed. `hosts` are names with the numbers of their networks.
-    pub fn start(bed: &Bed, twins: &Space, hosts: &[(&str, u16)]) -> Option<Speakers> {
+    pub fn start(bed: &Bed, taps: &Space, hosts: &[(&str, u16)]) -> Option<Speakers> {
         let programs = ["zebra", "bgpd"].map(|name| format!("{FRR}/{name}"));
         if !able(&programs.each_ref().map(String::as_str)) {
             return None;
@@ -55,7 +55,7 @@ impl Speakers {
             .map(|(_, net)| neighbor(&format!("10.{net}.0.2"), 65_000 + u32::from(*net)))
             .collect();
         let router = speak(
-            twins.0.clone(),
+            taps.0.clone(),
             "router",
             &bgp(65_000, "10.77.0.1", &all, ""),
         );
@@ -98,8 +98,8 @@ impl Speakers {
 
     /// How often sessions came up and went down.
     pub fn ups_and_downs(&self) -> (usize, usize) {
-        let said = self.changes();
-        let all = said.lines().filter(|l| l.contains("%ADJCHANGE"));
+        let message = self.changes();
+        let all = message.lines().filter(|l| l.contains("%ADJCHANGE"));
         let (ups, downs): (Vec<&str>, Vec<&str>) = all.partition(|l| l.contains(" Up"));
         (ups.len(), downs.len())
     }
@@ -135,7 +135,7 @@ pub struct Bench {
     /// The Volley at the other ends.
     pub peer: Daemon,
     /// The namespaces of the LCP taps, of the router's kernel interfaces, and of their other ends.
-    pub twins: Space,
+    pub taps: Space,
     pub wires: Space,
     pub peers: Space,
     pub speakers: Option<Speakers>,
@@ -149,16 +149,16 @@ impl Bench {
             space.ip("link set lo up");
             space
         };
-        let (twins, wires, peers) = (space("k"), space("w"), space("p"));
+        let (taps, wires, peers) = (space("k"), space("w"), space("p"));
         // The log keeps a limited number of records in memory: without a record of every change, growth of memory shows leaks.
         let log = ["--log", "warn,daemon=info"];
         let daemon = bed.router_of(users.daemon_of_the_group("", &log));
         for end in ["left", "right"] {
-            daemon.ok(&format!("lcp create {end} host-if {end} netns {}", twins.0));
+            daemon.ok(&format!("lcp create {end} host-if {end} netns {}", taps.0));
         }
         in_step(&daemon);
         bed.soon_through("at the start");
-        let speakers = Speakers::start(&bed, &twins, &[("a", 77)]);
+        let speakers = Speakers::start(&bed, &taps, &[("a", 77)]);
         if let Some(speakers) = &speakers {
             speakers.announced(&daemon, 77);
         }
@@ -168,7 +168,7 @@ impl Bench {
             daemon,
             _users: users,
             peer: Daemon::start("", &[]),
-            twins,
+            taps,
             wires,
             peers,
             speakers,
@@ -221,12 +221,12 @@ impl Bench {
     /// Kernel devices of every namespace of the router.
     pub fn devices(&self) -> Vec<String> {
         let of = |space: &str| {
-            let said = must(&format!("ip -n {space} -o link"));
+            let message = must(&format!("ip -n {space} -o link"));
             let name = |line: &str| line.split(": ").nth(1).unwrap_or(line).to_owned();
-            said.lines().map(name).collect::<Vec<_>>()
+            message.lines().map(name).collect::<Vec<_>>()
         };
         let bed = self.bed.name("r");
-        let spaces = [&bed, &self.twins.0, &self.wires.0, &self.peers.0];
+        let spaces = [&bed, &self.taps.0, &self.wires.0, &self.peers.0];
         spaces.into_iter().flat_map(|space| of(space)).collect()
     }
 }

@@ -26,7 +26,7 @@ pub struct Held {
     /// Neighbours that are on none of the interfaces that stay.
     pub neighbors: Vec<String>,
     /// LCP taps.
-    pub twins: Vec<String>,
+    pub taps: Vec<String>,
     /// Nodes of the graph.
     pub nodes: usize,
     pub devices: Vec<String>,
@@ -65,8 +65,8 @@ pub fn maps(pid: u32) -> Counts {
     counts(all.lines().filter_map(name))
 }
 
-fn lines(said: &str) -> Vec<String> {
-    said.lines().map(str::to_owned).collect()
+fn lines(message: &str) -> Vec<String> {
+    message.lines().map(str::to_owned).collect()
 }
 
 impl Held {
@@ -80,10 +80,10 @@ impl Held {
             names
         };
         let routes = |family: &str| {
-            let said = daemon.ok(&format!("show {family} fib limit 10000"));
+            let message = daemon.ok(&format!("show {family} fib limit 10000"));
             // Host routes of neighbours that are added and removed independently of the test, and the line with sizes.
             let passing = |l: &String| l.contains("proto adjacency") || l.contains("prefixes");
-            lines(&said).into_iter().filter(move |l| !passing(l))
+            lines(&message).into_iter().filter(move |l| !passing(l))
         };
         let mut neighbors = names("show ip neighbors", "neighbors", "interface");
         neighbors.retain(|on| !STAY.contains(&on.as_str()));
@@ -99,7 +99,7 @@ impl Held {
             config: lines(&daemon.ok("config show")),
             routes: routes("ip").chain(routes("ip6")).collect(),
             neighbors,
-            twins: lines(&daemon.ok("show lcp"))
+            taps: lines(&daemon.ok("show lcp"))
                 .into_iter()
                 .take_while(|l| !l.is_empty())
                 .collect(),
@@ -131,7 +131,7 @@ impl Held {
             ("configuration", &before.config, &self.config),
             ("routes", &before.routes, &self.routes),
             ("neighbours", &before.neighbors, &self.neighbors),
-            ("LCP taps", &before.twins, &self.twins),
+            ("LCP taps", &before.taps, &self.taps),
             ("kernel devices", &before.devices, &self.devices),
         ];
         for (what, then, now) in lists {

@@ -59,10 +59,10 @@ impl Shared {
     }
 
     /// Assign every flow to a random worker.
-    fn shuffle(&self, dice: &mut u32, workers: u32) {
+    fn shuffle(&self, rng: &mut u32, workers: u32) {
         for entry in &self.table {
-            *dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            entry.store((*dice >> 16) % workers, SeqCst);
+            *rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            entry.store((*rng >> 16) % workers, SeqCst);
         }
         self.version.fetch_add(1, SeqCst);
     }
@@ -277,8 +277,8 @@ fn one_busy_source_is_spread_over_workers_on_threads() {
     for workers in 2..=4 {
         let (bench, built) = bench(workers, 64, 64);
         let portion = if small() { 20_000 } else { 400_000 };
-        let (mut sent, mut dice) = (portion, 7);
-        bench.shared.shuffle(&mut dice, workers as u32);
+        let (mut sent, mut rng) = (portion, 7);
+        bench.shared.shuffle(&mut rng, workers as u32);
         bench.shared.left[0].store(sent, SeqCst);
         let running = WorkerThreads::start(built, &[]).unwrap();
         let until = Instant::now() + Duration::from_secs(60);
@@ -291,7 +291,7 @@ fn one_busy_source_is_spread_over_workers_on_threads() {
                 sent += portion;
                 bench.shared.left[0].store(portion, SeqCst);
             }
-            bench.shared.shuffle(&mut dice, workers as u32);
+            bench.shared.shuffle(&mut rng, workers as u32);
             std::thread::sleep(Duration::from_millis(1));
         }
         let stopped = running.stop();
@@ -310,14 +310,14 @@ fn one_busy_source_is_spread_over_workers_on_threads() {
 fn every_worker_hands_to_every_other_on_threads() {
     let (bench, built) = bench(4, 256, 100);
     let each = if small() { 5_000 } else { 100_000 };
-    let mut dice = 99;
-    bench.shared.shuffle(&mut dice, 4);
+    let mut rng = 99;
+    bench.shared.shuffle(&mut rng, 4);
     bench.shared.left.iter().for_each(|l| l.store(each, SeqCst));
     let running = WorkerThreads::start(built, &[]).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     let done = || bench.shared.seen.load(SeqCst) + bench.shared.refused.load(SeqCst) == 4 * each;
     while !done() && Instant::now() < until && running.is_alive() {
-        bench.shared.shuffle(&mut dice, 4);
+        bench.shared.shuffle(&mut rng, 4);
         std::thread::sleep(Duration::from_millis(2));
     }
     assert_eq!(running.stop().len(), 4);
@@ -457,11 +457,11 @@ proptest! {
         seed: u32,
     ) {
         let (bench, mut built) = bench(workers, size, 48);
-        let (mut dice, mut sent) = (seed, 0);
+        let (mut rng, mut sent) = (seed, 0);
         for (what, worker) in script {
             let worker = worker % workers;
             match what {
-                0 => bench.shared.shuffle(&mut dice, workers as u32),
+                0 => bench.shared.shuffle(&mut rng, workers as u32),
                 1 => {
                     bench.shared.left[worker].fetch_add(77, SeqCst);
                     sent += 77;
@@ -551,14 +551,14 @@ fn nodes_move_between_workers_on_threads() {
     bench.shared.left.iter().for_each(|l| l.store(each, SeqCst));
     let running = WorkerThreads::start(built, &[]).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
-    let (mut dice, mut homes) = (5u32, 0);
+    let (mut rng, mut homes) = (5u32, 0);
     loop {
         let gone = bench.shared.seen.load(SeqCst) + turned_away(&bench.engine);
         if gone == 4 * each || Instant::now() > until || !running.is_alive() {
             break;
         }
-        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let home = Some((dice >> 16) as usize % 5).filter(|home| *home < 4);
+        rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let home = Some((rng >> 16) as usize % 5).filter(|home| *home < 4);
         homes += u32::from(bench.engine.place_node("end", home, full).is_ok());
         bench.engine.restore_nodes();
         std::thread::sleep(Duration::from_millis(1));
@@ -586,13 +586,13 @@ proptest! {
         seed: u32,
     ) {
         let (mut bench, mut workers) = bench(count, 16, 24);
-        let (mut sent, mut dice) = (0, seed);
+        let (mut sent, mut rng) = (0, seed);
         let full = full(&bench.engine);
         for (what, which) in script {
             match what {
                 0 => _ = bench.engine.place_node("end", Some(which).filter(|w| *w < count), full),
                 1 => _ = bench.engine.restore_nodes(),
-                2 if sent == 0 => bench.shared.shuffle(&mut dice, count as u32),
+                2 if sent == 0 => bench.shared.shuffle(&mut rng, count as u32),
                 3 => {
                     bench.shared.left[which % count].fetch_add(50, SeqCst);
                     sent += 50;

@@ -120,15 +120,15 @@ impl Bench {
 }
 
 #[test]
-fn packets_and_bells_wake_a_worker_within_a_millisecond() {
+fn packets_and_wakeups_wake_a_worker_within_a_millisecond() {
     let mut bench = bench();
     let by_packet = bench.latency(|b| b.to.write_all(b"x").unwrap());
-    let by_bell = bench.latency(|b| {
+    let by_wakeup = bench.latency(|b| {
         b.seen.inbox.store(1, SeqCst);
         b.engine.wake();
     });
     assert!(by_packet < Duration::from_millis(1), "{by_packet:?}");
-    assert!(by_bell < Duration::from_millis(1), "{by_bell:?}");
+    assert!(by_wakeup < Duration::from_millis(1), "{by_wakeup:?}");
 }
 
 #[test]

@@ -122,13 +122,13 @@ mod tests {
             200_000,
         ];
         let mut there: Vec<(*mut u8, Layout, u8)> = Vec::new();
-        let mut dice = 7u32;
+        let mut rng = 7u32;
         for round in 0..600 {
-            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let size = sizes[(dice >> 16) as usize % sizes.len()];
+            rng = rng.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let size = sizes[(rng >> 16) as usize % sizes.len()];
             let mark = round as u8;
             if round % 3 == 2 {
-                let at = (dice >> 8) as usize % there.len();
+                let at = (rng >> 8) as usize % there.len();
                 let (old, layout, held) = there.swap_remove(at);
                 // SAFETY: the memory was allocated with this layout; the new part is filled before it is read.
                 unsafe {
@@ -145,7 +145,7 @@ mod tests {
                 }
                 continue;
             }
-            let layout = Layout::from_size_align(size, 1 << (dice >> 28)).unwrap();
+            let layout = Layout::from_size_align(size, 1 << (rng >> 28)).unwrap();
             // SAFETY: the layout is not empty.
             unsafe {
                 let at = LineHeap.alloc(layout);

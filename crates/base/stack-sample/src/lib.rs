@@ -317,8 +317,8 @@ mod tests {
     fn a_thread_that_spins_tells_where_and_goes_on() {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
-        let (sampler, thread) = thread(move || spin(&told));
+        let reported = stop.clone();
+        let (sampler, thread) = thread(move || spin(&reported));
         for _ in 0..20 {
             let shot = sampler.sample(TIMEOUT).unwrap();
             assert!(shot.pc != 0 && !shot.stack.is_empty(), "{shot:?}");

@@ -144,12 +144,12 @@ pub struct Epochs {
 }
 
 /// The epoch of a consumer that does not exist.
-const NOBODY: u64 = u64::MAX;
+const UNASSIGNED: u64 = u64::MAX;
 
 impl Epochs {
     /// For at most `takers` consumers, none of which exists yet.
     pub fn new(takers: usize) -> Arc<Self> {
-        let nobody = || Line(AtomicU64::new(NOBODY));
+        let nobody = || Line(AtomicU64::new(UNASSIGNED));
         Arc::new(Epochs {
             arrived: (0..takers).map(|_| nobody()).collect(),
         })
@@ -172,7 +172,7 @@ impl Epochs {
 
     /// Remove a consumer: its epochs count as complete.
     pub fn leave(&self, consumer: usize) {
-        self.complete(consumer, NOBODY);
+        self.complete(consumer, UNASSIGNED);
     }
 
     /// Whether every consumer has completed epoch `turn`.

@@ -12,9 +12,9 @@
 //! A change is visible to every read that starts after the writer's call returned. To learn when all
 //! workers use it, take a ticket from [`Domain::epoch`] and poll [`Domain::passed`].
 
+mod deferred;
 mod error;
 pub mod exchange;
-mod limbo;
 pub mod lpm4;
 pub mod lpm6;
 pub mod mac;

@@ -83,16 +83,16 @@ fn passed_means_in_use_by_the_reader() {
         let (domain, mut publisher) = start();
         let mut reader = domain.register();
         let snap = publisher.snap();
-        let told = Arc::new(loom::sync::atomic::AtomicBool::new(false));
-        let heard = told.clone();
+        let reported = Arc::new(loom::sync::atomic::AtomicBool::new(false));
+        let heard = reported.clone();
         let worker = thread::spawn(move || {
             reader.quiescent();
-            let told = heard.load(loom::sync::atomic::Ordering::Acquire);
-            look(&snap, &reader, u32::from(told));
+            let reported = heard.load(loom::sync::atomic::Ordering::Acquire);
+            look(&snap, &reader, u32::from(reported));
         });
         let ticket = publisher.publish(Watched::new(1));
         if domain.passed(ticket) {
-            told.store(true, loom::sync::atomic::Ordering::Release);
+            reported.store(true, loom::sync::atomic::Ordering::Release);
         }
         worker.join().unwrap();
     });

@@ -61,7 +61,7 @@ fn with_server(name: &str, test: impl FnOnce(&Path)) {
     ShowLamps::query().unwrap();
     volley_iface::classes().unwrap();
     let path = std::env::temp_dir().join(format!("volley-{name}-{}.sock", std::process::id()));
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, reported) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let at: PathBuf = path.clone();
     let server = std::thread::spawn(move || {
@@ -81,7 +81,7 @@ fn with_server(name: &str, test: impl FnOnce(&Path)) {
             server.run(Rc::new(Fake), async { _ = stopped.await }).await;
         });
     });
-    told.recv().unwrap();
+    reported.recv().unwrap();
     test(&path);
     drop(stop);
     server.join().unwrap();

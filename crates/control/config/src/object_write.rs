@@ -59,7 +59,7 @@ pub(crate) fn is_unsaid(object: &Instance) -> bool {
 }
 
 /// The key and the value that an interface without an object of a class has, where the file must say it.
-pub(crate) fn said_without(class: &Class) -> Option<(&'static str, String)> {
+pub(crate) fn written_without(class: &Class) -> Option<(&'static str, String)> {
     let Place::Interface(key) = class.def().file else {
         return None;
     };

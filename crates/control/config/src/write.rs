@@ -31,7 +31,7 @@ struct Interface {
     /// Values of keys that gather several objects: the key, its brackets, the entries.
     gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
     /// Objects of classes of which the file says one value by not saying it: the key and the value, if they are said.
-    said: BTreeMap<&'static str, Option<(&'static str, String)>>,
+    message: BTreeMap<&'static str, Option<(&'static str, String)>>,
 }
 
 impl Writer {
@@ -41,12 +41,12 @@ impl Writer {
 
     fn object(&mut self, request: &Request, object: &volley_object::Instance) {
         let written = object_write::written(object);
-        if object_write::said_without(object.class()).is_some()
+        if object_write::written_without(object.class()).is_some()
             && let Written::Interface(name, key, value) = written
         {
-            let said = (!object_write::is_unsaid(object)).then_some((key, value));
+            let message = (!object_write::is_unsaid(object)).then_some((key, value));
             let class = object.class().name();
-            self.interface(&name).said.insert(class, said);
+            self.interface(&name).message.insert(class, message);
             return;
         }
         match written {
@@ -88,9 +88,9 @@ impl Writer {
                 interface.keys.plain(key, all);
             }
             for class in classes.iter() {
-                let said = interface.said.remove(class.name());
-                let said = said.unwrap_or_else(|| object_write::said_without(class));
-                if let Some((key, value)) = said {
+                let message = interface.message.remove(class.name());
+                let message = message.unwrap_or_else(|| object_write::written_without(class));
+                if let Some((key, value)) = message {
                     interface.keys.plain(key, value);
                 }
             }

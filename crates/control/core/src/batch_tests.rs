@@ -201,8 +201,8 @@ fn many_routes_are_refused_as_a_whole() {
             format!(r#"{{"bulk":{{"class":"route",{body}}}}}"#),
             format!(r#"{{"bulk":{{{body},"class":"route"}}}}"#),
         ] {
-            let told = refused(&text);
-            assert!(told.contains(why), "{text}: {told}");
+            let reported = refused(&text);
+            assert!(reported.contains(why), "{text}: {reported}");
         }
     }
     let other = refused(r#"{"bulk":{"class":"table"}}"#);
@@ -212,7 +212,7 @@ fn many_routes_are_refused_as_a_whole() {
 #[test]
 fn items_join_and_leave_and_keys_are_counted() {
     Route::class_here();
-    let owner = crate::tests::Told::default();
+    let owner = crate::tests::Reported::default();
     let mut core = Core::default();
     let first = ["create pg1", "create pg2", "table 7"];
     core.run(&crate::tests::all(&first), &owner).unwrap();
@@ -221,21 +221,21 @@ fn items_join_and_leave_and_keys_are_counted() {
         count,
         ..route(prefix(0), 0)
     };
-    let said = |core: &Core| -> Vec<String> {
+    let message = |core: &Core| -> Vec<String> {
         let all = crate::requests(core.state()).into_iter();
         let all = all.map(|request| request.to_string());
         all.filter(|line| line.contains("route")).collect()
     };
     core.run(&[Request::add(&via(&["pg2"], 3)).unwrap()], &owner)
         .unwrap();
-    assert_eq!(said(&core), ["ip route add 10.0.0.0/24 count 3 via pg2"]);
+    assert_eq!(message(&core), ["ip route add 10.0.0.0/24 count 3 via pg2"]);
     core.run(&[Request::add(&via(&["pg1"], 1)).unwrap()], &owner)
         .unwrap();
     let two = [
         "ip route add 10.0.0.0/24 via pg1 via pg2",
         "ip route add 10.0.1.0/24 count 2 via pg2",
     ];
-    assert_eq!(said(&core), two);
+    assert_eq!(message(&core), two);
     let missing = core.run(&[Request::take(&via(&["pg1"], 2)).unwrap()], &owner);
     let missing = missing.unwrap_err().to_string();
     assert!(
@@ -245,10 +245,13 @@ fn items_join_and_leave_and_keys_are_counted() {
     let over = core.run(&[Request::take(&via(&[], 4)).unwrap()], &owner);
     let over = over.unwrap_err().to_string();
     assert!(over.contains("there is no route 10.0.3.0/24"), "{over}");
-    assert_eq!(said(&core), two);
+    assert_eq!(message(&core), two);
     core.run(&crate::tests::all(&["rename pg2 pg9"]), &owner)
         .unwrap();
-    assert_eq!(said(&core)[1], "ip route add 10.0.1.0/24 count 2 via pg9");
+    assert_eq!(
+        message(&core)[1],
+        "ip route add 10.0.1.0/24 count 2 via pg9"
+    );
     let used = core.run(&crate::tests::all(&["delete pg9"]), &owner);
     assert!(
         used.unwrap_err()
@@ -257,7 +260,7 @@ fn items_join_and_leave_and_keys_are_counted() {
     );
     core.run(&[Request::take(&via(&["pg9"], 3)).unwrap()], &owner)
         .unwrap();
-    assert_eq!(said(&core), ["ip route add 10.0.0.0/24 via pg1"]);
+    assert_eq!(message(&core), ["ip route add 10.0.0.0/24 via pg1"]);
     let dynamic = Route {
         by: "dynamic".to_owned(),
         ..via(&["pg1"], 2)
@@ -270,7 +273,7 @@ fn items_join_and_leave_and_keys_are_counted() {
     let transaction = core.begin_state(&wanted).unwrap();
     core.finish(transaction, &owner).unwrap();
     assert_eq!(
-        said(&core),
+        message(&core),
         ["ip route add 10.0.0.0/24 by dynamic count 2 via pg1"]
     );
 }

@@ -64,9 +64,9 @@ pub(crate) fn interrupted(now: &State, changes: &Changes) -> Vec<Key> {
 
 /// What traffic notices, each sentence once: many objects of an interface have one.
 pub(crate) fn interruptions(interrupted: &[Key]) -> Vec<String> {
-    let mut said = BTreeSet::new();
+    let mut message = BTreeSet::new();
     let all = interrupted.iter().map(Key::interruption);
-    all.filter(|line| said.insert(line.clone())).collect()
+    all.filter(|line| message.insert(line.clone())).collect()
 }
 
 /// The way from the state before `changes` to `now`.

@@ -182,19 +182,19 @@ pub(crate) fn all(lines: &[&str]) -> Vec<Request> {
 
 /// Handlers that keep what they were told, and refuse one request on demand.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     done: std::cell::RefCell<Vec<String>>,
     pub(crate) refuses: std::cell::RefCell<Option<String>>,
 }
 
-impl crate::Probe for Told {
+impl crate::Probe for Reported {
     fn by_first_name(&self, interface: &str) -> Vec<Instance> {
         let mac = volley_object::Value::text("02:00:00:00:00:01");
         vec![Instance::of_value("mac", interface, mac).unwrap()]
     }
 }
 
-impl crate::Executor for Told {
+impl crate::Executor for Reported {
     fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         let line = request.to_string();
         if self
@@ -210,13 +210,13 @@ impl crate::Executor for Told {
     }
 }
 
-pub(crate) fn said(told: &Told) -> Vec<String> {
-    std::mem::take(&mut told.done.borrow_mut())
+pub(crate) fn message(reported: &Reported) -> Vec<String> {
+    std::mem::take(&mut reported.done.borrow_mut())
 }
 
 #[test]
 fn what_comes_after_a_setting_is_created_again_with_it() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     let first = [
         "create pg a",
         "create pg b",
@@ -224,12 +224,15 @@ fn what_comes_after_a_setting_is_created_again_with_it() {
         "table 7",
         "lent b a",
     ];
-    core.run(&all(&first), &told).unwrap();
-    core.run(&all(&["address a 192.0.2.1/24"]), &told).unwrap();
-    said(&told);
-    let done = core.run(&all(&["bind a 7", "bind c 7"]), &told).unwrap();
+    core.run(&all(&first), &reported).unwrap();
+    core.run(&all(&["address a 192.0.2.1/24"]), &reported)
+        .unwrap();
+    message(&reported);
+    let done = core
+        .run(&all(&["bind a 7", "bind c 7"]), &reported)
+        .unwrap();
     assert_eq!(
-        said(&told),
+        message(&reported),
         [
             "test unlent b",
             "set interface ip address del a 192.0.2.1/24",
@@ -244,17 +247,17 @@ fn what_comes_after_a_setting_is_created_again_with_it() {
 
 #[test]
 fn one_command_moves_the_addresses_to_the_table_and_says_so() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     let first = ["create pg a", "table 7", "address a 192.0.2.1/24"];
-    core.run(&all(&first), &told).unwrap();
-    said(&told);
-    let done = core.run(&all(&["bind a 7"]), &told).unwrap();
+    core.run(&all(&first), &reported).unwrap();
+    message(&reported);
+    let done = core.run(&all(&["bind a 7"]), &reported).unwrap();
     let moved = [
         "set interface ip address del a 192.0.2.1/24",
         "set interface ip table a 7",
         "set interface ip address a 192.0.2.1/24",
     ];
-    assert_eq!(said(&told), moved);
+    assert_eq!(message(&reported), moved);
     assert_eq!(
         done.notes,
         ["the addresses of a are removed and added again"]
@@ -268,7 +271,7 @@ fn addresses(core: &crate::Core) -> Vec<String> {
 }
 
 /// Four addresses of interface a.
-fn four(told: &Told) -> crate::Core {
+fn four(reported: &Reported) -> crate::Core {
     let mut core = crate::Core::default();
     let lines = [
         "create pg a",
@@ -277,14 +280,14 @@ fn four(told: &Told) -> crate::Core {
         "address a 192.0.2.3/24",
         "address a 192.0.2.1/24",
     ];
-    core.run(&all(&lines), told).unwrap();
+    core.run(&all(&lines), reported).unwrap();
     core
 }
 
 #[test]
 fn addresses_keep_the_order_in_which_they_were_created() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
-    let mut made = four(&told);
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
+    let mut made = four(&reported);
     let order = [
         "192.0.2.4/24",
         "192.0.2.2/24",
@@ -292,20 +295,23 @@ fn addresses_keep_the_order_in_which_they_were_created() {
         "192.0.2.1/24",
     ];
     let add = order.map(|it| format!("set interface ip address a {it}"));
-    assert_eq!(said(&told)[1..], add);
+    assert_eq!(message(&reported)[1..], add);
     assert_eq!(addresses(&made), order);
     // Another name, and a state that is carried over.
-    made.run(&all(&["rename a b"]), &told).unwrap();
+    made.run(&all(&["rename a b"]), &reported).unwrap();
     assert_eq!(addresses(&made), order);
-    said(&told);
+    message(&reported);
     let transaction = core.begin_state(made.state()).unwrap();
-    core.finish(transaction, &told).unwrap();
-    assert_eq!(said(&told)[1..], add.map(|it| it.replace(" a ", " b ")));
+    core.finish(transaction, &reported).unwrap();
+    assert_eq!(
+        message(&reported)[1..],
+        add.map(|it| it.replace(" a ", " b "))
+    );
     assert_eq!(core.state(), made.state());
     assert_eq!(&core.state().lasting(), core.state());
     // One that is removed and created again comes behind all others, and is there once.
     let last = ["noaddress b 192.0.2.2/24", "address b 192.0.2.2/24"];
-    core.run(&all(&last), &told).unwrap();
+    core.run(&all(&last), &reported).unwrap();
     let order = [
         "192.0.2.4/24",
         "192.0.2.3/24",
@@ -318,24 +324,24 @@ fn addresses_keep_the_order_in_which_they_were_created() {
         "set interface ip address del b 192.0.2.2/24",
         "set interface ip address b 192.0.2.2/24",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
     let lines = crate::Core::difference(made.state(), core.state());
     let wanted = [
         "- set interface ip address b 192.0.2.2/24",
         "+ set interface ip address b 192.0.2.2/24",
     ];
     assert_eq!(lines, wanted);
-    let again = core.run(&all(&["address b 192.0.2.2/24"]), &told);
+    let again = core.run(&all(&["address b 192.0.2.2/24"]), &reported);
     let again = again.unwrap_err().to_string();
     assert!(again.contains("exists already"), "{again}");
-    let none = core.run(&all(&["noaddress b 192.0.2.9/24"]), &told);
+    let none = core.run(&all(&["noaddress b 192.0.2.9/24"]), &reported);
     assert!(none.is_err());
 }
 
 #[test]
 fn a_failure_leaves_the_order_of_addresses() {
-    let told = Told::default();
-    let mut core = four(&told);
+    let reported = Reported::default();
+    let mut core = four(&reported);
     let before = core.state().clone();
     // 2 goes, 4 moves behind, 9 is refused.
     let lines = [
@@ -344,15 +350,15 @@ fn a_failure_leaves_the_order_of_addresses() {
         "address a 192.0.2.4/24",
         "address a 192.0.2.9/24",
     ];
-    said(&told);
-    *told.refuses.borrow_mut() = Some("set interface ip address a 192.0.2.9/24".into());
-    core.run(&all(&lines), &told).unwrap_err();
+    message(&reported);
+    *reported.refuses.borrow_mut() = Some("set interface ip address a 192.0.2.9/24".into());
+    core.run(&all(&lines), &reported).unwrap_err();
     assert_eq!(core.state(), &before);
     // What the handler was told leaves the addresses as they were.
     let mut held: Vec<String> = ["4", "2", "3", "1"]
         .map(|n| format!("192.0.2.{n}/24"))
         .into();
-    for line in said(&told) {
+    for line in message(&reported) {
         let address = line.rsplit(' ').next().unwrap().to_owned();
         match line.contains(" del ") {
             true => held.retain(|it| *it != address),
@@ -361,25 +367,25 @@ fn a_failure_leaves_the_order_of_addresses() {
     }
     assert_eq!(held, addresses(&core), "as the handler has them");
     // The whole state at once, in another order.
-    let mut wanted = four(&told);
-    *told.refuses.borrow_mut() = None;
-    wanted.run(&all(&lines), &told).unwrap();
-    said(&told);
+    let mut wanted = four(&reported);
+    *reported.refuses.borrow_mut() = None;
+    wanted.run(&all(&lines), &reported).unwrap();
+    message(&reported);
     let transaction = core.begin_state(wanted.state()).unwrap();
-    core.finish(transaction, &told).unwrap();
+    core.finish(transaction, &reported).unwrap();
     let steps = [
         "set interface ip address del a 192.0.2.2/24",
         "set interface ip address del a 192.0.2.4/24",
         "set interface ip address a 192.0.2.4/24",
         "set interface ip address a 192.0.2.9/24",
     ];
-    assert_eq!(said(&told), steps);
+    assert_eq!(message(&reported), steps);
     assert_eq!(core.state(), wanted.state());
 }
 
 #[test]
 fn a_group_is_done_in_order_of_dependence() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     let group = all(&[
         "route 10.0.1.0/24 pg0",
         "up pg0",
@@ -393,7 +399,7 @@ fn a_group_is_done_in_order_of_dependence() {
     let mut group = group;
     group.swap(1, 5);
     group.swap(0, 1);
-    core.run(&group, &told).unwrap();
+    core.run(&group, &reported).unwrap();
     let wanted = [
         "ip table add 7",
         "create packet-generator interface pg0",
@@ -402,22 +408,22 @@ fn a_group_is_done_in_order_of_dependence() {
         "set 2 and remove 0 objects of class route, table 0, by static",
         "set interface state pg0 up",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
 }
 
 #[test]
 fn a_failure_in_the_middle_is_taken_back() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     core.run(
         &all(&["create pg0", "address pg0 192.0.2.1/24", "mtu pg0 1500"]),
-        &told,
+        &reported,
     )
     .unwrap();
     let before = core.state().clone();
-    said(&told);
-    *told.refuses.borrow_mut() = Some("set interface state pg1 up".into());
+    message(&reported);
+    *reported.refuses.borrow_mut() = Some("set interface state pg1 up".into());
     let group = all(&["delete pg0", "create pg1", "route 10.0.0.0/8 pg1", "up pg1"]);
-    let error = core.run(&group, &told).unwrap_err().to_string();
+    let error = core.run(&group, &reported).unwrap_err().to_string();
     assert_eq!(
         error,
         "`set interface state pg1 up`: this is not valid: it is refused"
@@ -433,22 +439,22 @@ fn a_failure_in_the_middle_is_taken_back() {
         "create packet-generator interface pg0 mtu 1500",
         "set interface ip address pg0 192.0.2.1/24",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
 }
 
 /// A rollback undoes as many steps at a time as the transaction carried out at a time.
 #[test]
 fn a_failure_is_taken_back_in_slices() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     let before = core.state().clone();
-    *told.refuses.borrow_mut() = Some("create packet-generator interface pg999".into());
+    *reported.refuses.borrow_mut() = Some("create packet-generator interface pg999".into());
     let lines: Vec<String> = (0..1000).map(|n| format!("create pg{n:03}")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let mut transaction = core.begin(&all(&lines), &told).unwrap();
+    let mut transaction = core.begin(&all(&lines), &reported).unwrap();
     let (mut slices, mut done) = (0, 0);
     let error = loop {
-        let progress = transaction.advance(&told, 10);
-        let now = said(&told).len();
+        let progress = transaction.advance(&reported, 10);
+        let now = message(&reported).len();
         assert!(now <= 10, "{now} requests in a slice");
         (slices, done) = (slices + 1, done + now);
         match progress {
@@ -463,7 +469,7 @@ fn a_failure_is_taken_back_in_slices() {
     );
     assert_eq!(done, 2 * 999);
     assert!(slices >= 199, "{slices}");
-    core.end(transaction, None, &told);
+    core.end(transaction, None, &reported);
     assert_eq!(core.state(), &before);
 }
 
@@ -477,16 +483,17 @@ fn a_parent_goes_with_its_sub_interfaces_and_keeps_its_name() {
         };
         Request::InterfaceCreate(InterfaceSpec::of(&sub).unwrap())
     };
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     // One whose name only looks like it belongs there.
     let mut group = all(&["create pg0", "create pg0.7", "address pg0.1 192.0.2.1/24"]);
     group.extend([sub("pg0", 2), sub("pg0", 1)]);
-    core.run(&group, &told).unwrap();
-    core.run(&all(&["up pg0.1"]), &told).unwrap();
-    core.run(&all(&["route 10.0.0.0/8 pg0.2"]), &told).unwrap();
-    said(&told);
+    core.run(&group, &reported).unwrap();
+    core.run(&all(&["up pg0.1"]), &reported).unwrap();
+    core.run(&all(&["route 10.0.0.0/8 pg0.2"]), &reported)
+        .unwrap();
+    message(&reported);
     let refused = |core: &mut crate::Core, line: &str| {
-        let error = core.run(&all(&[line]), &told).unwrap_err();
+        let error = core.run(&all(&[line]), &reported).unwrap_err();
         error.to_string()
     };
     let error = refused(&mut core, "delete pg0");
@@ -501,24 +508,27 @@ fn a_parent_goes_with_its_sub_interfaces_and_keeps_its_name() {
     );
     let error = refused(&mut core, "rename pg0.1 pg1");
     assert!(error.contains("called after its parent"), "{error}");
-    core.run(&all(&["noroute 10.0.0.0/8"]), &told).unwrap();
-    said(&told);
-    core.run(&all(&["delete pg0"]), &told).unwrap();
+    core.run(&all(&["noroute 10.0.0.0/8"]), &reported).unwrap();
+    message(&reported);
+    core.run(&all(&["delete pg0"]), &reported).unwrap();
     let wanted = [
         "set interface ip address del pg0.1 192.0.2.1/24",
         "delete interface pg0.2",
         "delete interface pg0.1",
         "delete interface pg0",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
     assert_eq!(core.state().len(), 1, "{:?}", core.state());
-    let error = core.run(&[sub("pg9", 1)], &told).unwrap_err().to_string();
+    let error = core
+        .run(&[sub("pg9", 1)], &reported)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("no interface pg9"), "{error}");
 }
 
 #[test]
 fn a_group_with_a_fault_does_nothing() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     for (group, why) in [
         (
             &["create pg0", "route 10.0.0.0/8 pg7"][..],
@@ -531,24 +541,24 @@ fn a_group_with_a_fault_does_nothing() {
             "in use by route",
         ),
     ] {
-        let error = core.run(&all(group), &told).unwrap_err().to_string();
+        let error = core.run(&all(group), &reported).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
-        assert!(core.state().is_empty() && said(&told).is_empty());
+        assert!(core.state().is_empty() && message(&reported).is_empty());
     }
 }
 
 #[test]
 fn renames_go_in_order_and_keep_the_address() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
-    core.run(&all(&["create pg0", "route 10.0.0.0/8 pg0"]), &told)
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
+    core.run(&all(&["create pg0", "route 10.0.0.0/8 pg0"]), &reported)
         .unwrap();
-    said(&told);
+    message(&reported);
     core.run(
         &all(&["rename pg0 wan0", "create pg0", "xconnect pg0 wan0"]),
-        &told,
+        &reported,
     )
     .unwrap();
-    assert_eq!(said(&told)[0], "set interface name pg0 wan0");
+    assert_eq!(message(&reported)[0], "set interface name pg0 wan0");
     let requests: Vec<String> = crate::requests(core.state())
         .iter()
         .map(ToString::to_string)
@@ -568,7 +578,7 @@ fn renames_go_in_order_and_keep_the_address() {
 
 #[test]
 fn a_new_interface_takes_what_leans_on_it_along() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     core.run(
         &all(&[
             "create pg0",
@@ -577,16 +587,16 @@ fn a_new_interface_takes_what_leans_on_it_along() {
             "xconnect pg1 pg0",
             "up pg0",
         ]),
-        &told,
+        &reported,
     )
     .unwrap();
     let mut wanted = core.state().clone();
     let lamp = Lamp { name: "pg0".into() };
     let kind = crate::Value::Object(std::sync::Arc::new(lamp.instance().unwrap()));
     wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
-    said(&told);
+    message(&reported);
     let transaction = core.begin_state(&wanted).unwrap();
-    core.finish(transaction, &told).unwrap();
+    core.finish(transaction, &reported).unwrap();
     let wanted = [
         "ip route del 10.0.0.0/8",
         "test unbind pg1",
@@ -596,7 +606,7 @@ fn a_new_interface_takes_what_leans_on_it_along() {
         "ip route add 10.0.0.0/8 via pg0",
         "set interface state pg0 up",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
 }
 
 /// Lamp: a kind of interfaces.
@@ -613,34 +623,35 @@ struct Lamp {
 }
 
 /// A core with two interfaces.
-fn two(told: &Told) -> crate::Core {
+fn two(reported: &Reported) -> crate::Core {
     let mut core = crate::Core::default();
-    core.run(&all(&["create pg0", "create pg1"]), told).unwrap();
-    said(told);
+    core.run(&all(&["create pg0", "create pg1"]), reported)
+        .unwrap();
+    message(reported);
     core
 }
 
-fn refused(core: &mut crate::Core, told: &Told, lines: &[&str]) -> String {
+fn refused(core: &mut crate::Core, reported: &Reported, lines: &[&str]) -> String {
     let before = core.state().clone();
-    let error = core.run(&all(lines), told).unwrap_err().to_string();
+    let error = core.run(&all(lines), reported).unwrap_err().to_string();
     assert_eq!(core.state(), &before);
-    assert!(said(told).is_empty());
+    assert!(message(reported).is_empty());
     error
 }
 
 #[test]
 fn an_interface_has_one_object_of_a_group() {
-    let told = Told::default();
-    let mut core = two(&told);
-    core.run(&all(&["xconnect pg0 pg1"]), &told).unwrap();
-    assert_eq!(said(&told), ["test binding pg0 pg1"]);
+    let reported = Reported::default();
+    let mut core = two(&reported);
+    core.run(&all(&["xconnect pg0 pg1"]), &reported).unwrap();
+    assert_eq!(message(&reported), ["test binding pg0 pg1"]);
     assert_eq!(
-        refused(&mut core, &told, &["loop pg0"]),
+        refused(&mut core, &reported, &["loop pg0"]),
         "interface pg0 is in use by test binding pg0 (tx pg1): remove that first"
     );
     // Another object of the same class takes its place.
-    core.run(&all(&["xconnect pg0 pg0"]), &told).unwrap();
-    core.run(&all(&["loop pg1", "l3 pg0", "loop pg0"]), &told)
+    core.run(&all(&["xconnect pg0 pg0"]), &reported).unwrap();
+    core.run(&all(&["loop pg1", "l3 pg0", "loop pg0"]), &reported)
         .unwrap();
     let wanted = [
         "test binding pg0 pg0",
@@ -648,26 +659,26 @@ fn an_interface_has_one_object_of_a_group() {
         "test loop pg0",
         "test loop pg1",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
 }
 
 #[test]
 fn what_is_removed_of_a_group_is_what_is_there() {
-    let told = Told::default();
-    let mut core = two(&told);
+    let reported = Reported::default();
+    let mut core = two(&reported);
     assert_eq!(
-        refused(&mut core, &told, &["l3 pg0"]),
+        refused(&mut core, &reported, &["l3 pg0"]),
         "interface pg0 is not valid: it has none of: test binding, test loop"
     );
-    assert!(refused(&mut core, &told, &["l3 pg7"]).contains("no interface pg7"));
+    assert!(refused(&mut core, &reported, &["l3 pg7"]).contains("no interface pg7"));
     for made in ["xconnect pg0 pg1", "loop pg0"] {
-        core.run(&all(&[made]), &told).unwrap();
+        core.run(&all(&[made]), &reported).unwrap();
         let before = core.state().clone();
-        *told.refuses.borrow_mut() = Some("test un".to_owned());
-        core.run(&all(&["l3 pg0"]), &told).unwrap_err();
+        *reported.refuses.borrow_mut() = Some("test un".to_owned());
+        core.run(&all(&["l3 pg0"]), &reported).unwrap_err();
         assert_eq!(core.state(), &before);
-        *told.refuses.borrow_mut() = None;
-        core.run(&all(&["l3 pg0"]), &told).unwrap();
+        *reported.refuses.borrow_mut() = None;
+        core.run(&all(&["l3 pg0"]), &reported).unwrap();
     }
     let wanted = [
         "test binding pg0 pg1",
@@ -675,54 +686,54 @@ fn what_is_removed_of_a_group_is_what_is_there() {
         "test loop pg0",
         "test unloop pg0",
     ];
-    assert_eq!(said(&told), wanted);
+    assert_eq!(message(&reported), wanted);
 }
 
 #[test]
 fn an_object_with_other_values_is_not_removed() {
-    let told = Told::default();
-    let mut core = two(&told);
-    core.run(&all(&["xconnect pg0 pg1"]), &told).unwrap();
-    said(&told);
+    let reported = Reported::default();
+    let mut core = two(&reported);
+    core.run(&all(&["xconnect pg0 pg1"]), &reported).unwrap();
+    message(&reported);
     assert_eq!(
-        refused(&mut core, &told, &["unbind pg0 pg0"]),
+        refused(&mut core, &reported, &["unbind pg0 pg0"]),
         "test binding pg0 is not valid: it has tx pg1, not tx pg0"
     );
     // Requests about the state keep their place among renames.
     let lines = ["rename pg1 up1", "unbind pg0 up1", "rename up1 pg1"];
-    core.run(&all(&lines), &told).unwrap();
+    core.run(&all(&lines), &reported).unwrap();
     let wanted = [
         "set interface name pg1 up1",
         "test unbind pg0",
         "set interface name up1 pg1",
     ];
-    assert_eq!(said(&told), wanted);
-    let absent = refused(&mut core, &told, &["unbind pg0 pg1"]);
+    assert_eq!(message(&reported), wanted);
+    let absent = refused(&mut core, &reported, &["unbind pg0 pg1"]);
     assert!(absent.contains("there is no test binding pg0"), "{absent}");
 }
 
 #[test]
 fn parts_by_any_field_go_with_their_interface() {
-    let told = Told::default();
-    let mut core = two(&told);
-    core.run(&all(&["xconnect pg0 pg1", "loop pg1"]), &told)
+    let reported = Reported::default();
+    let mut core = two(&reported);
+    core.run(&all(&["xconnect pg0 pg1", "loop pg1"]), &reported)
         .unwrap();
-    core.run(&all(&["rename pg1 up1"]), &told).unwrap();
+    core.run(&all(&["rename pg1 up1"]), &reported).unwrap();
     let requests = crate::requests(core.state());
     let text: Vec<String> = requests.iter().map(ToString::to_string).collect();
     assert!(
         text.contains(&"test binding pg0 up1".to_owned()),
         "{text:?}"
     );
-    core.run(&all(&["delete up1"]), &told).unwrap();
+    core.run(&all(&["delete up1"]), &reported).unwrap();
     assert_eq!(core.state().len(), 1, "{:?}", core.state());
 }
 
 #[test]
 fn readers_hear_of_changes_and_slow_ones_of_gaps() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     let mut reader = core.events();
-    core.run(&all(&["create pg0"]), &told).unwrap();
+    core.run(&all(&["create pg0"]), &reported).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -741,7 +752,7 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
     let many: Vec<Request> = (0..crate::HELD as u32 + 10)
         .map(|i| route((i * 7) % 65_521))
         .collect();
-    core.run(&many, &told).unwrap();
+    core.run(&many, &reported).unwrap();
     assert!(matches!(runtime.block_on(reader.next()), crate::EventRead::Lost(n) if n >= 1));
     let crate::EventRead::Event(event) = runtime.block_on(reader.next()) else {
         panic!("no event");
@@ -766,7 +777,7 @@ struct TestLookup {
 
 #[test]
 fn an_object_keeps_the_table_that_it_names() {
-    let (told, mut core) = (Told::default(), crate::Core::default());
+    let (reported, mut core) = (Reported::default(), crate::Core::default());
     let lookup = |family, table| {
         let interface = "pg0".to_owned();
         let object = TestLookup {
@@ -778,18 +789,22 @@ fn an_object_keeps_the_table_that_it_names() {
             volley_object::Object::instance(&object).unwrap(),
         )]
     };
-    core.run(&all(&["create pg0", "table 7"]), &told).unwrap();
-    core.run(&lookup(Family::V4, 0), &told).unwrap();
-    core.run(&lookup(Family::V4, 7), &told).unwrap();
+    core.run(&all(&["create pg0", "table 7"]), &reported)
+        .unwrap();
+    core.run(&lookup(Family::V4, 0), &reported).unwrap();
+    core.run(&lookup(Family::V4, 7), &reported).unwrap();
     for (family, table) in [(Family::V4, 8), (Family::V6, 7)] {
-        let missing = core.run(&lookup(family, table), &told).unwrap_err();
+        let missing = core.run(&lookup(family, table), &reported).unwrap_err();
         assert!(missing.to_string().contains("table"), "{missing}");
     }
     let delete = [Request::unset(&table(7)).unwrap()];
-    let again = core.run(&all(&["table 7"]), &told).unwrap_err().to_string();
+    let again = core
+        .run(&all(&["table 7"]), &reported)
+        .unwrap_err()
+        .to_string();
     assert!(again.contains("table 7 ip4 exists already"), "{again}");
-    let used = core.run(&delete, &told).unwrap_err().to_string();
+    let used = core.run(&delete, &reported).unwrap_err().to_string();
     assert!(used.contains("in use by test lookup pg0 ip4"), "{used}");
-    core.run(&all(&["delete pg0"]), &told).unwrap();
-    core.run(&delete, &told).unwrap();
+    core.run(&all(&["delete pg0"]), &reported).unwrap();
+    core.run(&delete, &reported).unwrap();
 }

@@ -103,16 +103,16 @@ fn parse<T: DeserializeOwned>(text: &[u8], own: usize) -> Result<T, Problem> {
             Some(Segment::Seq { index }) => Some(*index),
             _ => None,
         };
-        let mut problem = told(error.inner(), &place, own);
+        let mut problem = reported(error.inner(), &place, own);
         problem.index = index;
         problem
     })?;
-    json.end().map_err(|e| told(&e, "", own))?;
+    json.end().map_err(|e| reported(&e, "", own))?;
     Ok(read)
 }
 
 /// One sentence with the place.
-fn told(error: &serde_json::Error, place: &str, own: usize) -> Problem {
+fn reported(error: &serde_json::Error, place: &str, own: usize) -> Problem {
     let (line, column) = (error.line().saturating_sub(own).max(1), error.column());
     let text = error.to_string();
     let what = text.rfind(" at line ").map_or(&text[..], |at| &text[..at]);

@@ -44,8 +44,8 @@ impl Form {
         }
     }
 
-    fn change(self, told: EventRead) -> Option<Bytes> {
-        Some(match told {
+    fn change(self, reported: EventRead) -> Option<Bytes> {
+        Some(match reported {
             EventRead::Ended => return None,
             EventRead::Lost(lost) => self.write("lost", None, &json!({ "events": lost })),
             EventRead::Event(event) => {
@@ -112,7 +112,7 @@ pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Resp
         let item = tokio::select! {
             // A change is logged after it is made: it comes first.
             biased;
-            told = sources.changes.next(), if kinds.changes => form.change(told)?,
+            reported = sources.changes.next(), if kinds.changes => form.change(reported)?,
             read = sources.log.next(), if kinds.log => form.log(read)?,
             () = tokio::time::sleep(SILENCE) => form.alive(),
         };

@@ -153,13 +153,13 @@ fn unset(key: &ObjectKey) -> Request {
 
 type Work = Result<Json, Problem>;
 
-fn told<T: serde::Serialize>(value: &T) -> Work {
+fn reported<T: serde::Serialize>(value: &T) -> Work {
     serde_json::to_value(value).map_err(internal)
 }
 
 async fn changed(api: &dyn Api, requests: Vec<Request>) -> Work {
     let change: Change = api.change(requests).await?;
-    told(&change)
+    reported(&change)
 }
 
 /// What a request for a resource does, on the control thread.
@@ -177,12 +177,12 @@ async fn work(
             return Err(Problem::method(message));
         }
         let all = api.objects(class.name().to_owned()).await?;
-        return told(&filtered(all, &class, &query)?);
+        return reported(&filtered(all, &class, &query)?);
     }
     let key = one(&class, &words)?;
     if method == Method::GET {
         let found = now(&*api, &key).await?;
-        return told(&found.ok_or_else(|| absent(&key))?);
+        return reported(&found.ok_or_else(|| absent(&key))?);
     }
     // Before the body is read: a client that may not change the object learns nothing of it.
     api.allow(unset(&key).role())?;
@@ -206,7 +206,7 @@ async fn work(
     let object = merged(&key, kept, body)?;
     // A command that creates the object would be refused; the difference is what the client wants.
     let requests = match before {
-        Some(before) if before == object.kept() => return told(&Change::default()),
+        Some(before) if before == object.kept() => return reported(&Change::default()),
         Some(_) if is_interface => return Err(has_other_values(&key)),
         Some(_) if class.def().once => vec![unset(&key), set(object)],
         _ => vec![set(object)],

@@ -1,6 +1,6 @@
 //! `#[derive(Choice)]`.
 
-use crate::said::text;
+use crate::attributes::text;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields, LitStr};

@@ -5,10 +5,10 @@
 //! `volley_object::Verb`.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod choice;
 mod object;
 mod query;
-mod said;
 mod stream;
 mod verb;
 

@@ -1,6 +1,6 @@
 //! `#[derive(Object)]`.
 
-use crate::said::{Form, Said, Words, text};
+use crate::attributes::{Form, Said, Words, text};
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
@@ -263,13 +263,13 @@ impl OfFields {
 }
 
 /// The statements that say the rest of the definition `field`.
-fn steps(owner: &Owner<'_>, ty: &Type, said: &Said) -> TokenStream {
+fn steps(owner: &Owner<'_>, ty: &Type, message: &Said) -> TokenStream {
     let Owner { ident, made_by } = owner;
-    let (names, plain) = said.pairs(&[FIELD_FLAGS, FIELD_TEXTS].concat());
-    let (valued, values) = said.pairs(FIELD_VALUES);
-    let (strengths, classes) = said.pairs(REFERENCES);
-    let [range, least, derived] = ["range", "least", "derived"].map(|word| said.all(word));
-    let scaled = said.has("scaled").then(|| quote! { field.scale(); });
+    let (names, plain) = message.pairs(&[FIELD_FLAGS, FIELD_TEXTS].concat());
+    let (valued, values) = message.pairs(FIELD_VALUES);
+    let (strengths, classes) = message.pairs(REFERENCES);
+    let [range, least, derived] = ["range", "least", "derived"].map(|word| message.all(word));
+    let scaled = message.has("scaled").then(|| quote! { field.scale(); });
     quote! {
         #(field.#names = #plain;)*
         #(field.limit((#range).into_inner());)*
@@ -292,8 +292,8 @@ fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
         return Err(Error::new_spanned(field, "a field needs a name"));
     };
     let text = text(&field.attrs, name, "a field")?;
-    let said = of_field(field)?;
-    let (key, steps) = (said.has("key"), steps(owner, &field.ty, &said));
+    let message = of_field(field)?;
+    let (key, steps) = (message.has("key"), steps(owner, &field.ty, &message));
     let (ty, text_name): (&Type, String) = (&field.ty, name.unraw().to_string());
     Ok(quote! {{
         #[allow(unused_mut)]

@@ -1,7 +1,7 @@
 //! `#[derive(Query)]`.
 
+use crate::attributes::{Form, Said, Words, text};
 use crate::object::{OfFields, Owner};
-use crate::said::{Form, Said, Words, text};
 use crate::stream::OfStream;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -41,10 +41,10 @@ impl Parse for Further {
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let fields = parameters(input, "Query")?;
-    let said = Said::read(&input.attrs, &["query"], WORDS)?;
+    let message = Said::read(&input.attrs, &["query"], WORDS)?;
     let text = text(&input.attrs, ident, "a query")?;
-    let whole = said.has("text") != said.has("stream");
-    let (Some(name), Some(reply), true) = (said.one("name"), said.one("reply"), whole) else {
+    let whole = message.has("text") != message.has("stream");
+    let (Some(name), Some(reply), true) = (message.one("name"), message.one("reply"), whole) else {
         let why = "a query needs `name = \"...\"`, `reply = Type`, and `text = function` or `stream(...)`";
         return Err(Error::new_spanned(ident, why));
     };
@@ -53,16 +53,16 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         definitions,
         conversions,
     } = OfFields::read(&owner, name, fields)?;
-    let views = said.all("view").iter().cloned();
+    let views = message.all("view").iter().cloned();
     let views: Vec<Further> = views.map(syn::parse2).collect::<Result<_>>()?;
-    let text_of = text_of(reply, &said, &views);
-    let stream = said.one("stream").map(OfStream::read).transpose()?;
+    let text_of = text_of(reply, &message, &views);
+    let stream = message.one("stream").map(OfStream::read).transpose()?;
     let streamed = stream.iter().map(|it| it.definition(&owner));
     let implemented = stream.iter().map(|it| it.implementation(ident, reply));
-    let (show, example) = (said.all("show"), said.all("example"));
-    let (figures, detail_by) = (said.all("figures"), said.all("detail_by"));
-    let (operate, large) = (said.has("operate"), said.has("large"));
-    let check = said.check("check", &owner);
+    let (show, example) = (message.all("show"), message.all("example"));
+    let (figures, detail_by) = (message.all("figures"), message.all("detail_by"));
+    let (operate, large) = (message.has("operate"), message.has("large"));
+    let check = message.check("check", &owner);
     let check = check.iter();
     let words = views.iter().map(|view| &view.word[..]);
     let docs = views.iter().map(|view| &view.doc);
@@ -95,15 +95,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 /// The function that writes a reply as text: shortly, in detail, or as a word of the command asks.
-fn text_of(reply: &TokenStream, said: &Said, views: &[Further]) -> TokenStream {
-    let Some(shown) = said.one("text") else {
+fn text_of(reply: &TokenStream, message: &Said, views: &[Further]) -> TokenStream {
+    let Some(shown) = message.one("text") else {
         return quote! {
             fn text(reply: &#reply, _: ::volley_object::View) -> ::std::string::String {
                 <Self as ::volley_object::Stream>::whole_text(reply)
             }
         };
     };
-    let detail = said.one("detail").unwrap_or(shown);
+    let detail = message.one("detail").unwrap_or(shown);
     let words = views.iter().map(|view| &view.word[..]);
     let further = views.iter().map(|view| &view.shown);
     quote! {

@@ -1,7 +1,7 @@
 //! `stream(...)` of `#[query(...)]`: a query whose reply comes in items over time.
 
+use crate::attributes::{Form, Said, Words};
 use crate::object::Owner;
-use crate::said::{Form, Said, Words};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{Error, Result};
@@ -21,13 +21,15 @@ pub(crate) struct OfStream(Said);
 
 impl OfStream {
     pub(crate) fn read(group: &TokenStream) -> Result<Self> {
-        let said = Said::inside(group, WORDS)?;
-        let is_whole = ["items", "line", "end"].iter().all(|word| said.has(word));
-        if !is_whole || said.has("bytes") != said.has("reader") {
+        let message = Said::inside(group, WORDS)?;
+        let is_whole = ["items", "line", "end"]
+            .iter()
+            .all(|word| message.has(word));
+        if !is_whole || message.has("bytes") != message.has("reader") {
             let why = "a stream needs `items = field`, `line = function` and `end = function`, and `reader` with `bytes`";
             return Err(Error::new_spanned(group, why));
         }
-        Ok(OfStream(said))
+        Ok(OfStream(message))
     }
 
     /// Statements that put the stream into the definition `query`.

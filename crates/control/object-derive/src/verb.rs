@@ -1,8 +1,8 @@
 //! `#[derive(Verb)]`.
 
+use crate::attributes::{Form, Said, Words, text};
 use crate::object::{OfFields, Owner};
 use crate::query::parameters;
-use crate::said::{Form, Said, Words, text};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, Result};
@@ -17,9 +17,9 @@ const WORDS: &Words = &[
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let fields = parameters(input, "Verb")?;
-    let said = Said::read(&input.attrs, &["verb"], WORDS)?;
+    let message = Said::read(&input.attrs, &["verb"], WORDS)?;
     let text = text(&input.attrs, ident, "a verb")?;
-    let Some(name) = said.one("name") else {
+    let Some(name) = message.one("name") else {
         let why = "a verb needs `name = \"...\"`";
         return Err(Error::new_spanned(ident, why));
     };
@@ -28,10 +28,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         definitions,
         conversions,
     } = OfFields::read(&owner, name, fields)?;
-    let (command, example) = (said.all("command"), said.all("example"));
-    let (formerly, check) = (said.all("formerly"), said.check("check", &owner));
+    let (command, example) = (message.all("command"), message.all("example"));
+    let (formerly, check) = (message.all("formerly"), message.check("check", &owner));
     let check = check.iter();
-    let flags = ["configure", "for_all", "machine"].map(|word| said.has(word));
+    let flags = ["configure", "for_all", "machine"].map(|word| message.has(word));
     let [configure, for_all, machine] = flags;
     Ok(quote! {
         impl ::volley_object::Verb for #ident {

@@ -277,8 +277,8 @@ impl Pattern {
 /// The text with an option for each field that it does not name in the place of `{fields}`.
 fn filled(text: &str, fields: &[FieldDef]) -> String {
     let names = |field: &FieldDef| {
-        let said = [format!("<{}>", field.name), format!("@{}=", field.name)];
-        said.iter().any(|it| text.contains(it))
+        let message = [format!("<{}>", field.name), format!("@{}=", field.name)];
+        message.iter().any(|it| text.contains(it))
     };
     let rest = fields.iter().filter(|field| !field.key && !names(field));
     let options = rest.map(|field| format!("{} <{}>", field.dashed(), field.name));
@@ -355,7 +355,7 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Leaf, String> {
 struct Speller<'i> {
     instance: &'i Instance,
     words: Vec<String>,
-    said: BTreeSet<usize>,
+    message: BTreeSet<usize>,
 }
 
 /// The object as a command by this pattern; none when the pattern cannot say all of it.
@@ -363,12 +363,12 @@ pub fn spell(pattern: &Pattern, instance: &Instance) -> Option<String> {
     let mut speller = Speller {
         instance,
         words: Vec::new(),
-        said: BTreeSet::new(),
+        message: BTreeSet::new(),
     };
     speller.say(pattern, false).then_some(())?;
     let fields = 0..instance.class().fields().len();
     let mut unsaid = fields.filter(|at| instance.slot(*at).is_some() && instance.is_set(*at));
-    let complete = unsaid.all(|at| speller.said.contains(&at));
+    let complete = unsaid.all(|at| speller.message.contains(&at));
     complete.then(|| speller.words.join(" "))
 }
 
@@ -384,7 +384,7 @@ impl Speller<'_> {
                     if self.instance.slot(*at) != Some(value) {
                         return false;
                     }
-                    self.said.insert(*at);
+                    self.message.insert(*at);
                 }
                 self.words.push(word.text.clone());
                 true
@@ -399,7 +399,7 @@ impl Speller<'_> {
                 }
                 let word = self.word(*at, value, contested);
                 self.words.push(word);
-                self.said.insert(*at);
+                self.message.insert(*at);
                 true
             }
             Pattern::Leaf(Leaf::Setting(_)) => false,
@@ -432,22 +432,22 @@ impl Speller<'_> {
     }
 
     fn attempt(&mut self, say: impl FnOnce(&mut Self) -> bool) -> bool {
-        let (words, said) = (self.words.len(), self.said.clone());
+        let (words, message) = (self.words.len(), self.message.clone());
         let done = say(self);
         if !done {
             self.words.truncate(words);
-            self.said = said;
+            self.message = message;
         }
         done
     }
 
     /// Says something that is not default and was not said yet.
     fn says_more(&mut self, pattern: &Pattern) -> bool {
-        let before = self.said.clone();
+        let before = self.message.clone();
         let done = self.say(pattern, true);
         let instance = self.instance;
         done && self
-            .said
+            .message
             .difference(&before)
             .any(|at| instance.is_set(*at) || instance.class().fields()[*at].is_essential())
     }
@@ -475,7 +475,7 @@ impl Speller<'_> {
                 return false;
             }
         }
-        self.said.insert(at);
+        self.message.insert(at);
         true
     }
 

@@ -79,16 +79,16 @@ fn failure(strokes: &Strokes) -> Option<String> {
 /// Two strokes at each call, until as many as the hour have come.
 struct Clock {
     hour: u32,
-    told: u32,
+    reported: u32,
     stopped: bool,
 }
 
 impl Clock {
     fn of(hour: u32) -> Clock {
-        let (told, stopped) = (0, false);
+        let (reported, stopped) = (0, false);
         Clock {
             hour,
-            told,
+            reported,
             stopped,
         }
     }
@@ -98,14 +98,14 @@ impl Run for Clock {
     type Reply = Strokes;
 
     fn take(&mut self) -> Progress<Strokes> {
-        let first = self.told + 1;
-        self.told = (self.told + 2).min(self.hour);
+        let first = self.reported + 1;
+        self.reported = (self.reported + 2).min(self.hour);
         let reply = Strokes {
-            all: self.told,
-            strokes: (first..=self.told).collect(),
-            sound: vec![self.told as u8],
+            all: self.reported,
+            strokes: (first..=self.reported).collect(),
+            sound: vec![self.reported as u8],
         };
-        let is_over = self.stopped || self.told == self.hour;
+        let is_over = self.stopped || self.reported == self.hour;
         Progress { reply, is_over }
     }
 

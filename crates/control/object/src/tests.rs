@@ -440,10 +440,10 @@ fn a_set_is_in_order_and_has_nothing_twice() {
     let twice = of(r#"{"class":"test_wire","to":"192.0.2.1","ends":["pg0","pg0"]}"#);
     assert!(twice.unwrap_err().contains("ends must not have pg0 twice"));
     for few in ["", r#","ends":[]"#] {
-        let said = of(&format!(r#"{{"class":"test_wire","to":"192.0.2.1"{few}}}"#)).unwrap_err();
+        let message = of(&format!(r#"{{"class":"test_wire","to":"192.0.2.1"{few}}}"#)).unwrap_err();
         assert!(
-            said.contains("ends is missing") || said.contains("ends must have at least 1"),
-            "{said}"
+            message.contains("ends is missing") || message.contains("ends must have at least 1"),
+            "{message}"
         );
     }
     let renamed = it.renamed("interface", "pg0", "z");
@@ -476,6 +476,6 @@ struct LosesOne {
 
 #[test]
 fn only_a_list_loses() {
-    let said = LosesOne::class().unwrap_err().to_string();
-    assert!(said.contains("only a list loses values"), "{said}");
+    let message = LosesOne::class().unwrap_err().to_string();
+    assert!(message.contains("only a list loses values"), "{message}");
 }

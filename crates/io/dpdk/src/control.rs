@@ -83,7 +83,7 @@ struct Closing {
 struct Ports {
     host: DriverHost,
     pool: Arc<Pool>,
-    yard: Arc<QueueMigration<Placed>>,
+    migration: Arc<QueueMigration<Placed>>,
     settings: DpdkEal,
     entries: Vec<Entry>,
     closing: Vec<Closing>,
@@ -112,8 +112,8 @@ impl DpdkHandler {
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let mut engine = host.engine.borrow_mut();
-        let yard = QueueMigration::new(engine.settings().workers, MOST);
-        let (table, mine) = (registry.table(), yard.clone());
+        let migration = QueueMigration::new(engine.settings().workers, MOST);
+        let (table, mine) = (registry.table(), migration.clone());
         engine.add_source(DpdkInput::NAME, move |worker| {
             DpdkInput::new(worker, table.clone(), mine.clone())
         })?;
@@ -122,7 +122,7 @@ impl DpdkHandler {
         Ok(DpdkHandler(Rc::new(RefCell::new(Ports {
             host,
             pool,
-            yard,
+            migration,
             settings: DpdkEal::default(),
             entries: Vec::new(),
             closing: Vec::new(),
@@ -352,13 +352,13 @@ impl Ports {
         let put = |(queue, worker): (u16, usize)| {
             let (shared, queue) = (shared.clone(), RxQueue::new(port.clone(), queue, size));
             // There are more slots than ports have queues; a queue beyond them is not polled.
-            self.yard.assign(worker, Placed { shared, queue })
+            self.migration.assign(worker, Placed { shared, queue })
         };
         let ways: Vec<Arc<QueueTarget>> = (0..conf.rx_queues).zip(placed).map(put).collect();
-        let yard = self.yard.clone();
+        let migration = self.migration.clone();
         self.host.set_queue_mover(index, move |queue, worker| {
             if let Some(way) = ways.get(queue) {
-                yard.migrate(way, worker);
+                migration.migrate(way, worker);
             }
         });
         self.host.wake();
@@ -393,7 +393,7 @@ impl Ports {
 
     /// Close ports that no worker uses any more.
     fn reap(&mut self) {
-        self.yard.collect_retired();
+        self.migration.collect_retired();
         let before = self.closing.len();
         self.closing.retain(|c| Arc::strong_count(&c.port) > 1);
         // Without ports no worker maintains the level of the store.

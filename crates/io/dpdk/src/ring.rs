@@ -408,7 +408,7 @@ pub(crate) struct TxQueue {
     packets: Vec<Outgoing>,
     segments: Vec<Segment>,
     rows: Vec<u16>,
-    fates: Vec<u8>,
+    outcomes: Vec<u8>,
 }
 
 impl TxQueue {
@@ -420,7 +420,7 @@ impl TxQueue {
             packets: Vec::with_capacity(size),
             segments: Vec::with_capacity(size * (volley_graph::MAX_SEGMENTS + 1)),
             rows: Vec::with_capacity(size),
-            fates: vec![SENT; size],
+            outcomes: vec![SENT; size],
         }
     }
 
@@ -468,29 +468,35 @@ impl TxQueue {
     /// all others, with every slot; they must be lent ([`Vector::post_all_to_device`]).
     #[inline(always)]
     pub(crate) fn send(&mut self, mut lost: impl FnMut(usize, Lost)) {
-        let (store, count) = (self.port.store(), self.packets.len().min(self.fates.len()));
-        // SAFETY: `rows`, `packets` and `fates` have the same number of entries; each packet's segments are in order; the
+        let (store, count) = (
+            self.port.store(),
+            self.packets.len().min(self.outcomes.len()),
+        );
+        // SAFETY: `rows`, `packets` and `outcomes` have the same number of entries; each packet's segments are in order; the
         // graph owns their slots until they are sent; the port runs and has the queue, and this is its only user.
         unsafe {
             let (pool, port) = (store.raw(), self.port.number());
             let (packets, segments) = (self.packets.as_ptr(), self.segments.as_ptr());
-            let fates = self.fates.as_mut_ptr();
+            let outcomes = self.outcomes.as_mut_ptr();
             sys::vd_send(
                 pool,
                 port,
                 self.queue,
                 packets,
                 segments,
-                fates,
+                outcomes,
                 count as u16,
             );
         }
         let mut gone = self.segments.len();
-        if self.fates[..count].iter().any(|&fate| fate != SENT) {
-            for (at, &fate) in self.fates[..count].iter().enumerate() {
-                if fate != SENT {
+        if self.outcomes[..count]
+            .iter()
+            .any(|&outcome| outcome != SENT)
+        {
+            for (at, &outcome) in self.outcomes[..count].iter().enumerate() {
+                if outcome != SENT {
                     gone -= usize::from(self.packets[at].segments);
-                    let why = if fate == FULL {
+                    let why = if outcome == FULL {
                         Lost::Full
                     } else {
                         Lost::Refused

@@ -242,7 +242,7 @@ unsafe extern "C" {
         queue: u16,
         packets: *const Outgoing,
         segments: *const Segment,
-        fate: *mut u8,
+        outcome: *mut u8,
         count: u16,
     );
 }

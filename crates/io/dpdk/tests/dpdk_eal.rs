@@ -17,9 +17,9 @@ fn a_start_that_fails_is_told() {
     for _ in 0..2 {
         let text = refused(&mut daemon, create("x", vdev("net_null0")));
         println!("{text}");
-        let told = text.contains("DPDK does not start: volley: unrecognized option")
+        let reported = text.contains("DPDK does not start: volley: unrecognized option")
             && text.contains("restart Volley");
-        assert!(told && !text.contains('\n'), "{text}");
+        assert!(reported && !text.contains('\n'), "{text}");
         assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
     }
     daemon.stop();

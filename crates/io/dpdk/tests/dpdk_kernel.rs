@@ -87,11 +87,11 @@ fn tcp_passes_with_the_ports_offloads_and_without() {
             let _server = bed.start(server, 12, "iperf3 -s -1");
             std::thread::sleep(Duration::from_millis(300));
             let out = bed.exec(client, 10, &format!("iperf3 -c {to} -t 1 -f m"));
-            let said = String::from_utf8_lossy(&out.stdout).into_owned();
-            assert!(out.status.success(), "{said}");
-            let line = said.lines().find(|l| l.contains("receiver"));
+            let message = String::from_utf8_lossy(&out.stdout).into_owned();
+            assert!(out.status.success(), "{message}");
+            let line = message.lines().find(|l| l.contains("receiver"));
             println!("{offload:?}, towards {to}: {}", line.unwrap_or_default());
-            assert!(mbits(&said) > 20.0, "{said}");
+            assert!(mbits(&message) > 20.0, "{message}");
         }
         let counts = daemon.counts("pmd");
         // Super-segments that the kernel sends by Volley's tap are segmented before the port.
@@ -104,8 +104,8 @@ fn tcp_passes_with_the_ports_offloads_and_without() {
 }
 
 /// The receiver's rate in Mbit/s.
-fn mbits(said: &str) -> f64 {
-    let line = said.lines().find(|l| l.contains("receiver"));
+fn mbits(message: &str) -> f64 {
+    let line = message.lines().find(|l| l.contains("receiver"));
     let before = line.and_then(|l| l.split(" Mbits/sec").next());
     let word = before.and_then(|b| b.split_whitespace().last());
     word.and_then(|w| w.parse().ok()).unwrap_or(0.0)

@@ -7,7 +7,7 @@
 //! [`QueueMigration`]; transmit nodes read the queues from a published value, so neither side stops a worker.
 
 use crate::driver::{duplicate, state};
-use crate::node::transmit::Outlet;
+use crate::node::transmit::TransmitQueues;
 use crate::status::Placed;
 use crate::{KernelLink, KernelLinks, LinuxError, Namespace, RxQueue, Status, TxQueue};
 use std::any::Any;
@@ -253,10 +253,10 @@ struct Attached {
 /// A Volley interface over an interface of the kernel that may be missing.
 pub(crate) struct Bound<O: Opener> {
     host: DriverHost,
-    yard: Arc<QueueMigration<Placed<O::Rx>>>,
+    migration: Arc<QueueMigration<Placed<O::Rx>>>,
     index: IfIdx,
     opener: O,
-    outlet: Publisher<Outlet<O::Tx>>,
+    transmit_queues: Publisher<TransmitQueues<O::Tx>>,
     device: Rc<RefCell<Device>>,
     attached: Option<Attached>,
     watch: Option<Watch>,
@@ -265,19 +265,19 @@ pub(crate) struct Bound<O: Opener> {
 
 impl<O: Opener> Bound<O> {
     pub(crate) fn new(
-        (host, yard): (DriverHost, Arc<QueueMigration<Placed<O::Rx>>>),
+        (host, migration): (DriverHost, Arc<QueueMigration<Placed<O::Rx>>>),
         index: IfIdx,
-        (opener, outlet): (O, Publisher<Outlet<O::Tx>>),
+        (opener, transmit_queues): (O, Publisher<TransmitQueues<O::Tx>>),
         device: Rc<RefCell<Device>>,
     ) -> Rc<RefCell<Self>> {
         device.borrow_mut().index = Some(index);
         Rc::new_cyclic(|me| {
             RefCell::new(Bound {
                 host,
-                yard,
+                migration,
                 index,
                 opener,
-                outlet,
+                transmit_queues,
                 device,
                 attached: None,
                 watch: None,
@@ -301,16 +301,18 @@ impl<O: Opener> Bound<O> {
         let workers = self.host.engine.borrow().worker_set().count();
         let count = tx.len().min(workers) as u32;
         self.host.set_queues(self.index, places.clone(), count);
-        self.outlet
-            .publish(Outlet::new(&status, TxQueuePool::new(tx)));
+        self.transmit_queues
+            .publish(TransmitQueues::new(&status, TxQueuePool::new(tx)));
         let queues = rx.into_iter().zip(places).enumerate();
-        let put =
-            |(number, (rx, worker))| self.yard.assign(worker, Placed::new(&status, number, rx));
+        let put = |(number, (rx, worker))| {
+            self.migration
+                .assign(worker, Placed::new(&status, number, rx))
+        };
         let ways: Vec<_> = queues.map(put).collect();
-        let yard = self.yard.clone();
+        let migration = self.migration.clone();
         self.host.set_queue_mover(self.index, move |queue, worker| {
             if let Some(way) = ways.get(queue) {
-                yard.migrate(way, worker);
+                migration.migrate(way, worker);
             }
         });
         self.attached = Some(Attached {
@@ -327,8 +329,8 @@ impl<O: Opener> Bound<O> {
         };
         attached.status.set_gone();
         self.host.set_queue_mover(self.index, |_, _| {});
-        let none = Outlet::new(&attached.status, TxQueuePool::new([]));
-        self.outlet.publish(none);
+        let none = TransmitQueues::new(&attached.status, TxQueuePool::new([]));
+        self.transmit_queues.publish(none);
         let mut device = self.device.borrow_mut();
         device.link = None;
         device.details.clear();
@@ -353,7 +355,7 @@ impl<O: Opener> Bound<O> {
             (device.namespace.clone(), now, device.up)
         };
         let sharers = Sharers {
-            places: self.yard.workers(),
+            places: self.migration.workers(),
             workers: self.host.engine.borrow().worker_set().count(),
         };
         match self.opener.open(&namespace, &link, sharers) {
@@ -457,8 +459,8 @@ impl<O: Opener> Bound<O> {
         self.watch = None;
         if let Some(attached) = self.attached.take() {
             attached.status.set_gone();
-            let none = Outlet::new(&attached.status, TxQueuePool::new([]));
-            self.outlet.publish(none);
+            let none = TransmitQueues::new(&attached.status, TxQueuePool::new([]));
+            self.transmit_queues.publish(none);
         }
         if deleted {
             self.device.borrow_mut().give_back();

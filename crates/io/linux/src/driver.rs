@@ -3,7 +3,7 @@
 
 use crate::bound::{Bound, Device, DevicePort, Opener, Sharers};
 use crate::node::input::{Input, RxQueue};
-use crate::node::transmit::{Outlet, Transmit, TxQueue};
+use crate::node::transmit::{Transmit, TransmitQueues, TxQueue};
 use crate::status::{MAX_QUEUES, Placed};
 use crate::{KernelLink, KernelLinks, LinuxError, Namespace, Status};
 use std::any::Any;
@@ -68,7 +68,7 @@ struct Entry {
 /// All interfaces of a kind.
 pub struct Driver<R: RxQueue> {
     host: DriverHost,
-    yard: Arc<QueueMigration<Placed<R>>>,
+    migration: Arc<QueueMigration<Placed<R>>>,
     domain: Arc<Domain>,
     entries: Vec<Entry>,
     _reaper: Watch,
@@ -79,18 +79,18 @@ impl<R: RxQueue> Driver<R> {
     pub fn register(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let workers = host.engine.borrow().settings().workers;
-        let yard = QueueMigration::<Placed<R>>::new(workers, MAX_QUEUES);
+        let migration = QueueMigration::<Placed<R>>::new(workers, MAX_QUEUES);
         {
             let mut engine = host.engine.borrow_mut();
             let (table, size) = (registry.table(), engine.settings().vector_size);
             let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-            let yard = yard.clone();
+            let migration = migration.clone();
             engine.add_source(Input::<R>::NAME, move |worker| {
-                Input::new(worker, table.clone(), yard.clone(), drop, size)
+                Input::new(worker, table.clone(), migration.clone(), drop, size)
             })?;
         }
         let domain = host.engine.borrow().domain().clone();
-        let (returned, replaced) = (yard.clone(), domain.clone());
+        let (returned, replaced) = (migration.clone(), domain.clone());
         let info = ProcessInfo {
             name: "linux-queues",
             text: "Closes queues of deleted Linux interfaces once no worker has them.",
@@ -102,7 +102,7 @@ impl<R: RxQueue> Driver<R> {
         });
         Ok(Driver {
             host,
-            yard,
+            migration,
             domain,
             entries: Vec::new(),
             _reaper: reaper,
@@ -116,7 +116,7 @@ impl<R: RxQueue> Driver<R> {
 
     /// Maximum number of workers.
     pub fn places(&self) -> usize {
-        self.yard.workers()
+        self.migration.workers()
     }
 
     /// Present number of workers.
@@ -126,15 +126,15 @@ impl<R: RxQueue> Driver<R> {
 
     /// Close queues that workers have returned.
     pub fn reap(&self) {
-        self.yard.collect_retired();
+        self.migration.collect_retired();
         self.domain.reclaim();
     }
 
     /// A function that closes returned queues, for a driver that needs the device's queues.
     pub fn reaper(&self) -> Rc<dyn Fn()> {
-        let (yard, domain) = (self.yard.clone(), self.domain.clone());
+        let (migration, domain) = (self.migration.clone(), self.domain.clone());
         Rc::new(move || {
-            yard.collect_retired();
+            migration.collect_retired();
             domain.reclaim();
         })
     }
@@ -153,28 +153,34 @@ impl<R: RxQueue> Driver<R> {
         new.rx_node = R::INPUT;
         let (placed, status) = (new.rx_queues.clone(), kernel.status.clone());
         let (table, size) = self.surroundings();
-        let outlet = self.outlet(Outlet::new(&status, TxQueuePool::new(tx)));
-        let (shared, snap) = (status.clone(), outlet.snap());
+        let transmit_queues =
+            self.transmit_queues(TransmitQueues::new(&status, TxQueuePool::new(tx)));
+        let (shared, snap) = (status.clone(), transmit_queues.snap());
         let index = self.attach_without_queues(kernel, move |worker, index| {
             shared.set_interface(index.0);
             Transmit::new(worker, index, table.clone(), size, snap.clone())
         })?;
         // There are twice as many slots as interfaces are permitted; a queue beyond them is not polled.
         let queues = rx.into_iter().zip(placed).enumerate();
-        let put =
-            |(number, (rx, worker))| self.yard.assign(worker, Placed::new(&status, number, rx));
+        let put = |(number, (rx, worker))| {
+            self.migration
+                .assign(worker, Placed::new(&status, number, rx))
+        };
         let ways: Vec<Arc<QueueTarget>> = queues.map(put).collect();
-        let yard = self.yard.clone();
+        let migration = self.migration.clone();
         self.host.set_queue_mover(index, move |queue, worker| {
             if let Some(way) = ways.get(queue) {
-                yard.migrate(way, worker);
+                migration.migrate(way, worker);
             }
         });
         self.host.wake();
         Ok(index)
     }
 
-    fn outlet<T: TxQueue>(&self, first: Outlet<T>) -> Publisher<Outlet<T>> {
+    fn transmit_queues<T: TxQueue>(
+        &self,
+        first: TransmitQueues<T>,
+    ) -> Publisher<TransmitQueues<T>> {
         Publisher::new(self.host.engine.borrow().domain(), first)
     }
 
@@ -221,14 +227,15 @@ impl<R: RxQueue> Driver<R> {
         let device = Rc::new(RefCell::new(device));
         new.port = Box::new(DevicePort(device.clone()));
         let (table, size) = self.surroundings();
-        let outlet = self.outlet(Outlet::new(&Arc::default(), TxQueuePool::new([])));
-        let snap = outlet.snap();
+        let transmit_queues =
+            self.transmit_queues(TransmitQueues::new(&Arc::default(), TxQueuePool::new([])));
+        let snap = transmit_queues.snap();
         let made = self.host.attach(new, move |worker, index| {
             Transmit::new(worker, index, table.clone(), size, snap.clone())
         });
         let index = made.inspect_err(|_| device.borrow_mut().give_back())?;
-        let parts = (self.host.clone(), self.yard.clone());
-        let bound = Bound::new(parts, index, (opener, outlet), device);
+        let parts = (self.host.clone(), self.migration.clone());
+        let bound = Bound::new(parts, index, (opener, transmit_queues), device);
         if let Some(opened) = opened {
             bound.borrow_mut().put(opened);
         }

@@ -12,7 +12,7 @@ pub struct RxQueue {
     /// The ring.
     pub rx: Rx,
     /// Eventfd that the peer signals when it has sent packets.
-    pub bell: Event,
+    pub wakeup: Event,
     /// The worker that polls the ring.
     pub place: RxQueueOwner,
 }
@@ -20,7 +20,7 @@ pub struct RxQueue {
 /// A transmit ring.
 pub struct TxQueue {
     tx: Tx,
-    bell: Event,
+    wakeup: Event,
     /// A worker is writing into the ring.
     taken: AtomicBool,
 }
@@ -42,17 +42,17 @@ pub struct TxGuard<'a> {
 
 impl RxQueue {
     /// A queue that no worker polls yet.
-    pub fn new(rx: Rx, bell: Event) -> Self {
+    pub fn new(rx: Rx, wakeup: Event) -> Self {
         let place = RxQueueOwner::default();
-        RxQueue { rx, bell, place }
+        RxQueue { rx, wakeup, place }
     }
 }
 
 impl TxQueue {
     /// A queue that no worker uses yet.
-    pub fn new(tx: Tx, bell: Event) -> Self {
+    pub fn new(tx: Tx, wakeup: Event) -> Self {
         let taken = AtomicBool::new(false);
-        TxQueue { tx, bell, taken }
+        TxQueue { tx, wakeup, taken }
     }
 
     /// Number of descriptors of the ring.
@@ -140,7 +140,7 @@ impl ConnectionRings {
         // A region replaced by zeros also causes other faults: report the cause first.
         let found = region.or_else(|| faulty.map(|fault| fault.to_string()));
         let blocked = || {
-            let stuck = self.tx.iter().position(|queue| queue.bell.is_stuck())?;
+            let stuck = self.tx.iter().position(|queue| queue.wakeup.is_stuck())?;
             Some(format!(
                 "the interrupt eventfd of queue {stuck} is full, so that a write blocks"
             ))
@@ -150,9 +150,9 @@ impl ConnectionRings {
 
     /// Wake the peer's reader of queue `queue`.
     #[inline(never)]
-    pub fn ring_bell(&self, queue: usize) {
+    pub fn ring_wakeup(&self, queue: usize) {
         if let Some(queue) = self.tx.get(queue) {
-            queue.bell.signal();
+            queue.wakeup.signal();
             self.wakeups_sent.fetch_add(1, Ordering::Relaxed);
         }
     }

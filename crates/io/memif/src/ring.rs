@@ -142,7 +142,7 @@ impl Ring {
 
     /// Whether the other side requests a wake-up for the buffers just published.
     #[inline(always)]
-    fn wants_bell(&self) -> bool {
+    fn wants_wakeup(&self) -> bool {
         fence(Ordering::SeqCst);
         self.half(FLAGS).load(Ordering::Relaxed) & MASK_INT == 0
     }
@@ -208,7 +208,7 @@ impl Rx {
     }
 
     /// Enable or disable the peer's wake-ups for new packets.
-    pub fn want_bell(&self, wanted: bool) {
+    pub fn want_wakeup(&self, wanted: bool) {
         let flags = self.ring.half(FLAGS);
         flags.store(if wanted { 0 } else { MASK_INT }, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -710,7 +710,7 @@ impl Leaving<'_> {
             Side::Client => INDEX_HEAD,
         };
         tx.ring.half(at).store(last, Ordering::Release);
-        tx.ring.wants_bell()
+        tx.ring.wants_wakeup()
     }
 }
 

@@ -145,7 +145,7 @@ impl Serving {
         if ring.index >= MAX_QUEUES {
             return Err("too many rings".into());
         }
-        let bell = Event::of_peer(file).map_err(|_| "the interrupt fd is no eventfd")?;
+        let wakeup = Event::of_peer(file).map_err(|_| "the interrupt fd is no eventfd")?;
         let (region, offset, log2) = (ring.region, ring.offset, ring.log2_ring_size);
         rings.push((
             Place {
@@ -153,7 +153,7 @@ impl Serving {
                 offset,
                 log2,
             },
-            bell,
+            wakeup,
         ));
         Ok(Served::Ack)
     }
@@ -161,14 +161,14 @@ impl Serving {
     fn connect(&mut self) -> Result<Arc<ConnectionRings>, Reason> {
         let memory = Memory::new(std::mem::take(&mut self.regions));
         let (mut rx, mut tx) = (Vec::new(), Vec::new());
-        for (place, bell) in self.rx.drain(..) {
+        for (place, wakeup) in self.rx.drain(..) {
             let ring = Rx::server(&memory, place).map_err(|e| e.to_string())?;
-            ring.want_bell(false);
-            rx.push(RxQueue::new(ring, bell));
+            ring.want_wakeup(false);
+            rx.push(RxQueue::new(ring, wakeup));
         }
-        for (place, bell) in self.tx.drain(..) {
+        for (place, wakeup) in self.tx.drain(..) {
             let ring = Tx::server(&memory, place).map_err(|e| e.to_string())?;
-            tx.push(TxQueue::new(ring, bell));
+            tx.push(TxQueue::new(ring, wakeup));
         }
         Ok(ConnectionRings::new(memory, rx, tx))
     }
@@ -285,7 +285,7 @@ impl Joining {
                 (message, Some(parts.region.as_fd()))
             }
             at => match parts.rings.get(at - 2) {
-                Some((ring, bell)) => (Message::AddRing(*ring), Some(bell.as_fd())),
+                Some((ring, wakeup)) => (Message::AddRing(*ring), Some(wakeup.as_fd())),
                 None => (Message::Connect(Text::new(&self.offer.name)), None),
             },
         })
@@ -312,8 +312,8 @@ impl Joining {
         for number in 0..tx_count + rx_count {
             let s2m = number < tx_count;
             let (place, buffers) = (layout.place(number), layout.buffers(number));
-            let bell = Event::new().map_err(|e| failed(&e))?;
-            let copy = bell.as_fd().try_clone_to_owned();
+            let wakeup = Event::new().map_err(|e| failed(&e))?;
+            let copy = wakeup.as_fd().try_clone_to_owned();
             let ring = AddRing {
                 s2m,
                 index: if s2m { number } else { number - tx_count },
@@ -325,11 +325,11 @@ impl Joining {
             rings.push((ring, copy.map_err(|e| failed(&e))?));
             if s2m {
                 let ring = Tx::client(&memory, place, buffers).map_err(|e| failed(&e))?;
-                tx.push(TxQueue::new(ring, bell));
+                tx.push(TxQueue::new(ring, wakeup));
             } else {
                 let ring = Rx::client(&memory, place, buffers).map_err(|e| failed(&e))?;
-                ring.want_bell(false);
-                rx.push(RxQueue::new(ring, bell));
+                ring.want_wakeup(false);
+                rx.push(RxQueue::new(ring, wakeup));
             }
         }
         self.link = Some(ConnectionRings::new(memory, rx, tx));

@@ -282,10 +282,10 @@ fn down_is_told_to_the_peer_and_up_connects_again() {
     let (_folder, mut router, peer, name) = as_master(offer(0));
     router.state(&name, AdminState::Down);
     router.until("the link to go", |r| r.link_reason("memif0/0").is_some());
-    let said = peer.channel.receive().unwrap().unwrap().0;
+    let message = peer.channel.receive().unwrap().unwrap().0;
     assert!(
-        format!("{said:?}").contains("the interface is down"),
-        "{said:?}"
+        format!("{message:?}").contains("the interface is down"),
+        "{message:?}"
     );
     let socket = std::path::PathBuf::from(router.report().sockets[0].filename.clone());
     let again = {
@@ -316,7 +316,7 @@ fn a_worker_sleeps_until_the_peer_rings() {
         let mut leaving = turn.tx().leaving(&mut peer.scratch, 1).unwrap();
         leaving.put(&packet(n, 100)).unwrap();
         if leaving.publish() {
-            peer.link.ring_bell(0);
+            peer.link.ring_wakeup(0);
         }
         drop(turn);
         while peer.receive(0).is_empty() {
@@ -340,8 +340,11 @@ fn nothing_is_left_behind() {
     assert!(socket.exists());
     drop(router);
     assert!(!socket.exists(), "the socket goes with the daemon");
-    let said = peer.channel.receive().unwrap().unwrap().0;
-    assert!(format!("{said:?}").contains("Volley ends"), "{said:?}");
+    let message = peer.channel.receive().unwrap().unwrap().0;
+    assert!(
+        format!("{message:?}").contains("Volley ends"),
+        "{message:?}"
+    );
 }
 
 #[test]
@@ -349,8 +352,8 @@ fn bad_requests_leave_nothing_half_made() {
     let folder = folder();
     let mut router = Router::new(&folder.path().join("m.sock"), 1);
     let error = |r: Result<(), volley_model::ModelError>| r.unwrap_err().to_string();
-    let said = error(router.create(slave(0, 5)));
-    assert!(said.contains("create memif socket id 5"), "{said}");
+    let message = error(router.create(slave(0, 5)));
+    assert!(message.contains("create memif socket id 5"), "{message}");
     let taken = folder.path().join("taken.sock");
     let _other = Listener::bind(&Address(taken.clone())).unwrap();
     router.socket(1, taken.clone()).unwrap();
@@ -358,18 +361,18 @@ fn bad_requests_leave_nothing_half_made() {
         socket: 1,
         ..master(0)
     };
-    let said = error(router.create(on_1));
+    let message = error(router.create(on_1));
     assert!(
-        said.ends_with(
+        message.ends_with(
             "a running program listens there already: stop it or choose another filename"
         ),
-        "{said}"
+        "{message}"
     );
     assert!(router.interfaces.borrow().iter().next().is_none());
     assert!(error(router.socket(2, taken)).contains("memif socket 1 has it"));
     router.create(master(0)).unwrap();
-    let said = error(router.create(slave(1, 0)));
-    assert!(said.contains("a socket serves one role"), "{said}");
+    let message = error(router.create(slave(1, 0)));
+    assert!(message.contains("a socket serves one role"), "{message}");
     assert!(error(router.create(master(0))).contains("memif0/0"));
     router.no_socket(1).unwrap();
     router.delete("memif0/0").unwrap();

@@ -99,12 +99,12 @@ fn each_fault_has_its_name() {
         ),
     ];
     for (writes, wanted) in attacks {
-        let said = reason_after(&mut arena, &writes, None);
+        let message = reason_after(&mut arena, &writes, None);
         assert!(
-            said.starts_with("peer fault: ") && said.contains(wanted),
-            "{said}, not {wanted}"
+            message.starts_with("peer fault: ") && message.contains(wanted),
+            "{message}, not {wanted}"
         );
     }
-    let said = reason_after(&mut arena, &[], Some(0));
-    assert_eq!(said, "peer fault: region 0 was truncated");
+    let message = reason_after(&mut arena, &[], Some(0));
+    assert_eq!(message, "peer fault: region 0 was truncated");
 }

@@ -38,7 +38,7 @@ fn generate(from: &mut Peer, to: &mut Peer, packet: &[u8], span: Duration) -> Fi
             let ring = leaving.publish();
             drop(turn);
             if ring {
-                from.link.ring_bell(0);
+                from.link.ring_wakeup(0);
             }
             let arrived = to.link.rx()[0].rx.arrived(&mut to.scratch, 256).unwrap();
             got += arrived.packets() as u64;

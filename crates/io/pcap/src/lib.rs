@@ -67,19 +67,19 @@ impl Pcap {
 /// Register `pcap-input`, the interface type `pcap`, `pcap trace` and their requests.
 pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     let workers = registry.engine.borrow().settings().workers;
-    let yard = QueueMigration::new(workers, MAX_INTERFACES);
+    let migration = QueueMigration::new(workers, MAX_INTERFACES);
     {
         let mut engine = registry.engine.borrow_mut();
         let (table, size) = (registry.table(), engine.settings().vector_size);
         let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-        let yard = yard.clone();
+        let migration = migration.clone();
         engine.add_source(PcapInput::NAME, move |worker| {
-            PcapInput::new(worker, table.clone(), yard.clone(), drop, size)
+            PcapInput::new(worker, table.clone(), migration.clone(), drop, size)
         })?;
     }
     let engine = registry.engine.clone();
     let interfaces = registry.interfaces.clone();
-    let ports = interface::Ports::new(registry.host(), yard);
+    let ports = interface::Ports::new(registry.host(), migration);
     let ports = Rc::new(RefCell::new(ports));
     let trace = Rc::new(RefCell::new(trace::Control::new(engine, interfaces)));
     registry

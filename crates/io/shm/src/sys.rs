@@ -117,7 +117,7 @@ impl Map {
         let kind = Kind::of(file)?;
         if end > kind.size {
             return Err(MapError::Size {
-                said: end,
+                message: end,
                 has: kind.size,
             });
         }

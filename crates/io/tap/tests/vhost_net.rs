@@ -117,12 +117,12 @@ fn exchange(bed: &Testbed, largest: usize) {
 fn frames_of_all_sizes_pass_both_ways() {
     let Some(bed) = served(PING) else { return };
     let mut daemon = joined(&bed, 9000, |_| {});
-    let said = details(&mut daemon, "a");
+    let message = details(&mut daemon, "a");
     assert!(
-        said.contains("vhost-net serves 1 queue(s), rings of 1024 descriptors, features")
-            && said.contains("mrg-rxbuf")
-            && said.contains("version-1"),
-        "{said}"
+        message.contains("vhost-net serves 1 queue(s), rings of 1024 descriptors, features")
+            && message.contains("mrg-rxbuf")
+            && message.contains("version-1"),
+        "{message}"
     );
     pings(&bed, &mut daemon, 0, 56);
     pings(&bed, &mut daemon, 1, 8972);
@@ -130,9 +130,9 @@ fn frames_of_all_sizes_pass_both_ways() {
     println!("{}", details(&mut daemon, "a"));
     let counts = daemon.counts("a");
     assert_eq!((counts.rx_errors, counts.tx_errors), (0, 0));
-    let said = details(&mut daemon, "a");
+    let message = details(&mut daemon, "a");
     let passed = format!("rx ring 0: {} packets", counts.rx_packets);
-    assert!(said.contains(&passed), "{said}");
+    assert!(message.contains(&passed), "{message}");
     daemon.stop();
 }
 
@@ -321,14 +321,14 @@ fn the_kernels_end_goes_down_and_vanishes() {
     let Some(bed) = served(PING) else { return };
     let mut daemon = joined(&bed, 1500, |_| {});
     let flood = bed.start(1, 100, "ping -q -i 0.001 10.0.0.1");
-    let said = |d: &Daemon, what: &str| d.link_fault("a").is_some_and(|w| w.contains(what));
+    let message = |d: &Daemon, what: &str| d.link_fault("a").is_some_and(|w| w.contains(what));
     bed.ip(0, "link set e down");
-    soon(&mut daemon, "down", |d| said(d, "e is down"));
+    soon(&mut daemon, "down", |d| message(d, "e is down"));
     bed.ip(0, "link set e up");
     soon(&mut daemon, "up", |d| d.link_fault("a").is_none());
     pings(&bed, &mut daemon, 1, 56);
     bed.ip(0, "link del e");
-    soon(&mut daemon, "gone", |d| said(d, "gone"));
+    soon(&mut daemon, "gone", |d| message(d, "gone"));
     drop(flood);
     std::thread::sleep(Duration::from_secs(1));
     // Neither Volley's nor the kernel's thread polls while idle.
@@ -498,35 +498,38 @@ fn auto_uses_it_where_it_can_and_says_why_not() {
     };
     let there = kernel::features();
     let mut daemon = joined(&bed, 1500, |tap| tap.vhost = TapVhost::Auto);
-    let said = details(&mut daemon, "a");
+    let message = details(&mut daemon, "a");
     match &there {
-        Ok(_) => assert!(said.contains("vhost-net serves 1 queue(s)"), "{said}"),
+        Ok(_) => assert!(message.contains("vhost-net serves 1 queue(s)"), "{message}"),
         Err(why) => {
             let line = format!("vhost-net does not serve it: {why}");
-            assert!(said.contains(&line), "{said}");
+            assert!(message.contains(&line), "{message}");
         }
     }
-    println!("{said}");
+    println!("{message}");
     pings(&bed, &mut daemon, 0, 1472);
     exchange(&bed, 1472);
     daemon.stop();
     let mut daemon = joined(&bed, 1500, |tap| tap.vhost = TapVhost::Off);
-    let said = details(&mut daemon, "a");
-    assert!(said.contains("vhost-net does not serve it: off"), "{said}");
+    let message = details(&mut daemon, "a");
+    assert!(
+        message.contains("vhost-net does not serve it: off"),
+        "{message}"
+    );
     daemon.stop();
     let mut daemon = joined(&bed, 1500, |tap| {
         tap.vhost = TapVhost::Auto;
         tap.queues = 17;
     });
-    let said = details(&mut daemon, "a");
+    let message = details(&mut daemon, "a");
     let why = if there.is_ok() {
         "at most 16 queues"
     } else {
         "vhost-net"
     };
     assert!(
-        said.contains("does not serve it") && said.contains(why),
-        "{said}"
+        message.contains("does not serve it") && message.contains(why),
+        "{message}"
     );
     exchange(&bed, 1472);
     daemon.stop();
@@ -544,10 +547,10 @@ fn tuns_are_as_they_were() {
         ..spec(&bed, 0, TapVhost::Auto)
     };
     daemon.create("a", tap.instance().unwrap(), None);
-    let said = details(&mut daemon, "a");
+    let message = details(&mut daemon, "a");
     assert!(
-        said.contains("vhost-net does not serve it: it serves Ethernet taps only"),
-        "{said}"
+        message.contains("vhost-net does not serve it: it serves Ethernet taps only"),
+        "{message}"
     );
     daemon.stop();
 }

@@ -177,8 +177,8 @@ impl Frontend {
                 used: spot.used,
                 avail: spot.avail,
             };
-            let [bell, alarm] = self.describe(link, &addr)?;
-            self.kicks.push(bell.clone());
+            let [wakeup, alarm] = self.describe(link, &addr)?;
+            self.kicks.push(wakeup.clone());
             let lane = match way {
                 RingDirection::Receive => &self.wire.rx[ring / 2],
                 RingDirection::Send => &self.wire.tx[ring / 2],
@@ -186,7 +186,7 @@ impl Frontend {
             let running = Running {
                 ring: end,
                 memory: memory.clone(),
-                bell: Some(bell),
+                wakeup: Some(wakeup),
                 alarm: Some(alarm),
             };
             lane.put(Some(running), Instant::now() + PATIENCE)?;

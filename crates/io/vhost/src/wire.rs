@@ -73,7 +73,7 @@ pub struct Running {
     /// The memory that contains the ring.
     pub memory: Arc<Memory>,
     /// Eventfd that notifies the other side of buffers.
-    pub bell: Option<Arc<Event>>,
+    pub wakeup: Option<Arc<Event>>,
     /// Eventfd by which the other side notifies this end, if it has one.
     pub alarm: Option<Arc<Event>>,
 }
@@ -81,9 +81,9 @@ pub struct Running {
 impl Running {
     /// Notifie the other side.
     #[cold]
-    pub fn ring_bell(bell: &Option<Arc<Event>>) {
-        if let Some(bell) = bell {
-            bell.signal();
+    pub fn ring_wakeup(wakeup: &Option<Arc<Event>>) {
+        if let Some(wakeup) = wakeup {
+            wakeup.signal();
         }
     }
 }
@@ -140,9 +140,9 @@ impl RingSlot {
 
     /// Count packets, and a notification if one was sent.
     #[inline(always)]
-    pub fn count(&self, packets: usize, told: bool) {
+    pub fn count(&self, packets: usize, reported: bool) {
         bump(&self.counts.packets, packets as u64);
-        bump(&self.counts.notifications_sent, u64::from(told));
+        bump(&self.counts.notifications_sent, u64::from(reported));
     }
 }
 
@@ -273,20 +273,20 @@ impl Default for Alarms {
 impl Alarms {
     /// Enable or suppresses notifications of each ring that `worker` receives from. False if a ring cannot notify, has
     /// packets, or is to move to another worker.
-    pub fn listen(&mut self, wires: &VhostPorts, worker: usize, bell: Notification) -> bool {
+    pub fn listen(&mut self, wires: &VhostPorts, worker: usize, wakeup: Notification) -> bool {
         let mut all = true;
         for wire in wires {
             let lanes = wire.rx.iter().enumerate();
             all &= !wire.in_service().any(|place| place.involves(worker));
             let mine = |q: usize| wire.places[q].current() == worker;
             for (_, lane) in lanes.filter(|(q, l)| mine(*q) && l.is_live()) {
-                all &= self.lane(lane, bell);
+                all &= self.lane(lane, wakeup);
             }
         }
         all
     }
 
-    fn lane(&mut self, lane: &RingSlot, bell: Notification) -> bool {
+    fn lane(&mut self, lane: &RingSlot, wakeup: Notification) -> bool {
         let Some(mut claim) = lane.claim() else {
             return false;
         };
@@ -300,14 +300,14 @@ impl Alarms {
             return true;
         };
         let quiet = crate::with_ring!(ring, end => {
-            end.listen(memory, bell);
+            end.listen(memory, wakeup);
             // The other side adds a packet and then checks whether to notify; this end requests notifications and then
             // checks for packets.
             fence(Ordering::SeqCst);
             !end.waits(memory)
         });
         let room = self.0.len() < self.0.capacity();
-        match (bell, alarm) {
+        match (wakeup, alarm) {
             (Notification::On, Some(alarm)) if room => self.0.push(alarm.clone()),
             (Notification::On, _) => return false,
             (Notification::Off, _) => {}

@@ -430,8 +430,8 @@ impl Queues {
 
     /// Publishes the number of held packets.
     pub(crate) fn publish(&self) {
-        let told = self.cells.held.load(Relaxed);
-        if told == 0 && self.packets == 0 {
+        let reported = self.cells.held.load(Relaxed);
+        if reported == 0 && self.packets == 0 {
             return;
         }
         self.share.set_held(self.worker, self.buffers);

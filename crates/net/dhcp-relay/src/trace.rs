@@ -72,12 +72,12 @@ fn text4(message: &[u8], kind: u8) -> Option<String> {
 
 fn text6(message: &[u8]) -> Option<String> {
     let kind = *message.first()?;
-    let said = match (kind, message.get(1..4)?) {
+    let output = match (kind, message.get(1..4)?) {
         (12 | 13, [hops, ..]) => format!("hops {hops}"),
         (_, [a, b, c]) => format!("transaction {:#08x}", u32::from_be_bytes([0, *a, *b, *c])),
         _ => return None,
     };
-    Some(format!("DHCPv6 {}, {said}", name(&NAMES6, kind)))
+    Some(format!("DHCPv6 {}, {output}", name(&NAMES6, kind)))
 }
 
 impl Trace for DhcpTrace {
@@ -98,12 +98,12 @@ impl Trace for DhcpTrace {
     fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.rx);
         let message = &self.head[..usize::from(self.held)];
-        let said = match self.version {
+        let output = match self.version {
             4 => text4(message, self.kind),
             _ => text6(message),
         };
-        let said = said.unwrap_or_else(|| "no message of DHCP".to_owned());
-        format!("rx {rx}\n{said}")
+        let output = output.unwrap_or_else(|| "no message of DHCP".to_owned());
+        format!("rx {rx}\n{output}")
     }
 }
 

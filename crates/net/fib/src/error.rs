@@ -111,12 +111,12 @@ pub enum FibError {
         name: String,
     },
     /// An interface cannot be unnumbered with these addresses.
-    #[error("{name} cannot use the addresses of {lender}: {why}")]
+    #[error("{name} cannot use the addresses of {numbered}: {why}")]
     Unnumbered {
         /// Interface.
         name: String,
         /// Interface that lends its addresses.
-        lender: String,
+        numbered: String,
         /// Why not, and how to correct it.
         why: &'static str,
     },

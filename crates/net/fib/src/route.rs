@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_leads_nowhere_is_refused() {
-        for (told, why) in [
+        for (reported, why) in [
             (refused(|it| it.paths.clear()), "paths is missing"),
             (refused(|it| it.source = RouteSource::Special), "use static"),
             (refused(|it| it.count = 0), "count must be a number from 1"),
@@ -160,7 +160,7 @@ mod tests {
                 "64",
             ),
         ] {
-            assert!(told.contains(why), "{told}");
+            assert!(reported.contains(why), "{reported}");
         }
     }
 

@@ -151,8 +151,8 @@ mod tests {
                 "unknown variant `route-load-all`",
             ),
         ] {
-            let told = read(wrong).unwrap_err().to_string();
-            assert!(told.contains(why), "{told}");
+            let reported = read(wrong).unwrap_err().to_string();
+            assert!(reported.contains(why), "{reported}");
         }
     }
 

@@ -41,7 +41,7 @@ fn used(fib: &Fib, iface: u32) -> Vec<String> {
 }
 
 #[test]
-fn borrowed_addresses_are_those_of_hosts_and_follow_the_lender() {
+fn borrowed_addresses_are_those_of_hosts_and_follow_the_numbered() {
     let (domain, mut fib) = lab();
     assert_eq!(used(&fib, LEFT), ["10.99.0.1/32", "2001:db8:99::1/128"]);
     let (plane, reader) = (fib.dataplane4(), domain.register());
@@ -57,31 +57,31 @@ fn borrowed_addresses_are_those_of_hosts_and_follow_the_lender() {
     assert_eq!(here, Dpo::new(DpoKind::Local, LOOP));
     fib.remove_interface(LOOP).unwrap();
     assert!(used(&fib, LEFT).is_empty() && own(LEFT).is_empty());
-    assert_eq!(fib.lender(LEFT), None);
+    assert_eq!(fib.numbered(LEFT), None);
 }
 
 #[test]
 fn who_cannot_borrow_is_told_why() {
     let (_domain, mut fib) = lab();
     let why = |done: Result<bool, FibError>| done.unwrap_err().to_string();
-    let said = why(fib.set_unnumbered(LEFT, Some(RIGHT)));
-    assert!(said.contains("has no addresses"), "{said}");
-    let said = why(fib.set_unnumbered(LOOP, Some(LEFT)));
-    assert!(said.contains("it has addresses"), "{said}");
+    let message = why(fib.set_unnumbered(LEFT, Some(RIGHT)));
+    assert!(message.contains("has no addresses"), "{message}");
+    let message = why(fib.set_unnumbered(LOOP, Some(LEFT)));
+    assert!(message.contains("it has addresses"), "{message}");
     let address = "10.1.0.1/24".parse().unwrap();
-    let said = fib.add_address(LEFT, address).unwrap_err().to_string();
-    assert!(said.contains("another's addresses"), "{said}");
+    let message = fib.add_address(LEFT, address).unwrap_err().to_string();
+    assert!(message.contains("another's addresses"), "{message}");
     fib.add_table(Af::V4, 7).unwrap();
     for iface in [LEFT, RIGHT] {
-        let said = fib.bind_interface(iface, Af::V4, 7).unwrap_err();
-        assert!(said.to_string().contains("share"), "{said}");
+        let message = fib.bind_interface(iface, Af::V4, 7).unwrap_err();
+        assert!(message.to_string().contains("share"), "{message}");
     }
     fib.set_unnumbered(LEFT, None).unwrap();
     fib.bind_interface(LEFT, Af::V4, 7).unwrap();
-    let said = why(fib.set_unnumbered(LEFT, Some(LOOP)));
-    assert!(said.contains("different tables"), "{said}");
+    let message = why(fib.set_unnumbered(LEFT, Some(LOOP)));
+    assert!(message.contains("different tables"), "{message}");
     assert_eq!(
-        fib.lender(LEFT),
+        fib.numbered(LEFT),
         None,
         "a refused change has changed nothing"
     );

@@ -595,8 +595,8 @@ mod tests {
     fn life_of_an_interface() {
         let table = IfTable::new(1);
         let mut all = Interfaces::new(table.clone());
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let sink = told.clone();
+        let reported = Rc::new(RefCell::new(Vec::new()));
+        let sink = reported.clone();
         all.listen(move |change| {
             sink.borrow_mut()
                 .push(format!("{change:?}").chars().take(7).collect::<String>())
@@ -622,7 +622,7 @@ mod tests {
         all.delete("pg0").unwrap();
         assert_eq!(all.index("pg0"), Err(IfError::Missing("pg0".into())));
         assert_eq!(
-            *told.borrow(),
+            *reported.borrow(),
             ["Created", "Updated", "Updated", "Updated", "Deleted"],
             "a link that stays as it is is told to nobody"
         );
@@ -657,8 +657,8 @@ mod tests {
         }
         let up = || [a, b].map(|i| table.has(i.0, Flag::Up));
         assert_eq!(up(), [false; 2], "the parent is down");
-        let said = all.get(a).unwrap().link.reason().map(str::to_owned);
-        assert_eq!(said.as_deref(), Some("its parent pg0 is down"));
+        let message = all.get(a).unwrap().link.reason().map(str::to_owned);
+        assert_eq!(message.as_deref(), Some("its parent pg0 is down"));
         all.update("pg0", |i| i.state = AdminState::Up).unwrap();
         assert_eq!(up(), [true; 2]);
         all.set_link(parent, Link::down("no cable"));

@@ -194,59 +194,63 @@ mod tests {
 
     #[test]
     fn a_queue_goes_on_when_its_worker_is_quiet_and_comes_back_when_it_is_gone() {
-        let yard = QueueMigration::new(3, 4);
+        let migration = QueueMigration::new(3, 4);
         let (mut a, mut b, mut c) = (
-            yard.new_queue_list(),
-            yard.new_queue_list(),
-            yard.new_queue_list(),
+            migration.new_queue_list(),
+            migration.new_queue_list(),
+            migration.new_queue_list(),
         );
-        let way = yard.assign(0, 7);
-        yard.exchange(0, true, &mut a, |_| false);
+        let way = migration.assign(0, 7);
+        migration.exchange(0, true, &mut a, |_| false);
         assert_eq!((a.len(), a[0].belongs_to(0), **a[0]), (1, true, 7));
-        yard.migrate(&way, 2);
-        yard.exchange(0, false, &mut a, |_| false);
+        migration.migrate(&way, 2);
+        migration.exchange(0, false, &mut a, |_| false);
         assert!(
-            !a[0].belongs_to(0) && yard.is_waiting(1),
+            !a[0].belongs_to(0) && migration.is_waiting(1),
             "it stays, unpolled"
         );
-        yard.exchange(0, true, &mut a, |_| false);
-        yard.exchange(1, true, &mut b, |_| false);
+        migration.exchange(0, true, &mut a, |_| false);
+        migration.exchange(1, true, &mut b, |_| false);
         // Assigned to another worker during the migration.
-        yard.migrate(&way, 1);
-        yard.exchange(2, true, &mut c, |_| false);
+        migration.migrate(&way, 1);
+        migration.exchange(2, true, &mut c, |_| false);
         assert!(a.is_empty() && b.is_empty() && c.is_empty());
-        yard.exchange(1, true, &mut b, |_| false);
-        assert!(b[0].belongs_to(1) && (0..3).all(|w| !yard.is_waiting(w)));
-        yard.exchange(1, false, &mut b, |_| true);
+        migration.exchange(1, true, &mut b, |_| false);
+        assert!(b[0].belongs_to(1) && (0..3).all(|w| !migration.is_waiting(w)));
+        migration.exchange(1, false, &mut b, |_| true);
         assert_eq!(
-            (b.len(), yard.collect_retired(), yard.collect_retired()),
+            (
+                b.len(),
+                migration.collect_retired(),
+                migration.collect_retired()
+            ),
             (0, 1, 0)
         );
     }
 
     #[test]
     fn a_queue_that_ends_while_it_is_to_go_elsewhere_keeps_nobody_awake() {
-        let yard = QueueMigration::new(2, 4);
-        let mut boxes = yard.new_queue_list();
-        let way = yard.assign(0, 7);
-        yard.exchange(0, true, &mut boxes, |_| false);
-        yard.migrate(&way, 1);
-        yard.exchange(0, false, &mut boxes, |_| true);
-        assert!(boxes.is_empty() && !yard.is_waiting(0) && !yard.is_waiting(1));
+        let migration = QueueMigration::new(2, 4);
+        let mut boxes = migration.new_queue_list();
+        let way = migration.assign(0, 7);
+        migration.exchange(0, true, &mut boxes, |_| false);
+        migration.migrate(&way, 1);
+        migration.exchange(0, false, &mut boxes, |_| true);
+        assert!(boxes.is_empty() && !migration.is_waiting(0) && !migration.is_waiting(1));
     }
 
     #[test]
     fn one_place_at_a_time_whoever_sends_it_where() {
-        let yard = QueueMigration::new(3, 8);
+        let migration = QueueMigration::new(3, 8);
         let small = std::env::var_os("VOLLEY_SMALL").is_some();
         let stop = Arc::new(AtomicBool::new(false));
-        let ways: Vec<_> = (0..4u64).map(|q| yard.assign(0, q)).collect();
+        let ways: Vec<_> = (0..4u64).map(|q| migration.assign(0, q)).collect();
         let worker = |w: usize| {
-            let (yard, stop) = (yard.clone(), stop.clone());
+            let (migration, stop) = (migration.clone(), stop.clone());
             std::thread::spawn(move || {
-                let mut boxes = yard.new_queue_list();
+                let mut boxes = migration.new_queue_list();
                 while !stop.load(Relaxed) {
-                    yard.exchange(w, true, &mut boxes, |_| false);
+                    migration.exchange(w, true, &mut boxes, |_| false);
                     std::thread::yield_now();
                 }
                 boxes
@@ -254,13 +258,13 @@ mod tests {
         };
         let threads = [0, 1, 2].map(worker);
         for n in 0..if small { 200 } else { 20_000 } {
-            yard.migrate(&ways[n % 4], (n * 7 / 3) % 3);
+            migration.migrate(&ways[n % 4], (n * 7 / 3) % 3);
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
         stop.store(true, Relaxed);
         let mut boxes = threads.map(|t| t.join().unwrap());
         for w in [0, 1, 2] {
-            yard.exchange(w, false, &mut boxes[w], |_| false);
+            migration.exchange(w, false, &mut boxes[w], |_| false);
         }
         let mut all: Vec<u64> = boxes.iter().flatten().map(|b| ***b).collect();
         all.sort_unstable();

@@ -307,8 +307,8 @@ fn addresses(reply: &InterfacesReply) -> String {
             };
             out += &format!("  L3 {a}{table}{mark}\n");
         }
-        if let Some(lender) = &i.unnumbered {
-            out += &format!("  unnumbered, uses {lender}\n");
+        if let Some(numbered) = &i.unnumbered {
+            out += &format!("  unnumbered, uses {numbered}\n");
         }
     }
     out

@@ -196,8 +196,8 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
 fn link_and_names_are_told_and_shown() {
     let mut registry = registry();
     let host = registry.host();
-    let told = Rc::new(RefCell::new(Vec::new()));
-    let log = told.clone();
+    let reported = Rc::new(RefCell::new(Vec::new()));
+    let log = reported.clone();
     registry.interfaces.borrow_mut().listen(move |change| {
         if let Change::Updated(i) = change {
             log.borrow_mut().push((i.name.clone(), i.is_up()));
@@ -221,12 +221,15 @@ fn link_and_names_are_told_and_shown() {
     apply(&mut registry, rename("t0", "uplink")).unwrap();
     assert!(host.engine.borrow().node("uplink-tx").is_ok());
     host.set_link(index, Link::down("the peer is gone"));
-    let told: Vec<_> = told
+    let reported: Vec<_> = reported
         .borrow()
         .iter()
         .map(|(n, up)| format!("{n} {up}"))
         .collect();
-    assert_eq!(told, ["t0 false", "t0 true", "uplink true", "uplink false"]);
+    assert_eq!(
+        reported,
+        ["t0 false", "t0 true", "uplink true", "uplink false"]
+    );
     let shown = hardware(&mut registry);
     let why = shown.hardware[0].link_reason.as_deref();
     assert_eq!(why, Some("the peer is gone"));

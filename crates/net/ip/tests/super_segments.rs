@@ -65,9 +65,9 @@ fn the_segments_are_held_against_the_mtu() {
     let lens: Vec<usize> = sent.iter().map(|o| o.bytes.len()).collect();
     assert_eq!(lens, [9054, 1514, 1514]);
     let reason = |o: &Out| NodeId::of_reason(o.columns[&Col::ERR]).1;
-    let told = out.iter().filter(|o| o.to == "ip4-icmp-error");
-    let told: Vec<usize> = told.map(reason).collect();
-    assert_eq!(told, [Count::FragNeeded.index(); 2]);
+    let reported = out.iter().filter(|o| o.to == "ip4-icmp-error");
+    let reported: Vec<usize> = reported.map(reason).collect();
+    assert_eq!(reported, [Count::FragNeeded.index(); 2]);
     let left: Vec<_> = sent.iter().map(|o| o.offload).collect();
     assert_eq!(left, [offload(1460), Offload::NONE, offload(9000)]);
 }

@@ -186,7 +186,7 @@ impl BridgeHandler {
             up: all.table().has(port.0, Flag::Up),
         };
         let it = &bridge.spec;
-        let ledger = control.stations.ledger(bridge.slot);
+        let record = control.stations.record(bridge.slot);
         BridgeDomainRow {
             id: it.id,
             learn: it.learn,
@@ -197,9 +197,9 @@ impl BridgeHandler {
             mac_limit: it.mac_limit,
             group_fwd_mask: it.group_fwd_mask,
             ports: bridge.ports.iter().map(port).collect(),
-            learned: ledger.map_or(0, |l| l.learned.into()),
-            fixed: ledger.map_or(0, |l| l.fixed.into()),
-            counts: ledger.map(|l| l.counts).unwrap_or_default(),
+            learned: record.map_or(0, |l| l.learned.into()),
+            fixed: record.map_or(0, |l| l.fixed.into()),
+            counts: record.map(|l| l.counts).unwrap_or_default(),
         }
     }
 

@@ -6,7 +6,7 @@ use crossbeam_queue::ArrayQueue;
 /// Capacity of the queue.
 const HEARD: usize = 4096;
 /// Most recent reports that a worker remembers.
-const TOLD: usize = 1024;
+const REPORTED: usize = 1024;
 /// A worker does not repeat a report within this time.
 const DAMPED_NS: u64 = 100_000_000;
 
@@ -42,7 +42,7 @@ impl ReportedMacs {
     pub(crate) fn new() -> Self {
         let nothing = LearnedMac { key: 0, rx: 0 };
         ReportedMacs {
-            places: vec![(nothing, 0); TOLD].into(),
+            places: vec![(nothing, 0); REPORTED].into(),
         }
     }
 
@@ -58,5 +58,5 @@ impl ReportedMacs {
 }
 
 fn place(key: u64) -> usize {
-    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % TOLD
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % REPORTED
 }

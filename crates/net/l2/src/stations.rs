@@ -57,7 +57,7 @@ pub struct MacEntries {
     /// Entries by the table's ids.
     entries: Vec<MacEntry>,
     /// State of domains by slot; none for a slot without a domain.
-    ledgers: Vec<Option<BridgeDomainState>>,
+    records: Vec<Option<BridgeDomainState>>,
     next: u32,
     swept_ns: u64,
 }
@@ -93,7 +93,7 @@ impl MacEntries {
         MacEntries {
             table: MacTable::new(domain, workers, MAX_ENTRIES),
             entries: Vec::new(),
-            ledgers: Vec::new(),
+            records: Vec::new(),
             next: 1,
             swept_ns: 0,
         }
@@ -107,11 +107,11 @@ impl MacEntries {
     /// Adds a domain or changes its settings.
     pub fn set_rules(&mut self, slot: u16, rules: Rules) {
         let slot = usize::from(slot);
-        if self.ledgers.len() <= slot {
-            self.ledgers.resize(slot + 1, None);
+        if self.records.len() <= slot {
+            self.records.resize(slot + 1, None);
         }
-        match &mut self.ledgers[slot] {
-            Some(ledger) => ledger.rules = rules,
+        match &mut self.records[slot] {
+            Some(record) => record.rules = rules,
             none => {
                 *none = Some(BridgeDomainState {
                     rules,
@@ -126,16 +126,16 @@ impl MacEntries {
     /// Removes a domain and its entries.
     pub fn drop_domain(&mut self, gone: u16) {
         self.flush(|key, _| slot(key) == usize::from(gone));
-        self.ledgers[usize::from(gone)] = None;
+        self.records[usize::from(gone)] = None;
     }
 
     /// MAC state of a domain.
-    pub fn ledger(&self, slot: u16) -> Option<&BridgeDomainState> {
-        self.ledgers.get(usize::from(slot))?.as_ref()
+    pub fn record(&self, slot: u16) -> Option<&BridgeDomainState> {
+        self.records.get(usize::from(slot))?.as_ref()
     }
 
-    fn ledger_of(&mut self, key: u64) -> Option<&mut BridgeDomainState> {
-        self.ledgers.get_mut(slot(key))?.as_mut()
+    fn record_of(&mut self, key: u64) -> Option<&mut BridgeDomainState> {
+        self.records.get_mut(slot(key))?.as_mut()
     }
 
     /// All entries with their keys.
@@ -167,11 +167,11 @@ impl MacEntries {
     fn remove(&mut self, id: u32, key: u64) {
         let fixed = self.entries[id as usize].fixed;
         self.table.remove(id);
-        if let Some(ledger) = self.ledger_of(key) {
+        if let Some(record) = self.record_of(key) {
             let count = if fixed {
-                &mut ledger.fixed
+                &mut record.fixed
             } else {
-                &mut ledger.learned
+                &mut record.learned
             };
             *count -= 1;
         }
@@ -186,23 +186,23 @@ impl MacEntries {
         };
         let known = self.table.get(key);
         let old = known.map(|id| self.entries[id as usize]);
-        let Some(ledger) = self.ledger_of(key).filter(|l| l.rules.learn) else {
+        let Some(record) = self.record_of(key).filter(|l| l.rules.learn) else {
             return;
         };
         match (known, old) {
             (Some(_), Some(old)) if old.fixed => {}
             (Some(id), Some(old)) => {
-                ledger.counts.moved += u64::from(old.port != port);
+                record.counts.moved += u64::from(old.port != port);
                 self.table.set(id, tag(&station));
                 self.put(id, station);
             }
-            _ if ledger.learned >= ledger.rules.limit => ledger.counts.refused += 1,
+            _ if record.learned >= record.rules.limit => record.counts.refused += 1,
             _ => {
                 let done = self.insert(key, station).is_ok();
-                if let Some(ledger) = self.ledger_of(key) {
-                    ledger.learned += u32::from(done);
-                    ledger.counts.learned += u64::from(done);
-                    ledger.counts.refused += u64::from(!done);
+                if let Some(record) = self.record_of(key) {
+                    record.learned += u32::from(done);
+                    record.counts.learned += u64::from(done);
+                    record.counts.refused += u64::from(!done);
                 }
             }
         }
@@ -223,8 +223,8 @@ impl MacEntries {
                 last_seen_ns,
             },
         )?;
-        if let Some(ledger) = self.ledger_of(key) {
-            ledger.fixed += 1;
+        if let Some(record) = self.record_of(key) {
+            record.fixed += 1;
         }
         Ok(())
     }
@@ -251,8 +251,8 @@ impl MacEntries {
             }
             self.remove(id, key);
             flushed += 1;
-            if let Some(ledger) = self.ledger_of(key) {
-                ledger.counts.flushed += u64::from(!station.fixed);
+            if let Some(record) = self.record_of(key) {
+                record.counts.flushed += u64::from(!station.fixed);
             }
         }
         flushed
@@ -282,12 +282,12 @@ impl MacEntries {
             station.last_seen_ns = now_ns;
         }
         let (fixed, silent) = (station.fixed, now_ns.saturating_sub(station.last_seen_ns));
-        let Some(ledger) = self.ledger_of(key) else {
+        let Some(record) = self.record_of(key) else {
             return;
         };
-        let age = ledger.rules.age_ns;
+        let age = record.rules.age_ns;
         if !fixed && age > 0 && silent >= age {
-            ledger.counts.aged += 1;
+            record.counts.aged += 1;
             self.remove(id, key);
         }
     }

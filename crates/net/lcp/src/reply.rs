@@ -45,10 +45,10 @@ pub struct LcpTableRow {
     pub ip6: u64,
     /// IPv4 prefixes of Volley's own routes that the kernel has.
     #[serde(default)]
-    pub told_ip4: u64,
+    pub reported_ip4: u64,
     /// IPv6 prefixes of Volley's own routes that the kernel has.
     #[serde(default)]
-    pub told_ip6: u64,
+    pub reported_ip6: u64,
 }
 
 /// State of the synchronisation with the kernel.

@@ -43,7 +43,14 @@ fn text(reply: &LcpReply) -> String {
     let mut out = table(&["Interface", "Tap", "Host", ">Index", "Namespace"], &pairs);
     let row = |t: &LcpTableRow| {
         let numbers = [t.table.into(), t.kernel_table.into()];
-        [numbers[0], numbers[1], t.ip4, t.ip6, t.told_ip4, t.told_ip6]
+        [
+            numbers[0],
+            numbers[1],
+            t.ip4,
+            t.ip6,
+            t.reported_ip4,
+            t.reported_ip6,
+        ]
     };
     let rows = reply.tables.iter().map(row);
     let rows: Vec<Vec<String>> = rows

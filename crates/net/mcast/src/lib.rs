@@ -51,7 +51,7 @@ pub struct Multicast {
 pub fn register(
     registry: &mut Registry,
     fib: Rc<RefCell<Fib>>,
-    speaker: Rc<dyn LinkLocalSender>,
+    sender: Rc<dyn LinkLocalSender>,
 ) -> Result<Multicast, GraphError> {
     let table = registry.table();
     let control = {
@@ -65,7 +65,7 @@ pub fn register(
     };
     let handler = MrouteHandler::new(control.clone(), fib.clone(), registry.interfaces.clone());
     handler.own(registry);
-    let _turns = members(registry, (control, fib), speaker)?;
+    let _turns = members(registry, (control, fib), sender)?;
     Ok(Multicast { _turns })
 }
 
@@ -73,7 +73,7 @@ pub fn register(
 fn members(
     registry: &mut Registry,
     routes: (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
-    speaker: Rc<dyn LinkLocalSender>,
+    sender: Rc<dyn LinkLocalSender>,
 ) -> Result<Watch, GraphError> {
     let table = registry.table();
     let (lanes, clock) = {
@@ -84,7 +84,7 @@ fn members(
         hears::<V6>(&mut engine, &lanes, &table)?;
         (lanes, engine.settings().clock.clone())
     };
-    let members = Members::new(routes, speaker, lanes, (table, clock));
+    let members = Members::new(routes, sender, lanes, (table, clock));
     let members = Rc::new(RefCell::new(members));
     let handler = MembersHandler::new(members.clone(), registry.interfaces.clone());
     handler.own(registry);

@@ -79,10 +79,10 @@ pub(crate) mod tests {
             query_interval: 10,
             ..querier()
         };
-        let told = wrong.instance().unwrap_err().to_string();
+        let reported = wrong.instance().unwrap_err().to_string();
         assert!(
-            told.contains("shorter than the query interval of 10 s"),
-            "{told}"
+            reported.contains("shorter than the query interval of 10 s"),
+            "{reported}"
         );
     }
 }

@@ -14,8 +14,8 @@ use volley_wire::icmp6::Icmp6Type;
 pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<ReceivedAdvert, Count> {
     let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
     let Sound { source, to, nd } = message(packet, &[kind])?;
-    let said = ReceivedAdvert::read(source, &nd).ok_or(Count::BadMessage)?;
-    if said.mac != Mac::default() && !MacAddr(said.mac).is_unicast() {
+    let output = ReceivedAdvert::read(source, &nd).ok_or(Count::BadMessage)?;
+    if output.mac != Mac::default() && !MacAddr(output.mac).is_unicast() {
         return Err(Count::BadSenderMac);
     }
     if !source.is_unicast_link_local() {
@@ -25,10 +25,10 @@ pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<ReceivedAdvert, Co
         return Err(Count::NotForUs);
     }
     if link.is_own(source) {
-        return Err(match said.mac {
+        return Err(match output.mac {
             mac if mac == link.own || mac == Mac::default() => Count::OwnFrame,
             _ => Count::AddressConflict,
         });
     }
-    Ok(said)
+    Ok(output)
 }

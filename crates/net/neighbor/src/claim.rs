@@ -19,14 +19,14 @@ pub(crate) fn tell<C: Counters>(
         return;
     }
     let what = NeighborMessageKind::Claim;
-    let told = lane.tell(NeighborMessage {
+    let reported = lane.tell(NeighborMessage {
         rx,
         addr,
         mac,
         what,
     });
-    let [told_count, full] = counts;
-    cx.count(if told { told_count } else { full }, 1);
+    let [reported_count, full] = counts;
+    cx.count(if reported { reported_count } else { full }, 1);
 }
 
 /// If a sender's MAC address is the one of the receiving interface, counts the frame and reports it to the control thread.

@@ -23,21 +23,21 @@ struct SameMac {
 /// Hosts that use an IP address or a MAC address of this router.
 #[derive(Default)]
 pub(crate) struct Conflicts {
-    told: BTreeMap<Key, u64>,
+    reported: BTreeMap<Key, u64>,
     same_macs: BTreeMap<u32, SameMac>,
 }
 
 impl Conflicts {
     /// Records that another host uses an address of this router. True if the operator and the link are to be notified.
     pub(crate) fn address(&mut self, key: Key, now: u64) -> bool {
-        if self.told.get(&key).is_some_and(|at| now < at + DEFEND) {
+        if self.reported.get(&key).is_some_and(|at| now < at + DEFEND) {
             return false;
         }
-        self.told.retain(|_, at| now < *at + DEFEND);
-        if self.told.len() >= CONFLICTS {
+        self.reported.retain(|_, at| now < *at + DEFEND);
+        if self.reported.len() >= CONFLICTS {
             return false;
         }
-        self.told.insert(key, now);
+        self.reported.insert(key, now);
         true
     }
 
@@ -86,9 +86,9 @@ mod tests {
     fn a_station_with_our_mac_address_is_told_of_once_a_minute() {
         let mut conflicts = Conflicts::default();
         assert_eq!(conflicts.same_macs(3), None);
-        let told: Vec<bool> = [0, 1, OWN_MAC].map(|at| conflicts.mac(3, at)).into();
+        let reported: Vec<bool> = [0, 1, OWN_MAC].map(|at| conflicts.mac(3, at)).into();
         assert_eq!(
-            (told, conflicts.same_macs(3)),
+            (reported, conflicts.same_macs(3)),
             (vec![true, false, true], Some(3))
         );
         conflicts.forget(3);

@@ -178,7 +178,7 @@ impl Control {
             addresses: fib.used_addresses(iface).collect(),
             automatic: fib.automatic_addresses(iface).to_vec(),
             networks: fib.on_link(iface).to_vec(),
-            is_unnumbered: fib.lender(iface).is_some(),
+            is_unnumbered: fib.numbered(iface).is_some(),
         };
         let flags = [
             (Flag::Ip4, link.has(Family::V4)),
@@ -228,9 +228,9 @@ impl Control {
             some |= self.discover_at(now, |it, moment| {
                 it.listeners.read(&groups, READ_ASKED, moment)
             });
-            for (iface, said) in std::iter::from_fn(|| lane.adverts.pop()).take(READ_ADVERTS) {
+            for (iface, output) in std::iter::from_fn(|| lane.adverts.pop()).take(READ_ADVERTS) {
                 some = true;
-                self.hear_router(iface, &said, now);
+                self.hear_router(iface, &output, now);
                 advertised.insert(iface);
             }
             for heard in std::iter::from_fn(|| lane.probe_messages.pop()).take(READ) {
@@ -269,7 +269,7 @@ impl Control {
             is_next_hop,
             packet,
         } = gleaned;
-        let parcel = WaitingPacket {
+        let held = WaitingPacket {
             key,
             worker,
             family,
@@ -277,11 +277,11 @@ impl Control {
         };
         let known = self.fib.borrow().neighbor(key.0, key.1);
         if known.is_some() && is_link_local(key.1) {
-            return self.table.effects.push(Effect::Release(vec![parcel]));
+            return self.table.effects.push(Effect::Release(vec![held]));
         }
         if known.is_some_and(|n| !n.learned) {
             // The neighbour was configured a moment ago: packets that arrive later use its adjacency.
-            return self.table.effects.push(Effect::GiveUp(vec![parcel]));
+            return self.table.effects.push(Effect::GiveUp(vec![held]));
         }
         if known.is_none() && self.table.mac(key).flatten().is_some() {
             // The entry was deleted from the FIB by another component.
@@ -292,7 +292,7 @@ impl Control {
             worker,
             trusted: is_next_hop,
         };
-        self.table.wait(key, origin, parcel, now);
+        self.table.wait(key, origin, held, now);
     }
 
     /// The network of an address: the longest matching network of the interface.
@@ -525,9 +525,9 @@ impl Control {
                     Effect::Withdraw((iface, addr)) => {
                         self.fib.borrow_mut().forget_neighbor(iface, addr);
                     }
-                    Effect::Release(parcels) => self.give_back(parcels, End::Resumed),
-                    Effect::GiveUp(parcels) => self.give_back(parcels, End::Lost),
-                    Effect::Evict(parcels) => self.give_back(parcels, End::Evicted),
+                    Effect::Release(held_packets) => self.give_back(held_packets, End::Resumed),
+                    Effect::GiveUp(held_packets) => self.give_back(held_packets, End::Lost),
+                    Effect::Evict(held_packets) => self.give_back(held_packets, End::Evicted),
                 }
             }
         }
@@ -581,18 +581,15 @@ impl Control {
         }
     }
 
-    fn give_back(&self, parcels: Vec<WaitingPacket>, end: End) {
-        for parcel in parcels {
+    fn give_back(&self, held_packets: Vec<WaitingPacket>, end: End) {
+        for held in held_packets {
             let back = ResolvedPacket {
-                family: parcel.family,
-                end: self.end_of(parcel.key, end),
-                packet: parcel.packet,
+                family: held.family,
+                end: self.end_of(held.key, end),
+                packet: held.packet,
             };
             // The capacity of the queue is the number of packets that a worker may have outside the graph.
-            let full = self.lanes[parcel.worker]
-                .resolved_packets
-                .push(back)
-                .is_err();
+            let full = self.lanes[held.worker].resolved_packets.push(back).is_err();
             debug_assert!(!full, "the queue back has room for all that may wait");
         }
     }

@@ -186,7 +186,7 @@ impl Control {
             address: *address,
             state: state(address),
         };
-        let borrowed = fib.lender(iface).map(|_| fib.used_addresses(iface));
+        let borrowed = fib.numbered(iface).map(|_| fib.used_addresses(iface));
         let own = fib.addresses(iface).iter().copied();
         let all = own.chain(borrowed.into_iter().flatten());
         all.map(|address| row(&address)).collect()

@@ -113,10 +113,10 @@ impl Control {
     }
 
     /// Handles a router advertisement; the caller calls `autoconf.settle` afterwards.
-    pub(crate) fn hear_router(&mut self, iface: u32, said: &ReceivedAdvert, now: u64) {
+    pub(crate) fn hear_router(&mut self, iface: u32, message: &ReceivedAdvert, now: u64) {
         self.discover_at(now, |it, moment| {
-            it.advertisers.compare(iface, said, moment);
-            it.autoconf.hear(iface, said, moment);
+            it.advertisers.compare(iface, message, moment);
+            it.autoconf.hear(iface, message, moment);
         });
     }
 

@@ -101,7 +101,7 @@ impl Neighbors {
     }
 
     /// The link-local sender, for other protocols.
-    pub fn speaker(&self) -> Rc<dyn LinkLocalSender> {
+    pub fn sender(&self) -> Rc<dyn LinkLocalSender> {
         Rc::new(LinkLocalSenderImpl(self.control.clone()))
     }
 

@@ -181,18 +181,18 @@ fn router(it: &RouterRow, takes: bool) -> String {
         }
     };
     let mut out = format!("    router {}: {lifetime}", it.address);
-    let said = [
+    let message = [
         ("hop limit", Some(u32::from(it.hop_limit))),
         ("MTU", it.mtu),
         ("reachable ms", Some(it.reachable_ms)),
         ("retransmit ms", Some(it.retransmit_ms)),
     ];
-    let mut said = said
+    let mut message = message
         .into_iter()
         .filter_map(|(what, n)| n.filter(|n| *n > 0).map(|n| format!("{what} {n}")))
         .peekable();
-    if said.peek().is_some() {
-        let all: Vec<String> = said.collect();
+    if message.peek().is_some() {
+        let all: Vec<String> = message.collect();
         out += &format!("; tells hosts {} (not used)", all.join(", "));
     }
     out + "\n"

@@ -18,7 +18,7 @@ impl Trace for ArpTrace {
             return format!("rx {rx}\nno ARP for IPv4 over Ethernet");
         };
         let (sender, target) = (arp.sender_ip(), arp.target_ip());
-        let said = match arp.operation.get() {
+        let message = match arp.operation.get() {
             REQUEST => format!(
                 "request: who has {target}? tell {sender} at {}",
                 arp.sender_mac
@@ -29,6 +29,6 @@ impl Trace for ArpTrace {
                 arp.sender_mac
             ),
         };
-        format!("rx {rx}\n{said}")
+        format!("rx {rx}\n{message}")
     }
 }

@@ -83,14 +83,14 @@ pub fn own(own: &Own, known: &Routes, found: &mut Findings) {
     let (compared, differ) = own.differences();
     found.reply.compared += compared;
     found.own = differ.len() as u64;
-    let said = |hops: Option<Hops>| words(hops.and_then(|h| known.spoken(&h)).as_deref());
+    let message = |hops: Option<Hops>| words(hops.and_then(|h| known.spoken(&h)).as_deref());
     for (spot, kernel, volley) in differ {
         let table = volley_table(spot.table).unwrap_or(spot.table);
         found.tell(LcpDifference {
             kind: "own-route".into(),
             what: place(table, spot.prefix),
-            kernel: said(kernel),
-            volley: said(volley),
+            kernel: message(kernel),
+            volley: message(volley),
         });
     }
 }

@@ -179,8 +179,8 @@ impl KernelState {
             return None;
         };
         let below = self.links.get(&parent)?;
-        let twin = |link: &Link| pairs.iter().find(|p| p.host == link.name && !p.vlan);
-        if let Some(parent) = twin(below) {
+        let tap = |link: &Link| pairs.iter().find(|p| p.host == link.name && !p.vlan);
+        if let Some(parent) = tap(below) {
             let inner = None;
             return Some(Tagged {
                 parent,
@@ -197,7 +197,7 @@ impl KernelState {
         else {
             return None;
         };
-        let parent = twin(self.links.get(&trunk)?)?;
+        let parent = tap(self.links.get(&trunk)?)?;
         // The inner tag is always a C-tag (IEEE 802.1Q).
         (tag == VlanTag::Dot1q).then_some(Tagged {
             parent,

@@ -468,9 +468,9 @@ mod tests {
     }
 
     fn all(bytes: &[u8]) -> Vec<KernelMessage> {
-        let mut said = Vec::new();
-        read(bytes, None, |one| said.push(one));
-        said
+        let mut output = Vec::new();
+        read(bytes, None, |one| output.push(one));
+        output
     }
 
     /// Found by the fuzz target netlink_messages.
@@ -553,10 +553,10 @@ mod tests {
         one.extend(attribute(1, &7u32.to_ne_bytes()));
         let bytes = framed(104, &one);
         for len in 0..bytes.len() {
-            let said = all(&bytes[..len]);
+            let output = all(&bytes[..len]);
             assert!(
-                said.iter().all(|s| *s == KernelMessage::Odd),
-                "{len}: {said:?}"
+                output.iter().all(|s| *s == KernelMessage::Odd),
+                "{len}: {output:?}"
             );
             let mut lies = bytes.clone();
             lies[..4].copy_from_slice(&(len as u32).to_ne_bytes());

@@ -208,8 +208,8 @@ impl Own {
 }
 
 /// The LCP taps that are up: the kernel refuses routes over an interface that is down.
-pub fn ways(twins: &KernelState, pairs: &[volley_lcp::LcpRow]) -> TableIds {
-    let up = |p: &volley_lcp::LcpRow| Some((p.interface.clone(), twins.up(&p.host)?));
+pub fn ways(taps: &KernelState, pairs: &[volley_lcp::LcpRow]) -> TableIds {
+    let up = |p: &volley_lcp::LcpRow| Some((p.interface.clone(), taps.up(&p.host)?));
     pairs.iter().filter_map(up).collect()
 }
 

@@ -80,7 +80,7 @@ impl Ways {
 struct Entry {
     ways: Ways,
     /// 1 + the set in the forwarding table; 0 for none.
-    told: u32,
+    reported: u32,
     /// The resynchronisation that last reported the route.
     seen: u32,
 }
@@ -179,7 +179,7 @@ impl Routes {
         let Some(entry) = self.entries.get_mut(&spot) else {
             let entry = Entry {
                 ways: Ways::One((metric, new)),
-                told: 0,
+                reported: 0,
                 seen: epoch,
             };
             self.entries.insert(spot, entry);
@@ -201,7 +201,7 @@ impl Routes {
         put(&mut all, (metric, new), place, &mut self.sets);
         entry.ways = Ways::of(all);
         entry.seen = epoch;
-        if entry.told != entry.ways.all()[0].1 + 1 {
+        if entry.reported != entry.ways.all()[0].1 + 1 {
             self.dirty.push(spot);
         }
     }
@@ -235,17 +235,17 @@ impl Routes {
             return;
         };
         if all.is_empty() {
-            let told = entry.told;
+            let reported = entry.reported;
             self.entries.remove(&spot);
-            self.untold(told);
+            self.untold(reported);
         } else {
             entry.ways = Ways::of(all);
         }
         self.dirty.push(spot);
     }
 
-    fn untold(&mut self, told: u32) {
-        if let Some(set) = told.checked_sub(1) {
+    fn untold(&mut self, reported: u32) {
+        if let Some(set) = reported.checked_sub(1) {
             self.sets.release(set);
         }
     }
@@ -303,8 +303,8 @@ impl Routes {
         let mut released = Vec::new();
         for (spot, entry) in &mut self.entries {
             if mask[entry.ways.all()[0].1 as usize] {
-                released.extend(entry.told.checked_sub(1));
-                entry.told = 0;
+                released.extend(entry.reported.checked_sub(1));
+                entry.reported = 0;
                 self.dirty.push(*spot);
             }
         }
@@ -344,7 +344,7 @@ impl Routes {
         for spot in gone {
             if let Some(entry) = self.entries.remove(&spot) {
                 entry.ways.all().iter().for_each(|w| self.sets.release(w.1));
-                self.untold(entry.told);
+                self.untold(entry.reported);
                 self.dirty.push(spot);
             }
         }
@@ -357,8 +357,8 @@ impl Routes {
         for table in [kernel, LOCAL] {
             let spot = Spot { table, prefix };
             if let Some(entry) = self.entries.get_mut(&spot) {
-                let told = std::mem::take(&mut entry.told);
-                self.untold(told);
+                let reported = std::mem::take(&mut entry.reported);
+                self.untold(reported);
             }
             if table == kernel {
                 self.dirty.push(spot);
@@ -430,7 +430,7 @@ impl Routes {
     }
 
     /// Whether a prefix of the kernel belongs in the forwarding table: loopback and multicast addresses do not.
-    fn is_told(prefix: Prefix) -> bool {
+    fn is_reported(prefix: Prefix) -> bool {
         !prefix.addr().is_loopback() && !prefix.addr().is_multicast()
     }
 
@@ -446,7 +446,7 @@ impl Routes {
             };
             let family = spot.prefix.family();
             let known = self.tables.contains(&(family, table));
-            if !known || !Self::is_told(spot.prefix) || !done.insert((table, spot.prefix)) {
+            if !known || !Self::is_reported(spot.prefix) || !done.insert((table, spot.prefix)) {
                 continue;
             }
             let best = self.best(spot);
@@ -467,8 +467,8 @@ impl Routes {
         let Some(entry) = self.entries.get_mut(&spot) else {
             return;
         };
-        let told = set.map_or(0, |set| set + 1);
-        let before = std::mem::replace(&mut entry.told, told);
+        let reported = set.map_or(0, |set| set + 1);
+        let before = std::mem::replace(&mut entry.reported, reported);
         if let Some(set) = set {
             self.sets.hold_again(set);
         }
@@ -484,7 +484,7 @@ impl Routes {
             };
             let family = spot.prefix.family();
             if self.tables.contains(&(family, table))
-                && Self::is_told(spot.prefix)
+                && Self::is_reported(spot.prefix)
                 && let Some(set) = self.best(*spot)
             {
                 all.insert((family, table, spot.prefix), set);
@@ -498,9 +498,9 @@ impl Routes {
         self.objects.keys().copied().collect()
     }
 
-    /// Ends a dump of next-hop objects: those known `before` that are not in `told` are removed.
-    pub fn swept_objects(&mut self, before: HashSet<u32>, told: &HashSet<u32>) {
-        for id in before.difference(told) {
+    /// Ends a dump of next-hop objects: those known `before` that are not in `reported` are removed.
+    pub fn swept_objects(&mut self, before: HashSet<u32>, reported: &HashSet<u32>) {
+        for id in before.difference(reported) {
             self.no_next_hop(*id);
         }
     }
@@ -509,7 +509,7 @@ impl Routes {
     pub fn counts(&self) -> HashMap<(Family, u32), u64> {
         let mut counts = HashMap::new();
         for (spot, entry) in &self.entries {
-            if let Some(table) = volley_table(spot.table).filter(|_| entry.told != 0) {
+            if let Some(table) = volley_table(spot.table).filter(|_| entry.reported != 0) {
                 *counts.entry((spot.prefix.family(), table)).or_default() += 1;
             }
         }

@@ -160,8 +160,8 @@ impl Kernel {
         while answer.is_none() {
             self.buffer.clear();
             self.requests.recv(&mut self.buffer, 0)?;
-            message::read(&self.buffer, Some(self.number), |said| {
-                if let KernelMessage::Answer(code) = said {
+            message::read(&self.buffer, Some(self.number), |output| {
+                if let KernelMessage::Answer(code) = output {
                     answer = Some(code);
                 }
             });
@@ -209,7 +209,7 @@ impl Kernel {
         self.buffer.clear();
         self.requests.recv(&mut self.buffer, 0)?;
         let mut ended = None;
-        message::read(&self.buffer, Some(self.number), |said| match said {
+        message::read(&self.buffer, Some(self.number), |output| match output {
             KernelMessage::Interrupted => self.interrupted = true,
             KernelMessage::Done => ended = Some(0),
             KernelMessage::Answer(code) => ended = Some(code),

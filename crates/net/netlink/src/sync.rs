@@ -83,7 +83,7 @@ pub(crate) struct Session {
     namespace: Option<String>,
     routes: Routes,
     pub(crate) telling: KernelWriter,
-    twins: KernelState,
+    taps: KernelState,
     pairs: Vec<LcpRow>,
     version: Option<u64>,
     /// A notification of a link, an address or a neighbour was read.
@@ -92,7 +92,7 @@ pub(crate) struct Session {
     lost: bool,
     refused: HashMap<String, Instant>,
     /// Next-hop objects of the current dump.
-    told: HashSet<u32>,
+    reported: HashSet<u32>,
 }
 
 fn gone() -> ModelError {
@@ -204,13 +204,13 @@ impl LcpSync {
                 namespace,
                 routes: Routes::default(),
                 telling: KernelWriter::default(),
-                twins: KernelState::default(),
+                taps: KernelState::default(),
                 pairs: Vec::new(),
                 version: None,
                 touched: true,
                 lost: true,
                 refused: HashMap::new(),
-                told: HashSet::new(),
+                reported: HashSet::new(),
             }),
             Err(error) => {
                 self.status.borrow_mut().state = format!("stopped: {error}");
@@ -284,12 +284,12 @@ impl LcpSync {
     fn hear(&self, now: &mut Session) -> SocketRead {
         let until = Instant::now() + SLICE;
         loop {
-            let (mut messages, mut said) = (0, Vec::new());
+            let (mut messages, mut output) = (0, Vec::new());
             let heard = now.kernel.hear(|one| {
                 messages += 1;
-                said.push(one);
+                output.push(one);
             });
-            said.into_iter().for_each(|one| now.take(one));
+            output.into_iter().for_each(|one| now.take(one));
             let mut status = self.status.borrow_mut();
             status.messages += messages;
             if heard == SocketRead::Overrun {
@@ -336,7 +336,7 @@ impl LcpSync {
         let start = Instant::now();
         self.status.borrow_mut().state = "resynchronising".into();
         now.lost = false;
-        now.twins.forget();
+        now.taps.forget();
         now.routes.begin();
         now.telling.own.there().begin();
         let read = now.read().await;
@@ -364,20 +364,20 @@ impl LcpSync {
     /// Makes links, addresses and neighbours equal on both sides.
     async fn agree(&self, now: &mut Session, volley: &dyn Backend) {
         let links = now.pairs.iter();
-        let links = links.filter_map(|p| Some((now.twins.index(&p.host)?, p.interface.clone())));
+        let links = links.filter_map(|p| Some((now.taps.index(&p.host)?, p.interface.clone())));
         let links: HashMap<u32, String> = links.collect();
         let hosts = now.pairs.iter();
-        let hosts = hosts.filter_map(|p| Some((p.host.clone(), now.twins.index(&p.host)?)));
+        let hosts = hosts.filter_map(|p| Some((p.host.clone(), now.taps.index(&p.host)?)));
         *self.indexes.borrow_mut() = hosts.collect();
         now.routes.set_links(links);
         let known: HashSet<(Family, u32)> = volley.tables().into_iter().collect();
         now.telling.stale |= now.routes.tables().collect::<HashSet<_>>() != known;
         now.routes.set_tables(known.clone());
-        let ways = own::ways(&now.twins, &now.pairs);
+        let ways = own::ways(&now.taps, &now.pairs);
         now.telling.stale |= now.telling.own.set_ways(ways);
         let (rows, neighbors) = (volley.interfaces(), volley.neighbors());
-        let mut todo = now.twins.plan(&now.pairs, &rows, &neighbors);
-        now.twins.plan_devices(&now.pairs, &rows, &known, &mut todo);
+        let mut todo = now.taps.plan(&now.pairs, &rows, &neighbors);
+        now.taps.plan_devices(&now.pairs, &rows, &known, &mut todo);
         let SyncPlan {
             requests,
             orders,
@@ -393,7 +393,7 @@ impl LcpSync {
                 match now.kernel.carry_out(index, &order) {
                     Ok(()) => {
                         now.refused.remove(&what);
-                        now.twins.done(index, &order);
+                        now.taps.done(index, &order);
                     }
                     Err(error) => {
                         self.refuse(&LcpSyncError::Kernel("a change of an LCP tap", error));
@@ -438,8 +438,8 @@ impl LcpSync {
             let row = rows.entry(table).or_default();
             (row.table, row.kernel_table) = (table, kernel_table(table));
             match family {
-                Family::V4 => row.told_ip4 = n,
-                Family::V6 => row.told_ip6 = n,
+                Family::V4 => row.reported_ip4 = n,
+                Family::V6 => row.reported_ip6 = n,
             }
         }
         *self.tables.borrow_mut() = rows.into_values().collect();
@@ -483,7 +483,7 @@ impl LcpSync {
         volley: &dyn Backend,
     ) -> Result<Findings, ModelError> {
         self.rest(now, volley).await;
-        now.twins.forget();
+        now.taps.forget();
         now.routes.begin();
         now.telling.own.there().begin();
         let read = now.read().await;
@@ -496,7 +496,7 @@ impl LcpSync {
         now.telling.own.there().swept();
         let mut found = Findings::default();
         let (rows, neighbors) = (volley.interfaces(), volley.neighbors());
-        let (compared, others) = now.twins.differences(&now.pairs, &rows, &neighbors);
+        let (compared, others) = now.taps.differences(&now.pairs, &rows, &neighbors);
         found.other(compared, others);
         audit::routes(volley, &now.routes, &mut found).await?;
         audit::own(&now.telling.own, &now.routes, &mut found);
@@ -526,8 +526,8 @@ impl LcpSync {
 }
 
 impl Session {
-    fn take(&mut self, said: KernelMessage) {
-        match said {
+    fn take(&mut self, output: KernelMessage) {
+        match output {
             KernelMessage::New(Item::Route(route)) => self.side(&route).add(route),
             KernelMessage::Gone(Item::Route(route)) => self.side(&route).remove(route),
             KernelMessage::New(Item::NextHop(id, hop)) => self.routes.next_hop(id, hop),
@@ -535,11 +535,11 @@ impl Session {
             KernelMessage::New(item) => {
                 self.touched = true;
                 // The kernel sends no notification for IPv4 routes that are deleted with the interface.
-                self.lost |= self.twins.new_item(item);
+                self.lost |= self.taps.new_item(item);
             }
             KernelMessage::Gone(item) => {
                 self.touched = true;
-                self.lost |= self.twins.lost_item(&item);
+                self.lost |= self.taps.lost_item(&item);
             }
             KernelMessage::Done
             | KernelMessage::Answer(_)
@@ -608,10 +608,10 @@ impl Session {
     /// Dumps next-hop objects. A kernel without support refuses the request and has none.
     async fn next_hops(&mut self) {
         let before = self.routes.object_numbers();
-        self.told.clear();
+        self.reported.clear();
         if self.kernel.dump_next_hops().is_ok() && self.dumped().await.is_ok() {
-            let told = std::mem::take(&mut self.told);
-            self.routes.swept_objects(before, &told);
+            let reported = std::mem::take(&mut self.reported);
+            self.routes.swept_objects(before, &reported);
         }
     }
 
@@ -619,15 +619,15 @@ impl Session {
         let mut since = Instant::now();
         loop {
             let mut all = Vec::new();
-            let more = self.kernel.dumped(|said| all.push(said))?;
-            for said in all {
-                match said {
+            let more = self.kernel.dumped(|output| all.push(output))?;
+            for output in all {
+                match output {
                     KernelMessage::New(Item::Route(route)) => self.side(&route).add(route),
                     KernelMessage::New(Item::NextHop(id, hop)) => {
-                        self.told.insert(id);
+                        self.reported.insert(id);
                         self.routes.next_hop(id, hop);
                     }
-                    KernelMessage::New(item) => _ = self.twins.new_item(item),
+                    KernelMessage::New(item) => _ = self.taps.new_item(item),
                     _ => {}
                 }
             }

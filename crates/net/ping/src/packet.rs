@@ -220,18 +220,18 @@ mod tests {
             };
             assert!(is_reply(&back));
             assert_eq!(read(&back), Some(want(reply)));
-            let mut told = request(to, from, 0);
-            told[header] = error;
-            told.extend(&asked);
-            assert!(!is_reply(&told));
-            assert_eq!(read(&told), Some(want(error)));
+            let mut reported = request(to, from, 0);
+            reported[header] = error;
+            reported.extend(&asked);
+            assert!(!is_reply(&reported));
+            assert_eq!(read(&reported), Some(want(error)));
             for cut in 0..header + 8 + header + 8 {
-                assert_eq!(read(&told[..cut]), None, "{cut}");
+                assert_eq!(read(&reported[..cut]), None, "{cut}");
             }
             // An error that quotes another host's packet.
             let at = header + 8 + header;
-            told[at] = 17;
-            assert_eq!(read(&told), None);
+            reported[at] = 17;
+            assert_eq!(read(&reported), None);
         }
         assert_eq!(read(&[]), None);
     }

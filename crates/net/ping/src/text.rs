@@ -2,7 +2,7 @@
 
 use crate::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
 
-fn said(answer: &ProbeAnswer) -> &'static str {
+fn message(answer: &ProbeAnswer) -> &'static str {
     match answer.result {
         ProbeResult::Reply => "",
         ProbeResult::TimeExceeded => "hops used up",
@@ -34,7 +34,7 @@ pub(crate) fn line(number: usize, answer: &Option<ProbeAnswer>) -> String {
             a.hops,
             milliseconds(a.rtt_us)
         ),
-        Some(a) => format!("{number}: from {}: {}\n", a.from, said(a)),
+        Some(a) => format!("{number}: from {}: {}\n", a.from, message(a)),
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn hop(_: usize, hop: &TraceHop) -> String {
         }
         line += &format!(" {}", milliseconds(a.rtt_us));
         if !matches!(a.result, ProbeResult::Reply | ProbeResult::TimeExceeded) {
-            line += &format!(" ({})", said(a));
+            line += &format!(" ({})", message(a));
         }
     }
     line + "\n"

@@ -20,13 +20,13 @@ impl Trace for NdTrace {
             Some(std::net::Ipv6Addr::from(octets))
         };
         let packet = dissect::packet(bytes, dissect::From::Ip).of(self.0.len());
-        let said = match (bytes.get(40), address(8), address(48)) {
+        let message = match (bytes.get(40), address(8), address(48)) {
             (Some(133), Some(from), _) => format!("which routers are there? tell {from}"),
             (Some(135), Some(from), Some(target)) => format!("who has {target}? tell {from}"),
             (Some(136), Some(from), Some(target)) => format!("{target} is here, says {from}"),
             _ if bytes.get(6) == Some(&0) => format!("about groups: {packet}"),
             _ => format!("no neighbour discovery: {packet}"),
         };
-        format!("rx {rx}\n{said}")
+        format!("rx {rx}\n{message}")
     }
 }

@@ -53,7 +53,7 @@ pub struct Stepper<'a> {
     pub lines: Lines,
     /// Number of accesses with unknown addresses.
     pub unknown: u64,
-    dice: u64,
+    rng: u64,
 }
 
 /// Threads of a process whose name is `PREFIX` and a number.
@@ -100,7 +100,7 @@ impl<'a> Stepper<'a> {
             numbers: HashMap::new(),
             lines: Lines::default(),
             unknown: 0,
-            dice: 0x9e37_79b9_7f4a_7c15,
+            rng: 0x9e37_79b9_7f4a_7c15,
         };
         for (worker, id) in found {
             ptrace::seize(id, ptrace::Options::empty()).map_err(|e| failed("ptrace", &e))?;
@@ -158,10 +158,10 @@ impl<'a> Stepper<'a> {
     }
 
     fn draw(&mut self, sides: u64) -> u64 {
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        self.dice % sides
+        self.rng ^= self.rng << 13;
+        self.rng ^= self.rng >> 7;
+        self.rng ^= self.rng << 17;
+        self.rng % sides
     }
 
     /// Steps this number of instructions in total, or until the time limit.

@@ -50,8 +50,8 @@ impl Daemon {
                 break control;
             }
             if !process.is_running() {
-                let (_, said, _) = process.said();
-                let last = said.trim().lines().last().unwrap_or("it said nothing");
+                let (_, message, _) = process.message();
+                let last = message.trim().lines().last().unwrap_or("it said nothing");
                 return Err(NetError::Volley(last.trim_start_matches("volley: ").into()));
             }
             if Instant::now() > end {

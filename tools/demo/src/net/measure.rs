@@ -118,8 +118,8 @@ impl Measurement<'_> {
         if !answered {
             return Err(NetError::NoAnswer(size));
         }
-        let said = ping("10", "0.01")?;
-        mean_us(&said).ok_or_else(|| NetError::Answer {
+        let message = ping("10", "0.01")?;
+        mean_us(&message).ok_or_else(|| NetError::Answer {
             line: format!("ping {}", self.target),
             what: "round-trip times",
         })
@@ -137,9 +137,9 @@ impl Measurement<'_> {
             more,
         ]
         .concat();
-        let said = self.hosts.exec(Space::A, limit, &client);
+        let message = self.hosts.exec(Space::A, limit, &client);
         drop(server);
-        let value: Value = serde_json::from_str(&said?).unwrap_or_default();
+        let value: Value = serde_json::from_str(&message?).unwrap_or_default();
         Ok(value["end"].clone())
     }
 
@@ -166,8 +166,8 @@ impl Measurement<'_> {
 }
 
 /// The mean of `rtt min/avg/max/mdev = a/b/c/d ms`.
-fn mean_us(said: &str) -> Option<f64> {
-    let line = said.lines().find(|l| l.contains("min/avg/max"))?;
+fn mean_us(message: &str) -> Option<f64> {
+    let line = message.lines().find(|l| l.contains("min/avg/max"))?;
     let mean = line.split_once("= ")?.1.split('/').nth(1)?;
     mean.parse::<f64>().ok().map(|ms| ms * 1000.0)
 }
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn answers_of_ping_and_iperf3_are_understood() {
-        let said = "10 packets\nrtt min/avg/max/mdev = 0.012/0.034/0.056/0.010 ms\n";
-        assert_eq!(mean_us(said), Some(34.0));
+        let message = "10 packets\nrtt min/avg/max/mdev = 0.012/0.034/0.056/0.010 ms\n";
+        assert_eq!(mean_us(message), Some(34.0));
         assert_eq!(mean_us("10 packets transmitted, 0 received"), None);
         let old = json!({ "sum": { "bits_per_second": 2e9, "lost_percent": 25.0 } });
         assert_eq!(received(&old).unwrap(), (1.5, 25.0));

@@ -268,8 +268,8 @@ mod tests {
         assert_eq!(only(None, gso), 0b10100);
         let word = Offload { checksum, gso }.word(256);
         let name = |kind: GsoKind| ["letters", "parcels", "crates"][usize::from(kind.class())];
-        let said = ", checksum from byte 34 to be finished, parcels to be cut every 1440 bytes";
-        assert_eq!(text(word, 34, name), said);
+        let message = ", checksum from byte 34 to be finished, parcels to be cut every 1440 bytes";
+        assert_eq!(text(word, 34, name), message);
         assert_eq!(text(0, 0, name), "");
     }
 

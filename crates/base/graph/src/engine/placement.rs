@@ -30,8 +30,8 @@ impl Change for PlaceNode {
         let Some(slot) = worker.slots.get_mut(self.id.index()) else {
             return;
         };
-        if let Some(detour) = slot.body.as_handoff_stub() {
-            (detour.to, detour.starts_epoch) = (to, true);
+        if let Some(forwarder) = slot.body.as_handoff_stub() {
+            (forwarder.to, forwarder.starts_epoch) = (to, true);
             return;
         }
         // Packets that this worker ran before are complete: only packets that it handed off can be overtaken.
@@ -58,15 +58,15 @@ impl Change for RestoreNode {
         let Some(slot) = worker.slots.get_mut(self.id.index()) else {
             return;
         };
-        if let Some(detour) = slot.body.as_handoff_stub() {
-            let is_back = detour.to == me;
+        if let Some(forwarder) = slot.body.as_handoff_stub() {
+            let is_back = forwarder.to == me;
             if is_back
-                && (detour.starts_epoch && !worker.dispatch.begin_epoch()
-                    || !detour.has_drained(&mut worker.dispatch))
+                && (forwarder.starts_epoch && !worker.dispatch.begin_epoch()
+                    || !forwarder.has_drained(&mut worker.dispatch))
             {
                 return;
             }
-            if is_back && let Some(inner) = detour.inner.take() {
+            if is_back && let Some(inner) = forwarder.inner.take() {
                 self.old = Some(std::mem::replace(&mut slot.body, inner));
             }
         }

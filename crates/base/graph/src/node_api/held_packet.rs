@@ -139,9 +139,9 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 frame: &mut self.frame,
                 row,
             };
-            let fate = body(&mut packet);
+            let outcome = body(&mut packet);
             let (idx, pos) = (self.frame.words(IDX)[row], self.frame.words(POS)[row]);
-            match fate {
+            match outcome {
                 HoldAction::Send(next) => {
                     let edge = self.raw.edges[next.index()];
                     self.dispatch.push_row(edge, &self.frame, row);

@@ -70,11 +70,11 @@ impl WorkerThread {
             let _ = channel.wakeup.0.set(Wakeup::new().map_err(failed)?);
         }
         let stop_flags = Arc::new(StopFlags::default());
-        let told = stop_flags.clone();
+        let reported = stop_flags.clone();
         let numa_node = core.and_then(numa::node_of);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{id}"))
-            .spawn(move || run(pinned(worker, core, numa_node, first), &told))
+            .spawn(move || run(pinned(worker, core, numa_node, first), &reported))
             .map_err(failed)?;
         Ok(WorkerThread {
             id,
@@ -121,10 +121,10 @@ impl WorkerThreads {
 
     /// Whether every worker is alive. A worker that was stopped by [`Self::drain_worker`] may have ended.
     pub fn is_alive(&self) -> bool {
-        let told = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
+        let reported = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
         self.threads
             .iter()
-            .all(|s| told(s) || !s.thread.is_finished())
+            .all(|s| reported(s) || !s.thread.is_finished())
     }
 
     /// The core that a worker is pinned to.
@@ -150,9 +150,9 @@ impl WorkerThreads {
     /// The next worker that has ended after [`Self::drain_worker`]: its id, and the worker itself unless its thread
     /// panicked.
     pub fn take_exited(&mut self) -> Option<(usize, Option<Worker>)> {
-        let told = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
+        let reported = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
         let mut threads = self.threads.iter();
-        let at = threads.position(|s| told(s) && s.thread.is_finished())?;
+        let at = threads.position(|s| reported(s) && s.thread.is_finished())?;
         let thread = self.threads.swap_remove(at);
         Some((thread.id, thread.thread.join().ok()))
     }

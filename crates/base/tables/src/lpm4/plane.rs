@@ -9,7 +9,7 @@ use super::root::{PAGE, PAGES, PageAllocator};
 use super::view::{
     CHUNK, Full, IS_CHUNK, IS_LINE, Leaves, Line, LineText, Lpm4View, Sizes, Store, Word,
 };
-use crate::limbo::DeferredFree;
+use crate::deferred::DeferredFree;
 use crate::{Domain, Publisher, Snap};
 
 /// The largest leaf id with 16-bit answers.
@@ -160,7 +160,7 @@ fn share_page<W: Word>(
     view: &Lpm4View,
     store: &Store<W>,
     room: &mut Room,
-    limbo: &mut DeferredFree<Piece>,
+    deferred: &mut DeferredFree<Piece>,
     page: usize,
     answer: u32,
 ) -> Result<(), Full> {
@@ -174,10 +174,12 @@ fn share_page<W: Word>(
         .map(|block| view.root.entry(block).load(Ordering::Relaxed))
         .collect();
     match room.pages.share(&view.root, page, pack(0, base)) {
-        Ok(number) => number.into_iter().for_each(|n| limbo.push(Piece::Page(n))),
+        Ok(number) => number
+            .into_iter()
+            .for_each(|n| deferred.push(Piece::Page(n))),
         Err(Full) => {
             if let Some((base, len)) = room.singles.fewer(base, store, entries) {
-                limbo.push(Piece::Run { base, len });
+                deferred.push(Piece::Run { base, len });
             }
             return Err(Full);
         }
@@ -185,7 +187,7 @@ fn share_page<W: Word>(
     let shared = before.and_then(|e| room.singles.fewer(unpack(e).0, store, entries));
     let own = own.into_iter().filter_map(|e| room.release(e, store));
     for (base, len) in shared.into_iter().chain(own) {
-        limbo.push(Piece::Run { base, len });
+        deferred.push(Piece::Run { base, len });
     }
     Ok(())
 }
@@ -193,13 +195,13 @@ fn share_page<W: Word>(
 fn share_page_of(
     view: &Lpm4View,
     room: &mut Room,
-    limbo: &mut DeferredFree<Piece>,
+    deferred: &mut DeferredFree<Piece>,
     page: usize,
     answer: u32,
 ) -> Result<(), Full> {
     match &view.leaves {
-        Leaves::Narrow(s) => share_page(view, s, room, limbo, page, answer),
-        Leaves::Wide(s) => share_page(view, s, room, limbo, page, answer),
+        Leaves::Narrow(s) => share_page(view, s, room, deferred, page, answer),
+        Leaves::Wide(s) => share_page(view, s, room, deferred, page, answer),
     }
 }
 
@@ -308,7 +310,7 @@ pub(super) struct Plane {
     publisher: Publisher<Lpm4View>,
     room: Room,
     longs: Longs,
-    limbo: DeferredFree<Piece>,
+    deferred: DeferredFree<Piece>,
     streak: Option<Streak>,
     /// The number of moves to new memory.
     moves: u64,
@@ -320,7 +322,7 @@ impl Plane {
             publisher: Publisher::new(domain, Lpm4View::new(false, false, &EMPTY)),
             room: Room::new(SLACK),
             longs: Longs::default(),
-            limbo: DeferredFree::new(),
+            deferred: DeferredFree::new(),
             streak: None,
             moves: 0,
         }
@@ -344,10 +346,10 @@ impl Plane {
             publisher,
             room,
             longs,
-            limbo,
+            deferred,
             ..
         } = self;
-        limbo.collect(publisher.domain(), |piece| match piece {
+        deferred.collect(publisher.domain(), |piece| match piece {
             Piece::Run { base, len } => room.runs.give(base, len),
             Piece::Chunk(chunk) => longs.give(chunk),
             Piece::Page(page) => room.pages.give(page),
@@ -364,7 +366,7 @@ impl Plane {
     /// Frees a chunk or line once no reader can access it.
     pub(super) fn free_chunk(&mut self, chunk: u32) {
         if chunk != 0 {
-            self.limbo.push(Piece::Chunk(chunk));
+            self.deferred.push(Piece::Chunk(chunk));
         }
     }
 
@@ -383,14 +385,14 @@ impl Plane {
     fn own_page(&mut self, block: usize) {
         let root = &self.publisher.current().root;
         match self.room.pages.own(root, block / PAGE) {
-            Ok(unused) => self.limbo_page(unused),
+            Ok(unused) => self.deferred_page(unused),
             Err(Full) => self.grow(self.view().is_wide(), Grow::Root),
         }
     }
 
-    fn limbo_page(&mut self, unused: Option<u8>) {
+    fn deferred_page(&mut self, unused: Option<u8>) {
         if let Some(page) = unused {
-            self.limbo.push(Piece::Page(page));
+            self.deferred.push(Piece::Page(page));
         }
     }
 
@@ -420,10 +422,10 @@ impl Plane {
         let Self {
             publisher,
             room,
-            limbo,
+            deferred,
             ..
         } = self;
-        share_page_of(publisher.current(), room, limbo, page, answer)
+        share_page_of(publisher.current(), room, deferred, page, answer)
     }
 
     fn set_plain(&mut self, block: usize, answer: u32) {
@@ -465,7 +467,7 @@ impl Plane {
         let Self {
             publisher,
             room: Room { singles, .. },
-            limbo,
+            deferred,
             ..
         } = self;
         singles.more(streak.answer, streak.entries);
@@ -475,7 +477,7 @@ impl Plane {
             Leaves::Wide(s) => singles.fewer(base, s, streak.entries),
         };
         if let Some((base, len)) = last {
-            limbo.push(Piece::Run { base, len });
+            deferred.push(Piece::Run { base, len });
         }
     }
 
@@ -484,7 +486,7 @@ impl Plane {
         self.own_page(block);
         loop {
             match set_entry_of(self.publisher.current(), &mut self.room, block, run) {
-                Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
+                Ok(Some((base, len))) => return self.deferred.push(Piece::Run { base, len }),
                 Ok(None) => return,
                 Err(Full) => self.grow(self.view().is_wide(), Grow::Leaves),
             }
@@ -525,7 +527,7 @@ impl Plane {
         self.longs.chunks.end = sizes.chunks as u32;
         self.longs.lines.end = sizes.lines as u32;
         let longs = &mut self.longs;
-        self.limbo.clear(|piece| {
+        self.deferred.clear(|piece| {
             if let Piece::Chunk(chunk) = piece {
                 longs.give(chunk);
             }
@@ -556,7 +558,8 @@ impl Plane {
             let page = block / PAGE;
             if !dense && rib.is_plain_page(page) {
                 if block % PAGE == 0 {
-                    let shared = share_page_of(&view, &mut room, &mut self.limbo, page, inherited);
+                    let shared =
+                        share_page_of(&view, &mut room, &mut self.deferred, page, inherited);
                     debug_assert!(shared.is_ok());
                 }
                 continue;
@@ -573,7 +576,7 @@ impl Plane {
         }
         self.room = room;
         self.longs = longs;
-        self.limbo.clear(drop);
+        self.deferred.clear(drop);
         self.publisher.publish(view);
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::key::Key;
 use super::view::{Block, LONGER, RANGES, RangeView, Segment};
 use crate::Domain;
-use crate::limbo::DeferredFree;
+use crate::deferred::DeferredFree;
 
 /// The number of ranges that a bulk load puts into a block: this leaves space for changes.
 const FILL: usize = 46;
@@ -120,7 +120,7 @@ pub(super) struct Ranges<K: Key> {
     parts: Vec<Part<K>>,
     segments: Vec<Arc<Segment<K>>>,
     free: Vec<Slot>,
-    limbo: DeferredFree<Slot>,
+    deferred: DeferredFree<Slot>,
     sweep: Sweep<K>,
     view: Arc<RangeView<K>>,
     /// The parts or segments differ from those of `view`.
@@ -150,7 +150,7 @@ impl<K: Key> Ranges<K> {
             }],
             segments,
             free: Vec::new(),
-            limbo: DeferredFree::new(),
+            deferred: DeferredFree::new(),
             sweep: Sweep {
                 open: Vec::new(),
                 ranges: Vec::new(),
@@ -240,7 +240,7 @@ impl<K: Key> Ranges<K> {
         self.starts.clear();
         self.segments.clear();
         self.free.clear();
-        self.limbo.clear(drop);
+        self.deferred.clear(drop);
         self.cut(entries);
         self.add_segment(self.parts.len() + self.parts.len() / 8);
         self.repaint(0, self.parts.len() - 1);
@@ -359,7 +359,7 @@ impl<K: Key> Ranges<K> {
             if block.has_starts(&self.sweep.ranges) {
                 return block.set_answers(&self.sweep.ranges);
             }
-            self.limbo.push(slot);
+            self.deferred.push(slot);
         }
         let slot = self.take_slot();
         let block = self.at(slot);
@@ -391,7 +391,7 @@ impl<K: Key> Ranges<K> {
         self.starts.remove(left + 1);
         self.parts[left].own.extend(right.own);
         if let Some(slot) = right.slot {
-            self.limbo.push(slot);
+            self.deferred.push(slot);
         }
         self.moved = true;
         self.repaint(left, left);
@@ -423,7 +423,7 @@ impl<K: Key> Ranges<K> {
     /// Frees slots whose grace period is over. Called between updates only, when no block is partly linked.
     fn collect(&mut self) {
         let free = &mut self.free;
-        self.limbo.collect(&self.domain, |slot| free.push(slot));
+        self.deferred.collect(&self.domain, |slot| free.push(slot));
     }
 
     /// Makes a new view if one is needed.

@@ -43,8 +43,8 @@ fn arp<'a>(out: &mut Out<'_, '_>, packet: Kept<'_>) -> Step<'a> {
 }
 
 /// Shows the readable part of a header, followed by the header's fault.
-fn tell_fault(out: &mut Out<'_, '_>, told: fmt::Arguments<'_>, error: WireError) -> Stop {
-    match out.layer(told) {
+fn tell_fault(out: &mut Out<'_, '_>, reported: fmt::Arguments<'_>, error: WireError) -> Stop {
+    match out.layer(reported) {
         Ok(()) => Stop::Bad(error),
         Err(error) => error.into(),
     }
@@ -76,14 +76,14 @@ fn ip4<'a>(out: &mut Out<'_, '_>, packet: Kept<'a>) -> Step<'a> {
         if matches!(error, WireError::Version { .. }) {
             return Err(Stop::Bad(error));
         }
-        let told = format_args!(
+        let reported = format_args!(
             "{} {} -> {} ttl {}",
             header.protocol,
             header.src(),
             header.dst(),
             header.ttl
         );
-        return Err(tell_fault(out, told, error));
+        return Err(tell_fault(out, reported, error));
     }
     ip4_line(out, header)?;
     let packet = packet.first(usize::from(header.total_len.get()));
@@ -170,7 +170,7 @@ fn ip6<'a>(out: &mut Out<'_, '_>, packet: Kept<'a>) -> Step<'a> {
         usize::from(header.payload_len.get()),
     );
     if len > behind.len() {
-        let told = format_args!(
+        let reported = format_args!(
             "{} {} -> {} hop-limit {hops}",
             header.next_header,
             header.src(),
@@ -181,7 +181,7 @@ fn ip6<'a>(out: &mut Out<'_, '_>, packet: Kept<'a>) -> Step<'a> {
             len,
             have: behind.len(),
         };
-        return Err(tell_fault(out, told, error));
+        return Err(tell_fault(out, reported, error));
     }
     let payload = behind.first(len);
     let ip = Ip6 {

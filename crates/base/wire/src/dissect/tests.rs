@@ -231,12 +231,12 @@ fn the_first_bytes_of_a_packet_are_no_faulty_packet() {
     );
     assert_ne!(one_line(&udp[..128]), cut(&udp, 128));
     let tcp = ip6().tcp(7, 8, flag::SYN).payload([0; 600]).build();
-    let told = cut(&tcp, 128);
+    let reported = cut(&tcp, 128);
     assert!(
-        told.contains("hop-limit 64 len 620 / ports 7 -> 8"),
-        "{told}"
+        reported.contains("hop-limit 64 len 620 / ports 7 -> 8"),
+        "{reported}"
     );
-    assert!(!told.contains("bad"), "{told}");
+    assert!(!reported.contains("bad"), "{reported}");
     assert_eq!(
         cut(&udp, 20),
         alloc::format!("IP4: {MACS} (20 of 642 bytes kept)")
@@ -252,7 +252,8 @@ fn the_first_bytes_of_a_packet_are_no_faulty_packet() {
         let (bytes, whole) = (packet.build(), alloc::format!("{name}: {MACS}{rest}"));
         for at in 0..=bytes.len() {
             let text = cut(&bytes, at);
-            let told = text.replace(&alloc::format!(" ({at} of {} bytes kept)", bytes.len()), "");
+            let reported =
+                text.replace(&alloc::format!(" ({at} of {} bytes kept)", bytes.len()), "");
             let faulty = [
                 "bad",
                 "cut short",
@@ -262,8 +263,8 @@ fn the_first_bytes_of_a_packet_are_no_faulty_packet() {
             ];
             assert!(!faulty.iter().any(|f| text.contains(f)), "{at}: {text}");
             assert!(
-                whole.starts_with(&told) || at < 22 || rest.contains('['),
-                "{at}: {told}"
+                whole.starts_with(&reported) || at < 22 || rest.contains('['),
+                "{at}: {reported}"
             );
         }
     }
@@ -305,8 +306,11 @@ fn a_checksum_to_be_finished_is_not_a_bad_one() {
         bytes[at] ^= 0x55;
         for kept in start + 20..=bytes.len() {
             let packet = frame(&bytes[..kept]).of(bytes.len());
-            let told = packet.offloaded(Some(start)).to_string();
-            assert!(told.ends_with(" checksum offloaded"), "{kept}: {told}");
+            let reported = packet.offloaded(Some(start)).to_string();
+            assert!(
+                reported.ends_with(" checksum offloaded"),
+                "{kept}: {reported}"
+            );
             let bad = packet.to_string().contains("bad checksum");
             assert_eq!(bad, kept == bytes.len(), "{kept}: {packet}");
         }
@@ -456,9 +460,9 @@ fn headers_of_the_field_table_and_what_they_carry() {
         let bytes = hex(&bytes.replace(' ', ""));
         assert_eq!(one_line(&bytes), text);
         for cut in 14..bytes.len() {
-            let told = alloc::format!("{}", frame(&bytes[..cut]).of(bytes.len()));
-            let shown = told.split(" (").next().unwrap_or_default();
-            assert!(text.starts_with(shown), "{cut}: {told}");
+            let reported = alloc::format!("{}", frame(&bytes[..cut]).of(bytes.len()));
+            let shown = reported.split(" (").next().unwrap_or_default();
+            assert!(text.starts_with(shown), "{cut}: {reported}");
         }
     }
 }

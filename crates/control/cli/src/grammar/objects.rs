@@ -37,14 +37,14 @@ fn of_class(of: Of, class: &Class, classes: &Classes) -> Vec<(CommandDef, Patter
     let patterns = match of {
         Of::Default => {
             let (text, pattern) = default_command(class);
-            let (doc, example) = said(id(0), class, classes);
+            let (doc, example) = message(id(0), class, classes);
             return vec![(defined(id(0), &text, &doc, &example), pattern)];
         }
         Of::Object(effect) => class.patterns(effect),
         Of::Own | Of::Query | Of::Verb => class.patterns(Effect::Set),
     };
     let command = |(at, pattern): (usize, &Tree<Leaf>)| {
-        let (doc, example) = said(id(at), class, classes);
+        let (doc, example) = message(id(at), class, classes);
         let text = pattern.show(class.fields());
         let converted = pattern.map(&|leaf| converted((class, classes), of, leaf));
         (defined(id(at), &text, &doc, &example), converted)
@@ -62,7 +62,7 @@ fn defined(id: Id, pattern: &str, text: &str, example: &str) -> CommandDef {
 }
 
 /// What a command does, and a whole command.
-fn said(id: Id, class: &Class, classes: &Classes) -> (String, String) {
+fn message(id: Id, class: &Class, classes: &Classes) -> (String, String) {
     let query = || Some((classes.query(id.class)?, id.pattern(class)?));
     match id.of {
         Of::Query if let Some((query, pattern)) = query() => {

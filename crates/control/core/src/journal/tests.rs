@@ -123,13 +123,13 @@ fn stopped_at_any_byte_the_old_or_the_new_holds() {
     for stop in 0..=whole {
         let (disk, mut journal) = start();
         disk.left.set(Some(stop));
-        let told = journal.write(about("new"), requests(5), Some(99));
-        assert!(told.is_ok() || stop < whole);
+        let reported = journal.write(about("new"), requests(5), Some(99));
+        assert!(reported.is_ok() || stop < whole);
         for kept in [false, true] {
             let found = restored(disk.after(kept)).expect("a commit");
             assert!(found == requests(2) || found == requests(5), "at {stop}");
             news += usize::from(found == requests(5));
-            assert!(told.is_err() || found == requests(5), "told, and lost");
+            assert!(reported.is_err() || found == requests(5), "told, and lost");
             // And the journal goes on from there.
             let mut next = Journal::open(disk.after(kept)).unwrap();
             next.write(about("next"), requests(3), None).unwrap();

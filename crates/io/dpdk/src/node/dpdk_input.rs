@@ -28,7 +28,7 @@ counters! {
 pub struct DpdkInput {
     worker: usize,
     table: Arc<IfTable>,
-    yard: Arc<QueueMigration<Placed>>,
+    migration: Arc<QueueMigration<Placed>>,
     queues: WorkerQueues<Placed>,
     turn: usize,
     /// Time of the worker's last attempt to sleep.
@@ -37,12 +37,12 @@ pub struct DpdkInput {
 
 impl DpdkInput {
     /// The instance for `worker`.
-    pub fn new(worker: usize, table: Arc<IfTable>, yard: Arc<QueueMigration<Placed>>) -> Self {
+    pub fn new(worker: usize, table: Arc<IfTable>, migration: Arc<QueueMigration<Placed>>) -> Self {
         DpdkInput {
             worker,
             table,
-            queues: yard.new_queue_list(),
-            yard,
+            queues: migration.new_queue_list(),
+            migration,
             turn: 0,
             drowsy_ns: Cell::new(0),
         }
@@ -118,7 +118,7 @@ impl Source for DpdkInput {
     }
 
     fn is_vacant(&self) -> bool {
-        self.queues.is_empty() && !self.yard.is_waiting(self.worker)
+        self.queues.is_empty() && !self.migration.is_waiting(self.worker)
     }
 
     fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
@@ -129,7 +129,7 @@ impl Source for DpdkInput {
 
     fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let leaves = |q: &WorkerQueue<Placed>| q.is_gone() || !q.belongs_to(self.worker);
-        if self.queues.iter().any(|q| leaves(q)) || self.yard.is_waiting(self.worker) {
+        if self.queues.iter().any(|q| leaves(q)) || self.migration.is_waiting(self.worker) {
             return false;
         }
         let is_up = |q: &WorkerQueue<Placed>| self.table.has(q.shared.interface(), Flag::Up);
@@ -142,7 +142,7 @@ impl Source for DpdkInput {
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (worker, quiet) = (self.worker, out.is_drained());
-        self.yard
+        self.migration
             .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();

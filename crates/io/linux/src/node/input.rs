@@ -94,7 +94,7 @@ pub trait RxQueue: Send + 'static {
 pub struct Input<Q: RxQueue> {
     worker: usize,
     table: Arc<IfTable>,
-    yard: Arc<QueueMigration<Placed<Q>>>,
+    migration: Arc<QueueMigration<Placed<Q>>>,
     queues: WorkerQueues<Placed<Q>>,
     turn: usize,
     ask_ns: u64,
@@ -107,15 +107,15 @@ impl<Q: RxQueue> Input<Q> {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        yard: Arc<QueueMigration<Placed<Q>>>,
+        migration: Arc<QueueMigration<Placed<Q>>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         Input {
             worker,
             table,
-            queues: yard.new_queue_list(),
-            yard,
+            queues: migration.new_queue_list(),
+            migration,
             turn: 0,
             ask_ns: 0,
             drop_node,
@@ -227,7 +227,7 @@ impl<Q: RxQueue> Source for Input<Q> {
     }
 
     fn is_vacant(&self) -> bool {
-        self.queues.is_empty() && !self.yard.is_waiting(self.worker)
+        self.queues.is_empty() && !self.migration.is_waiting(self.worker)
     }
 
     fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
@@ -243,12 +243,12 @@ impl<Q: RxQueue> Source for Input<Q> {
         let mut queues = self.queues.iter();
         let all = queues.all(|q| silent(q) || rest.add_fd(q.queue.fd()));
         let leaves = |q: &WorkerQueue<Placed<Q>>| q.is_gone() || !q.belongs_to(self.worker);
-        all && !self.yard.is_waiting(self.worker) && !self.queues.iter().any(|q| leaves(q))
+        all && !self.migration.is_waiting(self.worker) && !self.queues.iter().any(|q| leaves(q))
     }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (worker, quiet) = (self.worker, out.is_drained());
-        self.yard
+        self.migration
             .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         if cx.now_ns() >= self.ask_ns {
             self.ask(cx);

@@ -60,15 +60,15 @@ pub trait TxQueue: Send + 'static {
 }
 
 /// The transmit queues of an interface, valid while the kernel's interface behind it is the same.
-pub struct Outlet<Q> {
+pub struct TransmitQueues<Q> {
     status: Arc<Status>,
     queues: Arc<TxQueuePool<Q>>,
 }
 
-impl<Q> Outlet<Q> {
+impl<Q> TransmitQueues<Q> {
     /// These queues; faults are reported to `status`.
     pub fn new(status: &Arc<Status>, queues: Arc<TxQueuePool<Q>>) -> Self {
-        Outlet {
+        TransmitQueues {
             status: status.clone(),
             queues,
         }
@@ -81,7 +81,7 @@ pub struct Transmit<Q: TxQueue> {
     interface: IfIdx,
     table: Arc<IfTable>,
     verdict: Column,
-    outlet: Snap<Outlet<Q>>,
+    transmit_queues: Snap<TransmitQueues<Q>>,
 }
 
 impl<Q: TxQueue> Transmit<Q> {
@@ -91,14 +91,14 @@ impl<Q: TxQueue> Transmit<Q> {
         interface: IfIdx,
         table: Arc<IfTable>,
         size: usize,
-        outlet: Snap<Outlet<Q>>,
+        transmit_queues: Snap<TransmitQueues<Q>>,
     ) -> Self {
         Transmit {
             worker,
             interface,
             table,
             verdict: Column::new(size),
-            outlet,
+            transmit_queues,
         }
     }
 }
@@ -112,14 +112,14 @@ impl<Q: TxQueue> Node for Transmit<Q> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let (n, interface) = (v.len(), self.interface.0);
-        let outlet = self.outlet.read(cx.guard());
+        let transmit_queues = self.transmit_queues.read(cx.guard());
         let verdicts = self.verdict.words_mut(n);
         verdicts.fill(0);
         let (rank, _) = self.table.worker_set().rank(self.worker);
-        let mut turn = outlet.queues.acquire(rank);
+        let mut turn = transmit_queues.queues.acquire(rank);
         match &mut turn {
-            Some(turn) => turn.queue.send(&mut v, verdicts, &outlet.status),
-            None if outlet.queues.is_empty() => verdicts.fill(Count::LinkDown.code()),
+            Some(turn) => turn.queue.send(&mut v, verdicts, &transmit_queues.status),
+            None if transmit_queues.queues.is_empty() => verdicts.fill(Count::LinkDown.code()),
             None => verdicts.fill(Count::QueueBusy.code()),
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -134,7 +134,7 @@ impl<Q: TxQueue> Node for Transmit<Q> {
             return v.free();
         };
         let done = turn.queue.finish(v);
-        outlet.queues.release(turn);
+        transmit_queues.queues.release(turn);
         done
     }
 }

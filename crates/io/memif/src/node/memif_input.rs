@@ -358,9 +358,9 @@ impl Source for MemifInput {
             return false;
         }
         for queue in self.assigned().filter_map(|q| q.ring_of(worker)) {
-            queue.bell.clear();
-            queue.rx.want_bell(true);
-            if !rest.add_fd(&queue.bell) || queue.rx.is_waiting() {
+            queue.wakeup.clear();
+            queue.rx.want_wakeup(true);
+            if !rest.add_fd(&queue.wakeup) || queue.rx.is_waiting() {
                 return false;
             }
         }
@@ -369,7 +369,7 @@ impl Source for MemifInput {
 
     fn wake(&mut self) {
         for queue in self.assigned().filter_map(|q| q.ring_of(self.worker)) {
-            queue.rx.want_bell(false);
+            queue.rx.want_wakeup(false);
         }
     }
 }

@@ -127,14 +127,14 @@ impl MemifTx {
                 }
             }
         }
-        let wants_bell = leaving.publish();
+        let wants_wakeup = leaving.publish();
         let (packets, bytes) = (tally.packets - before.0, tally.bytes - before.1);
         // Before the queue is released, since the counters also have one writer at a time.
         self.table
             .count_queue(self.interface, Direction::Tx, queue, packets, bytes);
         drop(turn);
-        if wants_bell {
-            link.ring_bell(queue);
+        if wants_wakeup {
+            link.ring_wakeup(queue);
         }
     }
 

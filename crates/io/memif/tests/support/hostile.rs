@@ -254,7 +254,7 @@ fn poke_ring(script: &mut Script<'_>, file: &OwnedFd, ring: u64, size: u64) {
 struct Client {
     channel: Channel,
     region: OwnedFd,
-    bells: Vec<OwnedFd>,
+    wakeups: Vec<OwnedFd>,
 }
 
 impl Client {
@@ -272,11 +272,11 @@ impl Client {
                 poke(&region, ring + 128 + slot * 16, &bytes);
             }
         }
-        let bells = vec![eventfd(), eventfd()];
+        let wakeups = vec![eventfd(), eventfd()];
         Client {
             channel,
             region,
-            bells,
+            wakeups,
         }
     }
 
@@ -320,7 +320,7 @@ impl Client {
             private_hdr_size: u16::from(odd && script.byte() & 1 != 0),
         };
         let other = if odd { odd_file(script) } else { None };
-        let file = other.as_ref().unwrap_or(&self.bells[usize::from(s2m)]);
+        let file = other.as_ref().unwrap_or(&self.wakeups[usize::from(s2m)]);
         self.say(Message::AddRing(ring), Some(file.as_fd()));
     }
 
@@ -359,11 +359,11 @@ impl Client {
                 let _ = rustix::fs::ftruncate(&self.region, size);
             }
             6 => {
-                let bell = &self.bells[usize::from(script.byte() & 1)];
-                let _ = rustix::fs::fcntl_setfl(bell, rustix::fs::OFlags::empty());
-                let _ = rustix::fs::fcntl_setfl(bell, rustix::fs::OFlags::NONBLOCK);
-                let _ = rustix::io::write(bell, &(u64::MAX - 1).to_ne_bytes());
-                let _ = rustix::fs::fcntl_setfl(bell, rustix::fs::OFlags::empty());
+                let wakeup = &self.wakeups[usize::from(script.byte() & 1)];
+                let _ = rustix::fs::fcntl_setfl(wakeup, rustix::fs::OFlags::empty());
+                let _ = rustix::fs::fcntl_setfl(wakeup, rustix::fs::OFlags::NONBLOCK);
+                let _ = rustix::io::write(wakeup, &(u64::MAX - 1).to_ne_bytes());
+                let _ = rustix::fs::fcntl_setfl(wakeup, rustix::fs::OFlags::empty());
             }
             7 => poke(
                 &self.region,

@@ -15,7 +15,7 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 pub struct Testpmd {
     child: Child,
     stdin: ChildStdin,
-    said: Arc<Mutex<String>>,
+    message: Arc<Mutex<String>>,
     _one: Option<MutexGuard<'static, ()>>,
 }
 
@@ -108,8 +108,8 @@ impl Testpmd {
             .spawn()
             .unwrap();
         let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let said = Arc::new(Mutex::new(String::new()));
-        let into = said.clone();
+        let message = Arc::new(Mutex::new(String::new()));
+        let into = message.clone();
         std::thread::spawn(move || {
             let mut from = BufReader::new(stdout);
             let mut line = Vec::new();
@@ -124,7 +124,7 @@ impl Testpmd {
         let mut pmd = Testpmd {
             child,
             stdin,
-            said,
+            message,
             _one: None,
         };
         pmd.wait("testpmd> ", meanwhile);
@@ -141,14 +141,14 @@ impl Testpmd {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
             {
-                let mut said = self.said.lock().unwrap();
-                if let Some(at) = said.find(text) {
-                    let before: String = said.drain(..at + text.len()).collect();
+                let mut message = self.message.lock().unwrap();
+                if let Some(at) = message.find(text) {
+                    let before: String = message.drain(..at + text.len()).collect();
                     return before;
                 }
                 assert!(
                     Instant::now() < end,
-                    "testpmd does not say {text:?}: {said}"
+                    "testpmd does not say {text:?}: {message}"
                 );
             }
             meanwhile();

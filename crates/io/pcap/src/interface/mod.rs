@@ -40,16 +40,16 @@ struct Port {
 /// All interfaces of the type, on the control thread.
 pub struct Ports {
     host: DriverHost,
-    yard: Arc<QueueMigration<Player>>,
+    migration: Arc<QueueMigration<Player>>,
     ports: Vec<Port>,
 }
 
 impl Ports {
     /// No interfaces.
-    pub fn new(host: DriverHost, yard: Arc<QueueMigration<Player>>) -> Self {
+    pub fn new(host: DriverHost, migration: Arc<QueueMigration<Player>>) -> Self {
         Ports {
             host,
-            yard,
+            migration,
             ports: Vec::new(),
         }
     }
@@ -67,7 +67,7 @@ impl Ports {
 
     /// Write the packets that workers transmitted; returns the number of packets.
     pub fn drain(&mut self) -> usize {
-        self.yard.collect_retired();
+        self.migration.collect_retired();
         let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
         sinks.map(|sink| sink.drain(&Plain)).sum()
     }
@@ -121,8 +121,11 @@ impl Ports {
         let progress = Arc::new(Progress::default());
         let player = Player::new(rx.0, packets, files.r#loop, files.pace, progress.clone());
         // The number of slots equals the number of interfaces.
-        let (way, yard) = (self.yard.assign(worker, player), self.yard.clone());
-        let steer = move |_, worker| yard.migrate(&way, worker);
+        let (way, migration) = (
+            self.migration.assign(worker, player),
+            self.migration.clone(),
+        );
+        let steer = move |_, worker| migration.migrate(&way, worker);
         self.host.set_queue_mover(rx, steer);
         self.host.wake();
         progress

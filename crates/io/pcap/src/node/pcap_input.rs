@@ -27,7 +27,7 @@ counters! {
 pub struct PcapInput {
     worker: usize,
     table: Arc<IfTable>,
-    yard: Arc<QueueMigration<Player>>,
+    migration: Arc<QueueMigration<Player>>,
     players: WorkerQueues<Player>,
     turn: usize,
     drop_node: NodeId,
@@ -39,15 +39,15 @@ impl PcapInput {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        yard: Arc<QueueMigration<Player>>,
+        migration: Arc<QueueMigration<Player>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         PcapInput {
             worker,
             table,
-            players: yard.new_queue_list(),
-            yard,
+            players: migration.new_queue_list(),
+            migration,
             turn: 0,
             drop_node,
             nodes: Column::new(size),
@@ -121,7 +121,7 @@ impl Source for PcapInput {
     }
 
     fn is_vacant(&self) -> bool {
-        self.players.is_empty() && !self.yard.is_waiting(self.worker)
+        self.players.is_empty() && !self.migration.is_waiting(self.worker)
     }
 
     fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
@@ -133,12 +133,12 @@ impl Source for PcapInput {
         let due = self.players.iter().filter_map(|p| p.next_due());
         due.for_each(|at_ns| rest.wake_at(at_ns));
         let leaves = |p: &WorkerQueue<Player>| p.is_gone() || !p.belongs_to(self.worker);
-        !self.yard.is_waiting(self.worker) && !self.players.iter().any(|p| leaves(p))
+        !self.migration.is_waiting(self.worker) && !self.players.iter().any(|p| leaves(p))
     }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (worker, quiet) = (self.worker, out.is_drained());
-        self.yard
+        self.migration
             .exchange(worker, quiet, &mut self.players, Player::is_gone);
         let Some((at, due)) = self.pick(cx.now_ns(), out.vector_size()) else {
             return 0;

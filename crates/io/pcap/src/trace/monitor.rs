@@ -49,7 +49,7 @@ pub struct MonitorSession {
     form: Form,
     taken: u64,
     /// The number of lost packets that were reported to the client.
-    told: u64,
+    reported: u64,
     stopped: bool,
 }
 
@@ -105,7 +105,7 @@ impl MonitorSession {
             base_ns,
             form,
             taken: 0,
-            told: 0,
+            reported: 0,
             stopped: false,
         })
     }
@@ -160,12 +160,12 @@ impl Run for MonitorSession {
             reply.pcapng = writer.take_written();
         }
         let lost = self.spool.lost();
-        if matches!(form, Form::Text) && lost > self.told {
-            let more = lost - self.told;
+        if matches!(form, Form::Text) && lost > self.reported {
+            let more = lost - self.reported;
             let line = format!("{more} packets lost: they come faster than they can be shown");
             reply.lines.push(line);
         }
-        self.told = lost;
+        self.reported = lost;
         drop((engine, interfaces));
         drop(control);
         let over = self.count.is_some() && self.spool.is_over();

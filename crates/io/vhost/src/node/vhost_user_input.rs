@@ -107,7 +107,10 @@ impl Poller {
                 continue;
             };
             let Some(Running {
-                ring, memory, bell, ..
+                ring,
+                memory,
+                wakeup,
+                ..
             }) = &mut *claim
             else {
                 continue;
@@ -115,7 +118,7 @@ impl Poller {
             let taken = with_ring!(ring, end => {
                 let (taken, tell) = self.lane(cx, out, (wire, queue), end, memory);
                 if tell {
-                    Running::ring_bell(bell);
+                    Running::ring_wakeup(wakeup);
                 }
                 taken
             });

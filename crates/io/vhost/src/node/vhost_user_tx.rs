@@ -100,7 +100,10 @@ impl VhostTx {
         let lane = &wire.tx[queue];
         let mut claim = lane.claim();
         let Some(Running {
-            ring, memory, bell, ..
+            ring,
+            memory,
+            wakeup,
+            ..
         }) = claim.as_deref_mut().and_then(Option::as_mut)
         else {
             return self.fail_share(share, Count::NoRing);
@@ -108,7 +111,7 @@ impl VhostTx {
         with_ring!(ring, end => {
             let (sent, bytes, tell) = self.ring(v, (&wire, lane), end, memory, share);
             if tell {
-                Running::ring_bell(bell);
+                Running::ring_wakeup(wakeup);
             }
             lane.count(sent, tell);
             let interface = wire.interface.0;

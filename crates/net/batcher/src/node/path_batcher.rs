@@ -49,7 +49,7 @@ pub struct PathBatcher {
     version: u64,
     /// Packets until the next sample.
     until_sample: u32,
-    dice: u32,
+    rng: u32,
     /// The last round in which [`Queues::ask`] was called.
     round: u64,
 }
@@ -71,7 +71,7 @@ impl PathBatcher {
             memos: LearnedEntries::default(),
             version: 0,
             until_sample: 0,
-            dice: 0x9e37_79b9,
+            rng: 0x9e37_79b9,
             round: 0,
         }
     }
@@ -114,7 +114,7 @@ impl PathBatcher {
             if table.sample != 0 {
                 self.until_sample = match self.until_sample.checked_sub(1) {
                     Some(left) => left,
-                    None => stride(&mut self.dice, table.sample),
+                    None => stride(&mut self.rng, table.sample),
                 };
                 if sample && rank >= table.learned_from {
                     bump(&self.cells.looked, 1);
@@ -181,12 +181,12 @@ fn walk(
 /// Number of packets to skip before the next sample. The number is random: with a fixed stride, periodic traffic could show
 /// only one of its paths.
 #[inline(always)]
-fn stride(dice: &mut u32, sample: u32) -> u32 {
-    *dice ^= *dice << 13;
-    *dice ^= *dice >> 17;
-    *dice ^= *dice << 5;
+fn stride(rng: &mut u32, sample: u32) -> u32 {
+    *rng ^= *rng << 13;
+    *rng ^= *rng >> 17;
+    *rng ^= *rng << 5;
     let most = 2 * sample.max(1) - 1;
-    ((u64::from(*dice) * u64::from(most)) >> 32) as u32
+    ((u64::from(*rng) * u64::from(most)) >> 32) as u32
 }
 
 impl Node for PathBatcher {

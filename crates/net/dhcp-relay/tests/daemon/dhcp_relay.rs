@@ -96,9 +96,11 @@ fn a_client_gets_an_ip4_lease_of_a_real_server() {
             "udhcpc", "-f", "-n", "-q", "-t", "5", "-i", "e", "-s", &script,
         ];
         let output = bed.exec("a", 30, &[&words[..], more].concat());
-        let said = text(&output.stdout) + &text(&output.stderr);
-        let bound = said.lines().find(|line| line.starts_with("bound 10.77.1."));
-        let bound = bound.unwrap_or_else(|| panic!("{said}\n{}", log_of_server(&daemon)));
+        let message = text(&output.stdout) + &text(&output.stderr);
+        let bound = message
+            .lines()
+            .find(|line| line.starts_with("bound 10.77.1."));
+        let bound = bound.unwrap_or_else(|| panic!("{message}\n{}", log_of_server(&daemon)));
         assert!(bound.ends_with(" 10.78.0.2"), "{bound}");
     }
     // Discover and Request to both servers, of which one answers.
@@ -120,8 +122,8 @@ fn a_client_gets_an_ip6_lease_of_a_real_server() {
     let _server = dnsmasq(&bed, &daemon);
     daemon.wait_for("dnsmasq", |d| log_of_server(d).contains("DHCPv6, IP range"));
     daemon.wait_for("the link-local address", |_| {
-        let said = bed.ip("a", "-6 addr show dev e scope link");
-        said.contains("fe80") && !said.contains("tentative")
+        let message = bed.ip("a", "-6 addr show dev e scope link");
+        message.contains("fe80") && !message.contains("tentative")
     });
     let file = |name: &str| daemon.folder.file(name).display().to_string();
     let (lease, pid) = (file("lease6"), file("dhclient.pid"));
@@ -152,8 +154,8 @@ fn a_client_gets_an_ip6_lease_of_a_real_server() {
             .unwrap(),
     );
     daemon.wait_for("the lease", |_| {
-        let said = std::fs::read_to_string(&lease).unwrap_or_default();
-        said.contains("iaaddr 2001:db8:77::1")
+        let message = std::fs::read_to_string(&lease).unwrap_or_default();
+        message.contains("iaaddr 2001:db8:77::1")
     });
     assert!(counter(&daemon, "dhcp6-relay", "relay-forwards") >= 2);
     assert!(counter(&daemon, "dhcp6-relay", "replies") >= 2);
@@ -221,9 +223,9 @@ fn conversation(bed: &Bed, server: &str, client: &str) -> (Value, Value) {
         bed.name("b")
     );
     let body = format!("{HEAD}{other}{server}{client}talk(q,serve,heard)\n");
-    let said = text(&bed.python("a", &body).wait_with_output().unwrap().stdout);
-    let mut both: Vec<Value> =
-        serde_json::from_str(&said).unwrap_or_else(|e| panic!("no conversation: {e}: '{said}'"));
+    let message = text(&bed.python("a", &body).wait_with_output().unwrap().stdout);
+    let mut both: Vec<Value> = serde_json::from_str(&message)
+        .unwrap_or_else(|e| panic!("no conversation: {e}: '{message}'"));
     (both.remove(0), both.remove(0))
 }
 
@@ -370,8 +372,8 @@ fn scapy_reads_the_relay_forward_message_and_what_comes_back() {
     let mut daemon = bed.router();
     daemon.ok("set interface dhcp6-relay left server 2001:db8:78::2");
     daemon.wait_for("the link-local address", |_| {
-        let said = bed.ip("a", "-6 addr show dev e scope link");
-        said.contains("fe80") && !said.contains("tentative")
+        let message = bed.ip("a", "-6 addr show dev e scope link");
+        message.contains("fe80") && !message.contains("tentative")
     });
     let (forward, reply) = conversation(&bed, SERVER6, &client6(""));
     let ends = serde_json::json!(["2001:db8:77::1", "2001:db8:78::2", 64]);
@@ -416,8 +418,8 @@ fn one_definition_is_in_file_command_line_and_api() {
     assert_eq!(relay["server"], serde_json::json!(["192.0.2.67"]));
     assert_eq!(relay["option_82"], "drop");
     let body = br#"{"option_82": "keep", "remote_id": "r 1"}"#;
-    let (status, said) = http.call("PATCH", "/v1/dhcp_relay/pg0/ip4", body);
-    assert_eq!(status, 200, "{}", text(&said));
+    let (status, message) = http.call("PATCH", "/v1/dhcp_relay/pg0/ip4", body);
+    assert_eq!(status, 200, "{}", text(&message));
     for wrong in [
         "set interface dhcp-relay pg0 server 2001:db8::1",
         "set interface dhcp-relay pg0 server-table 0",

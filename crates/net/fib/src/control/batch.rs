@@ -23,7 +23,7 @@ impl Fib {
 
     fn batch_in<F: Side>(&mut self, batch: &RouteBatch) -> Result<u64, ModelError> {
         let index = self.table_index(F::AF, batch.table);
-        let index = self.said(index)?;
+        let index = self.message(index)?;
         let sets = batch
             .sets
             .iter()
@@ -45,7 +45,7 @@ impl Fib {
                 .map(|_| rows.len() as u64),
             false => self.put_each::<F>(index, batch.source, &sets, &rows),
         };
-        let put = self.said(put)?;
+        let put = self.message(put)?;
         // A removal needs no free capacity: nothing can fail from here on.
         let removed = gone
             .into_iter()
@@ -86,11 +86,11 @@ impl Fib {
 
     fn set_of<F: Side>(&self, number: u32, source: Source) -> Result<RouteSet, ModelError> {
         let index = self.table_index(F::AF, number);
-        let index = self.said(index)?;
+        let index = self.message(index)?;
         let (mut set, mut places) = (RouteSet::default(), HashMap::new());
         for (prefix, list) in self.lists_of::<F>(index, source) {
             let at = *places.entry(list).or_insert_with(|| {
-                set.sets.push(self.said_paths::<F>(number, list));
+                set.sets.push(self.written_paths::<F>(number, list));
                 set.sets.len() as u32 - 1
             });
             let prefix = model::Prefix::masked(F::ip(prefix.addr()), prefix.len());
@@ -99,7 +99,7 @@ impl Fib {
         Ok(set)
     }
 
-    fn said_paths<F: Side>(&self, table: u32, list: u32) -> Vec<path::Path> {
+    fn written_paths<F: Side>(&self, table: u32, list: u32) -> Vec<path::Path> {
         let paths = self.res.list(list).map_or(&[][..], |l| &l.key.paths);
         let say = |path: &Path| path::Path {
             target: self.target(F::AF, table, path.via),

@@ -64,7 +64,7 @@ impl Fib {
                 let index = self.table_index(af, other.unwrap_or(table));
                 Via::Recursive {
                     addr: *addr,
-                    table: self.said(index)?,
+                    table: self.message(index)?,
                 }
             }
             PathTarget::Interface(name) => Via::Attached {
@@ -77,7 +77,7 @@ impl Fib {
             PathTarget::LookupIn(number) => {
                 let index = self.table_index(af, *number);
                 Via::LookupIn {
-                    table: self.said(index)?,
+                    table: self.message(index)?,
                 }
             }
         };
@@ -120,7 +120,7 @@ impl Fib {
     }
 
     /// Converts an error of the FIB into one of the model.
-    pub(super) fn said<T>(&self, done: Result<T, FibError>) -> Result<T, ModelError> {
+    pub(super) fn message<T>(&self, done: Result<T, FibError>) -> Result<T, ModelError> {
         done.map_err(|e| self.model_error(e))
     }
 
@@ -161,9 +161,11 @@ impl Fib {
             FibError::NoNeighbor { addr, name } => {
                 missing(ObjectKind::Neighbor, &format!("{addr} on {name}"))
             }
-            FibError::Unnumbered { name, lender, why } => {
-                ModelError::invalid(format!("the use of {lender}'s addresses on {name}"), why)
-            }
+            FibError::Unnumbered {
+                name,
+                numbered,
+                why,
+            } => ModelError::invalid(format!("the use of {numbered}'s addresses on {name}"), why),
             FibError::Address { addr, why } => ModelError::invalid(format!("address {addr}"), why),
             FibError::Automatic { addr, name } => ModelError::unsupported(
                 format!("the removal of {addr}, which {name} made of what its routers advertise,"),

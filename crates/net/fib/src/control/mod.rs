@@ -25,7 +25,7 @@ impl Fib {
     pub(crate) fn directed_broadcast_of(&mut self, interface: &str, on: bool) -> Done {
         let iface = self.named(interface)?;
         let done = self.set_directed_broadcast(iface, on);
-        self.said(done)
+        self.message(done)
             .map(|changed| Applied::changed(changed.into()))
     }
 
@@ -34,11 +34,11 @@ impl Fib {
         let iface = self.named(interface)?;
         if !there {
             let done = self.del_configured(iface, address);
-            return self.said(done).map(|()| Applied::one());
+            return self.message(done).map(|()| Applied::one());
         }
         self.give_way(iface, address);
         let done = self.add_address(iface, address);
-        self.said(done)?;
+        self.message(done)?;
         Ok(with_notes(Applied::one(), self.overlaps(iface, address)))
     }
 
@@ -52,7 +52,7 @@ impl Fib {
         let iface = self.named(interface)?;
         if there {
             let done = self.add_automatic(iface, address);
-            return self.said(done);
+            return self.message(done);
         }
         self.del_automatic(iface, address);
         Ok(())
@@ -64,7 +64,7 @@ impl Fib {
             true => self.add_table(family, table),
             false => self.del_table(family, table),
         };
-        self.said(done).map(|()| Applied::one())
+        self.message(done).map(|()| Applied::one())
     }
 
     /// Sets the number of buckets of resilient groups; none for the smallest groups that the weights allow.
@@ -86,7 +86,7 @@ impl Fib {
         let iface = self.named(name)?;
         let same = self.interface_table(iface, family) == table;
         let done = self.bind_interface(iface, family, table);
-        self.said(done).map(|()| {
+        self.message(done).map(|()| {
             if same {
                 Applied::nothing()
             } else {
@@ -98,9 +98,9 @@ impl Fib {
     /// Makes an interface unnumbered: it uses the addresses of another. None ends that.
     pub(crate) fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
         let iface = self.named(name)?;
-        let lender = uses.map(|uses| self.named(uses)).transpose()?;
-        let done = self.set_unnumbered(iface, lender);
-        self.said(done)
+        let numbered = uses.map(|uses| self.named(uses)).transpose()?;
+        let done = self.set_unnumbered(iface, numbered);
+        self.message(done)
             .map(|changed| Applied::changed(changed.into()))
     }
 
@@ -116,7 +116,7 @@ impl Fib {
             Some(mac) => self.set_neighbor(iface, address, Neighbor::new(mac.0)),
             None => self.remove_neighbor(iface, address).map(|()| true),
         };
-        self.said(done)
+        self.message(done)
             .map(|changed| Applied::changed(changed.into()))
     }
 

@@ -28,7 +28,7 @@ impl Fib {
             Af::V4 => self.own_in::<V4>(table),
             Af::V6 => self.own_in::<V6>(table),
         };
-        self.said(routes)
+        self.message(routes)
     }
 
     fn own_in<F: Side>(&self, number: u32) -> Result<RouteSet, FibError> {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     /// The reported routes as text, by the third byte of the prefix.
-    fn told(fib: &Fib) -> BTreeMap<u8, Vec<String>> {
+    fn reported(fib: &Fib) -> BTreeMap<u8, Vec<String>> {
         let set = fib.own_routes(Af::V4, 0).unwrap();
         let words = |at: u32| {
             let mut all: Vec<String> = (set.sets[at as usize].iter())
@@ -238,7 +238,7 @@ mod tests {
             RouteSource::Static,
             &[Via::Drop(crate::dataplane::DropWhy::Blackhole).into()],
         );
-        let all = told(&fib);
+        let all = reported(&fib);
         assert_eq!(
             all.keys().copied().collect::<Vec<_>>(),
             [1, 3, 4, 7],
@@ -272,18 +272,18 @@ mod tests {
             };
             path.to_string()
         };
-        let all = told(&fib);
+        let all = reported(&fib);
         assert_eq!(all[&1], [way(1, "a", 1), way(2, "b", 3)]);
         assert_eq!(all[&2], [way(3, "c", 1)]);
         let before = fib.own_version();
         fib.set_route(0, cover, RouteSource::LcpRt, &[hop(5, 1, 1)])
             .unwrap();
         assert_ne!(fib.own_version(), before, "the way there has changed");
-        assert_eq!(told(&fib)[&1], [way(5, "b", 1)]);
+        assert_eq!(reported(&fib)[&1], [way(5, "b", 1)]);
         let before = fib.own_version();
         fib.set_interface(info(2, false)).unwrap();
         assert_ne!(fib.own_version(), before, "an interface went down");
-        assert!(!told(&fib).contains_key(&2), "it leads nowhere now");
+        assert!(!reported(&fib).contains_key(&2), "it leads nowhere now");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Fib {
         let advertised = self.on_link(iface).iter();
         near(addr)
             // An unnumbered interface has a link without a network.
-            || self.lender(iface).is_some()
+            || self.numbered(iface).is_some()
             || self.addresses(iface).iter().any(on)
             || advertised.filter_map(|p| IfAddress::new(p.addr(), p.len()).ok()).any(|n| on(&n))
             || self.res.macs.contains_key(&(iface, addr))

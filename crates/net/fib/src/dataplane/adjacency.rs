@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use volley_tables::{Domain, Guard};
 
+use super::deferred::Slots;
 use super::dpo::Dpo;
 use super::grow::{Cell, Grow, GrowSnap, GrowView};
-use super::limbo::Slots;
 
 /// Longest rewrite that fits a slot.
 pub const MAX_REWRITE: usize = 40;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use volley_tables::{Domain, Guard};
 
+use super::deferred::Slots;
 use super::dpo::{Dpo, DpoKind};
 use super::grow::{Grow, GrowSnap, GrowView};
-use super::limbo::Slots;
 
 /// Most buckets one group may have.
 pub const MAX_BUCKETS: usize = 4096;
@@ -42,7 +42,7 @@ pub(crate) struct LoadBalances {
     /// Range of each group, by leaf.
     ranges: Vec<Option<Range>>,
     free: Vec<Vec<u32>>,
-    limbo: VecDeque<(u64, Range)>,
+    deferred: VecDeque<(u64, Range)>,
     next_bucket: u32,
     writes: u64,
 }
@@ -57,7 +57,7 @@ impl LoadBalances {
             ids: Slots::new(domain, 1),
             ranges: Vec::new(),
             free: vec![Vec::new(); MAX_BUCKETS.ilog2() as usize + 1],
-            limbo: VecDeque::new(),
+            deferred: VecDeque::new(),
             next_bucket: 0,
             writes: 0,
         }
@@ -115,7 +115,7 @@ impl LoadBalances {
             self.store(id, group);
         }
         if let Some(old) = old {
-            self.limbo.push_back((self.domain.epoch(), old));
+            self.deferred.push_back((self.domain.epoch(), old));
         }
     }
 
@@ -147,7 +147,7 @@ impl LoadBalances {
 
     fn drop_range(&mut self, id: u32) {
         if let Some(range) = self.ranges.get_mut(id as usize).and_then(Option::take) {
-            self.limbo.push_back((self.domain.epoch(), range));
+            self.deferred.push_back((self.domain.epoch(), range));
         }
     }
 
@@ -165,11 +165,11 @@ impl LoadBalances {
 
     /// Frees the leaves and ranges whose grace period has passed.
     pub fn reclaim(&mut self) {
-        while let Some(&(ticket, range)) = self.limbo.front() {
+        while let Some(&(ticket, range)) = self.deferred.front() {
             if !self.domain.passed(ticket) {
                 break;
             }
-            self.limbo.pop_front();
+            self.deferred.pop_front();
             self.free[range.log2 as usize].push(range.offset);
         }
         self.ids.reclaim();
@@ -182,7 +182,7 @@ impl LoadBalances {
 
     /// Leaves and ranges in their grace period.
     pub fn waiting(&self) -> usize {
-        self.limbo.len() + self.ids.waiting()
+        self.deferred.len() + self.ids.waiting()
     }
 
     /// Bytes of the arrays that workers read.

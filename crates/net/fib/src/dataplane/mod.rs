@@ -6,9 +6,9 @@
 
 mod adjacency;
 mod balance;
+mod deferred;
 mod dpo;
 mod grow;
-mod limbo;
 mod view;
 
 pub use adjacency::{
@@ -21,6 +21,6 @@ pub use view::{DataPlane, Fib4Snap, Fib6Snap, MAX_TABLES, View};
 
 pub(crate) use adjacency::Adjacencies;
 pub(crate) use balance::LoadBalances;
+pub(crate) use deferred::Slots;
 pub(crate) use grow::Grow;
-pub(crate) use limbo::Slots;
 pub(crate) use view::{Own, TableSet};

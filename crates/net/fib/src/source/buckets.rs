@@ -25,7 +25,7 @@ pub(crate) fn layout(weights: &[u8]) -> Vec<usize> {
 }
 
 /// No path: marks a bucket that is not assigned yet.
-pub(crate) const NOBODY: u16 = u16::MAX;
+pub(crate) const UNASSIGNED: u16 = u16::MAX;
 
 /// A table of `size` buckets (more if there are more paths) that differs from `before` in as few buckets as the shares allow.
 /// Each path is its number and its weight. A bucket keeps its path while the path exists and has no more than its share; the
@@ -33,7 +33,7 @@ pub(crate) const NOBODY: u16 = u16::MAX;
 pub(crate) fn refill(before: &[u16], paths: &[(u16, u8)], size: usize) -> Vec<u16> {
     let size = size.max(paths.len().next_power_of_two()).min(MAX_BUCKETS);
     if paths.is_empty() {
-        return vec![NOBODY; size];
+        return vec![UNASSIGNED; size];
     }
     let mut order: Vec<usize> = (0..paths.len()).collect();
     order.sort_by_key(|&i| paths[i].1);
@@ -52,12 +52,12 @@ pub(crate) fn refill(before: &[u16], paths: &[(u16, u8)], size: usize) -> Vec<u1
                     left[i] -= 1;
                     paths[i].0
                 }
-                None => NOBODY,
+                None => UNASSIGNED,
             }
         })
         .collect();
     let mut turn = 0;
-    for bucket in table.iter_mut().filter(|who| **who == NOBODY) {
+    for bucket in table.iter_mut().filter(|who| **who == UNASSIGNED) {
         let next = (0..paths.len())
             .map(|step| (turn + step) % paths.len())
             .find(|&i| left[i] > 0);
@@ -162,7 +162,11 @@ mod tests {
         let large = refill(&plain, &[(0, 1), (1, 1)], 128);
         assert!((0..128).all(|b| large[b] == plain[b % plain.len()]));
         assert_eq!(refill(&large, &[(0, 1)], 128), [0; 128]);
-        assert!(refill(&large, &[], 128).iter().all(|who| *who == NOBODY));
+        assert!(
+            refill(&large, &[], 128)
+                .iter()
+                .all(|who| *who == UNASSIGNED)
+        );
     }
 
     #[test]
@@ -189,7 +193,7 @@ mod tests {
             let second = refill(&first, &fewer, 1 << log2);
             let third = refill(&second, &all, 1 << log2);
             let share = |table: &[u16], path| table.iter().filter(|who| **who == path).count();
-            prop_assert!(second.iter().all(|who| *who != gone && *who != NOBODY));
+            prop_assert!(second.iter().all(|who| *who != gone && *who != UNASSIGNED));
             // Rounding may move a bucket between two paths, but at most one from each.
             let lost: usize = fewer
                 .iter()

@@ -111,7 +111,7 @@ impl Fib {
         }
         self.tell_down(iface);
         self.careful.remove(&iface);
-        self.forget_lender(iface);
+        self.forget_numbered(iface);
         self.tell_own(iface);
         for addr in self.neighbors_on(iface) {
             self.remove_neighbor(iface, addr)?;
@@ -338,7 +338,7 @@ impl Fib {
         if matches!(ip, std::net::IpAddr::V4(a) if a.is_broadcast()) {
             return fault("it is the broadcast address");
         }
-        if self.lender(iface).is_some() {
+        if self.numbered(iface).is_some() {
             return fault("the interface uses another's addresses: end that first");
         }
         if addr.len() == 0 {

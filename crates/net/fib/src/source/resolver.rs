@@ -156,7 +156,7 @@ impl Resolver {
         };
         let heir = |path: &Path| key.paths.iter().position(|p| p.same_way(path));
         let heirs: Vec<u16> = (list.key.paths.iter())
-            .map(|path| heir(path).map_or(buckets::NOBODY, |i| i as u16))
+            .map(|path| heir(path).map_or(buckets::UNASSIGNED, |i| i as u16))
             .collect();
         match list.owners[..] {
             // All buckets have the same path.
@@ -165,7 +165,7 @@ impl Resolver {
                 let heir = |who: &u16| heirs.get(usize::from(*who)).copied();
                 let owners = list.owners.iter();
                 owners
-                    .map(|who| heir(who).unwrap_or(buckets::NOBODY))
+                    .map(|who| heir(who).unwrap_or(buckets::UNASSIGNED))
                     .collect()
             }
         }

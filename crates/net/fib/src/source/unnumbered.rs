@@ -17,16 +17,16 @@ use crate::family::{Af, V4, V6};
 
 impl Fib {
     /// Makes an interface unnumbered, or ends that with `None`. True if that is a change.
-    pub fn set_unnumbered(&mut self, iface: u32, lender: Option<u32>) -> Result<bool, FibError> {
+    pub fn set_unnumbered(&mut self, iface: u32, numbered: Option<u32>) -> Result<bool, FibError> {
         self.info(iface)?;
-        if self.lender(iface) == lender {
+        if self.numbered(iface) == numbered {
             return Ok(false);
         }
-        match lender {
-            Some(lender) => {
+        match numbered {
+            Some(numbered) => {
                 self.forget_automatic(iface);
-                self.check_lender(iface, lender)?;
-                self.borrowed.insert(iface, lender);
+                self.check_numbered(iface, numbered)?;
+                self.borrowed.insert(iface, numbered);
             }
             None => {
                 self.borrowed.remove(&iface);
@@ -39,26 +39,26 @@ impl Fib {
     }
 
     /// The interface whose addresses an unnumbered interface uses.
-    pub fn lender(&self, iface: u32) -> Option<u32> {
+    pub fn numbered(&self, iface: u32) -> Option<u32> {
         self.borrowed.get(&iface).copied()
     }
 
     /// Unnumbered interfaces that use an interface's addresses.
-    pub(crate) fn borrowers(&self, lender: u32) -> Vec<u32> {
+    pub(crate) fn borrowers(&self, numbered: u32) -> Vec<u32> {
         let all = self.borrowed.iter();
-        all.filter(|(_, l)| **l == lender)
+        all.filter(|(_, l)| **l == numbered)
             .map(|(i, _)| *i)
             .collect()
     }
 
-    fn check_lender(&self, iface: u32, lender: u32) -> Result<(), FibError> {
-        let (name, other) = (&self.info(iface)?.name, &self.info(lender)?.name);
-        let tables = |af| self.interface_table(iface, af) == self.interface_table(lender, af);
-        let why = if iface == lender {
+    fn check_numbered(&self, iface: u32, numbered: u32) -> Result<(), FibError> {
+        let (name, other) = (&self.info(iface)?.name, &self.info(numbered)?.name);
+        let tables = |af| self.interface_table(iface, af) == self.interface_table(numbered, af);
+        let why = if iface == numbered {
             "they are its own: name another interface"
         } else if !self.addresses(iface).is_empty() {
             "it has addresses: remove them first"
-        } else if self.lender(lender).is_some() {
+        } else if self.numbered(numbered).is_some() {
             "that interface has no addresses: name the interface whose addresses it uses"
         } else if !self.borrowers(iface).is_empty() {
             "others use its own: end that first"
@@ -69,14 +69,14 @@ impl Fib {
         };
         Err(FibError::Unnumbered {
             name: name.clone(),
-            lender: other.clone(),
+            numbered: other.clone(),
             why,
         })
     }
 
     /// Refuses to bind either interface of an unnumbered relation to another table: the addresses would be in the wrong one.
     pub(crate) fn check_binding(&self, iface: u32) -> Result<(), FibError> {
-        let other = self.lender(iface);
+        let other = self.numbered(iface);
         let Some(other) = other.or_else(|| self.borrowers(iface).first().copied()) else {
             return Ok(());
         };
@@ -86,7 +86,7 @@ impl Fib {
     }
 
     /// Called when an interface is deleted: ends its unnumbered relations in both directions.
-    pub(crate) fn forget_lender(&mut self, iface: u32) {
+    pub(crate) fn forget_numbered(&mut self, iface: u32) {
         self.borrowed.remove(&iface);
         for borrower in self.borrowers(iface) {
             self.borrowed.remove(&borrower);
@@ -98,10 +98,10 @@ impl Fib {
 
     /// The addresses that an unnumbered interface uses: without their networks, and without link-local ones.
     pub(crate) fn borrowed_addresses(&self, iface: u32) -> impl Iterator<Item = IfAddress> {
-        let lender = self.lender(iface);
-        let all = lender.map_or(&[][..], |lender| self.addresses(lender));
+        let numbered = self.numbered(iface);
+        let all = numbered.map_or(&[][..], |numbered| self.addresses(numbered));
         let used = move |a: &&IfAddress| {
-            lender.is_some_and(|lender| !self.unused.contains(&(lender, **a)))
+            numbered.is_some_and(|numbered| !self.unused.contains(&(numbered, **a)))
         };
         let near = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
         let host = |a: &IfAddress| IfAddress::new(a.addr(), Af::of(a.addr()).bits()).ok();
@@ -135,6 +135,6 @@ impl Fib {
             .table::<F>(index)?
             .neighbors
             .range((addr, 0)..=(addr, u32::MAX));
-        all.find(|n| self.lender(n.1).is_some()).map(|n| n.1)
+        all.find(|n| self.numbered(n.1).is_some()).map(|n| n.1)
     }
 }

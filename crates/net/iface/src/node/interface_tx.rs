@@ -89,7 +89,7 @@ impl InterfaceTx {
                 return ReplicateAction::Send(node);
             }
             match in_software(cx, packet, node, out) {
-                Ok(fate) => fate,
+                Ok(outcome) => outcome,
                 Err(fault) => {
                     let why = match fault {
                         Fault::Bad => Count::BadOffload,

@@ -84,9 +84,9 @@ mod tests {
         (0..n)
             .filter(|i| {
                 let spent = limits.is_spent(s, class, now_ns);
-                let told = limits.take(s, class, *i as u128 * 7919, now_ns);
-                assert!(!(spent && told), "what is spent is not given");
-                told
+                let reported = limits.take(s, class, *i as u128 * 7919, now_ns);
+                assert!(!(spent && reported), "what is spent is not given");
+                reported
             })
             .count()
     }

@@ -161,8 +161,8 @@ impl<F: Icmp> Node for IcmpError<F> {
                 let spent = limits.is_spent(switches, why.class(), now_ns);
                 let may = |to| limits.take(switches, why.class(), F::wide(to), now_ns);
                 let may = (!spent).then_some(may);
-                let told = tell::<F, I>(&view, why, &packet, (lookup, replicator), may);
-                told.into_iter().for_each(|count| cx.count(count, 1));
+                let reported = tell::<F, I>(&view, why, &packet, (lookup, replicator), may);
+                reported.into_iter().for_each(|count| cx.count(count, 1));
             }
             ReplicateAction::Drop(Next::DROP)
         })
@@ -321,12 +321,12 @@ mod tests {
 
     #[test]
     fn silence_where_it_is_asked_for() {
-        let told = |packet: In, settings| {
+        let reported = |packet: In, settings| {
             let out = tell::<V4>(packet, ErrorReason::NoRoute, settings, Fib::dataplane4);
             out.iter().any(|o| o.to == "ip4-lookup")
         };
         let near = [10, 0, 0, 9];
-        let from = |source| told(In::new(&ip4(source, 17, 0)), unlimited());
+        let from = |source| reported(In::new(&ip4(source, 17, 0)), unlimited());
         assert!(from(near));
         for source in [
             [10, 0, 0, 255],
@@ -340,26 +340,26 @@ mod tests {
             assert!(!from(source), "{source:?}");
         }
         assert!(
-            !told(In::new(&ip4(near, 17, 1)), unlimited()),
+            !reported(In::new(&ip4(near, 17, 1)), unlimited()),
             "a later fragment"
         );
         assert!(
-            told(In::new(&ip4(near, 17, 0x2000)), unlimited()),
+            reported(In::new(&ip4(near, 17, 0x2000)), unlimited()),
             "the first one"
         );
         let mut about = ip4(near, 1, 0);
-        assert!(told(In::new(&about), unlimited()), "an echo request");
+        assert!(reported(In::new(&about), unlimited()), "an echo request");
         about[20] = 3;
-        assert!(!told(In::new(&about), unlimited()), "an ICMP error");
+        assert!(!reported(In::new(&about), unlimited()), "an ICMP error");
         about[20] = 8;
         about[16..20].copy_from_slice(&[10, 0, 1, 255]);
         assert!(
-            !told(In::new(&about), unlimited()),
+            !reported(In::new(&about), unlimited()),
             "to a subnet's broadcast address"
         );
         let elsewhere = In::new(&ip4(near, 17, 0)).rx(1);
         assert!(
-            told(elsewhere, unlimited()),
+            reported(elsewhere, unlimited()),
             "from an address of the interface that it leaves by"
         );
         let errors = false;
@@ -367,7 +367,7 @@ mod tests {
             errors,
             ..unlimited()
         };
-        assert!(!told(In::new(&ip4(near, 17, 0)), off), "switched off");
+        assert!(!reported(In::new(&ip4(near, 17, 0)), off), "switched off");
     }
 
     #[test]

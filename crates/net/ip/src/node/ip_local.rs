@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_twin_the_kernel_gets_what_nobody_here_listens_for() {
+    fn with_a_tap_the_kernel_gets_what_nobody_here_listens_for() {
         let at = |bytes: Vec<u8>| at::<V4>(In::new(&bytes).rx(4)).0;
         for sound in [
             ip4(6, 0, &[0; 20]),

@@ -234,8 +234,8 @@ impl<F: Icmp> Node for Redirect<F> {
         v.replicate(|packet, replicator| {
             if rows.next().is_some_and(|back| *back != 0) {
                 let may = |to| limits.take(switches, Class::Redirect, F::wide(to), now_ns);
-                let told = teller.tell(&packet.view(), replicator, may);
-                told.into_iter().for_each(|count| cx.count(count, 1));
+                let reported = teller.tell(&packet.view(), replicator, may);
+                reported.into_iter().for_each(|count| cx.count(count, 1));
             }
             ReplicateAction::NextFeature
         })

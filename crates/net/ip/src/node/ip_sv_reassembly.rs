@@ -181,7 +181,7 @@ impl<F: Icmp> SvReassembly<F> {
 #[derive(Clone, Copy)]
 pub struct SvTrace {
     rx: u32,
-    said: Result<(u32, Span), Wrong>,
+    message: Result<(u32, Span), Wrong>,
 }
 
 impl Trace for SvTrace {
@@ -190,15 +190,15 @@ impl Trace for SvTrace {
             Some(first) if first >> 4 == 6 => V6::fragment,
             _ => V4::fragment,
         };
-        let said = read(packet.bytes(), packet.len());
-        let said = said.map(|(key, span)| (key.id, span));
+        let message = read(packet.bytes(), packet.len());
+        let message = message.map(|(key, span)| (key.id, span));
         let rx = packet.rx();
-        SvTrace { rx, said }
+        SvTrace { rx, message }
     }
 
     fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.rx);
-        let (id, span) = match self.said {
+        let (id, span) = match self.message {
             Ok(found) => found,
             Err(wrong) => {
                 return format!("rx {rx} {}", Count::INFO[Count::from(wrong).index()].name);

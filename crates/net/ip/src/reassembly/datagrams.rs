@@ -214,8 +214,8 @@ mod tests {
                     prop_assert_eq!(overdue, want.map(|(k, _)| k + 100));
                     let oldest = datagrams.oldest_but(line, None);
                     let second = datagrams.oldest_but(line, oldest).filter(|_| oldest.is_some());
-                    let said = [oldest, second].map(|at| at.map(|at| datagrams[at]));
-                    prop_assert_eq!(said, [0, 1].map(|n| model.get(n).map(|(k, _)| k + 100)));
+                    let message = [oldest, second].map(|at| at.map(|at| datagrams[at]));
+                    prop_assert_eq!(message, [0, 1].map(|n| model.get(n).map(|(k, _)| k + 100)));
                 }
                 let oldest = models.iter().flatten().map(|(_, since)| *since).min();
                 prop_assert_eq!(datagrams.oldest_ns(), oldest);

@@ -27,7 +27,7 @@ pub(crate) enum Later {
 
 /// What to do with a fragment that waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum FragmentOutcome {
     /// Forward it; the hash of its flow.
     Known(u32),
     Drop(Fault),
@@ -55,7 +55,7 @@ struct Piece<T> {
     item: Option<T>,
     start: u32,
     buffers: u32,
-    fate: Fate,
+    outcome: FragmentOutcome,
 }
 
 /// Flows and waiting fragments of one worker.
@@ -80,7 +80,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
             item: None,
             start: 0,
             buffers: 0,
-            fate: Fate::Drop(Fault::Full),
+            outcome: FragmentOutcome::Drop(Fault::Full),
         };
         Flows {
             datagrams: Datagrams::new(datagrams),
@@ -155,8 +155,8 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         let is_new = (it.hash, it.head_end) != (hash, span.end);
         if self.datagrams.line(slot) == AWAITED {
             self.let_go(slot, |piece| match piece.start < span.end {
-                true => Fate::Drop(Fault::Overlap),
-                false => Fate::Known(hash),
+                true => FragmentOutcome::Drop(Fault::Overlap),
+                false => FragmentOutcome::Known(hash),
             });
             self.datagrams.step_back(slot, KNOWN, now_ns);
             self.datagrams[slot].born_ns = now_ns;
@@ -230,17 +230,17 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
     /// The next fragment that waited and is to be forwarded, and the hash of its flow.
     pub fn next_ready(&mut self) -> Option<(T, u32)> {
         match self.pop(Exit::Ready)? {
-            (item, Fate::Known(hash)) => Some((item, hash)),
+            (item, FragmentOutcome::Known(hash)) => Some((item, hash)),
             // Never the case: `let_go` puts these into the other list.
-            (_, Fate::Drop(_)) => None,
+            (_, FragmentOutcome::Drop(_)) => None,
         }
     }
 
     /// The next fragment to drop whose wait ended without its first one, and the reason.
     pub fn next_drop(&mut self) -> Option<(T, Fault)> {
         match self.pop(Exit::Doomed)? {
-            (item, Fate::Drop(fault)) => Some((item, fault)),
-            (_, Fate::Known(_)) => None,
+            (item, FragmentOutcome::Drop(fault)) => Some((item, fault)),
+            (_, FragmentOutcome::Known(_)) => None,
         }
     }
 }
@@ -254,7 +254,7 @@ enum Exit {
 /// Private helpers.
 impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
     /// Takes the first fragment of a list of those that leave.
-    fn pop(&mut self, exit: Exit) -> Option<(T, Fate)> {
+    fn pop(&mut self, exit: Exit) -> Option<(T, FragmentOutcome)> {
         let exit = match exit {
             Exit::Ready => &mut self.ready,
             Exit::Doomed => &mut self.doomed,
@@ -263,7 +263,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         self.pieces.close(at);
         let piece = &mut self.pieces[at];
         self.held -= piece.buffers;
-        Some((piece.item.take()?, piece.fate))
+        Some((piece.item.take()?, piece.outcome))
     }
 
     /// Allocates a slot for a new datagram.
@@ -316,22 +316,22 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
 
     /// Removes a datagram; drops its waiting fragments.
     fn forget(&mut self, slot: Place, fault: Fault) {
-        self.let_go(slot, |_| Fate::Drop(fault));
+        self.let_go(slot, |_| FragmentOutcome::Drop(fault));
         self.datagrams.leave(slot);
         self.datagrams.close(slot);
     }
 
     /// Moves the waiting fragments of a datagram, in order, to one of the two lists of fragments that leave.
-    fn let_go(&mut self, slot: Place, fate: impl Fn(&Piece<T>) -> Fate) {
+    fn let_go(&mut self, slot: Place, outcome: impl Fn(&Piece<T>) -> FragmentOutcome) {
         let it = &mut self.datagrams[slot];
         self.waiting -= std::mem::take(&mut it.buffers);
         let waits = &mut it.waits;
         while let Some(at) = self.pieces.pop(waits) {
             let piece = &mut self.pieces[at];
-            piece.fate = fate(piece);
-            let exit = match piece.fate {
-                Fate::Known(_) => &mut self.ready,
-                Fate::Drop(_) => &mut self.doomed,
+            piece.outcome = outcome(piece);
+            let exit = match piece.outcome {
+                FragmentOutcome::Known(_) => &mut self.ready,
+                FragmentOutcome::Drop(_) => &mut self.doomed,
             };
             self.pieces.push(exit, at);
         }

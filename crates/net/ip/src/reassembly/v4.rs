@@ -110,7 +110,7 @@ mod tests {
         p
     }
 
-    fn said(bytes: &[u8]) -> Result<Span, Wrong> {
+    fn message(bytes: &[u8]) -> Result<Span, Wrong> {
         V4::fragment(bytes, bytes.len()).map(|(_, span)| span)
     }
 
@@ -129,7 +129,7 @@ mod tests {
             chained: 0,
         };
         assert_eq!(span, want);
-        assert!(!said(&fragment(17, 3, 5)).unwrap().more);
+        assert!(!message(&fragment(17, 3, 5)).unwrap().more);
     }
 
     #[test]
@@ -145,10 +145,13 @@ mod tests {
             (vec![0x44; 24], Wrong::Malformed),
         ];
         for (bytes, want) in cases {
-            assert_eq!(said(&bytes), Err(want), "{bytes:02x?}");
+            assert_eq!(message(&bytes), Err(want), "{bytes:02x?}");
         }
         for good in [(17, MORE, 8), (6, MORE, 24), (6, 2, 8), (47, MORE, 8)] {
-            assert!(said(&fragment(good.0, good.1, good.2)).is_ok(), "{good:?}");
+            assert!(
+                message(&fragment(good.0, good.1, good.2)).is_ok(),
+                "{good:?}"
+            );
         }
     }
 

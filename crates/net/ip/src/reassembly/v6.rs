@@ -126,7 +126,7 @@ mod tests {
         p
     }
 
-    fn said(bytes: &[u8]) -> Result<Span, Wrong> {
+    fn message(bytes: &[u8]) -> Result<Span, Wrong> {
         V6::fragment(bytes, bytes.len()).map(|(_, span)| span)
     }
 
@@ -170,11 +170,11 @@ mod tests {
             ),
         ];
         for (bytes, want) in cases {
-            assert_eq!(said(&bytes), Err(want), "{bytes:02x?}");
+            assert_eq!(message(&bytes), Err(want), "{bytes:02x?}");
         }
         for good in [(17, 1, 8), (6, 9, 8), (59, 1, 8), (58, 8, 3)] {
             let bytes = fragment(&[], good.0, good.1, &vec![5; good.2]);
-            assert!(said(&bytes).is_ok(), "{good:?}");
+            assert!(message(&bytes).is_ok(), "{good:?}");
         }
     }
 

@@ -39,7 +39,7 @@ counters! {
         /// the station is configured behind another port
         StaticMove = "static-move" (Error),
         /// stations that were reported to the control thread
-        Told = "told" (Info),
+        Reported = "told" (Info),
         /// stations that could not be reported to the control thread because the queue was full
         QueueFull = "queue-full" (Warn),
     }
@@ -51,7 +51,7 @@ pub struct L2Learn {
     stations: MacSnap,
     worker: usize,
     lane: Arc<LearnQueue>,
-    told: ReportedMacs,
+    reported: ReportedMacs,
     header: Words<3>,
     port: Column,
     src_high: Column,
@@ -78,7 +78,7 @@ impl L2Learn {
             stations,
             worker,
             lane,
-            told: ReportedMacs::new(),
+            reported: ReportedMacs::new(),
             header: Words::new(size),
             port: column(),
             src_high: column(),
@@ -238,12 +238,12 @@ impl L2Learn {
     }
 
     fn tell(&mut self, cx: &Cx<'_, Count>, heard: LearnedMac) {
-        if self.told.has(heard, cx.now_ns()) {
+        if self.reported.has(heard, cx.now_ns()) {
             return;
         }
         if self.lane.new_macs.push(heard).is_ok() {
-            self.told.note(heard, cx.now_ns());
-            cx.count(Count::Told, 1);
+            self.reported.note(heard, cx.now_ns());
+            cx.count(Count::Reported, 1);
         } else {
             cx.count(Count::QueueFull, 1);
         }

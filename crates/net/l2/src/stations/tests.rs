@@ -58,9 +58,9 @@ fn silent_stations_are_forgotten_and_those_in_use_are_not() {
         [key([2, 0, 0, 0, 0, 3], 2), at(4)],
         "age 0, and configured"
     );
-    let ledger = all.ledger(1).unwrap();
+    let record = all.record(1).unwrap();
     assert_eq!(
-        (ledger.learned, ledger.fixed, ledger.counts.aged),
+        (record.learned, record.fixed, record.counts.aged),
         (0, 1, 2)
     );
 }
@@ -74,20 +74,20 @@ fn configured_stations_neither_move_nor_count_against_the_limit() {
         all.hear(at(n), 3, 0);
     }
     assert_eq!(all.get(at(1)).unwrap().port, 9);
-    let ledger = *all.ledger(1).unwrap();
-    assert_eq!((ledger.learned, ledger.fixed), (2, 1));
-    assert_eq!((ledger.counts.learned, ledger.counts.refused), (2, 1));
+    let record = *all.record(1).unwrap();
+    assert_eq!((record.learned, record.fixed), (2, 1));
+    assert_eq!((record.counts.learned, record.counts.refused), (2, 1));
     // A configured entry replaces a learned one, and is removed again.
     all.fix(at(2), 9).unwrap();
     assert_eq!(
-        (all.ledger(1).unwrap().learned, all.ledger(1).unwrap().fixed),
+        (all.record(1).unwrap().learned, all.record(1).unwrap().fixed),
         (1, 2)
     );
     all.unfix(at(2));
     all.unfix(at(3));
     assert_eq!((all.get(at(2)), all.get(at(3)).is_some()), (None, true));
     all.drop_domain(1);
-    assert!(all.iter().next().is_none() && all.ledger(1).is_none());
+    assert!(all.iter().next().is_none() && all.record(1).is_none());
     all.hear(at(1), 3, 0);
     assert!(all.iter().next().is_none(), "of a domain that is gone");
 }
@@ -177,7 +177,7 @@ proptest! {
             got.sort_unstable();
             want.sort_unstable();
             prop_assert_eq!(got, want);
-            let counts = all.ledger(1).unwrap().counts;
+            let counts = all.record(1).unwrap().counts;
             prop_assert_eq!((counts.moved, counts.refused), (model.moved, model.refused));
         }
     }

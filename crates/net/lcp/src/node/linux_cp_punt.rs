@@ -22,7 +22,7 @@ counters! {
         /// packets that were brought to the kernel
         Punted = "punted" (Info),
         /// the receiving interface has no LCP tap any more
-        NoTwin = "no-tap" (Warn),
+        NoTap = "no-tap" (Warn),
         /// the packet came without an Ethernet header, and the kernel wants one
         NoHeader = "no-ethernet-header" (Error),
     }
@@ -56,7 +56,7 @@ impl Node for LinuxCpPunt {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         for (row, verdict) in self.verdict.words_mut(v.len()).iter_mut().enumerate() {
             *verdict = match self.table.lcp_tap(v.column(Col::RX)[row]) {
-                None => Count::NoTwin.code(),
+                None => Count::NoTap.code(),
                 Some(_) if v.view(row).moved() < ETHERNET => Count::NoHeader.code(),
                 Some(_) => 0,
             };
@@ -81,7 +81,7 @@ mod tests {
     use volley_iface::IfIdx;
 
     #[test]
-    fn packets_go_to_the_twin_with_the_header_they_came_with() {
+    fn packets_go_to_the_tap_with_the_header_they_came_with() {
         let table = IfTable::new(1);
         table.set_lcp_tap(IfIdx(1), Some(IfIdx(7)));
         let frame: Vec<u8> = (0..90).collect();

@@ -26,7 +26,7 @@ use volley_iface::{Flag, IfIdx, IfTable, LinkLocalSender, LinkSource};
 /// Interval of the process.
 const TURN: Duration = Duration::from_millis(5);
 /// Interval of the process if no interface is a querier, so that an idle daemon sleeps.
-const NOBODY: Duration = Duration::from_millis(100);
+const UNASSIGNED: Duration = Duration::from_millis(100);
 /// Interval of the checks of all group timers.
 const TIMERS: u64 = 50 * MS;
 /// Most messages of a worker that one run of the process reads.
@@ -48,7 +48,7 @@ pub(crate) struct Members {
     pub v6: Ports<V6>,
     routes: Rc<RefCell<Control>>,
     fib: Rc<RefCell<Fib>>,
-    speaker: Rc<dyn LinkLocalSender>,
+    sender: Rc<dyn LinkLocalSender>,
     lanes: Vec<Arc<ControlQueue>>,
     table: Arc<IfTable>,
     clock: Clock,
@@ -61,7 +61,7 @@ pub(crate) trait MembershipState: MembershipProtocol + Side {
     fn ports(members: &Members) -> &Ports<Self>;
     fn ports_mut(members: &mut Members) -> &mut Ports<Self>;
     /// The router's source address on a link.
-    fn own(voice: &LinkSource) -> Option<Self::Addr>;
+    fn own(link: &LinkSource) -> Option<Self::Addr>;
 }
 
 impl MembershipState for V4 {
@@ -72,8 +72,8 @@ impl MembershipState for V4 {
     fn ports_mut(members: &mut Members) -> &mut Ports<V4> {
         &mut members.v4
     }
-    fn own(voice: &LinkSource) -> Option<u32> {
-        voice.ip4.map(u32::from)
+    fn own(link: &LinkSource) -> Option<u32> {
+        link.ip4.map(u32::from)
     }
 }
 
@@ -85,8 +85,8 @@ impl MembershipState for V6 {
     fn ports_mut(members: &mut Members) -> &mut Ports<V6> {
         &mut members.v6
     }
-    fn own(voice: &LinkSource) -> Option<u128> {
-        voice.ip6.map(u128::from)
+    fn own(link: &LinkSource) -> Option<u128> {
+        link.ip6.map(u128::from)
     }
 }
 
@@ -105,7 +105,7 @@ fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> GroupState<A> {
 impl Members {
     pub fn new(
         (routes, fib): (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
-        speaker: Rc<dyn LinkLocalSender>,
+        sender: Rc<dyn LinkLocalSender>,
         lanes: Vec<Arc<ControlQueue>>,
         (table, clock): (Arc<IfTable>, Clock),
     ) -> Self {
@@ -114,7 +114,7 @@ impl Members {
             v6: Ports::<V6>::new(),
             routes,
             fib,
-            speaker,
+            sender,
             lanes,
             table,
             clock,
@@ -188,7 +188,7 @@ impl Members {
         self.serve::<V4>(now, timers);
         self.serve::<V6>(now, timers);
         if V4::ports(self).is_empty() && V6::ports(self).is_empty() {
-            return NOBODY;
+            return UNASSIGNED;
         }
         TURN
     }
@@ -230,10 +230,10 @@ impl Members {
     /// Sends due queries, and publishes changed groups.
     fn serve<F: MembershipState>(&mut self, now: u64, timers: bool) {
         let mut changed = BTreeSet::new();
-        let speaker = self.speaker.clone();
+        let sender = self.sender.clone();
         let ifaces: Vec<u32> = F::ports(self).keys().copied().collect();
         for iface in ifaces {
-            let (table, voice) = (self.table_of::<F>(iface), speaker.link_source(iface));
+            let (table, link) = (self.table_of::<F>(iface), sender.link_source(iface));
             let Some(port) = F::ports_mut(self).get_mut(&iface) else {
                 continue;
             };
@@ -242,18 +242,18 @@ impl Members {
                 changed.extend(groups.flat_map(|group| [(port.table, group), (table, group)]));
                 port.table = table;
             }
-            let own = voice.as_ref().and_then(F::own);
+            let own = link.as_ref().and_then(F::own);
             port.querier.set_own(own, now);
-            if voice.is_none() {
+            if link.is_none() {
                 port.querier.clear();
             }
             let fresh = !port.querier.changed.is_empty();
             if timers || fresh {
                 let asks = port.querier.turn(now);
-                if let (Some(voice), Some(own)) = (voice, own) {
+                if let (Some(link), Some(own)) = (link, own) {
                     for ask in asks {
-                        let frame = F::query((voice.mac, own), port.querier.settings(), &ask);
-                        speaker.send(iface, &frame);
+                        let frame = F::query((link.mac, own), port.querier.settings(), &ask);
+                        sender.send(iface, &frame);
                     }
                 }
             }

@@ -81,8 +81,8 @@ impl<F: MembershipProtocol> GroupInput<F> {
             }
         };
         let heard = ReceivedMessage::new(rx, F::AF, packet.bytes());
-        let told = heard.is_some_and(|heard| self.lane.0.push(heard).is_ok());
-        cx.count(if told { count } else { Count::TellFull }, 1);
+        let reported = heard.is_some_and(|heard| self.lane.0.push(heard).is_ok());
+        cx.count(if reported { count } else { Count::TellFull }, 1);
         if self.table.has(rx, Flag::HasLcpTap) {
             return HoldAction::Send(Next::PUNT);
         }
@@ -93,8 +93,8 @@ impl<F: MembershipProtocol> GroupInput<F> {
     }
 }
 
-fn count<A>(said: &MembershipMessage<'_, A>) -> Count {
-    match said {
+fn count<A>(message: &MembershipMessage<'_, A>) -> Count {
+    match message {
         MembershipMessage::Query(..) => Count::Queries,
         _ => Count::Reports,
     }

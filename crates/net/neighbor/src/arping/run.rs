@@ -121,8 +121,8 @@ mod tests {
         run.answered([2, 0, 0, 0, 0, 1], 3 * MS);
         run.answered([2, 0, 0, 0, 0, 2], 4 * MS);
         assert_eq!((run.received, run.macs.len()), (1, 2));
-        let told: Vec<_> = run.unread.drain(..).map(|a| (a.number, a.rtt_us)).collect();
-        assert_eq!(told, [(0, 2000), (0, 3000)]);
+        let reported: Vec<_> = run.unread.drain(..).map(|a| (a.number, a.rtt_us)).collect();
+        assert_eq!(reported, [(0, 2000), (0, 3000)]);
         assert!(run.next(100 * MS) && !run.next(900 * MS));
         run.sent(0, 100 * MS);
         assert!(

@@ -55,7 +55,7 @@ counters! {
         /// replies that were reported to the control thread
         Answers = "answers" (Info),
         /// requests and announcements that were reported to the control thread
-        Told = "told" (Info),
+        Reported = "told" (Info),
         /// requests for addresses that are reached through another interface, answered by proxy ARP
         Proxied = "proxied" (Info),
         /// messages that were not reported to the control thread because the queue was full
@@ -230,7 +230,7 @@ impl ArpInput {
             } else {
                 arp.sender_ip()
             };
-            let counts = [Count::Told, Count::TellFull];
+            let counts = [Count::Reported, Count::TellFull];
             let claim = (packet.rx(), about.into(), arp.sender_mac.0);
             claim::tell((cx, counts), (&self.lane, &self.table), claim);
         }
@@ -251,7 +251,7 @@ impl ArpInput {
             let count = match (self.lane.tell(heard), heard.what) {
                 (false, _) => Count::TellFull,
                 (true, NeighborMessageKind::Answer) => Count::Answers,
-                (true, _) => Count::Told,
+                (true, _) => Count::Reported,
             };
             cx.count(count, 1);
         }

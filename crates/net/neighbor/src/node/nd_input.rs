@@ -73,7 +73,7 @@ counters! {
         /// router advertisements that were reported to the control thread
         Adverts = "router-advertisements" (Info),
         /// solicitations that were reported to the control thread
-        Told = "told" (Info),
+        Reported = "told" (Info),
         /// solicitations for addresses that are reached through another interface, answered by proxy ND
         Proxied = "proxied" (Info),
         /// messages that were not reported to the control thread because the queue was full
@@ -203,11 +203,11 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
     }
     if ours {
         let mac = found.mac.unwrap_or(from);
-        let told = NeighborMessage {
+        let reported = NeighborMessage {
             mac,
             ..heard(NeighborMessageKind::Conflict)
         };
-        return (Err(Count::AddressConflict), Some(told));
+        return (Err(Count::AddressConflict), Some(reported));
     }
     let seeks = who.is_unspecified();
     if !seeks && !link.leads_back(table, who) {
@@ -252,10 +252,10 @@ impl NdInput {
     ) -> HoldAction<Next, ()> {
         let rx = link.way.rx;
         match advertised::judge(link, packet.bytes()) {
-            Ok(said) => {
-                let told = self.lane.adverts.push((rx, said)).is_ok();
+            Ok(output) => {
+                let reported = self.lane.adverts.push((rx, output)).is_ok();
                 cx.count(
-                    if told {
+                    if reported {
                         Count::Adverts
                     } else {
                         Count::TellFull
@@ -299,7 +299,7 @@ impl NdInput {
             && (found.flags.is_some() || found.source.is_unspecified())
         {
             let mac = found.mac.unwrap_or_else(|| frame_source(&packet.view()));
-            let counts = [Count::Told, Count::TellFull];
+            let counts = [Count::Reported, Count::TellFull];
             let claim = (rx, found.target.into(), mac);
             claim::tell((cx, counts), (&self.lane, &self.table), claim);
         }
@@ -321,7 +321,7 @@ impl NdInput {
                 (false, _) => Count::TellFull,
                 (true, NeighborMessageKind::Advertisement { .. }) => Count::Answers,
                 (true, NeighborMessageKind::Routers) => Count::Routers,
-                (true, _) => Count::Told,
+                (true, _) => Count::Reported,
             };
             cx.count(count, 1);
         }

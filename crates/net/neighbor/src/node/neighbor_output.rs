@@ -144,7 +144,7 @@ impl NeighborOutput {
 
 /// Sends frames that the control thread made.
 fn send<I: Isa, const ROOM: usize>(
-    (frames, told): (&ArrayQueue<Frame<ROOM>>, &ArrayQueue<ProbeMessage>),
+    (frames, reported): (&ArrayQueue<Frame<ROOM>>, &ArrayQueue<ProbeMessage>),
     tx: &mut Column,
     cx: &Cx<'_, Count>,
     out: &mut Output<'_, I, Next>,
@@ -161,7 +161,7 @@ fn send<I: Isa, const ROOM: usize>(
         if let Some((id, number)) = frame.probe {
             let event = ProbeEvent::Sent { id, number };
             // If this message is lost, the run uses the time at which the request was due.
-            let _ = told.push(ProbeMessage {
+            let _ = reported.push(ProbeMessage {
                 at: cx.now_ns(),
                 event,
             });

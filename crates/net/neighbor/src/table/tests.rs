@@ -36,9 +36,9 @@ fn first_packets_wait_and_go_on_in_order() {
     for packet in 0..10 {
         wait(&mut table, key(1), packet, 0);
     }
-    let said = effects(&mut table);
+    let message = effects(&mut table);
     assert_eq!(
-        said,
+        message,
         [
             Effect::Ask(key(1), None),
             Effect::Evict(vec![0]),

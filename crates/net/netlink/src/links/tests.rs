@@ -53,22 +53,22 @@ fn admin(state: AdminState) -> Request {
 
 /// A synchronised state for `row`.
 fn agreed(row: &InterfaceState) -> KernelState {
-    let mut twins = KernelState::default();
-    twins.new_item(link(row.state == AdminState::Up));
+    let mut taps = KernelState::default();
+    taps.new_item(link(row.state == AdminState::Up));
     for address in &row.addresses {
-        twins.new_item(Item::Address(5, *address));
+        taps.new_item(Item::Address(5, *address));
     }
-    let todo = twins.plan(&[pair()], std::slice::from_ref(row), &[]);
+    let todo = taps.plan(&[pair()], std::slice::from_ref(row), &[]);
     assert_eq!(todo, SyncPlan::default());
-    twins
+    taps
 }
 
 #[test]
 fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
-    let mut twins = KernelState::default();
-    twins.new_item(link(true));
-    twins.new_item(Item::Address(5, a("fe80::1/64")));
-    let todo = twins.plan(&[pair()], &[row(false, &["10.0.0.1/24"])], &[]);
+    let mut taps = KernelState::default();
+    taps.new_item(link(true));
+    taps.new_item(Item::Address(5, a("fe80::1/64")));
+    let todo = taps.plan(&[pair()], &[row(false, &["10.0.0.1/24"])], &[]);
     let add = Request::set(&address("fe80::1/64")).unwrap();
     let up = admin(AdminState::Up);
     assert_eq!(
@@ -77,9 +77,9 @@ fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
         "somebody was quick with a new twin"
     );
     assert_eq!(todo.orders, [(5, Order::Address(a("10.0.0.1/24"), true))]);
-    let mut twins = KernelState::default();
-    twins.new_item(link(false));
-    let todo = twins.plan(&[pair()], &[row(true, &[])], &[]);
+    let mut taps = KernelState::default();
+    taps.new_item(link(false));
+    let todo = taps.plan(&[pair()], &[row(true, &[])], &[]);
     assert_eq!(
         (todo.requests, todo.orders),
         (vec![], vec![(5, Order::Up(true))])
@@ -89,18 +89,18 @@ fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
 #[test]
 fn the_side_that_changed_goes_before() {
     let both = row(true, &["10.0.0.1/24", "10.0.0.2/24"]);
-    let mut twins = agreed(&both);
-    let todo = twins.plan(&[pair()], &[row(true, &["10.0.0.1/24"])], &[]);
+    let mut taps = agreed(&both);
+    let todo = taps.plan(&[pair()], &[row(true, &["10.0.0.1/24"])], &[]);
     assert_eq!(todo.orders, [(5, Order::Address(a("10.0.0.2/24"), false))]);
-    let mut twins = agreed(&both);
-    twins.lost_item(&Item::Address(5, a("10.0.0.2/24")));
-    let first = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
+    let mut taps = agreed(&both);
+    taps.lost_item(&Item::Address(5, a("10.0.0.2/24")));
+    let first = taps.plan(&[pair()], std::slice::from_ref(&both), &[]);
     assert!(first.requests.is_empty() && first.again, "it looks twice");
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&both), &[]);
     let del = Request::unset(&address("10.0.0.2/24")).unwrap();
     assert_eq!(todo.requests, [del]);
-    twins.new_item(link(false));
-    let todo = twins.plan(&[pair()], &[both], &[]);
+    taps.new_item(link(false));
+    let todo = taps.plan(&[pair()], &[both], &[]);
     let down = admin(AdminState::Down);
     assert!(todo.requests.contains(&down), "{todo:?}");
 }
@@ -109,12 +109,12 @@ fn the_side_that_changed_goes_before() {
 #[test]
 fn addresses_come_back_when_the_link_was_down_for_a_moment_between_two_looks() {
     let both = row(true, &["2001:db8::1/64", "10.0.0.1/24"]);
-    let mut twins = agreed(&both);
-    twins.new_item(link(false));
-    twins.lost_item(&Item::Address(5, a("2001:db8::1/64")));
-    twins.new_item(link(true));
+    let mut taps = agreed(&both);
+    taps.new_item(link(false));
+    taps.lost_item(&Item::Address(5, a("2001:db8::1/64")));
+    taps.new_item(link(true));
     for _ in 0..2 {
-        let todo = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
+        let todo = taps.plan(&[pair()], std::slice::from_ref(&both), &[]);
         let back = (5, Order::Address(a("2001:db8::1/64"), true));
         assert_eq!((todo.requests, todo.orders), (vec![], vec![back]));
     }
@@ -123,19 +123,15 @@ fn addresses_come_back_when_the_link_was_down_for_a_moment_between_two_looks() {
 #[test]
 fn addresses_that_the_kernel_loses_with_its_link_come_back_with_it() {
     let both = row(true, &["2001:db8::1/64"]);
-    let mut twins = agreed(&both);
-    twins.lost_item(&Item::Address(5, a("2001:db8::1/64")));
-    assert!(
-        twins
-            .plan(&[pair()], std::slice::from_ref(&both), &[])
-            .again
-    );
-    assert!(twins.new_item(link(false)));
+    let mut taps = agreed(&both);
+    taps.lost_item(&Item::Address(5, a("2001:db8::1/64")));
+    assert!(taps.plan(&[pair()], std::slice::from_ref(&both), &[]).again);
+    assert!(taps.new_item(link(false)));
     let down = row(false, &["2001:db8::1/64"]);
-    let todo = twins.plan(&[pair()], &[down], &[]);
+    let todo = taps.plan(&[pair()], &[down], &[]);
     assert_eq!(todo, SyncPlan::default());
-    twins.new_item(link(true));
-    let todo = twins.plan(&[pair()], &[both], &[]);
+    taps.new_item(link(true));
+    let todo = taps.plan(&[pair()], &[both], &[]);
     assert_eq!(
         todo.orders,
         [(5, Order::Address(a("2001:db8::1/64"), true))]
@@ -163,46 +159,42 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
     let back = [(5, Order::Neighbor(address, Some(mac)))];
     let (up, down) = (row(true, &[]), row(false, &[]));
     let start = || {
-        let mut twins = agreed(&up);
-        twins.new_item(there.clone());
-        let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+        let mut taps = agreed(&up);
+        taps.new_item(there.clone());
+        let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &ours);
         assert_eq!(todo, SyncPlan::default());
-        twins
+        taps
     };
     // The interface goes down, with the loss of the neighbour notified before the link, then up again.
-    let mut twins = start();
-    twins.lost_item(&Item::Neighbor(5, address, None));
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    let mut taps = start();
+    taps.lost_item(&Item::Neighbor(5, address, None));
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert!(todo.requests.is_empty() && todo.again, "{todo:?}");
-    twins.new_item(link(false));
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&down), &ours);
+    taps.new_item(link(false));
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&down), &ours);
     assert_eq!(todo, SyncPlan::default());
-    let (_, differs) = twins.differences(&[pair()], std::slice::from_ref(&down), &ours);
+    let (_, differs) = taps.differences(&[pair()], std::slice::from_ref(&down), &ours);
     assert!(differs.is_empty(), "{differs:?}");
-    twins.new_item(link(true));
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    taps.new_item(link(true));
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
     // The link goes down and up between two plans, with the loss of the neighbour notified last.
-    let mut twins = start();
-    twins.new_item(link(false));
-    twins.new_item(link(true));
-    twins.lost_item(&Item::Neighbor(5, address, None));
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    let mut taps = start();
+    taps.new_item(link(false));
+    taps.new_item(link(true));
+    taps.lost_item(&Item::Neighbor(5, address, None));
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
     // Volley ordered another MAC address.
-    let mut twins = start();
-    twins.done(5, &Order::Mac(Mac([2, 0, 0, 0, 0, 1])));
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    let mut taps = start();
+    taps.done(5, &Order::Mac(Mac([2, 0, 0, 0, 0, 1])));
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &ours);
     assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
     // An operator removed a neighbour.
-    let mut twins = start();
-    twins.lost_item(&Item::Neighbor(5, address, None));
-    assert!(
-        twins
-            .plan(&[pair()], std::slice::from_ref(&up), &ours)
-            .again
-    );
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    let mut taps = start();
+    taps.lost_item(&Item::Neighbor(5, address, None));
+    assert!(taps.plan(&[pair()], std::slice::from_ref(&up), &ours).again);
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &ours);
     let interface = "eth0".into();
     assert_eq!(todo.requests, [unset(interface, address)]);
 }
@@ -210,21 +202,21 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
 #[test]
 fn neighbours_follow_whoever_changed_them() {
     let up = row(true, &[]);
-    let mut twins = agreed(&up);
+    let mut taps = agreed(&up);
     let (address, mac) = ("10.0.0.9".parse().unwrap(), Mac([2, 0, 0, 0, 0, 9]));
-    twins.new_item(Item::Neighbor(5, address, Some(mac)));
+    taps.new_item(Item::Neighbor(5, address, Some(mac)));
     let neighbor = StaticNeighbor {
         interface: "eth0".into(),
         address,
         mac,
     };
     let neighbor = neighbor.instance().unwrap();
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[]);
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &[]);
     assert_eq!(todo.requests, [Request::Set(neighbor)]);
     let ours = fixed(address, mac);
-    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[ours]);
+    let todo = taps.plan(&[pair()], std::slice::from_ref(&up), &[ours]);
     assert_eq!(todo, SyncPlan::default());
-    let todo = twins.plan(&[pair()], &[up], &[]);
+    let todo = taps.plan(&[pair()], &[up], &[]);
     assert_eq!(todo.orders, [(5, Order::Neighbor(address, None))]);
 }
 

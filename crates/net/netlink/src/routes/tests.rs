@@ -2,7 +2,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 /// The routes that the forwarding table has received.
-type Told = BTreeMap<(Family, u32, Prefix), Vec<Path>>;
+type Reported = BTreeMap<(Family, u32, Prefix), Vec<Path>>;
 
 fn routes() -> Routes {
     let mut routes = Routes::default();
@@ -32,15 +32,15 @@ fn route(prefix: &str, metric: u32, hops: Hops) -> Route {
     }
 }
 
-fn tell(routes: &mut Routes, told: &mut Told, most: usize) {
+fn tell(routes: &mut Routes, reported: &mut Reported, most: usize) {
     while routes.waiting() > 0 {
         for batch in routes.batches(most) {
             for (prefix, set) in batch.put {
                 let paths = routes.paths(set).unwrap();
-                told.insert((batch.family, batch.table, prefix), paths);
+                reported.insert((batch.family, batch.table, prefix), paths);
             }
             for prefix in batch.gone {
-                told.remove(&(batch.family, batch.table, prefix));
+                reported.remove(&(batch.family, batch.table, prefix));
             }
         }
     }
@@ -65,8 +65,8 @@ impl Plain {
         }
     }
 
-    fn told(&self, names: &BTreeMap<u32, &str>) -> Told {
-        let mut told = Told::new();
+    fn reported(&self, names: &BTreeMap<u32, &str>) -> Reported {
+        let mut reported = Reported::new();
         for route in &self.0 {
             let table = if route.table == MAIN { 0 } else { route.table };
             let best = self
@@ -82,10 +82,10 @@ impl Plain {
             let mut paths: Vec<Path> = legs.iter().filter_map(path).collect();
             paths.sort();
             if !paths.is_empty() {
-                told.insert((Family::V4, table, route.prefix), paths);
+                reported.insert((Family::V4, table, route.prefix), paths);
             }
         }
-        told
+        reported
     }
 }
 
@@ -93,32 +93,32 @@ impl Plain {
 fn whatever_comes_in_whatever_order_a_plain_list_says_the_same() {
     let names = BTreeMap::from([(3, "a"), (4, "b")]);
     let mut seed = 7u64;
-    let mut dice = |n: u64| {
+    let mut rng = |n: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (seed >> 33) % n
     };
-    let (mut all, mut plain, mut told) = (routes(), Plain::default(), Told::new());
+    let (mut all, mut plain, mut reported) = (routes(), Plain::default(), Reported::new());
     for step in 0..20_000 {
-        let legs = match dice(4) {
+        let legs = match rng(4) {
             0 => vec![leg(3, 1), leg(4, 2)],
             // Over an interface that is not an LCP tap.
             1 => vec![leg(9, 1)],
-            n => vec![leg(n as u32 + 1, dice(3) as u8 + 1)],
+            n => vec![leg(n as u32 + 1, rng(3) as u8 + 1)],
         };
         let mut it = route(
-            &format!("10.{}.0.0/16", dice(12)),
-            dice(3) as u32,
+            &format!("10.{}.0.0/16", rng(12)),
+            rng(3) as u32,
             Hops::Legs(legs),
         );
-        it.table = if dice(4) == 0 { 7 } else { MAIN };
-        if dice(3) == 0 {
+        it.table = if rng(4) == 0 { 7 } else { MAIN };
+        if rng(3) == 0 {
             it.place = Place::Replace;
         }
         let there = plain.0.iter().position(|r| {
             (r.table, r.prefix, r.metric, &r.hops) == (it.table, it.prefix, it.metric, &it.hops)
         });
         match there {
-            Some(at) if dice(2) == 0 => {
+            Some(at) if rng(2) == 0 => {
                 plain.0.remove(at);
                 all.remove(it);
             }
@@ -141,20 +141,20 @@ fn whatever_comes_in_whatever_order_a_plain_list_says_the_same() {
             }
             all.swept();
         }
-        if dice(5) == 0 {
-            tell(&mut all, &mut told, 3);
-            assert_eq!(told, plain.told(&names), "step {step}");
+        if rng(5) == 0 {
+            tell(&mut all, &mut reported, 3);
+            assert_eq!(reported, plain.reported(&names), "step {step}");
             let wanted = all.wanted().into_iter();
-            let wanted: Told = wanted
+            let wanted: Reported = wanted
                 .map(|(at, set)| (at, all.paths(set).unwrap()))
                 .collect();
-            assert_eq!(wanted, told);
+            assert_eq!(wanted, reported);
         }
     }
     let some = all.sets.all.iter().filter(|s| s.1 > 0).count();
     plain.0.drain(..).for_each(|r| all.remove(r));
-    tell(&mut all, &mut told, 100);
-    assert!(some > 0 && told.is_empty() && all.entries.is_empty());
+    tell(&mut all, &mut reported, 100);
+    assert!(some > 0 && reported.is_empty() && all.entries.is_empty());
     assert!(
         all.sets.all.iter().all(|s| s.1 == 0),
         "no set is held for ever"
@@ -163,41 +163,43 @@ fn whatever_comes_in_whatever_order_a_plain_list_says_the_same() {
 
 #[test]
 fn groups_that_change_take_their_routes_along() {
-    let (mut all, mut told) = (routes(), Told::new());
+    let (mut all, mut reported) = (routes(), Reported::new());
     all.next_hop(1, NextHop::One(leg(3, 1)));
     all.next_hop(2, NextHop::One(leg(4, 2)));
     all.next_hop(9, NextHop::Group(vec![(1, 1), (2, 3)]));
     for n in 0..100 {
         all.add(route(&format!("10.0.{n}.0/24"), 0, Hops::Object(9)));
     }
-    tell(&mut all, &mut told, 7);
-    let of = |told: &Told| {
-        told.values()
+    tell(&mut all, &mut reported, 7);
+    let of = |reported: &Reported| {
+        reported
+            .values()
             .next()
             .unwrap()
             .iter()
             .map(|p| p.weight)
             .collect::<Vec<_>>()
     };
-    assert_eq!((told.len(), of(&told)), (100, vec![1, 3]));
+    assert_eq!((reported.len(), of(&reported)), (100, vec![1, 3]));
     all.next_hop(9, NextHop::Group(vec![(1, 1)]));
     assert_eq!(all.waiting(), 100);
-    tell(&mut all, &mut told, 7);
-    assert_eq!(of(&told), [1]);
+    tell(&mut all, &mut reported, 7);
+    assert_eq!(of(&reported), [1]);
     all.next_hop(1, NextHop::One(leg(3, 7)));
-    tell(&mut all, &mut told, 1000);
+    tell(&mut all, &mut reported, 1000);
     assert!(
-        told.values()
+        reported
+            .values()
             .all(|p| p[0] == Path::via("192.0.2.7".parse().unwrap(), Some("a")))
     );
     all.no_next_hop(9);
-    tell(&mut all, &mut told, 1000);
-    assert!(told.is_empty());
+    tell(&mut all, &mut reported, 1000);
+    assert!(reported.is_empty());
 }
 
 #[test]
 fn an_ipv6_route_loses_one_way_and_own_addresses_go_before() {
-    let (mut all, mut told) = (routes(), Told::new());
+    let (mut all, mut reported) = (routes(), Reported::new());
     let via = |interface, host: &str| RouteHop {
         interface,
         gateway: Some(host.parse().unwrap()),
@@ -207,9 +209,9 @@ fn an_ipv6_route_loses_one_way_and_own_addresses_go_before() {
     let (one, two) = (via(3, "2001:db8::1"), via(4, "2001:db8:1::1"));
     all.add(route("2001:db8:9::/48", 1024, Hops::Legs(vec![one, two])));
     all.remove(route("2001:db8:9::/48", 1024, Hops::Legs(vec![two])));
-    tell(&mut all, &mut told, 10);
+    tell(&mut all, &mut reported, 10);
     let path = Path::via("2001:db8::1".parse().unwrap(), Some("a"));
-    assert_eq!(told.values().next().unwrap(), &[path]);
+    assert_eq!(reported.values().next().unwrap(), &[path]);
     all.add(route("10.255.0.1/32", 0, Hops::Legs(vec![leg(3, 1)])));
     let own = |prefix, interface| Route {
         table: LOCAL,
@@ -218,15 +220,21 @@ fn an_ipv6_route_loses_one_way_and_own_addresses_go_before() {
     all.add(own("10.255.0.1/32", 1));
     all.add(own("127.0.0.1/32", 1));
     all.add(own("192.0.2.200/32", 3));
-    tell(&mut all, &mut told, 10);
+    tell(&mut all, &mut reported, 10);
     let at = |text: &str| (Family::V4, 0, text.parse().unwrap());
-    assert_eq!(told[&at("10.255.0.1/32")], [Path::to(PathTarget::Local)]);
-    assert!(!told.contains_key(&at("127.0.0.1/32")) && !told.contains_key(&at("192.0.2.200/32")));
+    assert_eq!(
+        reported[&at("10.255.0.1/32")],
+        [Path::to(PathTarget::Local)]
+    );
+    assert!(
+        !reported.contains_key(&at("127.0.0.1/32"))
+            && !reported.contains_key(&at("192.0.2.200/32"))
+    );
     all.remove(own("10.255.0.1/32", 1));
-    tell(&mut all, &mut told, 10);
-    assert_eq!(told[&at("10.255.0.1/32")].len(), 1);
+    tell(&mut all, &mut reported, 10);
+    assert_eq!(reported[&at("10.255.0.1/32")].len(), 1);
     all.remove(own("192.0.2.200/32", 3));
     all.set_links(HashMap::new());
-    tell(&mut all, &mut told, 10);
-    assert!(told.is_empty(), "{told:?}");
+    tell(&mut all, &mut reported, 10);
+    assert!(reported.is_empty(), "{reported:?}");
 }

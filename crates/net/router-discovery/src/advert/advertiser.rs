@@ -20,7 +20,7 @@ pub(crate) struct Advertiser {
     /// Received advertisements of other routers that differ from this router's.
     pub inconsistent: u64,
     /// Differences that were already logged.
-    pub told: BTreeSet<(Ipv6Addr, &'static str)>,
+    pub reported: BTreeSet<(Ipv6Addr, &'static str)>,
 }
 
 impl Advertiser {

@@ -7,13 +7,13 @@ use std::net::IpAddr;
 /// Names of the values that differ. A value that one of the two leaves unspecified is no difference, nor is the router
 /// lifetime.
 pub fn differences(
-    said: &ReceivedAdvert,
+    message: &ReceivedAdvert,
     (ours, mtu): (&RouterAdvertisement, u16),
     prefixes: &[AdvertisedPrefix],
 ) -> Vec<&'static str> {
     let differ = |a: u32, b: u32| a != 0 && b != 0 && a != b;
     let own_mtu = if ours.send_mtu { u32::from(mtu) } else { 0 };
-    let lifetimes = said.offers().iter().any(|theirs| {
+    let lifetimes = message.offers().iter().any(|theirs| {
         let same = |it: &&AdvertisedPrefix| {
             let address = match it.prefix.addr() {
                 IpAddr::V6(a) => u128::from(a),
@@ -28,17 +28,20 @@ pub fn differences(
     });
     let all = [
         (
-            differ(said.hop_limit.into(), ours.hop_limit.into()),
+            differ(message.hop_limit.into(), ours.hop_limit.into()),
             "hop limit",
         ),
-        (said.managed != ours.managed, "managed flag"),
-        (said.other != ours.other, "other flag"),
-        (differ(said.reachable_ms, ours.reachable), "reachable time"),
+        (message.managed != ours.managed, "managed flag"),
+        (message.other != ours.other, "other flag"),
         (
-            differ(said.retransmit_ms, ours.retransmit),
+            differ(message.reachable_ms, ours.reachable),
+            "reachable time",
+        ),
+        (
+            differ(message.retransmit_ms, ours.retransmit),
             "retransmission time",
         ),
-        (differ(said.mtu.unwrap_or(0), own_mtu), "MTU"),
+        (differ(message.mtu.unwrap_or(0), own_mtu), "MTU"),
         (lifetimes, "lifetimes of a prefix"),
     ];
     let differ = all.into_iter().filter(|(differ, _)| *differ);
@@ -62,7 +65,7 @@ mod tests {
             valid_s: 2_592_000,
             preferred_s: 604_800,
         };
-        let mut said = ReceivedAdvert {
+        let mut message = ReceivedAdvert {
             router: "fe80::9".parse().unwrap(),
             mac: [0; 6],
             lifetime_s: 30,
@@ -81,11 +84,11 @@ mod tests {
         ours.retransmit = 5;
         let usual = |p: &str| AdvertisedPrefix::network(p.parse().unwrap());
         let prefixes = [usual("2001:db8:1::/64"), usual("2001:db8:2::/64")];
-        let differ = |said: &ReceivedAdvert| differences(said, (&ours, 1500), &prefixes);
-        assert!(differ(&said).is_empty(), "{:?}", differ(&said));
-        said.offers[0].valid_s -= 1;
-        (said.hop_limit, said.retransmit_ms) = (63, 6);
-        (said.managed, said.other, said.mtu) = (true, true, Some(1400));
+        let differ = |message: &ReceivedAdvert| differences(message, (&ours, 1500), &prefixes);
+        assert!(differ(&message).is_empty(), "{:?}", differ(&message));
+        message.offers[0].valid_s -= 1;
+        (message.hop_limit, message.retransmit_ms) = (63, 6);
+        (message.managed, message.other, message.mtu) = (true, true, Some(1400));
         let want = [
             "hop limit",
             "managed flag",
@@ -94,6 +97,6 @@ mod tests {
             "MTU",
             "lifetimes of a prefix",
         ];
-        assert_eq!(differ(&said), want);
+        assert_eq!(differ(&message), want);
     }
 }

@@ -18,7 +18,7 @@ use volley_model::{Family, ModelError, Prefix};
 use volley_object::Object;
 
 /// Most differences that are remembered.
-const TOLD: usize = 32;
+const REPORTED: usize = 32;
 
 /// Interfaces that send router advertisements.
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Advertisers {
                     sent: 0,
                     solicited: 0,
                     inconsistent: 0,
-                    told: BTreeSet::new(),
+                    reported: BTreeSet::new(),
                 };
                 self.all.insert(iface, advertiser);
             }
@@ -139,21 +139,21 @@ impl Advertisers {
     }
 
     /// Compares a received advertisement with this router's on an advertising interface: they should agree (6.2.7).
-    pub fn compare(&mut self, iface: u32, said: &ReceivedAdvert, moment: &mut Moment<'_>) {
+    pub fn compare(&mut self, iface: u32, message: &ReceivedAdvert, moment: &mut Moment<'_>) {
         let (Some(it), Some(link)) = (self.all.get_mut(&iface), moment.links.get(&iface)) else {
             return;
         };
         let ours = prefixes(&it.named, link.own_addresses());
-        let all = compare::differences(said, (&it.settings, link.mtu), &ours);
+        let all = compare::differences(message, (&it.settings, link.mtu), &ours);
         it.inconsistent += u64::from(!all.is_empty());
         let mut new = Vec::new();
         for what in all {
-            if it.told.len() < TOLD && it.told.insert((said.router, what)) {
+            if it.reported.len() < REPORTED && it.reported.insert((message.router, what)) {
                 new.push(what);
             }
         }
         if !new.is_empty() {
-            let (router, what) = (said.router, new.join(", "));
+            let (router, what) = (message.router, new.join(", "));
             moment.tell(
                 iface,
                 format!("the router {router} does not advertise what is advertised here ({what}): make them the same"),

@@ -12,7 +12,7 @@ pub(crate) struct Client {
     /// Addresses that were added to the FIB.
     pub given: BTreeSet<IfAddress>,
     /// Addresses whose refusal by the FIB was reported to the operator.
-    pub told: BTreeSet<IfAddress>,
+    pub reported: BTreeSet<IfAddress>,
 }
 
 impl Client {

@@ -41,7 +41,7 @@ impl Autoconfiguration {
                     default_route,
                     state: None,
                     given: BTreeSet::new(),
-                    told: BTreeSet::new(),
+                    reported: BTreeSet::new(),
                 };
                 self.clients.insert(iface, client);
             }
@@ -96,7 +96,7 @@ impl Autoconfiguration {
         if let Some(mac) = mac
             && client.state.is_none()
         {
-            client.told.clear();
+            client.reported.clear();
             client.state = Some(State::new(mac, now, chance));
         }
         self.mark(iface, moment);
@@ -115,7 +115,7 @@ impl Autoconfiguration {
         let wanted = state.wanted();
         let mut refused = Vec::new();
         client.given.retain(|a| wanted.contains(a));
-        client.told.retain(|a| wanted.contains(a));
+        client.reported.retain(|a| wanted.contains(a));
         for gone in fib.automatic_addresses(iface).to_vec() {
             if !wanted.contains(&gone) {
                 fib.del_automatic(iface, gone);
@@ -131,7 +131,9 @@ impl Autoconfiguration {
             }
             match fib.add_automatic(iface, address) {
                 Ok(()) => _ = client.given.insert(address),
-                Err(why) => refused.extend(client.told.insert(address).then_some((address, why))),
+                Err(why) => {
+                    refused.extend(client.reported.insert(address).then_some((address, why)))
+                }
             }
         }
         for old in state.deprecated() {
@@ -153,13 +155,13 @@ impl Autoconfiguration {
     }
 
     /// Handles a router advertisement; the caller calls [`Autoconfiguration::settle`] next.
-    pub fn hear(&mut self, iface: u32, said: &ReceivedAdvert, moment: &mut Moment<'_>) {
+    pub fn hear(&mut self, iface: u32, message: &ReceivedAdvert, moment: &mut Moment<'_>) {
         let Some(state) = self.clients.get_mut(&iface).and_then(Client::open) else {
             return;
         };
-        state.hear(said, moment.now);
-        if said.mac != Mac::default() {
-            let effect = Effect::Learn(iface, said.router, said.mac);
+        state.hear(message, moment.now);
+        if message.mac != Mac::default() {
+            let effect = Effect::Learn(iface, message.router, message.mac);
             moment.effects.push(effect);
         }
     }

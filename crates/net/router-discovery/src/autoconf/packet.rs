@@ -44,7 +44,7 @@ pub(super) fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdver
     else {
         return None;
     };
-    let mut said = ReceivedAdvert {
+    let mut output = ReceivedAdvert {
         router: source,
         mac: Mac::default(),
         lifetime_s,
@@ -61,8 +61,8 @@ pub(super) fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdver
     };
     for option in nd.options() {
         match option {
-            NdOption::SourceMac(MacAddr(mac)) => said.mac = mac,
-            NdOption::Mtu(mtu) => said.mtu = Some(mtu),
+            NdOption::SourceMac(MacAddr(mac)) => output.mac = mac,
+            NdOption::Mtu(mtu) => output.mtu = Some(mtu),
             NdOption::Prefix(it) => {
                 let offer = PrefixOffer {
                     prefix: u128::from_be_bytes(it.prefix),
@@ -72,18 +72,18 @@ pub(super) fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdver
                     valid_s: it.valid_s.get(),
                     preferred_s: it.preferred_s.get(),
                 };
-                match said.offers.get_mut(usize::from(said.count)) {
+                match output.offers.get_mut(usize::from(output.count)) {
                     Some(place) => {
                         *place = offer;
-                        said.count += 1;
+                        output.count += 1;
                     }
-                    None => said.more = said.more.saturating_add(1),
+                    None => output.more = output.more.saturating_add(1),
                 }
             }
             _ => {}
         }
     }
-    Some(said)
+    Some(output)
 }
 
 /// A router solicitation as a frame; from the unspecified address while the interface has no address.
@@ -125,17 +125,17 @@ mod tests {
         prefix(&mut bytes, 56, 0x40, "2001:db8:2::");
         // An unknown option.
         bytes.extend([99, 1, 0, 0, 0, 0, 0, 0]);
-        let said = parsed(&bytes).unwrap();
-        assert_eq!(said.router, "fe80::9".parse::<Ipv6Addr>().unwrap());
-        assert_eq!((said.mac, said.mtu), ([2, 0, 0, 0, 0, 9], Some(1400)));
-        assert_eq!((said.lifetime_s, said.preference), (258, 0));
-        assert!(!said.managed && said.other);
+        let output = parsed(&bytes).unwrap();
+        assert_eq!(output.router, "fe80::9".parse::<Ipv6Addr>().unwrap());
+        assert_eq!((output.mac, output.mtu), ([2, 0, 0, 0, 0, 9], Some(1400)));
+        assert_eq!((output.lifetime_s, output.preference), (258, 0));
+        assert!(!output.managed && output.other);
         assert_eq!(
-            (said.hop_limit, said.reachable_ms, said.retransmit_ms),
+            (output.hop_limit, output.reachable_ms, output.retransmit_ms),
             (61, 5, 6)
         );
-        let [a, b] = said.offers() else {
-            panic!("{said:?}");
+        let [a, b] = output.offers() else {
+            panic!("{output:?}");
         };
         assert!(a.on_link && a.autonomous && !b.on_link && b.autonomous);
         assert_eq!((a.len, a.valid_s, a.preferred_s, b.len), (64, 200, 100, 56));
@@ -149,8 +149,8 @@ mod tests {
         for _ in 0..20 {
             prefix(&mut bytes, 64, 0xc0, "2001:db8:1::");
         }
-        let said = parsed(&bytes).unwrap();
-        assert_eq!((said.offers().len(), said.more), (PREFIXES, 4));
+        let output = parsed(&bytes).unwrap();
+        assert_eq!((output.offers().len(), output.more), (PREFIXES, 4));
         // An option of length 0, and a truncated one.
         bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
         assert!(parsed(&bytes).is_none());

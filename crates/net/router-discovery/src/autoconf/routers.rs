@@ -60,7 +60,7 @@ impl Autoconfiguration {
         };
         let before = state.ways();
         let mut routers: Vec<(Ipv6Addr, Reach)> = (state.routers.iter())
-            .map(|it| (it.said.router, it.reach))
+            .map(|it| (it.message.router, it.reach))
             .collect();
         for (router, reach) in &mut routers {
             let (key, was) = ((iface, IpAddr::V6(*router)), *reach);

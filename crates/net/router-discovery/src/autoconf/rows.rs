@@ -46,18 +46,18 @@ impl Autoconfiguration {
         let ways = state.ways();
         let best = ways.iter().map(|(_, place)| *place).min();
         let takes = client.default_route;
-        let place = |it: &state::Router| it.reach.place(it.said.preference);
+        let place = |it: &state::Router| it.reach.place(it.message.preference);
         let router = |it: &state::Router| RouterRow {
-            address: it.said.router,
+            address: it.message.router,
             lifetime_ms: left(it.until),
             in_use: takes && Some(place(it)) == best,
             silent: it.reach.is_silent(),
-            neighbor: router_state(fib, neighbors, (iface, it.said.router)),
-            preference: it.said.preference,
-            hop_limit: it.said.hop_limit,
-            mtu: it.said.mtu,
-            reachable_ms: it.said.reachable_ms,
-            retransmit_ms: it.said.retransmit_ms,
+            neighbor: router_state(fib, neighbors, (iface, it.message.router)),
+            preference: it.message.preference,
+            hop_limit: it.message.hop_limit,
+            mtu: it.message.mtu,
+            reachable_ms: it.message.reachable_ms,
+            retransmit_ms: it.message.retransmit_ms,
         };
         row.routers = state.routers.iter().map(router).collect();
         let network = |it: &state::Network| OnLinkRow {

@@ -42,7 +42,7 @@ fn is_over(until: Expiry, now: u64) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Router {
     /// The router's last advertisement.
-    pub said: ReceivedAdvert,
+    pub message: ReceivedAdvert,
     /// End of the router lifetime.
     pub until: u64,
     /// Reachability of the router.
@@ -172,32 +172,32 @@ impl State {
     }
 
     /// Handles a router advertisement.
-    pub fn hear(&mut self, said: &ReceivedAdvert, now: u64) {
+    pub fn hear(&mut self, message: &ReceivedAdvert, now: u64) {
         if self.disabled {
             return;
         }
         self.heard += 1;
-        self.refused += u64::from(said.more);
+        self.refused += u64::from(message.more);
         // RFC 4861, 6.3.7: an advertisement with lifetime 0 does not end the solicitations.
-        if said.lifetime_s > 0 {
+        if message.lifetime_s > 0 {
             self.asking = None;
         }
-        self.hear_router(said, now);
-        for offer in said.offers() {
+        self.hear_router(message, now);
+        for offer in message.offers() {
             self.hear_offer(offer, now);
         }
     }
 
-    fn hear_router(&mut self, said: &ReceivedAdvert, now: u64) {
-        let until = now + u64::from(said.lifetime_s) * SECOND;
-        let known = |r: &Router| r.said.router == said.router;
+    fn hear_router(&mut self, message: &ReceivedAdvert, now: u64) {
+        let until = now + u64::from(message.lifetime_s) * SECOND;
+        let known = |r: &Router| r.message.router == message.router;
         match self.routers.iter().position(known) {
-            Some(at) if said.lifetime_s == 0 => _ = self.routers.remove(at),
+            Some(at) if message.lifetime_s == 0 => _ = self.routers.remove(at),
             // An advertisement does not confirm reachability (RFC 4861, 7.3.1).
-            Some(at) => (self.routers[at].said, self.routers[at].until) = (*said, until),
-            None if said.lifetime_s == 0 => {}
+            Some(at) => (self.routers[at].message, self.routers[at].until) = (*message, until),
+            None if message.lifetime_s == 0 => {}
             None if self.routers.len() < ROUTERS => self.routers.push(Router {
-                said: *said,
+                message: *message,
                 until,
                 reach: Reach::New,
             }),
@@ -297,7 +297,7 @@ impl State {
 
     /// Default routers with their ranks: those with the lowest rank are used.
     pub fn ways(&self) -> Vec<(Ipv6Addr, u8)> {
-        let way = |it: &Router| (it.said.router, it.reach.place(it.said.preference));
+        let way = |it: &Router| (it.message.router, it.reach.place(it.message.preference));
         let mut all: Vec<_> = self.routers.iter().map(way).collect();
         all.sort();
         all

@@ -101,8 +101,8 @@ impl Listeners {
             let Some(own) = moment.links.get(&iface).map(|link| link.mac) else {
                 continue;
             };
-            let said = self.0.get_mut(&iface).map(|it| it.turn(now, chance));
-            for say in said.unwrap_or_default() {
+            let message = self.0.get_mut(&iface).map(|it| it.turn(now, chance));
+            for say in message.unwrap_or_default() {
                 let frame = match say {
                     MldReportOut::Records(records) => packet::report(own, &records),
                     MldReportOut::Old(group, listens) => packet::old_report(own, group, listens),

@@ -101,16 +101,16 @@ impl MldInput {
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let rx = packet.rx();
-        let said = match judge(packet.bytes()) {
+        let output = match judge(packet.bytes()) {
             Ok(found) => found,
             Err(why) => {
                 packet.fail(cx, why);
                 return HoldAction::Send(Next::Drop);
             }
         };
-        let told = self.queue.push(rx, said);
-        let count = match said {
-            _ if !told => Count::TellFull,
+        let reported = self.queue.push(rx, output);
+        let count = match output {
+            _ if !reported => Count::TellFull,
             packet::Heard::Query { .. } => Count::Queries,
             packet::Heard::Report(_) => Count::Reports,
         };

@@ -114,7 +114,7 @@ fn nothing_escapes_the_quick_look() {
 }
 
 #[test]
-fn link_local_packets_are_the_kernels_where_it_has_a_twin() {
+fn link_local_packets_are_the_kernels_where_it_has_a_tap() {
     let at = |p: &[u8]| outcome(&bench(&[In::new(p).rx(4)])[0]).to_owned();
     assert_eq!(at(&packet("fe80::2", "fe80::1")), "linux-cp-punt");
     assert_eq!(at(&packet("2001:db8::1", "fe80::1")), "linux-cp-punt");

@@ -61,8 +61,8 @@ type Fragments = Flows<u32, usize>;
 
 fn give(store: &mut Fragments, it: &Given, bounds: &Bounds, number: usize, now_ns: u64) -> Went {
     if it.span.start == 0 {
-        let said = store.first(&it.key, (it.span, it.hash), bounds, now_ns);
-        return said.map_or_else(|fault| Went::Lost(why(fault)), |()| Went::On(it.hash));
+        let message = store.first(&it.key, (it.span, it.hash), bounds, now_ns);
+        return message.map_or_else(|fault| Went::Lost(why(fault)), |()| Went::On(it.hash));
     }
     match store.later(&it.key, it.span, bounds, now_ns) {
         Ok(Later::Known(hash)) => Went::On(hash),
@@ -330,9 +330,9 @@ fn later_fragments_alone_do_not_push_flows_out() {
             .unwrap();
     }
     for key in 100..300 {
-        let said = store.later(&key, span(16, 24, true), &bounds, 1);
-        let Ok(Later::Wait(leave)) = said else {
-            panic!("{said:?}")
+        let message = store.later(&key, span(16, 24, true), &bounds, 1);
+        let Ok(Later::Wait(leave)) = message else {
+            panic!("{message:?}")
         };
         store.put(leave, key as usize);
     }
@@ -361,8 +361,8 @@ fn however_long_its_fragments_come_a_flow_is_forgotten() {
     let mut now = 0;
     let mut known = || {
         now += LIFE_NS / 8;
-        let said = store.later(&1, span(8, 16, true), &bounds, now);
-        (said == Ok(Later::Known(7)), now)
+        let message = store.later(&1, span(8, 16, true), &bounds, now);
+        (message == Ok(Later::Known(7)), now)
     };
     while known().0 {}
     assert!(known().1 <= 2 * LIFE_NS);

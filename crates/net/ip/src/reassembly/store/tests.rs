@@ -157,8 +157,8 @@ proptest! {
         }
         let mut got = Vec::new();
         for (key, span) in all {
-            let said = give(&mut store, key, span, 5);
-            prop_assert!(matches!(said, Ok(()) | Err(Fault::Duplicate)));
+            let message = give(&mut store, key, span, 5);
+            prop_assert!(matches!(message, Ok(()) | Err(Fault::Duplicate)));
             got.extend(collect(&mut store).0);
         }
         got.sort();
@@ -216,13 +216,13 @@ fn the_first_fragment_is_known_when_time_is_over() {
 fn an_overlap_takes_all_of_the_datagram_and_its_rest_along() {
     let mut store = Fragments::new(4, 16);
     give(&mut store, 1, span(0, 16, true), 0).unwrap();
-    let said = give(&mut store, 1, span(8, 24, true), 1);
-    assert_eq!(said, Err(Fault::Overlap));
+    let message = give(&mut store, 1, span(8, 24, true), 1);
+    assert_eq!(message, Err(Fault::Overlap));
     let (_, dropped) = collect(&mut store);
     assert_eq!(dropped.len(), 1);
     assert_eq!(dropped[0].1, Fault::Overlap);
-    let said = give(&mut store, 1, span(16, 24, false), 999);
-    assert_eq!(said, Err(Fault::Spoiled));
+    let message = give(&mut store, 1, span(16, 24, false), 999);
+    assert_eq!(message, Err(Fault::Spoiled));
     assert_eq!(give(&mut store, 1, span(16, 24, false), 1000), Ok(()));
 }
 

@@ -23,7 +23,7 @@ fn sum4(packet: &mut [u8]) {
 
 fn outcome(packet: &[u8]) -> Result<String, Fault> {
     let opened = V4::open(packet)?;
-    V4::parse_message(&opened).map(|said| format!("{said:?}"))
+    V4::parse_message(&opened).map(|message| format!("{message:?}"))
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Lab {
     }
 
     /// How many packets arp-input forwards, and what it reports to the control thread, for one packet.
-    fn told(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
+    fn reported(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
         let pop = || {
             self.lane
                 .received_messages
@@ -202,9 +202,9 @@ fn the_control_thread_hears_what_is_new() {
         ),
     ];
     for (packet, left, tells) in cases {
-        let (out, told) = lab.told(&packet);
+        let (out, reported) = lab.reported(&packet);
         assert_eq!(
-            (out, told),
+            (out, reported),
             (left, tells.into_iter().collect()),
             "{packet:02x?}"
         );
@@ -295,8 +295,8 @@ fn where_addresses_are_anothers_whoever_asks_for_them_is_answered() {
 fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
     let lab = lab();
     let what = |bytes: &[u8]| {
-        let (_, told) = lab.told(bytes);
-        let same: Vec<NeighborMessage> = told
+        let (_, reported) = lab.reported(bytes);
+        let same: Vec<NeighborMessage> = reported
             .into_iter()
             .filter(|h| h.what == NeighborMessageKind::OwnMac)
             .collect();

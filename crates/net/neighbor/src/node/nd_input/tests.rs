@@ -106,7 +106,7 @@ impl Lab {
     }
 
     /// How many packets nd-input forwards, and what it reports to the control thread, for one packet.
-    fn told(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
+    fn reported(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
         let pop = || {
             self.lane
                 .received_messages
@@ -229,9 +229,9 @@ fn the_control_thread_hears_what_is_new() {
         ),
     ];
     for (packet, left, tells) in cases {
-        let (out, told) = lab.told(&packet);
+        let (out, reported) = lab.reported(&packet);
         assert_eq!(
-            (out, told),
+            (out, reported),
             (left, tells.into_iter().collect()),
             "{packet:02x?}"
         );
@@ -276,12 +276,12 @@ fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
         let packet = [In::new(&good).rx(iface).advance(14)];
         let out = run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
         assert!(out.is_empty(), "it is done with");
-        let (rx, said) = lab.lane.adverts.pop().unwrap();
+        let (rx, output) = lab.lane.adverts.pop().unwrap();
         assert_eq!(
-            (rx, said.router, said.mac),
+            (rx, output.router, output.mac),
             (iface, address("fe80::9"), HOST)
         );
-        assert_eq!((said.lifetime_s, said.offers().len()), (256, 1));
+        assert_eq!((output.lifetime_s, output.offers().len()), (256, 1));
     }
     let is = |mac, from, to, code| lab.outcome(1, &advertisement(mac, from, to, code));
     assert_eq!(is(HOST, "fe80::9", "ff02::1", 1), "bad-message");
@@ -317,8 +317,8 @@ fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
 fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
     let lab = lab();
     let same = |bytes: &[u8]| {
-        let (_, told) = lab.told(bytes);
-        let same = told
+        let (_, reported) = lab.reported(bytes);
+        let same = reported
             .into_iter()
             .filter(|h| h.what == NeighborMessageKind::OwnMac);
         same.map(|h| (h.rx, h.mac)).collect::<Vec<_>>()

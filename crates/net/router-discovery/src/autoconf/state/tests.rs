@@ -19,7 +19,7 @@ fn offer(prefix: &str, flags: &str, valid_s: u32, preferred_s: u32) -> PrefixOff
     }
 }
 
-fn said(router: u16, lifetime_s: u16, offers: &[PrefixOffer]) -> ReceivedAdvert {
+fn message(router: u16, lifetime_s: u16, offers: &[PrefixOffer]) -> ReceivedAdvert {
     let mut all = [PrefixOffer::default(); received::PREFIXES];
     all[..offers.len()].copy_from_slice(offers);
     ReceivedAdvert {
@@ -61,9 +61,9 @@ fn three_solicitations_go_out_until_a_router_answers() {
     assert!(!state.is_asking() && state.solicitations == 3);
     let mut state = State::new(MAC, 0, 0);
     assert!(state.asks(0));
-    state.hear(&said(9, 0, &[]), s(1));
+    state.hear(&message(9, 0, &[]), s(1));
     assert!(state.asks(s(4)), "that is no default router");
-    state.hear(&said(9, 30, &[]), s(5));
+    state.hear(&message(9, 30, &[]), s(5));
     assert!(!state.asks(s(100)));
 }
 
@@ -85,7 +85,7 @@ fn addresses_are_made_of_what_may_be_one_prefix_of_many_hosts() {
         offer("::/0", "L", 200, 100),
         offer("2000::/3", "L", 200, 100),
     ];
-    state.hear(&said(9, 30, &offers), 0);
+    state.hear(&message(9, 30, &offers), 0);
     assert_eq!(
         made(&state),
         ["2001:db8:1::ff:fe00:1/64", "2001:db8:2::ff:fe00:1/64"]
@@ -108,7 +108,7 @@ fn what_is_over_goes_and_what_is_not_preferred_is_deprecated() {
         offer("2001:db8:1::/64", "LA", 200, 100),
         offer("2001:db8:2::/64", "LA", u32::MAX, u32::MAX),
     ];
-    state.hear(&said(9, 30, &offers), 0);
+    state.hear(&message(9, 30, &offers), 0);
     assert!(!state.expire(s(29)));
     assert!(state.expire(s(30)) && state.routers.is_empty());
     assert!(!state.expire(s(99)) && state.deprecated().next().is_none());
@@ -116,7 +116,7 @@ fn what_is_over_goes_and_what_is_not_preferred_is_deprecated() {
     let old: Vec<String> = state.deprecated().map(|a| a.to_string()).collect();
     assert_eq!(old, ["2001:db8:1::ff:fe00:1/64"]);
     // An advertisement makes the address preferred again.
-    state.hear(&said(9, 30, &offers), s(110));
+    state.hear(&message(9, 30, &offers), s(110));
     assert!(state.deprecated().next().is_none());
     assert!(state.expire(s(310)));
     assert_eq!(made(&state), ["2001:db8:2::ff:fe00:1/64"]);
@@ -141,14 +141,17 @@ fn nobody_shortens_a_life_to_less_than_two_hours() {
     }
     let mut state = State::new(MAC, 0, 0);
     state.hear(
-        &said(
+        &message(
             9,
             30,
             &[offer("2001:db8:1::/64", "LA", 10 * HOUR, 9 * HOUR)],
         ),
         0,
     );
-    state.hear(&said(8, 30, &[offer("2001:db8:1::/64", "LA", 0, 0)]), s(10));
+    state.hear(
+        &message(8, 30, &[offer("2001:db8:1::/64", "LA", 0, 0)]),
+        s(10),
+    );
     let it = state.addresses[0];
     assert_eq!((it.valid, it.is_preferred), (Some(s(7210)), false));
     assert!(state.networks.is_empty(), "the network goes at once");
@@ -158,16 +161,16 @@ fn nobody_shortens_a_life_to_less_than_two_hours() {
 fn a_router_with_lifetime_0_goes_at_once_and_no_more_than_so_many_are_kept() {
     let mut state = State::new(MAC, 0, 0);
     for n in 0..20 {
-        state.hear(&said(n, 30, &[]), 0);
+        state.hear(&message(n, 30, &[]), 0);
     }
     assert_eq!((state.routers.len(), state.refused), (ROUTERS, 12));
-    state.hear(&said(3, 0, &[]), s(1));
+    state.hear(&message(3, 0, &[]), s(1));
     assert_eq!(state.routers.len(), ROUTERS - 1);
-    state.hear(&said(19, 30, &[]), s(1));
+    state.hear(&message(19, 30, &[]), s(1));
     assert_eq!(state.routers.len(), ROUTERS);
     for n in 0..20 {
         let prefix = format!("2001:db8:{n:x}::/64");
-        state.hear(&said(1, 30, &[offer(&prefix, "LA", 200, 100)]), s(2));
+        state.hear(&message(1, 30, &[offer(&prefix, "LA", 200, 100)]), s(2));
     }
     assert_eq!((state.addresses.len(), state.networks.len()), (16, 16));
     assert_eq!(state.refused, 20);
@@ -177,9 +180,9 @@ fn a_router_with_lifetime_0_goes_at_once_and_no_more_than_so_many_are_kept() {
 fn where_another_station_has_the_link_local_address_nothing_is_taken() {
     let mut state = State::new(MAC, 0, 0);
     let offers = [offer("2001:db8:1::/64", "LA", 200, 100)];
-    state.hear(&said(9, 30, &offers), 0);
+    state.hear(&message(9, 30, &offers), 0);
     state.disable();
-    state.hear(&said(9, 30, &offers), 0);
+    state.hear(&message(9, 30, &offers), 0);
     assert!(state.addresses.is_empty() && state.routers.is_empty());
     assert!(!state.asks(s(100)) && state.heard == 1);
 }

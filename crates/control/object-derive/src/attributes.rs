@@ -33,20 +33,20 @@ pub(crate) type Words = [(Form, &'static [&'static str])];
 impl Said {
     /// Reads the attributes of these names.
     pub(crate) fn read(attributes: &[Attribute], of: &[&str], words: &Words) -> Result<Said> {
-        let mut said = Said::default();
+        let mut message = Said::default();
         let ours = |it: &&Attribute| of.iter().any(|name| it.path().is_ident(name));
         for attribute in attributes.iter().filter(ours) {
-            attribute.parse_nested_meta(|meta| said.word(&meta, words))?;
+            attribute.parse_nested_meta(|meta| message.word(&meta, words))?;
         }
-        Ok(said)
+        Ok(message)
     }
 
     /// Reads the words that were in parentheses.
     pub(crate) fn inside(group: &TokenStream, words: &Words) -> Result<Said> {
-        let mut said = Said::default();
-        let parser = syn::meta::parser(|meta| said.word(&meta, words));
+        let mut message = Said::default();
+        let parser = syn::meta::parser(|meta| message.word(&meta, words));
         parser.parse2(group.clone())?;
-        Ok(said)
+        Ok(message)
     }
 
     fn word(&mut self, meta: &ParseNestedMeta<'_>, words: &Words) -> Result<()> {

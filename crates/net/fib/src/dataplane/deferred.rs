@@ -13,7 +13,7 @@ pub(crate) struct Slots {
     domain: Arc<Domain>,
     next: u32,
     free: Vec<u32>,
-    limbo: VecDeque<(u64, u32)>,
+    deferred: VecDeque<(u64, u32)>,
 }
 
 impl Slots {
@@ -23,7 +23,7 @@ impl Slots {
             domain: domain.clone(),
             next: first,
             free: Vec::new(),
-            limbo: VecDeque::new(),
+            deferred: VecDeque::new(),
         }
     }
 
@@ -39,22 +39,22 @@ impl Slots {
 
     /// Puts an index that no published word names any more on the deferred-free list.
     pub fn give_back(&mut self, index: u32) {
-        self.limbo.push_back((self.domain.epoch(), index));
+        self.deferred.push_back((self.domain.epoch(), index));
     }
 
     /// Moves indexes whose grace period has passed to the free list.
     pub fn reclaim(&mut self) {
-        while let Some(&(ticket, index)) = self.limbo.front() {
+        while let Some(&(ticket, index)) = self.deferred.front() {
             if !self.domain.passed(ticket) {
                 break;
             }
-            self.limbo.pop_front();
+            self.deferred.pop_front();
             self.free.push(index);
         }
     }
 
     /// Indexes in their grace period.
     pub fn waiting(&self) -> usize {
-        self.limbo.len()
+        self.deferred.len()
     }
 }

@@ -6,7 +6,7 @@ use super::source::Source;
 use super::tokens::{self, Token};
 
 /// Where files are opened in another way, because their paths are constants.
-const OTHERS: [(&str, &str); 19] = [
+const OTHERS: [(&str, &str); 20] = [
     ("crates/base/file/src/lib.rs", "the one way"),
     ("crates/base/buf/src/cache.rs", "/proc"),
     ("crates/base/graph/src/data/numa.rs", "/sys"),
@@ -25,6 +25,10 @@ const OTHERS: [(&str, &str); 19] = [
         "the sources, when the crate is built",
     ),
     ("apps/daemon/src/calls.rs", "/proc and the running program"),
+    (
+        "apps/volley/src/plugin.rs",
+        "the lock file of the sources, by a user's own command",
+    ),
     ("apps/volley/src/doctor/machine.rs", "/proc, /sys and /dev"),
     ("apps/daemon/src/observe.rs", "/proc/cpuinfo"),
     (

@@ -110,7 +110,11 @@ fn parts(token: &str) -> Vec<String> {
         }
         was_lower = c.is_lowercase();
         if c.is_alphanumeric() {
-            parts.last_mut().map(|part| part.extend(c.to_lowercase()));
+            let lower = c.to_lowercase();
+            match parts.last_mut() {
+                Some(part) => part.extend(lower),
+                None => parts.push(lower.collect()),
+            }
         }
     }
     parts

@@ -2,16 +2,19 @@
 
 use super::audit::{Attempt, Done};
 use super::commits::Commits;
+use super::large::{self, EVENTS, FEW, on_helper};
 use crate::stack::Stack;
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 use volley_cli::server::Pending;
 use volley_cli::{NameKind, Names};
 use volley_control::{
-    Core, Executor, Probe, Progress, State, Transaction, TransactionError, requests,
+    Core, Executor, Probe, Progress, Report, State, Transaction, TransactionError, requests,
 };
 use volley_fib::Address;
 use volley_http::RunningState;
@@ -29,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often to check whether workers use a change.
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a transaction may keep the control thread to itself at a time.
-pub(super) const SLICE: Duration = Duration::from_millis(5);
+const SLICE: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
 
@@ -110,7 +113,7 @@ impl Daemon {
         let user = client.user.clone();
         self.to_its_end(|me| async move {
             let _turn = me.turn.lock().await;
-            let count = super::large::objects(&requests);
+            let count = large::objects(&requests);
             let begin = move |state: &mut State| (state.begin(&requests), requests);
             let (begun, requests) = me.with_state(count, begin).await?;
             let mut transaction = begun.map_err(|error| error.explained(&requests, &me.stack))?;
@@ -118,6 +121,50 @@ impl Daemon {
             me.carry_out(transaction).await
         })
         .await?
+    }
+
+    /// Does work with the desired state, on a helper thread when `objects` are many or the state has many. The caller holds the
+    /// turn until the work is done, and is not cancelled: see [`Daemon::to_its_end`].
+    pub(super) async fn with_state<T: Send + 'static>(
+        &self,
+        objects: usize,
+        work: impl FnOnce(&mut State) -> T + Send + 'static,
+    ) -> Result<T, ModelError> {
+        let mut state = self.core.borrow_mut().take_state();
+        let is_large = objects.max(state.len()) > FEW;
+        let work = move || {
+            // A panic must not take the state along.
+            let done = catch_unwind(AssertUnwindSafe(|| work(&mut state)));
+            (state, done)
+        };
+        let (state, done) = match is_large {
+            true => on_helper(work).await?,
+            false => work(),
+        };
+        self.core.borrow_mut().put_state(state);
+        Ok(done.unwrap_or_else(|panic| resume_unwind(panic)))
+    }
+
+    /// Sends the events of a transaction, in slices where they are many. The caller holds the turn.
+    pub(super) async fn send_events(&self, mut report: Report) -> Result<(), ModelError> {
+        if report.len() <= FEW {
+            report.sort();
+            self.core.borrow_mut().report(&mut report, usize::MAX);
+            return Ok(());
+        }
+        let sort = move || {
+            report.sort();
+            report
+        };
+        let mut report = on_helper(sort).await?;
+        let mut since = Instant::now();
+        while self.core.borrow_mut().report(&mut report, EVENTS) {
+            if since.elapsed() > SLICE {
+                yield_now().await;
+                since = Instant::now();
+            }
+        }
+        on_helper(move || drop(report)).await
     }
 
     /// Carries out a transaction in slices, between which other tasks run on the control thread. The caller must hold the lock
@@ -131,9 +178,10 @@ impl Daemon {
             match transaction.advance(&self.stack, STEPS) {
                 Progress::More => {}
                 Progress::Done(applied) => {
-                    let mut core = self.core.borrow_mut();
-                    let report = core.complete(transaction, &applied, &self.stack);
-                    drop(core);
+                    let report = {
+                        let mut core = self.core.borrow_mut();
+                        core.complete(transaction, &applied, &self.stack)
+                    };
                     let number = report.transaction;
                     self.send_events(report).await?;
                     self.tell_changed();
@@ -154,7 +202,7 @@ impl Daemon {
                 let _ = self.settle().await;
             }
             if since.elapsed() > SLICE {
-                tokio::task::yield_now().await;
+                yield_now().await;
                 since = Instant::now();
             }
         }

@@ -417,14 +417,8 @@ impl Daemon {
             Some(_) => Some(self.commits.way_back().await?),
             None => None,
         };
-        let state = std::mem::take(&mut wanted.state);
-        let (before, (steps, warnings)) = match is_running {
-            true => (None, (0, Vec::new())),
-            false => {
-                let before = self.with_state(0, |state| state.clone()).await?;
-                (Some(before), self.become_state(state, &client).await?)
-            }
-        };
+        let state = (!is_running).then(|| std::mem::take(&mut wanted.state));
+        let (before, steps, warnings) = self.replace_state(state, &client).await?;
         let waiting = self.commits.waiting(wanted.startup.as_ref());
         let startup = wanted
             .startup
@@ -467,6 +461,20 @@ impl Daemon {
                 Err(error)
             }
         }
+    }
+
+    /// As [`Daemon::become_state`], where there is another configuration than the running one; returns the previous one too.
+    async fn replace_state(
+        &self,
+        wanted: Option<State>,
+        client: &Client,
+    ) -> Result<(Option<State>, u64, Vec<String>), ModelError> {
+        let Some(wanted) = wanted else {
+            return Ok((None, 0, Vec::new()));
+        };
+        let before = self.with_state(0, |state| state.clone()).await?;
+        let (steps, warnings) = self.become_state(wanted, client).await?;
+        Ok((Some(before), steps, warnings))
     }
 
     /// Replaces the running configuration; returns the number of steps, and what an operator should know. The caller must hold

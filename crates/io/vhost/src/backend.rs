@@ -281,7 +281,7 @@ impl Backend {
         let running = Running {
             ring: end,
             memory: memory.clone(),
-            wakeup: d.call.clone(),
+            call: d.call.clone(),
             alarm: d.kick.clone().flatten(),
         };
         let lane = self.lane(ring);

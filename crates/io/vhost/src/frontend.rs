@@ -177,8 +177,8 @@ impl Frontend {
                 used: spot.used,
                 avail: spot.avail,
             };
-            let [wakeup, alarm] = self.describe(link, &addr)?;
-            self.kicks.push(wakeup.clone());
+            let [call, alarm] = self.describe(link, &addr)?;
+            self.kicks.push(call.clone());
             let lane = match way {
                 RingDirection::Receive => &self.wire.rx[ring / 2],
                 RingDirection::Send => &self.wire.tx[ring / 2],
@@ -186,7 +186,7 @@ impl Frontend {
             let running = Running {
                 ring: end,
                 memory: memory.clone(),
-                wakeup: Some(wakeup),
+                call: Some(call),
                 alarm: Some(alarm),
             };
             lane.put(Some(running), Instant::now() + PATIENCE)?;

@@ -73,17 +73,17 @@ pub struct Running {
     /// The memory that contains the ring.
     pub memory: Arc<Memory>,
     /// Eventfd that notifies the other side of buffers.
-    pub wakeup: Option<Arc<Event>>,
+    pub call: Option<Arc<Event>>,
     /// Eventfd by which the other side notifies this end, if it has one.
     pub alarm: Option<Arc<Event>>,
 }
 
 impl Running {
-    /// Notifie the other side.
+    /// Notifies the other side.
     #[cold]
-    pub fn ring_wakeup(wakeup: &Option<Arc<Event>>) {
-        if let Some(wakeup) = wakeup {
-            wakeup.signal();
+    pub fn notify(call: &Option<Arc<Event>>) {
+        if let Some(call) = call {
+            call.signal();
         }
     }
 }
@@ -273,20 +273,20 @@ impl Default for Alarms {
 impl Alarms {
     /// Enable or suppresses notifications of each ring that `worker` receives from. False if a ring cannot notify, has
     /// packets, or is to move to another worker.
-    pub fn listen(&mut self, wires: &VhostPorts, worker: usize, wakeup: Notification) -> bool {
+    pub fn listen(&mut self, wires: &VhostPorts, worker: usize, wanted: Notification) -> bool {
         let mut all = true;
         for wire in wires {
             let lanes = wire.rx.iter().enumerate();
             all &= !wire.in_service().any(|place| place.involves(worker));
             let mine = |q: usize| wire.places[q].current() == worker;
             for (_, lane) in lanes.filter(|(q, l)| mine(*q) && l.is_live()) {
-                all &= self.lane(lane, wakeup);
+                all &= self.lane(lane, wanted);
             }
         }
         all
     }
 
-    fn lane(&mut self, lane: &RingSlot, wakeup: Notification) -> bool {
+    fn lane(&mut self, lane: &RingSlot, wanted: Notification) -> bool {
         let Some(mut claim) = lane.claim() else {
             return false;
         };
@@ -300,14 +300,14 @@ impl Alarms {
             return true;
         };
         let quiet = crate::with_ring!(ring, end => {
-            end.listen(memory, wakeup);
+            end.listen(memory, wanted);
             // The other side adds a packet and then checks whether to notify; this end requests notifications and then
             // checks for packets.
             fence(Ordering::SeqCst);
             !end.waits(memory)
         });
         let room = self.0.len() < self.0.capacity();
-        match (wakeup, alarm) {
+        match (wanted, alarm) {
             (Notification::On, Some(alarm)) if room => self.0.push(alarm.clone()),
             (Notification::On, _) => return false,
             (Notification::Off, _) => {}

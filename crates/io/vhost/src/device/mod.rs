@@ -92,7 +92,7 @@ pub trait End {
     /// The position to resume from, as `GET_VRING_BASE` encodes it.
     fn base(&self) -> u32;
     /// Enable or suppresses notifications from the other side; they are suppressed while this end polls.
-    fn listen(&mut self, memory: &Memory, wakeup: Notification);
+    fn listen(&mut self, memory: &Memory, wanted: Notification);
     /// Whether buffers are ready.
     fn waits(&self, memory: &Memory) -> bool;
 }

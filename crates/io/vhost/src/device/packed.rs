@@ -253,8 +253,8 @@ pub(crate) fn wants(
 }
 
 /// Event flags for this notification mode.
-pub(crate) fn flags(wakeup: Notification) -> u16 {
-    match wakeup {
+pub(crate) fn flags(wanted: Notification) -> u16 {
+    match wanted {
         Notification::Off => DISABLE,
         Notification::On => 0,
     }
@@ -403,9 +403,9 @@ impl End for Packed {
         ring.is_some_and(|r| Packed::is_available(Packed::desc(r, self.avail.at), self.avail.wrap))
     }
 
-    fn listen(&mut self, memory: &Memory, wakeup: Notification) {
+    fn listen(&mut self, memory: &Memory, wanted: Notification) {
         if let Some(event) = memory.view(self.layout.used) {
-            event.store16(2, flags(wakeup));
+            event.store16(2, flags(wanted));
         }
     }
 }

@@ -355,11 +355,11 @@ impl End for Split {
         views.is_some_and(|v| v.avail.load16(INDEX) != self.avail)
     }
 
-    fn listen(&mut self, memory: &Memory, wakeup: Notification) {
+    fn listen(&mut self, memory: &Memory, wanted: Notification) {
         if let Some(views) = self.views(memory) {
             let event = RING + 8 * usize::from(self.layout.size);
             let event = self.layout.event_idx.then_some(event);
-            request_notification(views.used, event, self.avail, wakeup);
+            request_notification(views.used, event, self.avail, wanted);
         }
     }
 }

@@ -205,9 +205,9 @@ impl End for PackedDriver {
         view.is_some_and(|view| PackedDriver::returned(view, self.used).is_some())
     }
 
-    fn listen(&mut self, memory: &Memory, wakeup: Notification) {
+    fn listen(&mut self, memory: &Memory, wanted: Notification) {
         if let Some(event) = memory.view(self.layout.avail) {
-            event.store16(2, flags(wakeup));
+            event.store16(2, flags(wanted));
         }
     }
 }

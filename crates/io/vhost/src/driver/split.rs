@@ -234,11 +234,11 @@ impl End for SplitDriver {
         views.is_some_and(|v| v.used.load16(INDEX) != self.used)
     }
 
-    fn listen(&mut self, memory: &Memory, wakeup: Notification) {
+    fn listen(&mut self, memory: &Memory, wanted: Notification) {
         if let Some(views) = self.views(memory) {
             let event = RING + 2 * usize::from(self.layout.size);
             let event = self.layout.event_idx.then_some(event);
-            request_notification(views.avail, event, self.used, wakeup);
+            request_notification(views.avail, event, self.used, wanted);
         }
     }
 }

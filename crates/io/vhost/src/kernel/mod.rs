@@ -154,7 +154,7 @@ impl Rings {
         Ok(Running {
             ring: Ring::SplitDriver(SplitDriver::new(layout, spot, memory, way)),
             memory: memory.clone(),
-            wakeup: Some(Arc::new(kick)),
+            call: Some(Arc::new(kick)),
             alarm: call.map(Arc::new),
         })
     }

@@ -107,10 +107,7 @@ impl Poller {
                 continue;
             };
             let Some(Running {
-                ring,
-                memory,
-                wakeup,
-                ..
+                ring, memory, call, ..
             }) = &mut *claim
             else {
                 continue;
@@ -118,7 +115,7 @@ impl Poller {
             let taken = with_ring!(ring, end => {
                 let (taken, tell) = self.lane(cx, out, (wire, queue), end, memory);
                 if tell {
-                    Running::ring_wakeup(wakeup);
+                    Running::notify(call);
                 }
                 taken
             });
@@ -235,9 +232,9 @@ impl Poller {
             (0..).zip(rows).for_each(|(at, row)| *row = at);
         } else {
             let frames = (0..rows.len()).filter(|&at| self.batch.frame_len(at) > 0);
-            frames
-                .enumerate()
-                .for_each(|(row, at)| rows[row] = at as u32);
+            rows.iter_mut()
+                .zip(frames)
+                .for_each(|(row, at)| *row = at as u32);
         }
         good
     }
@@ -383,11 +380,9 @@ impl Source for VhostInput {
     }
 
     fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
-        let wires = self.wires.arc_swap().load();
-        let table = &self.poller.table;
-        wires
-            .iter()
-            .all(|w| table.may_sleep(w.interface.0, idle_ns))
+        let (wires, table) = (self.wires.arc_swap().load(), &self.poller.table);
+        let may_sleep = |wire: &Arc<VhostPort>| table.may_sleep(wire.interface.0, idle_ns);
+        wires.iter().all(may_sleep)
     }
 
     fn arm(&mut self, rest: &mut WakeConditions) -> bool {

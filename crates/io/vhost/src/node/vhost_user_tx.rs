@@ -100,10 +100,7 @@ impl VhostTx {
         let lane = &wire.tx[queue];
         let mut claim = lane.claim();
         let Some(Running {
-            ring,
-            memory,
-            wakeup,
-            ..
+            ring, memory, call, ..
         }) = claim.as_deref_mut().and_then(Option::as_mut)
         else {
             return self.fail_share(share, Count::NoRing);
@@ -111,7 +108,7 @@ impl VhostTx {
         with_ring!(ring, end => {
             let (sent, bytes, tell) = self.ring(v, (&wire, lane), end, memory, share);
             if tell {
-                Running::ring_wakeup(wakeup);
+                Running::notify(call);
             }
             lane.count(sent, tell);
             let interface = wire.interface.0;

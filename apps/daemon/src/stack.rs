@@ -12,7 +12,7 @@ use std::rc::Rc;
 use volley_fib::{Address, Fib, IfInfo};
 use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
-use volley_iface::{Change, Interface, Interfaces, Registry};
+use volley_iface::{Change, Interface, Interfaces, Publishers, Registry};
 use volley_model::{Applied, Family, Handler, ModelError, ObjectKind, Owners, Request};
 use volley_object::{
     Answer, Asked, DefinitionError, FieldError, Object, ObjectKey, Query, Run, Running, Stream,
@@ -74,6 +74,8 @@ pub struct Stack {
     handlers: RefCell<Vec<Box<dyn Handler>>>,
     /// Owners of classes of objects.
     owners: RefCell<Owners>,
+    /// Publish the changes of a slice of a transaction.
+    pub(crate) publishers: Publishers,
     /// The latest requests that were carried out, for `show pauses`.
     log: Rc<RefCell<Log>>,
 }
@@ -165,6 +167,7 @@ impl Stack {
             engine,
             interfaces,
             handlers,
+            publishers,
             ..
         } = registry;
         Ok((
@@ -183,6 +186,7 @@ impl Stack {
                 _multicast: multicast,
                 handlers: RefCell::new(handlers),
                 owners: RefCell::new(owners),
+                publishers,
                 log,
             },
             workers,
@@ -199,21 +203,28 @@ impl Stack {
     /// One step of a transaction. The consequences of changed addresses are computed once for the whole transaction
     /// ([`Stack::finish`]); computing them for each address would take time that grows with the square of their number.
     pub(crate) fn apply_step(&self, request: &Request) -> Result<Applied, ModelError> {
+        self.publishers.publish_before(request);
         let of_address = request.object_of(Address::CLASS).is_some();
         if of_address {
             self.fib.borrow_mut().tell_own_later();
         } else {
-            self.finish();
+            self.conclude();
         }
         let done = self.carry_out_step(request);
         if !of_address {
-            self.finish();
+            self.conclude();
         }
         done
     }
 
-    /// Computes the consequences of changed addresses.
+    /// Ends a transaction: publishes its changes, and computes the consequences of changed addresses.
     pub(crate) fn finish(&self) {
+        self.publishers.publish();
+        self.conclude();
+    }
+
+    /// Computes the consequences of changed addresses.
+    fn conclude(&self) {
         self.fib.borrow_mut().tell_own_now();
         self.neighbors.refresh();
         self.engine.borrow().wake();

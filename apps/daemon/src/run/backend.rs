@@ -355,6 +355,10 @@ impl Executor for Stack {
     fn finish(&self) {
         Stack::finish(self);
     }
+
+    fn pause(&self) {
+        self.publishers.publish();
+    }
 }
 
 impl Names for Daemon {

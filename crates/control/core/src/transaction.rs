@@ -15,6 +15,9 @@ pub trait Executor: Probe {
 
     /// All requests of a transaction were carried out, or rolled back: what follows from all of them together is done now.
     fn finish(&self) {}
+
+    /// A slice of a transaction has been carried out, and other tasks run before the next one: its changes are published now.
+    fn pause(&self) {}
 }
 
 /// Why a transaction was refused, or failed and was taken back.
@@ -307,6 +310,7 @@ impl Transaction {
                 }
             }
         }
+        executor.pause();
         Progress::More
     }
 

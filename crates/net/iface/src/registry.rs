@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
-use volley_model::{Applied, Handler, ModelError, Owners};
+use volley_model::{Applied, Handler, ModelError, Owners, Request};
 use volley_object::{DefinitionError, Object, ObjectKey, Query, Run, Stream, Verb};
 
 type Note = Box<dyn Fn(&mut InterfaceRow)>;
@@ -32,6 +32,28 @@ impl InterfaceNotes {
     }
 }
 
+/// Functions that publish what the requests of their class have changed. For a table that is published as a whole: a
+/// transaction with many requests publishes it once per slice, because a copy for each request would take time and memory
+/// that grow with the square of their number.
+#[derive(Default)]
+pub struct Publishers(Vec<(&'static str, Box<dyn Fn()>)>);
+
+impl Publishers {
+    /// Publishes the changes of all classes.
+    pub fn publish(&self) {
+        self.0.iter().for_each(|(_, publish)| publish());
+    }
+
+    /// Publishes the changes of all classes but the one of a request: other requests may depend on them.
+    pub fn publish_before(&self, request: &Request) {
+        let others = self
+            .0
+            .iter()
+            .filter(|(class, _)| request.object_of(class).is_none());
+        others.for_each(|(_, publish)| publish());
+    }
+}
+
 /// The parts of a daemon during its start. On the control thread.
 pub struct Registry {
     /// The graph.
@@ -48,6 +70,8 @@ pub struct Registry {
     pub refused: Vec<DefinitionError>,
     /// What features add to the rows of `show interfaces`.
     pub interface_notes: InterfaceNotes,
+    /// Functions that publish the changes of many steps at once.
+    pub publishers: Publishers,
     /// What crates registered earlier provide for later ones, by type.
     provided: HashMap<TypeId, Box<dyn Any>>,
 }
@@ -64,6 +88,7 @@ impl Registry {
             owners: Owners::default(),
             refused: Vec::new(),
             interface_notes: InterfaceNotes::default(),
+            publishers: Publishers::default(),
             provided: HashMap::new(),
         }
     }
@@ -102,6 +127,12 @@ impl Registry {
             };
             apply(index, key, now)
         });
+    }
+
+    /// Registers the function that publishes what the requests of a class have changed. It is called at the end of each slice
+    /// of a transaction and before a request of another class, also if nothing has changed.
+    pub fn publish_later<T: Object + 'static>(&mut self, publish: impl Fn() + 'static) {
+        self.publishers.0.push((T::CLASS, Box::new(publish)));
     }
 
     /// Makes `answer` the owner of a query, see [`Owners::answer`].

@@ -22,6 +22,8 @@ pub(crate) struct Control {
     table: Arc<IfTable>,
     /// Interfaces that accept multicast packets.
     taking: BTreeSet<u32>,
+    /// Whether routes have changed since the last publication.
+    changed: bool,
 }
 
 /// Access to one family's routes.
@@ -55,6 +57,7 @@ impl Control {
             v6: Mfib::new(domain, workers),
             table,
             taking: BTreeSet::new(),
+            changed: false,
         }
     }
 
@@ -81,9 +84,19 @@ impl Control {
 
     /// Removes a deleted interface from all routes.
     fn forget(&mut self, interface: IfIdx) {
+        self.changed = true;
         self.v4.forget(interface.0);
         self.v6.forget(interface.0);
-        self.tell_interfaces();
+        self.publish();
+    }
+
+    /// Publishes all changes of routes, and the interface flags that follow from them.
+    fn publish(&mut self) {
+        if std::mem::take(&mut self.changed) {
+            self.v4.publish();
+            self.v6.publish();
+            self.tell_interfaces();
+        }
     }
 }
 
@@ -142,7 +155,7 @@ impl MrouteHandler {
         })
     }
 
-    /// Sets the route of a key; none removes it. Packets in flight are forwarded by the old or the new route.
+    /// Sets the route of a key; none removes it. The end of a slice publishes the change ([`Registry::publish_later`]). Packets in flight are forwarded by the old or the new route.
     fn put<F: Side>(&self, key: &ObjectKey, now: Option<&Mroute>) -> Done {
         let name = self.name::<F>(key)?;
         let Some(it) = now else {
@@ -150,7 +163,7 @@ impl MrouteHandler {
             if !F::side_mut(&mut control).remove(&name) {
                 return Err(ModelError::not_found(ObjectKind::Object, key, [""; 0]));
             }
-            control.tell_interfaces();
+            control.changed = true;
             return Ok(Applied::one());
         };
         let (accept, forward) = (self.indexes(&it.accept)?, self.indexes(&it.forward)?);
@@ -160,12 +173,14 @@ impl MrouteHandler {
             let most = MROUTES as u64;
             ModelError::limit("number of multicast routes", most + 1, most)
         })?;
-        control.tell_interfaces();
+        control.changed = true;
         Ok(Applied::one())
     }
 
     /// Registers the handler as the owner of multicast routes and of their query.
     pub fn own(self, registry: &mut Registry) {
+        let control = self.control.clone();
+        registry.publish_later::<Mroute>(move || control.borrow_mut().publish());
         let shown = self.clone();
         registry.answer(move |query: ShowMroutes| match query.family {
             volley_model::Family::V4 => shown.rows::<V4>(query.table),

@@ -220,7 +220,25 @@ pub struct Mfib<F: Family> {
     /// Number of derived entries that did not fit.
     pub refused: u64,
     plane: Publisher<Plane<F>>,
+    /// Changes since the last publication.
+    unpublished: Unpublished,
     workers: usize,
+}
+
+/// What has changed since the last publication.
+#[derive(Clone, Copy, Default)]
+struct Unpublished {
+    /// Anything.
+    any: bool,
+    /// Routes: the derived entries are to be computed again.
+    routes: bool,
+}
+
+impl Unpublished {
+    const ROUTES: Unpublished = Unpublished {
+        any: true,
+        routes: true,
+    };
 }
 
 impl<F: Family> Mfib<F> {
@@ -240,6 +258,7 @@ impl<F: Family> Mfib<F> {
             derived_count: 0,
             refused: 0,
             plane: Publisher::new(domain, nothing),
+            unpublished: Unpublished::default(),
             workers,
         }
     }
@@ -254,7 +273,15 @@ impl<F: Family> Mfib<F> {
         self.plane.current()
     }
 
-    fn publish(&mut self) {
+    /// Publishes all changes since the last publication, as one value. A publication copies the table, so a transaction with
+    /// many changes publishes once per slice.
+    pub fn publish(&mut self) {
+        if self.unpublished.routes {
+            self.derive_all();
+        }
+        if !std::mem::take(&mut self.unpublished).any {
+            return;
+        }
         let (tables, entries) = (self.tables.clone(), self.entries.clone());
         self.plane.publish(Plane { tables, entries });
     }
@@ -274,7 +301,7 @@ impl<F: Family> Mfib<F> {
         })
     }
 
-    /// Adds a route or changes its interfaces; the counters are kept.
+    /// Adds a route or changes its interfaces; the counters are kept. [`Mfib::publish`] publishes the change.
     pub fn set(
         &mut self,
         name: Name<F>,
@@ -303,22 +330,12 @@ impl<F: Family> Mfib<F> {
             let table = self.tables.entry(name.table).or_default();
             Arc::make_mut(table).set(&name, id);
         }
-        self.derive_all();
-        self.publish();
+        self.unpublished = Unpublished::ROUTES;
         Ok(())
     }
 
-    /// Removes a route; false if it does not exist.
+    /// Removes a route; false if it does not exist. [`Mfib::publish`] publishes the change.
     pub fn remove(&mut self, name: &Name<F>) -> bool {
-        let gone = self.take_out(name);
-        if gone {
-            self.derive_all();
-            self.publish();
-        }
-        gone
-    }
-
-    fn take_out(&mut self, name: &Name<F>) -> bool {
         let Some(id) = self.routes.remove(name) else {
             return false;
         };
@@ -330,16 +347,17 @@ impl<F: Family> Mfib<F> {
         }
         self.entries[(id & PLACE) as usize] = None;
         self.free.push_back(id.wrapping_add(1 << PLACE_BITS));
+        self.unpublished = Unpublished::ROUTES;
         true
     }
 
-    /// Removes a deleted interface from all routes, and deletes routes without an accepting interface.
+    /// Removes a deleted interface from all routes, and deletes routes without an accepting interface. [`Mfib::publish`]
+    /// publishes the change.
     pub fn forget(&mut self, interface: u32) {
         let without = |all: &[u32]| -> Arc<[u32]> {
             let rest = all.iter().copied().filter(|i| *i != interface);
             rest.collect()
         };
-        let mut changed = false;
         for (_, entry) in self.entries.iter_mut().flatten() {
             let all = entry.accept.iter().chain(&*entry.forward);
             if all.copied().any(|i| i == interface) {
@@ -348,7 +366,7 @@ impl<F: Family> Mfib<F> {
                     forward: without(&entry.forward),
                     counts: entry.counts.clone(),
                 });
-                changed = true;
+                self.unpublished = Unpublished::ROUTES;
             }
         }
         let none = |id: &u32| {
@@ -361,11 +379,7 @@ impl<F: Family> Mfib<F> {
             .filter(|(_, id)| none(id))
             .map(|(name, _)| *name)
             .collect();
-        gone.iter().for_each(|name| _ = self.take_out(name));
-        if changed {
-            self.derive_all();
-            self.publish();
-        }
+        gone.iter().for_each(|name| _ = self.remove(name));
     }
 
     /// All routes, in order.

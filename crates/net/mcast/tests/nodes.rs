@@ -38,6 +38,7 @@ fn mfib(domain: &Arc<Domain>) -> Mfib<V4> {
         source: None,
     };
     mfib.set(name, vec![2, 1], vec![1, 2, 3, 4, 5]).unwrap();
+    mfib.publish();
     mfib
 }
 

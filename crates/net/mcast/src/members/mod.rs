@@ -280,6 +280,6 @@ impl Members {
             });
             mfib.join((table, group), wants.collect());
         }
-        mfib.settle();
+        mfib.publish();
     }
 }

@@ -10,18 +10,13 @@ use std::sync::Arc;
 use volley_fib::Family;
 
 impl<F: Family> Mfib<F> {
-    /// Replaces the filter states of a group; [`Mfib::settle`] publishes the change.
+    /// Replaces the filter states of a group; [`Mfib::publish`] publishes the change.
     pub fn join(&mut self, joined: Joined<F>, wants: Vec<GroupState<F::Addr>>) {
         match wants.is_empty() {
             true => self.wants.remove(&joined),
             false => self.wants.insert(joined, wants),
         };
         self.derive(joined);
-    }
-
-    /// Publishes the changes of [`Mfib::join`].
-    pub fn settle(&mut self) {
-        self.publish();
     }
 
     /// Recomputes all derived entries after a change of routes.
@@ -103,6 +98,7 @@ impl<F: Family> Mfib<F> {
     }
 
     fn derive(&mut self, joined: Joined<F>) {
+        self.unpublished.any = true;
         let before = self.derived.remove(&joined).unwrap_or_default();
         self.derived_count -= before.len();
         let mut now: Vec<(Name<F>, u32)> = Vec::new();

@@ -94,6 +94,7 @@ fn agree<F: Family>(deeds: &[Deed<F>]) {
             }
             Deed::Forget(port) => mfib.forget(*port),
         }
+        mfib.publish();
         plain(&mut list, deed);
         assert_eq!(mfib.iter().count(), list.len());
         let plane = snap.read(reader.guard());
@@ -138,8 +139,10 @@ fn a_number_names_one_route_or_none() {
     let mut mfib = Mfib::<V4>::new(&Domain::new(), 2);
     let id = |mfib: &Mfib<V4>, group| mfib.current().find(0, 1, group);
     mfib.set(one(7), vec![1], vec![2]).unwrap();
+    mfib.publish();
     let first = id(&mfib, 7).unwrap();
     mfib.set(one(7), vec![3], vec![]).unwrap();
+    mfib.publish();
     assert_eq!(
         id(&mfib, 7),
         Some(first),
@@ -147,12 +150,14 @@ fn a_number_names_one_route_or_none() {
     );
     assert_eq!(*mfib.current().entry(first).unwrap().accept, [3]);
     assert!(mfib.remove(&one(7)) && !mfib.remove(&one(7)));
+    mfib.publish();
     assert!(mfib.current().entry(first).is_none());
     mfib.set(one(8), vec![1], vec![2]).unwrap();
+    mfib.publish();
     assert_ne!(id(&mfib, 8), Some(first));
     assert!(
         mfib.current().entry(first).is_none(),
-        "another route stands in its place"
+        "another route is in its slot"
     );
 }
 
@@ -181,13 +186,27 @@ fn what_was_carried_stays_with_the_route() {
 #[test]
 fn there_is_an_end_of_room() {
     let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
-    // Without publishing each change, which would take too long.
     for group in 0..MROUTES as u32 {
-        let id = mfib.number().unwrap();
-        mfib.routes.insert(one(group), id);
+        mfib.set(one(group), vec![1], vec![]).unwrap();
     }
     let more = one(MROUTES as u32);
     assert_eq!(mfib.set(more, vec![1], vec![]), Err(TooMany));
+}
+
+#[test]
+fn many_changes_are_published_as_one() {
+    let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
+    mfib.set(one(7), vec![1], vec![2]).unwrap();
+    mfib.publish();
+    let before: *const Plane<V4> = mfib.current();
+    mfib.publish();
+    assert!(std::ptr::eq(before, mfib.current()), "nothing has changed");
+    mfib.set(one(8), vec![1], vec![2]).unwrap();
+    mfib.remove(&one(7));
+    let found = |mfib: &Mfib<V4>| [7, 8].map(|group| mfib.current().find(0, 1, group).is_some());
+    assert_eq!(found(&mfib), [true, false], "workers have the old routes");
+    mfib.publish();
+    assert_eq!(found(&mfib), [false, true]);
 }
 
 /// Members of group 7: interface 5 with all sources but 1, interface 6 with source 2 only.
@@ -205,15 +224,17 @@ fn members_are_ways_out_of_what_covers_their_group() {
         Some(mfib.current().entry(id)?.forward.to_vec())
     };
     mfib.join((0, 7), all.clone());
-    mfib.settle();
+    mfib.publish();
     assert_eq!(out(&mfib, 3, 7), None, "members make no route");
     let wide = Name { len: 24, ..one(0) };
     mfib.set(wide, vec![1], vec![9]).unwrap();
+    mfib.publish();
     let by_source = |mfib: &Mfib<V4>| [1, 2, 3].map(|source| out(mfib, source, 7));
     let want = [vec![9], vec![9, 5, 6], vec![9, 5]].map(Some);
     assert_eq!(by_source(&mfib), want);
     assert_eq!(out(&mfib, 3, 8), Some(vec![9]));
     mfib.set(one(7), vec![1], vec![5, 8]).unwrap();
+    mfib.publish();
     let want = [vec![5, 8], vec![5, 8, 6], vec![5, 8]].map(Some);
     assert_eq!(by_source(&mfib), want);
     let source = Name {
@@ -221,18 +242,21 @@ fn members_are_ways_out_of_what_covers_their_group() {
         ..one(7)
     };
     mfib.set(source, vec![2], vec![]).unwrap();
+    mfib.publish();
     assert_eq!(out(&mfib, 3, 7), Some(vec![5]));
     mfib.remove(&source);
     mfib.remove(&one(7));
+    mfib.publish();
     // Packets in flight keep their route when the members leave.
     let under_way = mfib.current().find(0, 2, 7).unwrap();
     mfib.join((0, 7), Vec::new());
-    mfib.settle();
+    mfib.publish();
     assert_eq!(by_source(&mfib), [9, 9, 9].map(|port| Some(vec![port])));
     let entry = mfib.current().entry(under_way).unwrap();
     assert_eq!(entry.forward.to_vec(), [9]);
     mfib.join((0, 7), all);
     mfib.forget(1);
+    mfib.publish();
     assert_eq!(by_source(&mfib), [None, None, None]);
     assert_eq!(mfib.derived_count, 0);
 }

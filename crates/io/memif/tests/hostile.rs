@@ -4,6 +4,8 @@
 mod support;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use std::cell::RefCell;
 use support::hostile::{Arena, REGION, RING, attack_master, attack_slave, reason_after};
 
@@ -36,6 +38,48 @@ proptest! {
     fn any_server_is_survived(script in proptest::collection::vec(any::<u8>(), 0..600)) {
         ARENA.with_borrow_mut(|arena| attack_slave(arena, &script));
     }
+}
+
+/// Most that the memory of this process may grow after the first tenth of the operations, in KiB.
+const GROWTH_KIB: u64 = 16 << 10;
+
+/// Resident memory of this process, in KiB.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// `VOLLEY_OPERATIONS=N` makes it N operations: messages, and writes into shared memory.
+#[test]
+fn many_operations_cost_no_memory() {
+    let asked = std::env::var("VOLLEY_OPERATIONS").ok();
+    let is_alone = asked.is_some();
+    let wanted: usize = asked.map_or(5000, |text| text.parse().unwrap());
+    let mut arena = Arena::new();
+    let mut runner = TestRunner::deterministic();
+    let script = proptest::collection::vec(any::<u8>(), 0..600);
+    let (mut scripts, mut warm) = (0, None);
+    while arena.operations < wanted {
+        let bytes = script.new_tree(&mut runner).unwrap().current();
+        match scripts % 2 {
+            0 => attack_master(&mut arena, &bytes),
+            _ => attack_slave(&mut arena, &bytes),
+        }
+        scripts += 1;
+        if warm.is_none() && arena.operations >= wanted / 10 {
+            warm = Some(resident_kib());
+        }
+    }
+    let (done, more) = (
+        arena.operations,
+        resident_kib().saturating_sub(warm.unwrap()),
+    );
+    println!(
+        "{done} operations of hostile memif peers in {scripts} scripts: {more} KiB more than after a tenth"
+    );
+    // Other tests of this process need memory at the same time, unless this test was asked for.
+    assert!(!is_alone || more < GROWTH_KIB, "{more} KiB");
 }
 
 #[test]

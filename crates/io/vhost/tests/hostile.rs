@@ -5,6 +5,8 @@
 mod support;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use support::{Bench, back_end, frame, front_end, resources, spec};
@@ -463,77 +465,165 @@ fn options(packed: bool) -> VirtioUser {
     }
 }
 
+/// A peer that sends messages in any order.
+fn messages(acts: &[Act], packed: bool) {
+    let _alone = support::alone();
+    let mut scene = Scene::new(false, options(packed));
+    let ram = Ram::new();
+    let mut link = scene.meet();
+    for act in acts {
+        perform(act, &link, &ram, &mut scene.bench);
+        scene.bench.step();
+        if scene.bench.show("x").state.starts_with("no peer") {
+            link = scene.meet();
+        }
+    }
+    scene.assert_sound();
+    ram.assert_untouched();
+    drop(link);
+    assert!(scene.bench.until(5, |b| !b.is_up("x")));
+    // The next peer finds the interface in its initial state.
+    let link = scene.meet();
+    handshake(&link, &ram, volley_vhost::feature::VERSION_1, 64);
+    assert!(
+        scene.bench.until(5, |b| b.is_up("x")),
+        "{:?}",
+        scene.bench.show("x")
+    );
+}
+
+/// A guest that writes anything into its rings.
+fn rings_of_a_guest(features: u64, all: &[Scribble]) {
+    let _alone = support::alone();
+    let mut scene = Scene::new(false, options(true));
+    let ram = Ram::new();
+    let link = scene.meet();
+    handshake(&link, &ram, features, 64);
+    scene.bench.until(5, |b| b.is_up("x"));
+    let mut index = [0; 2];
+    for s in all {
+        write_scribble(s, &ram, &mut index);
+        let frames = (0..30).map(|i| frame(60 + i as usize * 90, i));
+        scene.bench.send("x", frames);
+        scene.bench.step();
+        scene.bench.step();
+    }
+    scene.assert_sound();
+    ram.assert_untouched();
+}
+
+/// A word that a back end writes, its address, and how many of its bits.
+type Write = (u64, u64, u64);
+
+/// A back end that writes anything into the rings of a virtio-user interface.
+fn rings_of_a_back_end(packed: bool, writes: &[Write], answers: &[u64]) {
+    let _alone = support::alone();
+    let mut scene = Scene::new(true, options(packed));
+    let mut link = scene.meet();
+    let (spec, file) = answer(&mut scene, &mut link, answers);
+    let Some(file) = file else {
+        return scene.assert_sound();
+    };
+    let all = RegionSpec {
+        guest: 0,
+        size: spec.size,
+        user: 0,
+        offset: spec.offset,
+    };
+    let memory = Memory::map(&[all], vec![file], &Account::new()).unwrap();
+    for (nth, (at, word, small)) in writes.iter().enumerate() {
+        // Rings come first in each ring's memory; small words are likely indices, ids and lengths.
+        let word = match small {
+            0 => *word,
+            1 => word & 0x3f,
+            _ => word & 0x003f_0000_07ff_003f,
+        };
+        let ring = if nth % 2 == 0 { 0 } else { 64 * 33 * 64 + 2048 };
+        let place = memory.guest(ring + (at & !7), 8).unwrap();
+        memory.view(place).unwrap().store64(0, word);
+        if nth % 10 == 0 {
+            let frames = (0..20).map(|i| frame(60 + i as usize * 200, i));
+            scene.bench.send("x", frames);
+        }
+        scene.bench.step();
+    }
+    scene.assert_sound();
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    prop::collection::vec(act(), 1..25)
+}
+
+fn scribbles() -> impl Strategy<Value = Vec<Scribble>> {
+    prop::collection::vec(scribble(), 1..12)
+}
+
+fn writes() -> impl Strategy<Value = Vec<Write>> {
+    prop::collection::vec((0u64..0x3000, any::<u64>(), 0u64..3), 1..300)
+}
+
 proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn any_order_of_messages(acts in prop::collection::vec(act(), 1..25), packed: bool) {
-        let _alone = support::alone();
-        let mut scene = Scene::new(false, options(packed));
-        let ram = Ram::new();
-        let mut link = scene.meet();
-        for act in &acts {
-            perform(act, &link, &ram, &mut scene.bench);
-            scene.bench.step();
-            if scene.bench.show("x").state.starts_with("no peer") {
-                link = scene.meet();
-            }
-        }
-        scene.assert_sound();
-        ram.assert_untouched();
-        drop(link);
-        prop_assert!(scene.bench.until(5, |b| !b.is_up("x")));
-        // The next peer finds the interface in its initial state.
-        let link = scene.meet();
-        handshake(&link, &ram, volley_vhost::feature::VERSION_1, 64);
-        prop_assert!(scene.bench.until(5, |b| b.is_up("x")), "{:?}", scene.bench.show("x"));
+    fn any_order_of_messages(acts in acts(), packed: bool) {
+        messages(&acts, packed);
     }
 
     #[test]
-    fn any_rings_of_a_guest(features in features(), all in prop::collection::vec(scribble(), 1..12)) {
-        let _alone = support::alone();
-        let mut scene = Scene::new(false, options(true));
-        let ram = Ram::new();
-        let link = scene.meet();
-        handshake(&link, &ram, features, 64);
-        scene.bench.until(5, |b| b.is_up("x"));
-        let mut index = [0; 2];
-        for s in &all {
-            write_scribble(s, &ram, &mut index);
-            scene.bench.send("x", (0..30).map(|i| frame(60 + i as usize * 90, i)));
-            scene.bench.step();
-            scene.bench.step();
-        }
-        scene.assert_sound();
-        ram.assert_untouched();
+    fn any_rings_of_a_guest(features in features(), all in scribbles()) {
+        rings_of_a_guest(features, &all);
     }
 
     #[test]
-    fn any_rings_of_a_back_end(packed: bool, writes in prop::collection::vec((0u64..0x3000, any::<u64>(), 0u64..3), 1..300), answers in prop::collection::vec(any::<u64>(), 3)) {
-        let _alone = support::alone();
-        let mut scene = Scene::new(true, options(packed));
-        let mut link = scene.meet();
-        let (spec, file) = answer(&mut scene, &mut link, &answers);
-        let Some(file) = file else {
-            scene.assert_sound();
-            return Ok(());
-        };
-        let all = RegionSpec { guest: 0, size: spec.size, user: 0, offset: spec.offset };
-        let memory = Memory::map(&[all], vec![file], &Account::new()).unwrap();
-        for (nth, (at, word, small)) in writes.iter().enumerate() {
-            // Rings come first in each ring's memory; small words are likely indices, ids and lengths.
-            let word = match small { 0 => *word, 1 => word & 0x3f, _ => word & 0x003f_0000_07ff_003f };
-            let ring = if nth % 2 == 0 { 0 } else { 64 * 33 * 64 + 2048 };
-            let place = memory.guest(ring + (at & !7), 8).unwrap();
-            memory.view(place).unwrap().store64(0, word);
-            if nth % 10 == 0 {
-                scene.bench.send("x", (0..20).map(|i| frame(60 + i as usize * 200, i)));
-            }
-            scene.bench.step();
-        }
-        scene.assert_sound();
+    fn any_rings_of_a_back_end(packed: bool, writes in writes(), answers in prop::collection::vec(any::<u64>(), 3)) {
+        rings_of_a_back_end(packed, &writes, &answers);
     }
 }
+
+/// Resident memory of this process in KiB, and its files and maps, while no other test runs.
+fn footprint() -> (u64, (usize, usize)) {
+    let _alone = support::alone();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    let kib = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (kib, resources())
+}
+
+/// `VOLLEY_OPERATIONS=N` makes it N operations: messages, and writes into shared memory.
+#[test]
+fn many_operations_cost_no_memory() {
+    let asked = std::env::var("VOLLEY_OPERATIONS").ok();
+    let wanted: usize = asked.map_or(1500, |text| text.parse().unwrap());
+    let mut runner = TestRunner::deterministic();
+    let one_of_each = (acts(), features(), scribbles(), writes(), any::<bool>());
+    let (mut done, mut rounds, mut warm) = (0, 0, None);
+    while done < wanted {
+        let (acts, features, scribbles, writes, packed) =
+            one_of_each.new_tree(&mut runner).unwrap().current();
+        messages(&acts, packed);
+        rings_of_a_guest(features, &scribbles);
+        rings_of_a_back_end(packed, &writes, &[done as u64, features, 0]);
+        // A scribble writes 64 descriptors, 64 heads, a table, a word and an index.
+        let scribbled = scribbles.iter().map(|s| 130 + s.table.len());
+        done += acts.len() + scribbled.sum::<usize>() + writes.len();
+        rounds += 1;
+        if rounds == 20 {
+            warm = Some(footprint());
+        }
+    }
+    println!("{done} operations of hostile vhost-user and virtio peers in {rounds} rounds");
+    if let Some((before, open)) = warm {
+        let (now, left) = footprint();
+        let more = now.saturating_sub(before);
+        println!("{more} KiB more than after 20 rounds");
+        assert!(more < GROWTH_KIB, "{more} KiB");
+        assert_eq!(left, open, "files and maps");
+    }
+}
+
+/// Most that the memory of this process may grow after the first rounds, in KiB.
+const GROWTH_KIB: u64 = 16 << 10;
 
 /// A back end that answers with random numbers; returns the memory that the front end sent, if it did.
 fn answer(scene: &mut Scene, link: &mut Link, answers: &[u64]) -> (RegionSpec, Option<OwnedFd>) {

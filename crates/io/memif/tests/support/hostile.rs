@@ -76,6 +76,8 @@ pub struct Arena {
     echo: Peer,
     listener: Listener,
     number: u32,
+    /// Messages and writes of hostile peers so far.
+    pub operations: usize,
     _folder: tempfile::TempDir,
 }
 
@@ -122,6 +124,7 @@ impl Arena {
             echo,
             listener,
             number: 0,
+            operations: 0,
             _folder: folder,
         }
     }
@@ -403,10 +406,12 @@ pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
         arena.step(1);
         if !script.byte().is_multiple_of(8) {
             client.shake_hands(&mut script);
+            arena.operations += 5;
             arena.step(1);
         }
         while !script.is_over() && !script.byte().is_multiple_of(32) {
             client.act(&mut script);
+            arena.operations += 1;
             if script.byte().is_multiple_of(4) {
                 let rounds = script.byte();
                 arena.step(rounds);
@@ -475,6 +480,7 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
     let region = take_in(arena, &channel, &mut script);
     arena.step(1);
     while !script.is_over() {
+        arena.operations += 1;
         match (script.byte() % 16, &region) {
             (0, _) => {
                 let file = odd_file(&mut script);

@@ -14,6 +14,7 @@ use volley_model::{Applied, Handler, ModelError, Owners, Request};
 use volley_object::{DefinitionError, Object, ObjectKey, Query, Run, Stream, Verb};
 
 type Note = Box<dyn Fn(&mut InterfaceRow)>;
+type Publish = Box<dyn Fn()>;
 
 /// What features add to the rows of `show interfaces`, such as addresses.
 #[derive(Clone, Default)]
@@ -36,7 +37,7 @@ impl InterfaceNotes {
 /// transaction with many requests publishes it once per slice, because a copy for each request would take time and memory
 /// that grow with the square of their number.
 #[derive(Default)]
-pub struct Publishers(Vec<(&'static str, Box<dyn Fn()>)>);
+pub struct Publishers(Vec<(&'static str, Publish)>);
 
 impl Publishers {
     /// Publishes the changes of all classes.

@@ -4,6 +4,7 @@
 //! bounded amount of work, so a peer that sends without end delays no other work.
 
 use crate::MemifInput;
+use crate::calls::Calls;
 use crate::link::ConnectionRings;
 use crate::model::{Memif, MemifRole};
 use crate::node::memif_input::{Assigned, Inbox};
@@ -13,7 +14,9 @@ use crate::socket::{Address, Channel, ChannelError, ListenError, Listener};
 use crate::wire::{Init, Message, Text};
 use rustix::event::epoll;
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
@@ -47,6 +50,8 @@ const EVENTS: usize = 64;
 pub(crate) struct Socket {
     pub(crate) address: Address,
     pub(crate) listener: Option<Listener>,
+    /// Accepting failed: the listener is not watched until then.
+    paused: Option<Instant>,
 }
 
 /// An interface.
@@ -91,6 +96,7 @@ pub struct Control {
     inboxes: Vec<Arc<Inbox>>,
     events: OwnedFd,
     next: u64,
+    calls: Rc<dyn Calls>,
 }
 
 /// Event keys from here on are connections, below are sockets.
@@ -102,11 +108,13 @@ impl Control {
         host: DriverHost,
         inboxes: Vec<Arc<Inbox>>,
         default: Address,
+        calls: Rc<dyn Calls>,
     ) -> std::io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let socket = Socket {
             address: default,
             listener: None,
+            paused: None,
         };
         Ok(Control {
             host,
@@ -116,6 +124,7 @@ impl Control {
             inboxes,
             events,
             next: CONNECTIONS,
+            calls,
         })
     }
 
@@ -174,13 +183,9 @@ impl Control {
         };
         let failed = |e: ListenError| ModelError::file(&socket.address.0, e);
         let listener = Listener::bind(&socket.address).map_err(failed)?;
-        let (data, flags) = (
-            epoll::EventData::new_u64(u64::from(id)),
-            epoll::EventFlags::IN,
-        );
-        epoll::add(&self.events, &listener, data, flags)
-            .map_err(|e| failed(ListenError::from(e)))?;
-        socket.listener = Some(listener);
+        let watched = self.calls.watch(&self.events, listener.as_fd(), id.into());
+        watched.map_err(|e| failed(ListenError::from(e)))?;
+        (socket.listener, socket.paused) = (Some(listener), None);
         Ok(())
     }
 
@@ -264,8 +269,12 @@ impl Control {
             return Err(ModelError::invalid(what, why));
         }
         self.is_unused(id)?;
-        let listener = None;
-        self.sockets.insert(id, Socket { address, listener });
+        let socket = Socket {
+            address,
+            listener: None,
+            paused: None,
+        };
+        self.sockets.insert(id, socket);
         Ok(Applied::one())
     }
 
@@ -333,30 +342,67 @@ impl Control {
     fn accept(&mut self, socket: u32, now: Instant) {
         for _ in 0..EVENTS {
             let listener = self.sockets.get(&socket).and_then(|s| s.listener.as_ref());
-            let Some(channel) = listener.and_then(Listener::accept) else {
-                return;
+            let Some(listener) = listener else { return };
+            let channel = match self.calls.accept(listener) {
+                Ok(Some(channel)) => channel,
+                Ok(None) => return,
+                Err(error) => return self.pause(socket, error, now),
             };
-            let session = Serving::default();
+            let session = Serving::new(self.calls.clone());
             let talk = HandshakeState::Serving { socket, session };
             let talking = self.connections.values().filter(|c| {
                 c.port.is_none()
                     && matches!(c.talk, HandshakeState::Serving { socket: s, .. } if s == socket)
             });
             // A connection beyond the limit gets no reply and is closed.
-            if talking.count() < TALKING && channel.send(&hello(), None).is_ok() {
-                self.begin(channel, talk, None, now);
+            if talking.count() < TALKING
+                && self.calls.send(&channel, &hello(), None).is_ok()
+                && let Err(error) = self.begin(channel, talk, None, now)
+            {
+                warn!(target: "memif", "a connection cannot be watched, and is closed: {error}");
             }
         }
     }
 
-    fn begin(&mut self, channel: Channel, talk: HandshakeState, port: Option<IfIdx>, now: Instant) {
+    /// Stop watching a listener for a while after accepting failed, as it does without free file descriptors: the connection
+    /// still waits, and would wake the control thread again and again.
+    fn pause(&mut self, id: u32, error: Errno, now: Instant) {
+        let Some(socket) = self.sockets.get_mut(&id) else {
+            return;
+        };
+        let path = socket.address.0.display();
+        warn!(target: "memif", "{path}: a connection cannot be accepted: {error}");
+        if let Some(listener) = &socket.listener {
+            let _ = epoll::delete(&self.events, listener);
+            socket.paused = Some(now + LAST_PAUSE);
+        }
+    }
+
+    /// Watch listeners again whose pause has ended.
+    fn resume(&mut self, now: Instant) {
+        for (id, socket) in &mut self.sockets {
+            let Some(listener) = socket.listener.as_ref() else {
+                continue;
+            };
+            if socket.paused.is_some_and(|until| until <= now) {
+                let watched = self
+                    .calls
+                    .watch(&self.events, listener.as_fd(), u64::from(*id));
+                socket.paused = watched.is_err().then(|| now + LAST_PAUSE);
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        channel: Channel,
+        talk: HandshakeState,
+        port: Option<IfIdx>,
+        now: Instant,
+    ) -> Result<(), Errno> {
         let number = self.next;
         self.next += 1;
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
-        let data = epoll::EventData::new_u64(number);
-        if epoll::add(&self.events, &channel, data, flags).is_err() {
-            return;
-        }
+        self.calls.watch(&self.events, channel.as_fd(), number)?;
         if let Some(port) = port.and_then(|port| self.ports.get_mut(&port)) {
             port.connection = Some(number);
         }
@@ -367,6 +413,7 @@ impl Control {
             port,
         };
         self.connections.insert(number, connection);
+        Ok(())
     }
 
     /// Receive messages of a connection.
@@ -375,7 +422,7 @@ impl Control {
             let Some(connection) = self.connections.get(&number) else {
                 return;
             };
-            match connection.channel.receive() {
+            match self.calls.receive(&connection.channel) {
                 Ok(None) => return,
                 Ok(Some((message, file))) => {
                     if let (Message::Init(init), HandshakeState::Serving { socket, session }) =
@@ -428,7 +475,11 @@ impl Control {
         else {
             return Ok(());
         };
-        let send = |message: &Message| channel.send(message, None).map_err(|e| e.to_string());
+        let calls = self.calls.clone();
+        let send = |message: &Message| {
+            let sent = calls.send(channel, message, None);
+            sent.map_err(|e| e.to_string())
+        };
         let link = match talk {
             HandshakeState::Serving { socket, session } => {
                 let admit = |init: &Init| {
@@ -450,7 +501,8 @@ impl Control {
             HandshakeState::Joining(session) => match session.receive(message, file)? {
                 Joined::Next => {
                     if let Some((message, file)) = session.say() {
-                        channel.send(&message, file).map_err(|e| e.to_string())?;
+                        let sent = calls.send(channel, &message, file);
+                        sent.map_err(|e| e.to_string())?;
                     }
                     None
                 }
@@ -529,9 +581,8 @@ impl Control {
         };
         if polite {
             let (code, reason) = (0, Text::new(reason));
-            let _ = connection
-                .channel
-                .send(&Message::Disconnect { code, reason }, None);
+            let message = Message::Disconnect { code, reason };
+            let _ = self.calls.send(&connection.channel, &message, None);
         }
         let _ = epoll::delete(&self.events, connection.channel.as_fd());
         let Some(port) = connection.port.and_then(|p| self.ports.get_mut(&p)) else {
@@ -591,6 +642,7 @@ impl Control {
         for number in late {
             self.end(number, "the handshake took too long", true, now);
         }
+        self.resume(now);
         let indices: Vec<IfIdx> = self.ports.keys().copied().collect();
         for index in indices {
             self.look_after_port(index, now);
@@ -624,13 +676,14 @@ impl Control {
 
     /// Connect a slave.
     fn join(&mut self, index: IfIdx, now: Instant) {
-        let Some(port) = self.ports.get_mut(&index) else {
+        let Some(port) = self.ports.get(&index) else {
             return;
         };
         let Some(socket) = self.sockets.get(&port.spec.socket) else {
             return;
         };
-        match Channel::connect(&socket.address) {
+        let path = socket.address.0.display().to_string();
+        let begun = match self.calls.connect(&socket.address) {
             Ok(channel) => {
                 let spec = &port.spec;
                 let offer = Offer {
@@ -642,16 +695,18 @@ impl Control {
                     log2: spec.ring_size.trailing_zeros() as u8,
                     buffer_size: spec.buffer_size,
                 };
-                let talk = HandshakeState::Joining(Joining::new(offer));
-                self.begin(channel, talk, Some(index), now);
+                let session = Joining::with(offer, self.calls.clone());
+                let talk = HandshakeState::Joining(session);
+                self.begin(channel, talk, Some(index), now)
             }
-            Err(error) => {
-                port.reason = format!("{}: {error}", socket.address.0.display());
-                port.again = Some(now + port.pause);
-                port.pause = (port.pause * 2).min(LAST_PAUSE);
-                let link = State::down(&port.reason);
-                self.host.set_link(index, link);
-            }
+            Err(error) => Err(error),
+        };
+        if let (Err(error), Some(port)) = (begun, self.ports.get_mut(&index)) {
+            port.reason = format!("{path}: {error}");
+            port.again = Some(now + port.pause);
+            port.pause = (port.pause * 2).min(LAST_PAUSE);
+            let link = State::down(&port.reason);
+            self.host.set_link(index, link);
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`wire`], [`socket`], [`session`]: messages, their transport, and their order.
 //! - [`place`], [`region`], [`ring`]: the shared memory. Only `ring` has unsafe code.
+//! - [`calls`]: the control thread's system calls, which a simulation makes fail.
 //! - [`control`]: interfaces, sockets, connections, reconnection; on the control thread.
 //! - [`node`]: `memif-input` receives for all interfaces; each interface has its own transmit node.
 //!
@@ -14,6 +15,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod calls;
 pub mod control;
 pub mod fault;
 pub mod handler;
@@ -35,6 +37,7 @@ pub use node::memif_input::MemifInput;
 pub use node::memif_tx::MemifTx;
 pub use show::{MemifReply, MemifRow, MemifSocketRow, ShowMemif};
 
+use calls::{Calls, Kernel};
 use control::{Control, TICK};
 use node::memif_input::Inbox;
 use socket::Address;
@@ -58,7 +61,12 @@ pub struct Memif {
 impl Memif {
     /// Do the pending work; for callers without an event loop.
     pub fn turn(&self) {
-        self.control.borrow_mut().turn(Instant::now());
+        self.turn_at(Instant::now());
+    }
+
+    /// As [`Memif::turn`], at another time than the present one.
+    pub fn turn_at(&self, now: Instant) {
+        self.control.borrow_mut().turn(now);
     }
 }
 
@@ -75,6 +83,15 @@ pub enum MemifError {
 
 /// Register `memif-input`, the interface kind `memif` and their requests. Socket 0 is the file `socket`.
 pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, MemifError> {
+    register_with(registry, socket, Rc::new(Kernel))
+}
+
+/// As [`register`], with other system calls than those of the kernel.
+pub fn register_with(
+    registry: &mut Registry,
+    socket: PathBuf,
+    calls: Rc<dyn Calls>,
+) -> Result<Memif, MemifError> {
     let mut inboxes = Vec::new();
     {
         let mut engine = registry.engine.borrow_mut();
@@ -89,7 +106,7 @@ pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, Memif
     }
     let host = registry.host();
     let processes = host.processes.clone();
-    let control = Control::new(host, inboxes, Address(socket))?;
+    let control = Control::new(host, inboxes, Address(socket), calls)?;
     let events = control.events()?;
     let control = Rc::new(RefCell::new(control));
     let info = ProcessInfo {

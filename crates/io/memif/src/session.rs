@@ -4,11 +4,14 @@
 //! - True on exit: a [`ConnectionRings`] if all messages were in order and every ring's location is valid; otherwise one
 //!   sentence with the reason, and all resources received so far are unmapped and closed.
 
+use crate::calls::{Calls, Kernel};
 use crate::link::{ConnectionRings, RxQueue, TxQueue};
 use crate::region::{MAX_REGION, Map};
 use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Memory, Place, Rx, Tx};
 use crate::wire::{AddRing, Hello, Init, Message, Text, VERSION};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::ErrorKind;
+use std::rc::Rc;
 use std::sync::Arc;
 use volley_shm::{Account, Event};
 
@@ -34,8 +37,8 @@ pub fn hello() -> Message {
 }
 
 /// The server's side.
-#[derive(Default)]
 pub struct Serving {
+    calls: Rc<dyn Calls>,
     regions: Vec<Map>,
     rx: Vec<(Place, Event)>,
     tx: Vec<(Place, Event)>,
@@ -68,7 +71,26 @@ fn no_file(message: &Message, file: Option<OwnedFd>) -> Result<(), Reason> {
     }
 }
 
+impl Default for Serving {
+    fn default() -> Self {
+        Serving::new(Rc::new(Kernel))
+    }
+}
+
 impl Serving {
+    /// A server before the client's first message.
+    pub fn new(calls: Rc<dyn Calls>) -> Self {
+        Serving {
+            calls,
+            regions: Vec::new(),
+            rx: Vec::new(),
+            tx: Vec::new(),
+            peer: None,
+            account: None,
+            up: false,
+        }
+    }
+
     /// Handle a message from the client. `admit` returns whether the client may connect to the interface that it names,
     /// and the interface's memory account.
     pub fn receive(
@@ -127,7 +149,7 @@ impl Serving {
             return Err("regions of more than 16 GiB".into());
         }
         let account = self.account.as_ref().ok_or("region before INIT")?;
-        let map = Map::of_peer(file.as_fd(), size, account);
+        let map = self.calls.peer_memory(file.as_fd(), size, account);
         self.regions
             .push(map.map_err(|e| format!("region {index}: {e}"))?);
         Ok(Served::Ack)
@@ -145,7 +167,11 @@ impl Serving {
         if ring.index >= MAX_QUEUES {
             return Err("too many rings".into());
         }
-        let wakeup = Event::of_peer(file).map_err(|_| "the interrupt fd is no eventfd")?;
+        let wakeup = self.calls.peer_event(file);
+        let wakeup = wakeup.map_err(|error| match error.kind() {
+            ErrorKind::InvalidInput => "the interrupt fd is no eventfd".to_owned(),
+            _ => format!("the interrupt fd: {error}"),
+        })?;
         let (region, offset, log2) = (ring.region, ring.offset, ring.log2_ring_size);
         rings.push((
             Place {
@@ -195,6 +221,7 @@ pub struct Offer {
 
 /// The client's side.
 pub struct Joining {
+    calls: Rc<dyn Calls>,
     offer: Offer,
     parts: Option<Parts>,
     /// Number of messages sent; each is acknowledged before the next one.
@@ -222,7 +249,13 @@ pub enum Joined {
 impl Joining {
     /// A client before its first message.
     pub fn new(offer: Offer) -> Self {
+        Joining::with(offer, Rc::new(Kernel))
+    }
+
+    /// As [`Joining::new`], with other system calls than those of the kernel.
+    pub fn with(offer: Offer, calls: Rc<dyn Calls>) -> Self {
         Joining {
+            calls,
             offer,
             parts: None,
             sent: 0,
@@ -306,13 +339,16 @@ impl Joining {
         let log2 = offer.log2.min(hello.max_log2_ring_size).min(MAX_LOG2);
         let layout = Layout::new(tx_count + rx_count, log2, offer.buffer_size)?;
         let failed = |e: &dyn std::fmt::Display| format!("no shared memory: {e}");
-        let (region, map) = Map::of_ours(layout.size as usize).map_err(|e| failed(&e))?;
+        let (region, map) = self
+            .calls
+            .own_memory(layout.size as usize)
+            .map_err(|e| failed(&e))?;
         let memory = Memory::new(vec![map]);
         let (mut rx, mut tx, mut rings) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..tx_count + rx_count {
             let s2m = number < tx_count;
             let (place, buffers) = (layout.place(number), layout.buffers(number));
-            let wakeup = Event::new().map_err(|e| failed(&e))?;
+            let wakeup = self.calls.own_event().map_err(|e| failed(&e))?;
             let copy = wakeup.as_fd().try_clone_to_owned();
             let ring = AddRing {
                 s2m,

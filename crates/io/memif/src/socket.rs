@@ -114,11 +114,19 @@ impl Listener {
         Ok(Listener { fd, file })
     }
 
-    /// Accept the next waiting connection.
-    pub fn accept(&self) -> Option<Channel> {
+    /// Accept the next waiting connection. An error, such as no free file descriptor, leaves it waiting.
+    pub fn next(&self) -> Result<Option<Channel>, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::accept_with(&self.fd, flags).ok()?;
-        Some(Channel { fd })
+        match rustix::net::accept_with(&self.fd, flags) {
+            Ok(fd) => Ok(Some(Channel { fd })),
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`Listener::next`]; none also after an error.
+    pub fn accept(&self) -> Option<Channel> {
+        self.next().ok().flatten()
     }
 }
 

@@ -14,6 +14,7 @@ use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads
 use volley_iface::Admin;
 use volley_iface::AdminState;
 use volley_iface::{IfCounts, Interfaces, Registry};
+use volley_memif::calls::{Calls, Kernel};
 use volley_memif::link::ConnectionRings;
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_memif::ring::Scratch;
@@ -41,6 +42,11 @@ pub const BUFFERS: usize = 8192;
 
 impl Router {
     pub fn new(socket: &Path, workers: usize) -> Router {
+        Router::with(socket, workers, Rc::new(Kernel))
+    }
+
+    /// A Volley with other system calls than those of the kernel.
+    pub fn with(socket: &Path, workers: usize, calls: Rc<dyn Calls>) -> Router {
         let pool = Pool::new(BUFFERS).unwrap();
         let settings = Settings {
             vector_size: 256,
@@ -53,7 +59,7 @@ impl Router {
         let mut registry = Registry::new(engine);
         volley_iface::register(&mut registry).unwrap();
         volley_l2::register(&mut registry).unwrap();
-        let memif = volley_memif::register(&mut registry, socket.to_owned()).unwrap();
+        let memif = volley_memif::register_with(&mut registry, socket.to_owned(), calls).unwrap();
         let workers = registry.engine.borrow_mut().build().unwrap();
         let Registry {
             engine,

@@ -38,6 +38,12 @@ fn route(i: u64) -> (Ipv4Addr, Ipv4Addr) {
     )
 }
 
+/// As [`route`], with host routes that share no prefix of 24 bits.
+fn host_route(i: u64) -> (Ipv4Addr, Ipv4Addr) {
+    let at = u32::try_from(i * 123_456_791 % 1_000_000_007).unwrap();
+    (Ipv4Addr::from((128 << 24) + at), route(i).1)
+}
+
 fn path(hop: Ipv4Addr) -> Value {
     json!([{"target": {"via": {"addr": hop, "interface": "pg0"}}}])
 }
@@ -59,12 +65,13 @@ fn forwards(http: &mut Http, to: Ipv4Addr) -> String {
 }
 
 /// Compares lookups for a sample of the routes, and for addresses beside them.
-fn agree(http: &mut Http, all: &BTreeMap<Ipv4Addr, Ipv4Addr>) {
+fn agree(http: &mut Http, length: u8, all: &BTreeMap<Ipv4Addr, Ipv4Addr>) {
     let step = all.len().div_ceil(500);
     for (prefix, hop) in all.iter().step_by(step) {
-        let inside = Ipv4Addr::from(u32::from(*prefix) + 77);
+        let host = if length == 32 { 0 } else { 77 };
+        let inside = Ipv4Addr::from(u32::from(*prefix) + host);
         let reported = forwards(http, inside);
-        let want = format!("{prefix}/24 via {hop} pg0");
+        let want = format!("{prefix}/{length} via {hop} pg0");
         assert!(
             reported.starts_with(&want),
             "{inside}: {reported}, not {want}"
@@ -79,8 +86,12 @@ fn count(http: &mut Http) -> u64 {
     shown["tables"][0]["prefixes"].as_u64().unwrap()
 }
 
-/// Sends requests that add all routes, and prints time and memory.
-fn measured(how: &str, requests: impl Fn(&BTreeMap<Ipv4Addr, Ipv4Addr>) -> Vec<Value>) {
+/// Sends requests that add all routes of a length, and prints time and memory.
+fn measured(
+    how: &str,
+    (length, route): (u8, fn(u64) -> (Ipv4Addr, Ipv4Addr)),
+    requests: impl Fn(&BTreeMap<Ipv4Addr, Ipv4Addr>) -> Vec<Value>,
+) {
     let daemon = Daemon::start(PLAIN, &[]);
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
     let number = how_many();
@@ -93,10 +104,13 @@ fn measured(how: &str, requests: impl Fn(&BTreeMap<Ipv4Addr, Ipv4Addr>) -> Vec<V
     assert_eq!(count(&mut http), empty + number);
     let bytes = (resident_kib(daemon.pid()) - before) * 1024 / number;
     println!("{number} routes, {how}: {took:.3} s, {bytes} bytes a route");
-    agree(&mut http, &all);
+    agree(&mut http, length, &all);
 
     let start = Instant::now();
-    let gone: Vec<String> = all.keys().map(|prefix| format!("{prefix}/24")).collect();
+    let gone: Vec<String> = all
+        .keys()
+        .map(|prefix| format!("{prefix}/{length}"))
+        .collect();
     transaction(
         &mut http,
         &[json!({"routes": {"family": "ip4", "gone": gone}})],
@@ -108,16 +122,24 @@ fn measured(how: &str, requests: impl Fn(&BTreeMap<Ipv4Addr, Ipv4Addr>) -> Vec<V
     assert!(!forwards(&mut http, route(0).0).contains("via"));
 }
 
+/// One request for all routes.
+fn in_one(all: &BTreeMap<Ipv4Addr, Ipv4Addr>, length: u8) -> Vec<Value> {
+    let sets: Vec<Value> = (0..HOPS).map(|i| path(route(i).1)).collect();
+    let put = all.iter().map(|(prefix, hop)| {
+        let set = u32::from(*hop) - u32::from(route(0).1);
+        json!([format!("{prefix}/{length}"), set])
+    });
+    vec![json!({"routes": {"family": "ip4", "sets": sets, "put": put.collect::<Vec<_>>()}})]
+}
+
 #[test]
 fn routes_of_one_request_forward() {
-    measured("one request", |all| {
-        let sets: Vec<Value> = (0..HOPS).map(|i| path(route(i).1)).collect();
-        let put = all.iter().map(|(prefix, hop)| {
-            let set = u32::from(*hop) - u32::from(route(0).1);
-            json!([format!("{prefix}/24"), set])
-        });
-        vec![json!({"routes": {"family": "ip4", "sets": sets, "put": put.collect::<Vec<_>>()}})]
-    });
+    measured("one request", (24, route), |all| in_one(all, 24));
+}
+
+#[test]
+fn scattered_host_routes_forward() {
+    measured("host routes", (32, host_route), |all| in_one(all, 32));
 }
 
 #[test]
@@ -126,7 +148,7 @@ fn a_request_for_each_route_forwards() {
         println!("SKIP: the body would be larger than the limit");
         return;
     }
-    measured("a request each", |all| {
+    measured("a request each", (24, route), |all| {
         let one = |(prefix, hop): (&Ipv4Addr, &Ipv4Addr)| json!({"route-add": {"prefix": format!("{prefix}/24"), "paths": path(*hop)}});
         all.iter().map(one).collect()
     });

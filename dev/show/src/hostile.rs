@@ -2,7 +2,7 @@
 
 mod data;
 
-use super::{Item, Sitting, Work, guest_items, item};
+use super::{Item, Sitting, Work, guest_items, item, long};
 use xtask::report::{Fail, Outcome, Pass};
 use xtask::sanitize;
 
@@ -20,7 +20,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 19] = [
+pub const ITEMS: [Item; 23] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -86,16 +86,44 @@ pub const ITEMS: [Item; 19] = [
         "16: every thread, stopped and made to call execve, ptrace, mount and others, is refused; workers open nothing",
         Work::Command(&["test", "-p", "volley", "--test", "seccomp"]),
     ),
+    data::MULTICAST,
     data::FRAGMENTS,
     data::SCAN,
     data::TLS,
     data::ADDRESSES,
+    data::HOST_ROUTES,
     item(
         "faults",
         "commits over a disk that fails, 2,000 seeds: the configuration is the old or the new one, no commit outlives its deadline",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
             &["test", "-p", "volley-control", "--lib", "simulation"],
+        ),
+    ),
+    item(
+        "peer-faults",
+        "memif peers over sockets, epoll, memory and eventfds that fail, 2,000 seeds: up and exchanging packets, or down with a reason",
+        Work::With(
+            &[("VOLLEY_SEEDS", "2000")],
+            &["test", "-p", "volley-memif", "--test", "simulation"],
+        ),
+    ),
+    long(
+        "peer-operations",
+        "a million messages and writes of hostile memif, vhost-user and virtio peers: at most 16 MiB more memory, no file left",
+        Work::With(
+            &[("VOLLEY_OPERATIONS", "500000")],
+            &[
+                "test",
+                "-p",
+                "volley-memif",
+                "-p",
+                "volley-vhost",
+                "--test",
+                "hostile",
+                "--",
+                "many_operations",
+            ],
         ),
     ),
     item(

@@ -160,6 +160,7 @@ mod tests {
             &speed::ITEMS,
             &router::ITEMS,
             operator::ITEMS,
+            &hostile::ITEMS,
             objects::ITEMS,
             house::ITEMS,
         ] {

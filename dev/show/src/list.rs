@@ -58,7 +58,7 @@ impl Work {
     /// Whether the item needs no release build: a test run builds what it needs.
     pub fn needs_no_build(&self) -> bool {
         match self {
-            Work::Command(words) => words.first() == Some(&"test"),
+            Work::Command(words) | Work::With(_, words) => words.first() == Some(&"test"),
             other => matches!(other, Work::Look(_)),
         }
     }

@@ -50,7 +50,7 @@ const NAMES: [&str; 27] = [
 ];
 
 /// Maximum memory of the control plane for a route, in bytes.
-const BYTES: f64 = 400.0;
+pub(super) const BYTES: f64 = 400.0;
 /// Bytes of memory for each of 100,000 routes as 100,000 requests, before routes were processed in groups.
 const BEFORE: f64 = 1660.0;
 
@@ -170,7 +170,13 @@ fn closed(home: &Home) -> Result<String, String> {
 }
 
 /// Seconds, and bytes per route, of the test `bulk_routes`; the memory of the process includes the FIB.
-fn bulk(sitting: &Sitting<'_>, name: &str, routes: &str, bar: f64, most: f64) -> Outcome {
+pub(super) fn bulk(
+    sitting: &Sitting<'_>,
+    name: &str,
+    routes: &str,
+    bar: f64,
+    most: f64,
+) -> Outcome {
     let text = control::test_of(sitting, "bulk_routes", name, ("VOLLEY_ROUTES", routes));
     let judged = text.and_then(|text| {
         let [seconds, bytes] = bulk_figures(&text).ok_or("the test printed no figures")?;

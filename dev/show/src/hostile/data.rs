@@ -1,6 +1,12 @@
 //! Items about resources that packets and connections can exhaust: buffers, neighbour entries, client connections.
 
-use crate::{Item, Work, item};
+use crate::{Item, Work, item, objects};
+
+pub const MULTICAST: Item = item(
+    "multicast-undo",
+    "8: 16,385 multicast routes in one transaction whose last request is refused: below 10 s and 300 MB more, the old route forwards",
+    Work::Command(&["test", "-p", "volley", "--test", "mroutes"]),
+);
 
 pub const FRAGMENTS: Item = item(
     "held-buffers",
@@ -56,4 +62,21 @@ pub const ADDRESSES: Item = item(
         "--",
         "thousands_of_addresses",
     ]),
+);
+
+/// Longest time of 200,000 routes, in seconds.
+const SECONDS: f64 = 20.0;
+
+pub const HOST_ROUTES: Item = item(
+    "host-routes",
+    "10: 200,000 host routes without a common /24 in one transaction: time, memory a route",
+    Work::Call(|sitting| {
+        objects::bulk(
+            sitting,
+            "scattered_host_routes",
+            "200000",
+            SECONDS,
+            objects::BYTES,
+        )
+    }),
 );

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use volley_model::Request;
 use volley_object::{Bulk, BulkKey};
 
-/// Most objects of a step: other work of the control thread waits for one step.
+/// Largest number of objects in a step: other work of the control thread waits until the step ends.
 pub(crate) const MOST: usize = 4096;
 
-/// Objects of a step, and where it has which values.
+/// Objects of a step, and which values each object has at which position.
 struct Filling {
     bulk: Bulk,
-    /// Number of a set by its address: a state has equal ones once.
+    /// Index of a set, by its address: a state stores equal sets once.
     places: HashMap<*const Set, u32>,
 }
 
@@ -26,7 +26,7 @@ impl Filling {
         Filling { bulk, places }
     }
 
-    /// The object has these values; none: it is gone.
+    /// Records that the object has these values; `None`: the object is removed.
     fn take(&mut self, of: &BulkKey, values: Option<&Arc<Set>>) {
         let Some(values) = values else {
             return self.bulk.remove(of.item);
@@ -37,7 +37,7 @@ impl Filling {
     }
 }
 
-/// Objects that become one step, each with what it was.
+/// Objects that become one step, each with its previous values.
 struct Open {
     of: BulkKey,
     done: Filling,
@@ -91,7 +91,7 @@ impl Steps {
         }
     }
 
-    /// Adds an object that changes from some values to others; none: it is not there.
+    /// Adds an object that changes from some values to others; `None`: the object does not exist.
     pub fn bulk(&mut self, of: &BulkKey, before: Option<&Arc<Set>>, now: Option<&Arc<Set>>) {
         if !self.open.as_ref().is_some_and(|open| open.fits(of)) {
             self.close();

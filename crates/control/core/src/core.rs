@@ -1,4 +1,4 @@
-//! The control core: the desired state, one transaction after the other, and who is told.
+//! The control core: the desired state, serialized transactions, and events for readers.
 
 use crate::events::{Events, Reader, Report};
 use crate::key::{Key, Value};
@@ -23,7 +23,7 @@ impl Core {
         &self.state
     }
 
-    /// A reader of events from now on.
+    /// Returns a reader of the events from now on.
     pub fn events(&self) -> Reader {
         self.events.reader()
     }
@@ -53,8 +53,8 @@ impl Core {
         self.state.begin_state(wanted)
     }
 
-    /// Takes the desired state, for work with many objects on another thread. Until [`Core::put_state`] returns it, the core has an
-    /// empty one, and no transaction may begin.
+    /// Moves the desired state out, for work with many objects on another thread. Until [`Core::put_state`] returns it, the
+    /// core has an empty state, and no transaction may begin.
     pub fn take_state(&mut self) -> State {
         std::mem::take(&mut self.state)
     }
@@ -64,10 +64,11 @@ impl Core {
         self.state = state;
     }
 
-    /// Ends a transaction: it holds and is told, or the state is as before. Returns its number when it holds.
+    /// Ends a transaction. A transaction that succeeded becomes valid, its events are sent, and its number is returned. After a
+    /// failure the state is as before.
     ///
-    /// `probe` tells what an interface has by the name that it had at first, such as a MAC address: the interface keeps that
-    /// under a new name.
+    /// `probe` returns the settings that an interface derives from its first name, such as a MAC address: the interface keeps
+    /// them under a new name.
     pub fn end(
         &mut self,
         transaction: Transaction,
@@ -100,7 +101,7 @@ impl Core {
         } = transaction;
         if let (Some(Request::InterfaceCreate(mut spec)), Some(name)) = (unnamed, &applied.name) {
             spec.name.clone_from(name);
-            // The handler has made it under this name, so nobody else has it.
+            // The handler has created the interface under this name, so no other object has the name.
             let _ = self
                 .state
                 .edit(&Request::InterfaceCreate(spec), &mut changes);
@@ -121,17 +122,18 @@ impl Core {
         Report::new(self.transactions, user, changes)
     }
 
-    /// Sends the events of the next objects of a transaction that has ended, at most `most`; false when all are sent.
+    /// Sends the events of the next objects of a transaction that has ended, for at most `most` objects; false when all are
+    /// sent.
     pub fn report(&mut self, report: &mut Report, most: usize) -> bool {
         self.events.send(report, &self.state, most)
     }
 
-    /// Tells readers of events what is wrong with an object.
+    /// Reports a fault of an object to the readers of events.
     pub fn warn(&mut self, object: ObjectKind, name: &str, what: &str) {
         self.events.warn(object, name, what);
     }
 
-    /// Begins, carries out and ends, all at once.
+    /// Begins, carries out and ends a transaction in one call.
     pub fn run(
         &mut self,
         requests: &[Request],
@@ -141,7 +143,7 @@ impl Core {
         self.finish(transaction, executor)
     }
 
-    /// Carries out and ends.
+    /// Carries out and ends a transaction.
     pub fn finish(
         &mut self,
         mut transaction: Transaction,
@@ -162,15 +164,15 @@ impl Core {
         }
     }
 
-    /// The state that requests lead to from an empty one.
+    /// The state that requests lead to from an empty state.
     pub fn state_of(requests: &[Request]) -> Result<State, TransactionError> {
         let mut state = State::default();
         state.begin(requests)?;
         Ok(state)
     }
 
-    /// What is different in a state from another, as lines that begin with `-` or `+`, in order of dependence; then a
-    /// line that begins with `!` for each object that is deleted and created again.
+    /// The differences between two states, as lines that begin with `-` or `+`, in order of dependence; then a line that begins
+    /// with `!` for each object that is deleted and created again.
     pub fn difference(from: &State, to: &State) -> Vec<String> {
         let mut state = from.clone();
         let changes: Changes = state.become_like(to);

@@ -1,4 +1,4 @@
-//! What each request means for the desired state.
+//! The effect of each request on the desired state.
 
 use crate::key::{Key, Set, Value};
 use crate::state::{Changes, State};
@@ -12,15 +12,15 @@ mod object;
 
 type Done = Result<(), ModelError>;
 
-/// One state with the changes made to it.
+/// A state and the changes that were made to it.
 struct Editor<'a> {
     state: &'a mut State,
     changes: &'a mut Changes,
 }
 
 impl State {
-    /// Does to the state what a request asks for. After an error the state is as the changes say: take them back.
-    /// Whether what it names is there is told by [`State::check`] afterwards, where the order of requests matters not.
+    /// Applies a request to the state. After an error, `changes` lists what was changed: the caller undoes it. [`State::check`]
+    /// verifies afterwards that referenced objects exist, so the order of requests does not matter.
     pub fn edit(&mut self, request: &Request, changes: &mut Changes) -> Done {
         let state = self;
         Editor { state, changes }.edit(request)
@@ -90,7 +90,7 @@ impl Editor<'_> {
             return Err(ModelError::invalid(format!("{kind} interface"), why));
         }
         self.is_new(&Key::Interface(name()))?;
-        // What is a part of the request is not of the configuration.
+        // Runtime parts of the request are not part of the configuration.
         let kind = spec.kind.kept();
         self.put(Key::Interface(name()), Value::Object(Arc::new(kind)));
         for (class, value) in spec.settings() {
@@ -102,7 +102,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Everything that is a part of an interface.
+    /// All objects that are parts of an interface.
     fn parts(&self, name: &str) -> Vec<Key> {
         let mut parts = self.objects_of(name);
         parts.retain(|k| self.state.has(k));
@@ -126,7 +126,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Names of an interface's sub-interfaces: they begin with its own.
+    /// Names of an interface's sub-interfaces: they begin with the name of the interface.
     fn subs(&self, parent: &str) -> Vec<String> {
         let first = format!("{parent}.");
         let name = |(key, value): (&Key, &Value)| match (key, value) {
@@ -145,7 +145,7 @@ impl Editor<'_> {
             .collect()
     }
 
-    /// Sub-interfaces are called after their parent, which therefore keeps its name as long as it has some.
+    /// Refuses to rename an interface that has sub-interfaces: their names contain the name of the parent.
     fn keeps_name(&self, name: &str) -> Done {
         let kind = self.state.get(&Key::Interface(name.to_owned()));
         let is_sub = matches!(kind, Some(Value::Object(kind)) if is_part(kind));
@@ -180,7 +180,7 @@ impl Editor<'_> {
             touched.extend(all);
         }
         touched.push(key);
-        // Objects that have an order keep it under their new names.
+        // Ordered objects keep their order under their new names.
         touched.sort_by_key(|key| self.state.place(key));
         let mut sets: HashMap<*const Set, Value> = HashMap::new();
         for key in touched {
@@ -228,7 +228,7 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     }
 }
 
-/// Whether an interface is a part of another one.
+/// Whether an interface is a part of another interface.
 fn is_part(kind: &Instance) -> bool {
     let part = Some(Reference::part_of("interface"));
     kind.class().fields().iter().any(|f| f.reference == part)

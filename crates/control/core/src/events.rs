@@ -1,4 +1,4 @@
-//! Events: what changed, for whoever listens. Nobody who listens slowly holds anything up.
+//! Events: changes of the configuration, sent to readers. A slow reader does not delay the sender or other readers.
 
 use crate::key::{Key, Value};
 use crate::make;
@@ -7,10 +7,10 @@ use crate::state::{Changes, State};
 use tokio::sync::broadcast;
 use volley_model::{ChangeKind, Event, ObjectKind, Timestamp};
 
-/// Events that wait for the slowest reader; older ones are lost to it, and counted.
+/// Events that are queued for the slowest reader; older events are lost for that reader, and counted.
 pub const HELD: usize = 16_384;
 
-/// Where events are told.
+/// The sender of events.
 #[derive(Debug)]
 pub struct Events {
     next: u64,
@@ -26,18 +26,18 @@ impl Default for Events {
     }
 }
 
-/// One reader of events, from the moment it was made.
+/// One reader of events, from the moment of its creation.
 #[derive(Debug)]
 pub struct Reader(broadcast::Receiver<Event>);
 
-/// What a reader gets.
+/// The result of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventRead {
     /// The next event.
     Event(Box<Event>),
-    /// It was too slow: so many events are lost to it.
+    /// The reader was too slow: this many events were lost.
     Lost(u64),
-    /// There will be no more.
+    /// No more events follow.
     Ended,
 }
 
@@ -53,7 +53,7 @@ impl Reader {
 }
 
 impl Events {
-    /// A new reader.
+    /// Returns a new reader.
     pub fn reader(&self) -> Reader {
         Reader(self.sender.subscribe())
     }
@@ -63,7 +63,7 @@ impl Events {
         self.next
     }
 
-    /// Sends what is wrong with an object that no transaction has changed.
+    /// Sends a fault of an object that no transaction has changed.
     pub(crate) fn warn(&mut self, object: ObjectKind, name: &str, what: &str) {
         let event = Event {
             sequence: self.next,
@@ -120,14 +120,14 @@ impl Events {
                 before: before.as_ref().map_or(Vec::new(), shown),
                 after: after.map_or(Vec::new(), shown),
             };
-            // The last reader may have gone.
+            // All readers may have ended.
             let _ = self.sender.send(event);
         }
         true
     }
 }
 
-/// The events of a transaction that has ended, not all of which are sent yet.
+/// The events of a transaction that has ended, some of which may not be sent yet.
 #[derive(Debug)]
 pub struct Report {
     /// Number of the transaction.
@@ -165,7 +165,7 @@ impl Report {
     }
 }
 
-/// An object as the commands that make it.
+/// An object as the commands that create it.
 pub fn spelled(key: &Key, value: &Value) -> Vec<String> {
     let plain = |_: &Key| None;
     let requests = make::create(key, value, &plain);

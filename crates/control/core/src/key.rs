@@ -1,18 +1,18 @@
-//! Objects of the desired state: what each is called, and what it needs.
+//! Keys of objects of the desired state, and their dependences.
 
 use std::sync::Arc;
 use volley_model::InterfaceSpec;
 use volley_object::{BulkKey, Group, Instance, ObjectKey, Strength, Values};
 
-/// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
-/// are smaller, so creation goes up and removal goes down.
+/// The key of an object. **The order of keys is the order of dependence**: an object needs only objects whose keys are smaller,
+/// so creation follows ascending keys and removal follows descending keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// An object that does not refer to an interface, not even by other objects.
+    /// An object that refers to no interface, neither directly nor through other objects.
     Global(ObjectKey),
     /// An interface.
     Interface(String),
-    /// An object that is a part of an interface, or refers to one.
+    /// An object that is a part of an interface, or refers to an interface.
     Setting(ObjectKey),
     /// An object of a bulk class.
     Bulk(BulkKey),
@@ -20,19 +20,19 @@ pub enum Key {
     Last(ObjectKey),
 }
 
-/// A state, a transaction and its plan have a key of each object.
+/// States, transactions and plans contain a key for each object, so its size matters.
 const _: () = assert!(size_of::<Key>() == 32);
 
-/// What an object is.
+/// The value of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// An object of a registered class; of an interface, what it is.
+    /// An object of a registered class; for an interface, its type and the settings of that type.
     Object(Arc<Instance>),
-    /// Values that objects of a bulk class have in common.
+    /// Values that objects of a bulk class share.
     Common(Arc<Set>),
 }
 
-/// Values that objects of a group have behind their keys, and what they need.
+/// Values that the objects of a group share, and the objects that these values need.
 #[derive(Clone, Debug)]
 pub struct Set {
     pub(crate) group: Group,
@@ -41,7 +41,7 @@ pub struct Set {
 }
 
 impl Set {
-    /// The values of an object of a group.
+    /// Creates the set of values for an object of a group.
     pub(crate) fn new(key: &BulkKey, values: Values) -> Set {
         let mut needs = Vec::new();
         let version = Some(key.group.version()).filter(|it| *it != 0);
@@ -78,7 +78,7 @@ impl Key {
         }
     }
 
-    /// The interface that this object is a part of, when it is one: it goes with the interface.
+    /// The interface of which this object is a part, if any: the object is removed with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
             Key::Setting(it) | Key::Last(it) => it.owner(),
@@ -86,7 +86,7 @@ impl Key {
         }
     }
 
-    /// The key as that of an object of a registered class.
+    /// The key, if it is one of a registered class.
     pub(crate) fn of_class(&self) -> Option<&ObjectKey> {
         match self {
             Key::Global(key) | Key::Setting(key) | Key::Last(key) => Some(key),
@@ -94,17 +94,17 @@ impl Key {
         }
     }
 
-    /// The key of an object of a class whose objects have an order.
+    /// The key, if its class is ordered.
     pub(crate) fn ordered(&self) -> Option<&ObjectKey> {
         self.of_class().filter(|key| key.class().def().ordered)
     }
 
-    /// The key as that of an object of a class whose objects with the same first value are removed together.
+    /// The key, if objects of its class with the same first value are removed together.
     pub(crate) fn together(&self) -> Option<&ObjectKey> {
         self.of_class().filter(|key| key.class().def().together)
     }
 
-    /// True for a setting of an interface that is created and deleted with it.
+    /// True for a setting of an interface that is created and deleted with the interface.
     pub(crate) fn is_setting(&self) -> bool {
         match self {
             Key::Setting(it) => InterfaceSpec::is_created_with(it.class().name()),
@@ -113,7 +113,8 @@ impl Key {
         }
     }
 
-    /// True for what other programs than the operator put there: not part of a configuration that is saved or replaced.
+    /// True for objects that other programs than the operator create: they are not part of a configuration that is saved or
+    /// replaced.
     pub fn is_dynamic(&self) -> bool {
         match self {
             Key::Bulk(key) => key.group.is_unsaved(),
@@ -122,8 +123,8 @@ impl Key {
     }
 }
 
-/// Tells the key of the object of a class that a value names, in an object of this IP version. An object that is built in is
-/// not told: it is always there.
+/// Passes the key of the object that a value names, in an object of this IP version, to `tell`. Built-in objects are skipped:
+/// they always exist.
 fn tell_reference(
     class: &str,
     value: &volley_object::Value,
@@ -142,7 +143,7 @@ fn tell_reference(
     }
 }
 
-/// Tells what an object refers to so firmly.
+/// Passes the keys of the referenced objects to `tell`, for references of the given strengths.
 fn references(key: &Key, object: &Instance, tell: &mut dyn FnMut(Key), strength: &[Strength]) {
     let version = match key {
         Key::Interface(_) => None,
@@ -155,7 +156,8 @@ fn references(key: &Key, object: &Instance, tell: &mut dyn FnMut(Key), strength:
     });
 }
 
-/// Tells the objects that an object needs and is no part of: they cannot go while it is there.
+/// Passes the keys of the objects that an object needs without being their part to `tell`: they cannot be removed while the
+/// object exists.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match value {
         Value::Object(object) => references(key, object, tell, &[Strength::Needs]),
@@ -163,15 +165,16 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// Tells what an object is a part of, or loses: when that goes, the object goes or changes. The name of an interface that is
-/// a part begins with the owner's, so its key is larger.
+/// Passes the keys of the objects of which an object is a part, or which its lists may lose, to `tell`: when one of them is
+/// removed, the object is removed or changed. The name of an interface that is a part begins with the owner's name, so its key
+/// is larger.
 pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     if let Value::Object(object) = value {
         references(key, object, tell, &[Strength::PartOf, Strength::Loses]);
     }
 }
 
-/// What is always there: objects that are built in.
+/// Whether the object is built in and therefore always exists.
 pub(crate) fn is_built_in(key: &Key) -> bool {
     key.of_class().is_some_and(ObjectKey::is_built_in)
 }

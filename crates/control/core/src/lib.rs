@@ -1,13 +1,13 @@
-//! The control core: every change of the configuration passes through it, whatever face it came by.
+//! The control core: every change of the configuration passes through it, whichever interface requested it.
 //!
 //! - [`State`] is the desired state: objects under typed keys whose order is the order of dependence.
 //! - A [`Transaction`] is a group of requests, or a whole other state: checked against the state as a whole, planned as a
-//!   difference, carried out through an [`Executor`] (the handlers), and taken back when a step fails.
-//! - [`Core`] puts them together and tells [`Reader`]s what changed.
-//! - [`Journal`] keeps commits on a disk so that one is there in full or not at all.
+//!   difference, carried out through an [`Executor`] (the handlers), and rolled back when a step fails.
+//! - [`Core`] combines state and transactions, and reports changes to [`Reader`]s.
+//! - [`Journal`] stores commits on a disk atomically: a commit exists in full or not at all.
 //!
-//! True on entry: nothing; requests may ask for anything. True on exit: the state says what the handlers were told to do,
-//! and what was refused has changed nothing. Nothing here panics, and nothing here knows a feature or a driver.
+//! Precondition: none; requests may have any content. Postcondition: the state is what the handlers carried out, and a refused
+//! request has changed nothing. The crate does not panic, and depends on no feature and no driver.
 #![forbid(unsafe_code)]
 
 mod batch;

@@ -1,14 +1,14 @@
-//! The request that makes, changes or removes one object.
+//! Requests that create, change or remove one object.
 
 use crate::key::{Key, Set, Value};
 use std::sync::Arc;
 use volley_model::{InterfaceSpec, Request};
 use volley_object::{BulkKey, Class, Effect, Instance, ObjectKey};
 
-/// How the rest of the state is looked up.
+/// Looks up an object of the state.
 pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
 
-/// An interface with the settings that it is created with.
+/// The request that creates an interface together with its settings.
 pub(crate) fn create_interface(name: &str, kind: &Instance, get: Get<'_, '_>) -> Request {
     let mut spec = InterfaceSpec::of_object(kind.clone());
     let classes = volley_object::classes();
@@ -22,7 +22,7 @@ pub(crate) fn create_interface(name: &str, kind: &Instance, get: Get<'_, '_>) ->
     Request::InterfaceCreate(spec)
 }
 
-/// An interface with everything that goes with it when it is deleted.
+/// Requests for an interface and all objects that are deleted with it.
 pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Request> {
     let Some(Value::Object(kind)) = get(&Key::Interface(name.to_owned())) else {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
     all
 }
 
-/// The requests that make an object that is not there. Interfaces are made by [`create_interface`].
+/// The requests that create an object that does not exist. [`create_interface`] is for interfaces.
 pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
     match (key, value) {
         (Key::Interface(name), Value::Object(kind)) => vec![create_interface(name, kind, get)],
@@ -46,7 +46,7 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
     }
 }
 
-/// The request that makes an object of a bulk class have other values.
+/// The request that changes the values of an object of a bulk class.
 pub(crate) fn bulk(key: &BulkKey, from: Option<&Arc<Set>>, to: Option<&Arc<Set>>) -> Request {
     let Some(to) = to else {
         return Request::Unset(key.object_key());
@@ -58,7 +58,7 @@ pub(crate) fn bulk(key: &BulkKey, from: Option<&Arc<Set>>, to: Option<&Arc<Set>>
     }
 }
 
-/// The request that gives an object that may be there a value; none where it has to be removed first.
+/// The request that sets the value of an object that may exist; `None` if the object must be removed first.
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::Interface(_), _) => return None,
@@ -68,7 +68,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     })
 }
 
-/// The request that takes an object away.
+/// The request that removes an object.
 pub(crate) fn remove(key: &Key) -> Request {
     match key {
         Key::Global(key) | Key::Setting(key) | Key::Last(key) => Request::Unset(key.clone()),

@@ -1,11 +1,11 @@
-//! What objects are called in sentences, events and differences.
+//! Names of objects in sentences, events and differences.
 
 use crate::key::Key;
 use std::fmt::{self, Display, Formatter};
 use volley_model::ObjectKind;
 
 impl Key {
-    /// Kind and name, as errors call them.
+    /// Kind and name of the object, as in error messages.
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
             Key::Global(key) | Key::Setting(key) | Key::Last(key) => {
@@ -18,7 +18,7 @@ impl Key {
 }
 
 impl Key {
-    /// What traffic notices when the object changes, or when it is deleted and created again.
+    /// The interruption of traffic when the object changes, or when it is deleted and created again.
     pub(crate) fn interruption(&self) -> String {
         match self {
             Key::Interface(name) => format!(

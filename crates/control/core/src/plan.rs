@@ -1,4 +1,4 @@
-//! From what changed to the requests that make it so: removals down the order of dependence, then everything else up.
+//! Plans requests from changes: removals in descending order of dependence, then everything else in ascending order.
 
 use crate::batch::Steps;
 use crate::key::{Key, Set, Value, needs, parts_of};
@@ -9,34 +9,34 @@ use std::sync::Arc;
 use volley_model::{ModelError, Request};
 use volley_object::{BulkKey, Class, Classes, Group, Instance, ObjectKey};
 
-/// One request to the handlers, and those that take it back.
+/// One request to the handlers, and the requests that undo it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is done.
+    /// The request.
     pub request: Request,
-    /// What undoes it, in order.
+    /// The requests that undo it, in order.
     pub undo: Vec<Request>,
 }
 
 impl Step {
-    /// Whether the step is one for many objects.
+    /// Whether the step covers many objects.
     pub(crate) fn is_bulk(&self) -> bool {
         matches!(self.request, Request::Bulk(_))
     }
 }
 
-/// What the desired state does not tell of an interface.
+/// Facts about interfaces that are not in the desired state.
 pub trait Probe {
-    /// Settings that the name which it had at first decided, and that it keeps under a new name.
+    /// Settings that follow from the interface's first name, and that the interface keeps under a new name.
     fn by_first_name(&self, interface: &str) -> Vec<Instance>;
 
-    /// A refusal by the desired state, in the words of who knows more.
+    /// Adds what the implementation knows to an error of the desired state.
     fn explain(&self, _request: &Request, error: ModelError) -> ModelError {
         error
     }
 }
 
-/// Nothing is known.
+/// A probe without facts.
 #[derive(Clone, Copy, Debug)]
 pub struct NoProbe;
 
@@ -46,30 +46,30 @@ impl Probe for NoProbe {
     }
 }
 
-/// How a state becomes another one.
+/// The steps from one state to another.
 pub(crate) struct Plan {
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Objects whose change interrupts traffic, as in [`interrupted`].
     pub interrupted: Vec<Key>,
 }
 
-/// Objects whose change traffic notices: those that are deleted and created again, because they cannot be changed in
-/// place, and those of classes that say what their change in place interrupts.
+/// Objects whose change interrupts traffic: those that are deleted and created again, because they cannot be changed in place,
+/// and those of classes that declare an interruption for a change in place.
 ///
-/// An object that goes with an interface, such as its addresses, is not listed beside the interface.
+/// An object that is deleted with an interface, such as its addresses, is not listed beside the interface.
 pub(crate) fn interrupted(now: &State, changes: &Changes) -> Vec<Key> {
     Planner::new(now, changes).interrupted()
 }
 
-/// What traffic notices, each sentence once: many objects of an interface have one.
+/// The interruptions, each sentence once: many objects of an interface have the same one.
 pub(crate) fn interruptions(interrupted: &[Key]) -> Vec<String> {
     let mut message = BTreeSet::new();
     let all = interrupted.iter().map(Key::interruption);
     all.filter(|line| message.insert(line.clone())).collect()
 }
 
-/// The way from the state before `changes` to `now`.
+/// Plans the steps from the state before `changes` to `now`.
 pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     let planner = Planner::new(now, changes);
     let mut steps = Steps::default();
@@ -102,20 +102,20 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     }
 }
 
-/// A touched object and what it was.
+/// A touched object and its previous value.
 type Touched<'p> = (&'p Key, Option<&'p Value>);
 
 struct Planner<'a> {
     now: &'a State,
-    /// What every touched object was; those that are only made again are what they are.
+    /// The previous value of every touched object; for objects that are only recreated, their current value.
     touched: BTreeMap<Key, Option<&'a Value>>,
-    /// Objects that are removed and made again.
+    /// Objects that are removed and created again.
     again: BTreeSet<Key>,
-    /// The places that touched objects with an order had.
+    /// The previous positions of touched ordered objects.
     places: &'a BTreeMap<Key, Option<u64>>,
-    /// Objects that are removed and made again because they come behind others now.
+    /// Objects that are removed and created again because they moved behind others.
     moved: BTreeSet<Key>,
-    /// Objects that change before others are removed, because they no longer need one that goes.
+    /// Objects that change before removals, because they no longer need an object that is removed.
     early: BTreeSet<Key>,
 }
 
@@ -148,27 +148,27 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The place that an object with an order had.
+    /// The previous position of an ordered object.
     fn old_place(&self, key: &Key) -> Option<u64> {
         let changed = self.places.get(key).copied();
         changed.unwrap_or_else(|| self.now.place(key))
     }
 
-    /// Everything touched, from what others need to what needs others; objects with an order as they were.
+    /// All touched objects in order of dependence; ordered objects in their previous order.
     fn in_old_order(&self) -> Vec<Touched<'_>> {
         let mut all: Vec<Touched<'_>> = self.touched.iter().map(|(k, v)| (k, *v)).collect();
         by_place(&mut all, |(key, _)| key, |key| self.old_place(key));
         all
     }
 
-    /// The same, objects with an order as they are now.
+    /// All touched objects in order of dependence; ordered objects in their new order.
     fn in_new_order(&self) -> Vec<Touched<'_>> {
         let mut all: Vec<Touched<'_>> = self.touched.iter().map(|(k, v)| (k, *v)).collect();
         by_place(&mut all, |(key, _)| key, |key| self.now.place(key));
         all
     }
 
-    /// What was there of the objects that have one order with another one, as they were in it.
+    /// The previous objects of an ordered sequence, in their previous order.
     fn old_sequence(&self, of: &ObjectKey) -> Vec<&Key> {
         let gone = self.touched.range(Key::object(of.group())..);
         let gone = gone.take_while(|(key, _)| key.of_class().is_some_and(|it| it.is_of_group(of)));
@@ -180,7 +180,7 @@ impl<'a> Planner<'a> {
         all
     }
 
-    /// Finds the objects that come behind others now which were behind them.
+    /// Finds the ordered objects that moved behind others.
     fn find_moved(&mut self, changes: &Changes) {
         let of_order = |a: &&Key, b: &&Key| match (a.of_class(), b.of_class()) {
             (Some(a), Some(b)) => a.is_of_group(b),
@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
             let Some(of) = group.first().and_then(|key| key.of_class()) else {
                 continue;
             };
-            // Objects that were removed and created again are not touched by their values.
+            // Objects that were removed and created again do not count as touched, because their values are equal.
             let was = |key: &&Key| match changes.before.get(*key) {
                 Some(before) => before.is_some(),
                 None => true,
@@ -216,7 +216,7 @@ impl<'a> Planner<'a> {
         self.again.contains(key) || self.moved.contains(key)
     }
 
-    /// Both before and now, and not the same.
+    /// Whether the object existed before, exists now, and has changed.
     fn differs(&self, key: &Key) -> bool {
         matches!(
             (self.touched.get(key), self.now.get(key)),
@@ -243,7 +243,7 @@ impl<'a> Planner<'a> {
         listed.chain(in_place).cloned().collect()
     }
 
-    /// A setting that changes in place while its interface stays, and that interrupts traffic nevertheless.
+    /// Whether a setting changes in place while its interface stays, but interrupts traffic nevertheless.
     fn in_place(&self, key: &Key) -> bool {
         let Key::Setting(it) = key else { return false };
         let stays = |name: &str| {
@@ -253,7 +253,7 @@ impl<'a> Planner<'a> {
         it.class().def().interrupts_in_place() && it.owner().is_some_and(stays)
     }
 
-    /// Makes an object again, when it was there and is there.
+    /// Marks an object as recreated, if it existed before and exists now.
     fn make_again(&mut self, key: Key) {
         let (Some(before), Some(_)) = (self.before(&key), self.now.get(&key)) else {
             return;
@@ -262,7 +262,7 @@ impl<'a> Planner<'a> {
         self.again.insert(key);
     }
 
-    /// Finds what cannot be changed where it stands, and what leans on that.
+    /// Finds the objects that cannot be changed in place, and the objects that depend on them.
     fn find_again(&mut self, asked: &BTreeSet<Key>) {
         let mut first: Vec<Key> = asked.iter().cloned().collect();
         let classes = volley_object::classes();
@@ -279,7 +279,7 @@ impl<'a> Planner<'a> {
                 Key::Interface(_) if self.differs(key) => {
                     first.push(key.clone());
                 }
-                // Everything that an object must have goes: there is nothing to be kept.
+                // All required objects are removed: nothing can be kept.
                 Key::Setting(it)
                     if it.class().loses() && self.differs(key) && self.nothing_left_of(key) =>
                 {
@@ -292,7 +292,7 @@ impl<'a> Planner<'a> {
         self.find_leaning();
     }
 
-    /// Finds what leans on what is made again or goes.
+    /// Finds the objects that depend on recreated or removed objects.
     fn find_leaning(&mut self) {
         let mut moved: BTreeSet<Key> = self.again.clone();
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
@@ -303,7 +303,7 @@ impl<'a> Planner<'a> {
         if moved.is_empty() {
             return;
         }
-        // One look at everything: an object's needs have smaller keys, so those made again are known when it is seen.
+        // One pass suffices: an object needs only smaller keys, so recreated ones are known when the object is visited.
         let mut leaning: Vec<Key> = Vec::new();
         for (key, _) in self.now.iter() {
             let Some(before) = self.before(key) else {
@@ -312,7 +312,7 @@ impl<'a> Planner<'a> {
             let mut leans = false;
             let mut look = |needed: Key| leans |= moved.contains(&needed);
             needs(key, before, &mut look);
-            // An object that loses an interface that goes stays: see `left_of`.
+            // An object whose lists lose a removed interface stays: see `left_of`.
             let parts = match key {
                 Key::Setting(it) if it.class().loses() => self.now.get(key).unwrap_or(before),
                 _ => before,
@@ -326,8 +326,8 @@ impl<'a> Planner<'a> {
         leaning.into_iter().for_each(|key| self.make_again(key));
     }
 
-    /// Finds the objects that stay and no longer need one that goes: they change first. One that also needs an object that
-    /// comes is removed and made again.
+    /// Finds the objects that stay and no longer need an object that is removed: they change first. An object that also needs a
+    /// new object is removed and created again.
     fn find_early(&mut self) {
         let goes =
             |it: &Self, key: &Key| matches!(it.touched.get(key), Some(Some(_))) && !it.now.has(key);
@@ -342,7 +342,7 @@ impl<'a> Planner<'a> {
             };
             let mut leaves = false;
             needs(key, before, &mut |needed| leaves |= goes(self, &needed));
-            // An object that loses interfaces changes on the way: see `left_of`.
+            // An object that loses interfaces gets an intermediate value: see `left_of`.
             if !leaves || self.is_again(key) || self.left_of(key, before).is_some() {
                 continue;
             }
@@ -362,8 +362,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What comes after a setting of an interface and does not stay while the setting changes: objects of classes that say so
-    /// and refer to the interface.
+    /// Objects that cannot exist while a setting of an interface changes: objects of classes that declare so and refer to the
+    /// interface.
     fn behind(&self, setting: &ObjectKey, classes: &Classes) -> Vec<Key> {
         let mut found = Vec::new();
         let Some(name) = setting.owner() else {
@@ -380,7 +380,7 @@ impl<'a> Planner<'a> {
         left.is_none()
     }
 
-    /// Finds the objects that are created again because another one goes with which they are removed together.
+    /// Finds the objects that are created again because an object with which they are removed together is removed.
     fn find_together(&mut self) {
         let touched = self.touched.keys().filter(|key| self.goes(key));
         let mut groups: Vec<ObjectKey> = touched
@@ -407,12 +407,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether an object is removed, for good or to be created again.
+    /// Whether an object is removed, permanently or to be created again.
     fn goes(&self, key: &Key) -> bool {
         !self.now.has(key) || self.is_again(key)
     }
 
-    /// The removal of all objects that are removed together with one.
+    /// The step that removes all objects that are removed together with one.
     fn remove_together(&self, of: &ObjectKey) -> Step {
         let all = self.old_sequence(of).into_iter();
         let undo = all.filter_map(|key| make::change(key, self.before(key)?));
@@ -422,7 +422,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What takes the creation of an object back that is removed together with others: those before it are created again.
+    /// The requests that undo the creation of an object that is removed together with others: the objects before it are created
+    /// again.
     fn without(&self, of: &ObjectKey, key: &Key) -> Vec<Request> {
         let before = self
             .now
@@ -436,7 +437,7 @@ impl<'a> Planner<'a> {
             .collect()
     }
 
-    /// The interface of a setting comes or goes with it.
+    /// Whether the interface of a setting is created or deleted together with it.
     fn interface_is_made(&self, name: &str) -> bool {
         let key = Key::Interface(name.to_owned());
         self.again.contains(&key)
@@ -446,7 +447,7 @@ impl<'a> Planner<'a> {
                 .is_some_and(|b| b.is_none() == self.now.has(&key))
     }
 
-    /// The removal of an object, as far as it is removed.
+    /// Adds the steps that remove an object, as far as necessary.
     fn remove(&self, key: &Key, before: Option<&Value>, steps: &mut Steps) {
         let Some(before) = before else {
             return;
@@ -459,7 +460,7 @@ impl<'a> Planner<'a> {
             }
             return;
         }
-        // The settings of an interface go with it, and come back with it.
+        // The settings of an interface are deleted and created with it.
         if key.is_setting()
             && let Some(name) = key.owner()
             && self.interface_is_made(name)
@@ -478,8 +479,8 @@ impl<'a> Planner<'a> {
         steps.push(Step { request, undo });
     }
 
-    /// What is left of an object that changes and loses interfaces, on the way from what it was to what it is, before
-    /// interfaces go and others come: for those that stay it is there all the time.
+    /// The intermediate value of an object that changes and loses interfaces, before interfaces are deleted and others are
+    /// created: members that stay remain in the object all the time.
     fn left_of(&self, key: &Key, before: &Value) -> Option<Value> {
         let (Value::Object(before), Some(Value::Object(now))) = (before, self.now.get(key)) else {
             return None;
@@ -505,8 +506,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What is left to undo when all objects of an order that were removed are there again: those that were never away come
-    /// first now, so those that are out of place move behind.
+    /// Requests that complete an undo when all removed objects of an order exist again: objects that were never removed are
+    /// first now, so those that are out of position move behind.
     fn back_in_order(&self, of: &ObjectKey) -> Vec<Request> {
         let is_gone = |key: &&Key| !self.now.has(key) || self.is_again(key);
         let old = self.old_sequence(of);
@@ -520,7 +521,7 @@ impl<'a> Planner<'a> {
         old[at..].iter().filter_map(again).flatten().collect()
     }
 
-    /// The creation or change of an object, as far as it is there now and was not changed early.
+    /// Adds the steps that create or change an object, unless it was changed early.
     fn bring(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
         if !self.early.contains(key) {
             self.change(key, was, steps);
@@ -604,7 +605,7 @@ fn goes_with(class: &Class, group: &Group, of: &ObjectKey) -> bool {
         && own(key).is_some_and(|it| it.as_text() == Some(value))
 }
 
-/// The requests that lead from nothing to a state. Consecutive keys with the same values are one request.
+/// The requests that lead from an empty state to a state. Consecutive keys with the same values become one request.
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
@@ -645,7 +646,7 @@ struct Run {
 }
 
 impl Run {
-    /// Most objects of a run: of a request that a configuration could have.
+    /// Maximum length of a run: that of a request in a configuration.
     fn most(class: &Class) -> u64 {
         let repeats = class.fields().iter().find(|field| field.repeats);
         match repeats.map(|field| &field.kind) {
@@ -654,7 +655,7 @@ impl Run {
         }
     }
 
-    /// Adds an object to the run, or to the requests and begins another run.
+    /// Adds an object to the run, or finishes the run and begins another.
     fn next(run: &mut Option<Run>, key: BulkKey, set: Arc<Set>, all: &mut Vec<Request>) {
         if let Some(run) = run
             && Arc::ptr_eq(&run.set, &set)

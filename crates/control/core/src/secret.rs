@@ -1,11 +1,11 @@
-//! Commands as they are shown: without the secrets that they have in them.
+//! Removes secrets from commands before they are shown.
 
 use std::borrow::Cow;
 use volley_model::Request;
 
-/// The word before a secret in a command.
+/// The keyword before a secret in a command.
 const BEFORE: &str = " secret ";
-/// What is shown in its place. It is no secret that a command could set: `<` begins no plain word of the command line.
+/// The replacement of a secret. No command can set it as a secret: `<` begins no plain word of the command line.
 const HIDDEN: &str = "<hidden>";
 
 /// A command with `<hidden>` in place of a secret.
@@ -28,7 +28,7 @@ pub fn without_secrets(mut requests: Vec<Request>) -> Vec<Request> {
     requests
 }
 
-/// Bytes of the word that a text begins with: up to a blank, or in quotation marks.
+/// Length in bytes of the first word of a text: up to a blank, or in quotation marks.
 fn length(text: &str) -> usize {
     let Some(quoted) = text.strip_prefix('"') else {
         return text.find(char::is_whitespace).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! The desired state: every configured object under its key, and who needs whom.
+//! The desired state: every configured object under its key, and the dependences between objects.
 
 use crate::key::{Key, Set, Value, is_built_in, needs, parts_of};
 use indexmap::IndexMap;
@@ -12,14 +12,14 @@ use volley_object::{BulkKey, Class, Group, Instance, ObjectKey, Values};
 #[derive(Clone, Debug, Default)]
 pub struct State {
     objects: BTreeMap<Key, Value>,
-    /// Places of objects that have an order: a greater one is behind a smaller one.
+    /// Positions of ordered objects: a greater number is behind a smaller one.
     places: HashMap<Key, u64>,
-    /// The next place.
+    /// The next free position.
     next_place: u64,
     /// How many objects need this one.
     users: HashMap<Key, u32>,
-    /// Values of objects of bulk classes, one copy of those that are equal, and how many objects have them: a million objects have
-    /// some hundred sets. What a set needs is counted once.
+    /// Values of objects of bulk classes: one copy of equal values, and the number of objects that share it. A million objects
+    /// have some hundred sets. What a set needs is counted once.
     sets: HashMap<(Group, Values), (Arc<Set>, u32)>,
 }
 
@@ -31,18 +31,19 @@ impl PartialEq for State {
 
 impl Eq for State {}
 
-/// What edits did to a state: what each object touched was before, none = not there.
+/// The effect of edits on a state: the previous value of each touched object; `None`: the object did not exist.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
+    /// The touched objects with their previous values.
     ///
     /// The map is two blocks of memory, in the order of the requests, which often is that of the keys. The nodes of a tree
     /// would lie between those of the state, and leave holes there when they are freed.
     pub(crate) before: IndexMap<Key, Option<Value>>,
-    /// Objects that were asked for again, as they are: they are made anew.
+    /// Objects that a request sets again without a change: they are recreated.
     pub(crate) again: BTreeSet<Key>,
-    /// Objects that their owners carry out once more, although nothing differs.
+    /// Objects that their owners carry out again, although no value differs.
     pub(crate) repeated: BTreeSet<Key>,
-    /// The places that touched objects with an order had.
+    /// The previous positions of touched ordered objects.
     pub(crate) places: BTreeMap<Key, Option<u64>>,
 }
 
@@ -52,13 +53,13 @@ impl Changes {
         self.before.is_empty()
     }
 
-    /// Whether an object that was there and is there has another place.
+    /// Whether an object that existed before and exists now has another position.
     pub(crate) fn has_moved(&self, key: &Key, now: &State) -> bool {
         let place = self.places.get(key).copied().flatten();
         place.is_some() && place != now.place(key)
     }
 
-    /// The objects touched, in order of dependence, with what they were.
+    /// The touched objects with their previous values.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Option<Value>)> {
         let mut all: Vec<_> = self.before.iter().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
@@ -72,7 +73,7 @@ impl State {
         self.objects.get(key)
     }
 
-    /// Whether an object is there (or always there).
+    /// Whether an object exists (built-in objects always exist).
     pub fn has(&self, key: &Key) -> bool {
         is_built_in(key) || self.objects.contains_key(key)
     }
@@ -82,7 +83,7 @@ impl State {
         self.objects.iter()
     }
 
-    /// The state without what other programs put there.
+    /// The state without the objects that other programs created.
     pub fn lasting(&self) -> State {
         let mut state = State::default();
         for (key, value) in self.iter().filter(|(k, _)| !k.is_dynamic()) {
@@ -103,7 +104,7 @@ impl State {
         instance(&key, self.get(&key)?).filter(|object| object.class() == class)
     }
 
-    /// All objects of a registered class, in their order where they have one.
+    /// All objects of a registered class; objects of an ordered class in their order.
     pub fn all_of(&self, class: &Class) -> Vec<Instance> {
         match class.def().bulk {
             true => self
@@ -133,7 +134,7 @@ impl State {
         self.iter().filter(move |(key, _)| is_it(key))
     }
 
-    /// The objects of a registered class that is no bulk class, in their order where they have one.
+    /// The objects of a registered class that is not a bulk class; objects of an ordered class in their order.
     pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
         let all = self.objects.iter().filter_map(|(key, value)| match value {
             Value::Object(object) => Some((key, object.as_ref())),
@@ -145,13 +146,13 @@ impl State {
         all.into_iter().map(|(_, object)| object)
     }
 
-    /// The place of an object that has an order.
+    /// The position of an ordered object.
     pub(crate) fn place(&self, key: &Key) -> Option<u64> {
         self.places.get(key).copied()
     }
 
-    /// What was touched, in order of dependence; objects with an order in it: those that are there as they are, the others as
-    /// they were.
+    /// The touched objects in order of dependence; ordered objects in their order: existing ones by their new position, the
+    /// others by their previous position.
     pub(crate) fn with_places<'c>(
         &self,
         changes: &'c Changes,
@@ -163,7 +164,7 @@ impl State {
         all
     }
 
-    /// All keys of objects that have an order, in it.
+    /// The keys of all ordered objects, in their order.
     pub(crate) fn in_order(&self) -> Vec<&Key> {
         let mut all: Vec<&Key> = self.places.keys().collect();
         all.sort_unstable();
@@ -171,7 +172,7 @@ impl State {
         all
     }
 
-    /// The keys of the objects that have one order with an object, in it.
+    /// The keys of the objects in the same ordered sequence, in their order.
     pub(crate) fn sequence(&self, of: &ObjectKey) -> Vec<&Key> {
         let near = self.from(Key::object(of.group())).map(|(key, _)| key);
         let same = |key: &&Key| key.of_class().is_some_and(|it| it.is_of_group(of));
@@ -182,7 +183,7 @@ impl State {
 
     /// The keys of the objects of a class that refer to an interface.
     pub(crate) fn referring(&self, class: &Class, interface: &str) -> impl Iterator<Item = &Key> {
-        // Where the first value of the key is the only reference, the objects of an interface are together.
+        // If the first value of the key is the only reference, the objects of an interface are adjacent.
         let near = class.part_of() == Some("interface") && class.names_once("interface");
         let first = match near {
             true => ObjectKey::first_of(class, interface),
@@ -200,7 +201,7 @@ impl State {
         all.take_while(same).filter(refers).map(|(key, _)| key)
     }
 
-    /// The first values of the keys of a registered class that is no bulk class.
+    /// The first values of the keys of a registered class that is not a bulk class.
     pub fn names_of(&self, class: &str) -> Vec<String> {
         let keys = self.objects_of(class).map(Instance::key);
         keys.filter_map(|key| key.values().first().map(ToString::to_string))
@@ -212,22 +213,22 @@ impl State {
         self.objects.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether the state has no objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Objects from a key on.
+    /// The objects from a key on.
     pub(crate) fn from(&self, key: Key) -> impl Iterator<Item = (&Key, &Value)> {
         self.objects.range((Bound::Included(key), Bound::Unbounded))
     }
 
-    /// Whether another object that is no part of it needs an object.
+    /// Whether an object is needed by another object that is not its part.
     pub(crate) fn is_needed(&self, key: &Key) -> bool {
         self.users.get(key).is_some_and(|n| *n > 0)
     }
 
-    /// The first object that needs another one.
+    /// The first object that needs the given one.
     pub(crate) fn user_of(&self, key: &Key) -> Option<&Key> {
         let uses = |(k, v): &(&Key, &Value)| {
             let mut found = false;
@@ -256,7 +257,7 @@ impl State {
         }
     }
 
-    /// Puts an object there (none: takes it away) and returns what was there.
+    /// Stores an object (`None`: removes it) and returns the previous value.
     pub(crate) fn swap(&mut self, key: &Key, value: Option<Value>) -> Option<Value> {
         if key.ordered().is_some() {
             self.take_place(key, value.is_some());
@@ -280,7 +281,7 @@ impl State {
         before
     }
 
-    /// A new object comes behind all others; one that goes leaves its place.
+    /// A new object gets the last position; a removed object releases its position.
     fn take_place(&mut self, key: &Key, there: bool) {
         if !there {
             self.places.remove(key);
@@ -290,7 +291,7 @@ impl State {
         }
     }
 
-    /// Values of an object, in the copy that other objects have.
+    /// Returns the shared copy of the values of an object.
     pub(crate) fn share(&self, key: &BulkKey, values: Values) -> Arc<Set> {
         let of = (key.group.clone(), values);
         match self.sets.get(&of) {
@@ -299,7 +300,7 @@ impl State {
         }
     }
 
-    /// One more object has these values.
+    /// Counts one more object with these values.
     fn hold(&mut self, set: &Arc<Set>) {
         let of = (set.group.clone(), set.values.clone());
         let held = self.sets.entry(of).or_insert_with(|| (set.clone(), 0));
@@ -309,7 +310,7 @@ impl State {
         }
     }
 
-    /// An object that had these values is gone, or has others.
+    /// Counts one object less with these values.
     fn release(&mut self, set: &Arc<Set>) {
         let of = (set.group.clone(), set.values.clone());
         if let Some(held) = self.sets.get_mut(&of) {
@@ -321,7 +322,7 @@ impl State {
         }
     }
 
-    /// [`State::swap`], remembered.
+    /// [`State::swap`] that records the change.
     pub(crate) fn put(&mut self, changes: &mut Changes, key: Key, value: Option<Value>) {
         if key.ordered().is_some() {
             let place = self.place(&key);
@@ -331,7 +332,7 @@ impl State {
         changes.before.entry(key).or_insert(before);
     }
 
-    /// Takes changes back.
+    /// Undoes changes.
     pub fn undo(&mut self, changes: Changes) {
         for (key, before) in changes.before {
             self.swap(&key, before);
@@ -343,7 +344,7 @@ impl State {
         }
     }
 
-    /// Makes this state the other one; dynamic objects stay. Returns what changed.
+    /// Makes this state equal to another one; dynamic objects stay. Returns the changes.
     pub fn become_like(&mut self, wanted: &State) -> Changes {
         let mut changes = Changes::default();
         let gone = |(k, _): &(&Key, &Value)| !k.is_dynamic() && !wanted.objects.contains_key(*k);
@@ -366,7 +367,7 @@ impl State {
         changes
     }
 
-    /// Creates the objects that have an order as they are in another state; those that are out of place move behind the others.
+    /// Puts ordered objects in the order of another state; objects that are out of position move behind the others.
     fn order_like(&mut self, wanted: &State, changes: &mut Changes) {
         let all = wanted.in_order();
         let one = |a: &&Key, b: &&Key| match (a.of_class(), b.of_class()) {
@@ -387,9 +388,9 @@ impl State {
         }
     }
 
-    /// Checks that what changed needs nothing that is not there.
+    /// Checks that changed objects need only existing objects.
     pub fn check(&self, changes: &Changes) -> Result<(), ModelError> {
-        // Objects that have values in common need the same: one of them is checked.
+        // Objects that share values need the same objects: one of them is checked.
         let mut checked = HashSet::new();
         for (key, before) in changes.iter() {
             match (before, self.objects.get(key)) {
@@ -444,7 +445,7 @@ impl State {
     }
 }
 
-/// An object of a registered class.
+/// The value as an object of a registered class.
 pub(crate) fn instance(key: &Key, value: &Value) -> Option<Instance> {
     match (key, value) {
         (Key::Bulk(key), Value::Common(set)) => Some(key.instance(&set.values)),
@@ -453,13 +454,13 @@ pub(crate) fn instance(key: &Key, value: &Value) -> Option<Instance> {
     }
 }
 
-/// How many of a new order, from the first, are there already in that order.
+/// Length of the longest prefix of the new order that the old order has already.
 pub(crate) fn kept<K: PartialEq>(old: &[K], new: &[K]) -> usize {
     let mut rest = old.iter();
     new.iter().take_while(|a| rest.any(|o| o == *a)).count()
 }
 
-/// Puts keys that are sorted in the order of their objects, where objects have one.
+/// Sorts keys by the order of their objects, if the class is ordered.
 pub(crate) fn by_place<T>(
     all: &mut [T],
     key: impl Fn(&T) -> &Key,

@@ -1,4 +1,4 @@
-//! Transactions: checked as a whole against the desired state, carried out step by step, taken back when a step fails.
+//! Transactions: checked as a whole against the desired state, carried out step by step, rolled back when a step fails.
 
 use crate::key::Key;
 use crate::plan::{Probe, Step, interruptions, plan};
@@ -8,28 +8,28 @@ use std::fmt;
 use volley_model::{Applied, ModelError, Request};
 use volley_object::{Class, ObjectKey};
 
-/// Who carries out single requests: the handlers of the daemon.
+/// Carries out single requests: the handlers of the daemon.
 pub trait Executor: Probe {
-    /// Carries out a request: all of it, or none and an error.
+    /// Carries out a request completely, or changes nothing and returns an error.
     fn apply(&self, request: &Request) -> Result<Applied, ModelError>;
 
-    /// All requests of a transaction were carried out, or rolled back: what follows from all of them together is done now.
+    /// Called when all requests of a transaction were carried out or rolled back, for work that depends on all of them.
     fn finish(&self) {}
 
     /// A slice of a transaction has been carried out, and other tasks run before the next one: its changes are published now.
     fn pause(&self) {}
 }
 
-/// Why a transaction was refused, or failed and was taken back.
+/// Why a transaction was refused, or failed and was rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionError {
-    /// The request at fault, from 0, when it was one of those given.
+    /// Index of the failed request, from 0, when it was one of those given.
     pub index: Option<usize>,
-    /// The request at fault as a command, when there were several.
+    /// The failed request as a command, when there were several.
     pub request: Option<String>,
-    /// What is wrong.
+    /// The error.
     pub error: Box<ModelError>,
-    /// What could not be taken back, normally nothing.
+    /// Changes that could not be rolled back, normally none.
     pub left: Vec<String>,
 }
 
@@ -73,7 +73,8 @@ impl TransactionError {
         }
     }
 
-    /// With the words of `probe` for a request that the desired state refused; `requests` are those of the transaction.
+    /// Adds what `probe` knows to the error of a request that the desired state refused; `requests` are those of the
+    /// transaction.
     pub fn explained(self, requests: &[Request], probe: &dyn Probe) -> TransactionError {
         let only = (requests.len() == 1).then_some(0);
         let at = self.index.or(only).and_then(|index| requests.get(index));
@@ -86,7 +87,7 @@ impl TransactionError {
         }
     }
 
-    /// As one error of the model, for faces that tell no more.
+    /// Converts to one error of the model, for interfaces that report no more.
     pub fn into_model(self) -> ModelError {
         if self.index.is_none() && self.request.is_none() && self.left.is_empty() {
             return *self.error;
@@ -96,7 +97,7 @@ impl TransactionError {
     }
 }
 
-/// A command that fits a sentence.
+/// A command, shortened to fit a sentence.
 fn shortened(request: &Request) -> String {
     let text = request.to_string();
     let text = hidden(&text);
@@ -106,53 +107,53 @@ fn shortened(request: &Request) -> String {
     }
 }
 
-/// A transaction that was found good and is being carried out. The state says already what will be.
+/// A transaction that passed all checks and is being carried out. The state is already the new one.
 #[derive(Debug)]
 pub struct Transaction {
     steps: Vec<Step>,
     at: usize,
     pub(crate) changes: Changes,
     applied: Applied,
-    /// One request by itself: its error needs no place.
+    /// The transaction is a single request: its error needs no index.
     alone: bool,
-    /// A request whose object gets its name from the handler.
+    /// A request for an object that gets its name from the handler.
     pub(crate) unnamed: Option<Request>,
     /// The error of a step that failed: the steps before it are being undone.
     failed: Option<TransactionError>,
-    /// Who makes it, for its events; empty when that is not known.
+    /// The user who makes the transaction, for its events; empty when unknown.
     pub user: String,
 }
 
-/// How far a transaction is.
+/// Progress of a transaction.
 #[derive(Debug)]
 pub enum Progress {
-    /// Not done yet: go on.
+    /// More steps follow: call again.
     More,
-    /// Carried out.
+    /// All steps were carried out.
     Done(Applied),
-    /// A step failed, and those before it were taken back.
+    /// A step failed, and the steps before it were rolled back.
     Failed(TransactionError),
 }
 
 impl State {
-    /// Edits the state as requests say and plans what they take. After an error the state is as it was.
+    /// Edits the state by requests and plans the steps. After an error the state is as it was.
     pub fn begin(&mut self, requests: &[Request]) -> Result<Transaction, TransactionError> {
         Transaction::of_requests(self, requests)
     }
 
-    /// Makes the state another one and plans what that takes. After an error the state is as it was.
+    /// Replaces the state by another one and plans the steps. After an error the state is as it was.
     pub fn begin_state(&mut self, wanted: &State) -> Result<Transaction, TransactionError> {
         Transaction::of_state(self, wanted)
     }
 
-    /// Makes the state as it was before a transaction that failed.
+    /// Restores the state before a transaction that failed.
     pub fn undo_transaction(&mut self, transaction: Transaction) {
         self.undo(transaction.changes);
     }
 }
 
 impl Transaction {
-    /// Edits the state as the requests ask, and plans. After an error the state is as it was.
+    /// Edits the state by requests, and plans. After an error the state is as it was.
     pub(crate) fn of_requests(
         state: &mut State,
         requests: &[Request],
@@ -192,7 +193,7 @@ impl Transaction {
         Ok(Transaction::new(steps, changes))
     }
 
-    /// One request is its own difference.
+    /// A single request needs no plan: it is its own difference.
     fn of_one(state: &mut State, request: &Request) -> Result<Transaction, TransactionError> {
         request.validate()?;
         let mut changes = Changes::default();
@@ -224,7 +225,7 @@ impl Transaction {
         })
     }
 
-    /// Makes the state another one, and plans.
+    /// Replaces the state by another one, and plans.
     pub(crate) fn of_state(
         state: &mut State,
         wanted: &State,
@@ -237,7 +238,7 @@ impl Transaction {
         Ok(Transaction::planned(state, changes))
     }
 
-    /// Plans what a changed state takes. Its notes begin with what the plan interrupts.
+    /// Plans the steps to a changed state. The notes begin with the interruptions of traffic.
     fn planned(state: &State, changes: Changes) -> Transaction {
         let plan = plan(state, &changes);
         let mut transaction = Transaction::new(plan.steps, changes);
@@ -263,13 +264,13 @@ impl Transaction {
         self.changes.before.len()
     }
 
-    /// What will be done, in order.
+    /// The steps, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Carries out the next steps, at most `most` of them, and no more behind one with many objects. After a step that fails, the next ones take back what was
-    /// done, as many at a time.
+    /// Carries out the next steps, at most `most` of them, and none after a step with many objects. After a failed step, the
+    /// next calls undo what was done, at most `most` steps each.
     pub fn advance(&mut self, executor: &dyn Executor, most: usize) -> Progress {
         let mut is_bulk = false;
         for _ in 0..most {
@@ -330,7 +331,7 @@ impl Transaction {
         }
     }
 
-    /// The names that interfaces got by renaming, in order.
+    /// The new names of renamed interfaces, in order.
     pub(crate) fn new_names(&self) -> impl Iterator<Item = &String> {
         self.steps.iter().filter_map(|step| match &step.request {
             Request::InterfaceRename { new_name, .. } => Some(new_name),
@@ -339,7 +340,7 @@ impl Transaction {
     }
 }
 
-/// Whether an interface goes that has sub-interfaces or separate objects: they go first.
+/// Whether an interface with sub-interfaces or separate objects is deleted: those are removed first.
 fn takes_others(request: &Request, changes: &Changes) -> bool {
     let others = changes.before.iter().filter(|(key, before)| match key {
         Key::Interface(_) => true,
@@ -349,7 +350,7 @@ fn takes_others(request: &Request, changes: &Changes) -> bool {
     matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
 }
 
-/// Whether the state tells which object a request means, which others are created again with it, or what it interrupts:
+/// Whether the state decides which object a request means, which objects are created again with it, or what it interrupts:
 /// handlers get requests about those objects.
 fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
     let classes = volley_object::classes();
@@ -357,11 +358,11 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
         |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
     let together = |key: ObjectKey| key.class().def().together;
     match request {
-        // Many objects are many steps, between which other work has its turn.
+        // Many objects are many steps, between which other work runs.
         Request::Bulk(_) | Request::Add(_) | Request::Take(_) => true,
         Request::Set(object) if object.class().def().bulk => true,
         Request::Unset(key) if key.class().def().bulk => true,
-        // One that is there as it is is carried out again; without one that changes or goes, others are created again.
+        // An unchanged object is carried out again; if no object changes or is removed, others are created again.
         Request::Set(object) if together(object.key()) => {
             let key = Key::object(object.key());
             let before = own.before.get(&key).and_then(Option::as_ref);
@@ -382,7 +383,7 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
     }
 }
 
-/// A request that is carried out as it stands, in its place, and what takes it back.
+/// A request that is carried out unchanged, and the requests that undo it.
 fn in_order(after: &State, request: &Request, own: &Changes) -> Vec<Step> {
     if takes_others(request, own) {
         return plan(after, own).steps;

@@ -1,4 +1,4 @@
-//! Objects of bulk classes, and lists of objects that get or lose items.
+//! Objects of bulk classes, and lists to which items are added or from which items are removed.
 
 use super::{Done, Editor};
 use crate::key::{Key, Set, Value};
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use volley_model::{ModelError, ObjectKind};
 use volley_object::{Bulk, BulkKey, Instance, Left, Part};
 
-/// What becomes of one object: what it is from now on, none = it is gone.
+/// The new value of one object; `None`: the object is removed.
 type Becomes<'b> = &'b dyn Fn(&Key, Option<&Instance>) -> Result<Option<Instance>, ModelError>;
 
 impl Editor<'_> {
-    /// Makes the objects of consecutive keys have these values.
+    /// Sets the values of the objects with consecutive keys.
     pub(super) fn set_repeated(&mut self, object: &Instance) -> Done {
         self.each(object, &|_, _| Ok(Some(object.clone())))
     }
 
-    /// Joins an object to the one that is there.
+    /// Merges an object into the existing object.
     pub(super) fn add(&mut self, object: &Instance) -> Done {
         let joined = |key: &Key, before: Option<&Instance>| match before {
             Some(before) => {
@@ -37,7 +37,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Takes items from the lists of an object.
+    /// Removes items from the lists of an object.
     pub(super) fn take_part(&mut self, part: &Part) -> Done {
         let left = |key: &Key, before: Option<&Instance>| {
             let none = || ModelError::not_found(ObjectKind::Object, key, [""; 0]);
@@ -62,13 +62,13 @@ impl Editor<'_> {
         }
     }
 
-    /// Changes the objects of consecutive keys, of which an object has the first one.
+    /// Changes the objects with consecutive keys; the given object has the first key.
     fn each(&mut self, first: &Instance, becomes: Becomes<'_>) -> Done {
         let Some(mut key) = BulkKey::of(&first.key()) else {
             return Ok(());
         };
         let (start, count) = (key.item, first.repeats());
-        // Objects in a row have often had the same values.
+        // Consecutive objects often had the same values.
         let mut last: Option<(Option<Arc<Set>>, Option<Value>)> = None;
         for step in 0..count {
             let item = match step {
@@ -89,7 +89,7 @@ impl Editor<'_> {
                 (a, b) => a.is_none() && b.is_none(),
             };
             let becomes = match last.as_ref().filter(same) {
-                // Without an object, an error names the one that is not there.
+                // If an object does not exist, the error names that object.
                 Some((_, value)) if before.is_some() || value.is_some() => value.clone(),
                 _ => {
                     let object = before.clone().map(Value::Common);
@@ -104,7 +104,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Puts an object there under a key that has the group of its values: many keys have one group then.
+    /// Stores an object under a key with the group of its values, so that many keys share one group.
     fn put_bulk(&mut self, mut key: BulkKey, value: Option<Value>) {
         if let Some(Value::Common(set)) = &value {
             key.group = set.group.clone();
@@ -112,7 +112,7 @@ impl Editor<'_> {
         self.put(Key::Bulk(key), value);
     }
 
-    /// Many objects: each has a set of values from now on, or is gone.
+    /// Sets the values of many objects, or removes them.
     pub(super) fn set_bulk(&mut self, bulk: &Bulk) -> Done {
         let groups = [0, 4, 6].map(|version| bulk.group(version));
         let key = |item: volley_object::Packed| {

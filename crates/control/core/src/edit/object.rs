@@ -8,15 +8,15 @@ use volley_model::{ModelError, ObjectKind};
 use volley_object::{Change, Instance, ObjectKey};
 
 impl Editor<'_> {
-    /// Creates or changes an object. A class that has no command to remove its objects has a value always: one that says
-    /// nothing is the same as none.
+    /// Creates or changes an object. An object of a class without a command for removal always has a value: an object without
+    /// fields means the default.
     pub(super) fn set_object(&mut self, object: &Instance) -> Done {
         if object.class().def().bulk {
             return self.set_repeated(object);
         }
         let key = object.key();
         match key.class().def().once {
-            // Its interface may follow in the same transaction.
+            // The interface of the object may follow in the same transaction.
             true => self.is_new(&Key::object(key.clone()))?,
             false => self.owner_exists(&key)?,
         }
@@ -34,7 +34,7 @@ impl Editor<'_> {
                 self.changes.again.insert(key.clone());
             }
             if !(is_same && is_last) {
-                // It comes behind the others.
+                // The object moves behind the others.
                 self.put(key.clone(), None);
             }
         }
@@ -42,7 +42,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Refuses an object where an interface has one of another class of its group.
+    /// Refuses an object if the interface has an object of another class of the same group.
     fn is_alone(&self, key: &ObjectKey) -> Done {
         if key.class().def().one_of.is_empty() {
             return Ok(());
@@ -59,8 +59,8 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Changes fields of an object, or of all objects of a class. An owner carries the change out even where nothing differs:
-    /// what the object did may have ended by itself.
+    /// Changes fields of an object, or of all objects of a class. The owner carries the change out even if no value differs:
+    /// the action that the object started may have ended already.
     pub(super) fn change(&mut self, change: &Change) -> Done {
         let keys: Vec<Key> = match change.key() {
             Some(key) => vec![Key::object(key)],
@@ -88,7 +88,7 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Removes an object that is exactly this one.
+    /// Removes an object if all its values are equal to these.
     pub(super) fn unset_exact(&mut self, object: &Instance) -> Done {
         let key = object.key();
         self.owner_exists(&key)?;
@@ -101,7 +101,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Removes the object of an interface that is of any class of the group.
+    /// Removes the object of an interface that belongs to any class of the group.
     pub(super) fn unset_any(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
         let classes = volley_object::classes();
@@ -122,7 +122,7 @@ impl Editor<'_> {
         Err(ModelError::invalid(what, why))
     }
 
-    /// Removes an object. A part of an interface may be absent already, unless it is a separate thing or of a group.
+    /// Removes an object. A part of an interface may be absent already, unless it is a separate object or belongs to a group.
     pub(super) fn unset_object(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
         if key.is_of_many() {
@@ -140,7 +140,7 @@ impl Editor<'_> {
         self.take(key)
     }
 
-    /// Removes the objects that have the only value of this key.
+    /// Removes the objects that share the only value of this key.
     fn unset_together(&mut self, key: &ObjectKey) -> Done {
         let all: Vec<Key> = self.state.sequence(key).into_iter().cloned().collect();
         if all.is_empty() {
@@ -180,7 +180,7 @@ impl Editor<'_> {
         found
     }
 
-    /// The objects with lists that lose an interface when it goes.
+    /// The objects whose lists lose an interface when the interface is deleted.
     pub(super) fn losing(&self, interface: &str) -> Vec<Key> {
         let classes = volley_object::classes();
         let mut found = Vec::new();
@@ -190,7 +190,7 @@ impl Editor<'_> {
         found
     }
 
-    /// An interface goes: lists lose it, and objects that are not possible without it go.
+    /// Deletes references to an interface: lists lose it, and objects that cannot exist without it are removed.
     pub(super) fn lose(&mut self, interface: &str) {
         for key in self.losing(interface) {
             let Some(Value::Object(object)) = self.state.get(&key) else {

@@ -1,4 +1,4 @@
-//! What is asked of a file system.
+//! The operations of a file system that the journal uses.
 
 use super::error::JournalError;
 use std::fs::{DirBuilder, File, Permissions};
@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 /// Largest file that is read, in bytes.
 const MAX_FILE: u64 = 4 << 30;
 
-/// Access of other users than the owner.
+/// Permission bits of users other than the owner.
 const OTHERS: u32 = 0o077;
 
 /// One folder of files.
 pub trait Disk {
-    /// Where it is, in words.
+    /// Path of the folder, for messages.
     fn place(&self) -> PathBuf;
-    /// Names of its files.
+    /// Names of the files of the folder.
     fn list(&self) -> io::Result<Vec<String>>;
-    /// All of a file.
+    /// Reads a whole file.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
-    /// Makes a file with this content, durable when it returns.
+    /// Creates a file with this content; the content is durable on return.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
-    /// Gives a file another name, in one step, in the place of one that has it.
+    /// Renames a file atomically; a file that has the new name is replaced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Makes names durable.
+    /// Makes the names of files durable (`fsync` of the folder).
     fn sync(&self) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Sentences for the operator about what was found.
+    /// Sentences for the operator about what opening the folder found.
     fn notes(&self) -> &[String] {
         &[]
     }
@@ -38,14 +38,14 @@ pub trait Disk {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// None on a disk that cannot be written: there is nothing to protect from a second daemon.
+    /// `None` on a read-only disk: there, a second daemon cannot damage anything.
     _lock: Option<File>,
     notes: Vec<String>,
 }
 
 impl Folder {
-    /// Opens a folder, which is made when it is not there, for this daemon alone. A folder that cannot be written can
-    /// be read all the same.
+    /// Opens a folder for this daemon alone, and creates the folder if it does not exist. A folder that cannot be written can
+    /// still be read.
     pub fn open(path: PathBuf) -> Result<Folder, JournalError> {
         let failed = |step| {
             let place = path.clone();
@@ -89,7 +89,7 @@ impl Folder {
     }
 }
 
-/// Whether a start can do without writing: commits are there to be read.
+/// Whether a start can continue without writing: the commits can be read.
 fn is_read_only(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -97,7 +97,7 @@ fn is_read_only(error: &io::Error) -> bool {
     )
 }
 
-/// Takes access from other users: commits have secrets in them.
+/// Removes access of other users: commits contain secrets.
 fn close(folder: &Path) -> io::Result<()> {
     private(folder, 0o700)?;
     for entry in std::fs::read_dir(folder)? {

@@ -1,28 +1,28 @@
-//! What goes wrong with the journal, and the command that repairs it.
+//! Errors of the journal, and the command that repairs it.
 
 use super::record::Fault;
 use std::io;
 use std::path::PathBuf;
 
-/// What went wrong with the journal: one sentence.
+/// An error of the journal, as one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The disk refused.
+    /// An operation of the file system failed.
     #[error("{}: {step}: {source}; the commits there are as before", place.display())]
     Disk {
         /// Folder of the journal.
         place: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         step: &'static str,
-        /// Why not.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// There is no such commit.
+    /// The commit does not exist.
     #[error("there is no commit {number}{}", there_are(.known))]
     NoCommit {
-        /// The number asked for.
+        /// The requested number.
         number: u64,
-        /// Numbers that there are.
+        /// Numbers of the existing commits.
         known: Vec<u64>,
     },
     /// The file of a commit cannot be used.
@@ -30,7 +30,7 @@ pub enum JournalError {
     Commit {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// What is wrong with the file.
         fault: Fault,
     },
     /// Neither copy of the head can be used.
@@ -38,7 +38,7 @@ pub enum JournalError {
     Head {
         /// Folder of the journal.
         place: PathBuf,
-        /// Why neither can.
+        /// What is wrong with the copies.
         why: String,
         /// The newest commit that was not rolled back and can be read.
         instead: Option<u64>,
@@ -51,7 +51,7 @@ pub enum JournalError {
         .0.display(), .0.display(), .0.display()
     )]
     Older(PathBuf),
-    /// Another daemon has the folder.
+    /// Another daemon uses the folder.
     #[error("{}: another daemon keeps its commits here; stop it or choose another --state-dir", .0.display())]
     Taken(PathBuf),
 }
@@ -63,7 +63,7 @@ fn there_are(all: &[u64]) -> String {
     }
 }
 
-/// The command that repairs a journal whose active commit cannot be applied; `instead` is the commit that can be.
+/// The command that repairs a journal whose active commit cannot be applied; `instead` is a commit that can be applied.
 pub fn mended(place: &std::path::Path, instead: &Option<u64>) -> String {
     let place = place.display();
     match instead {

@@ -6,14 +6,14 @@ use super::error::JournalError;
 use super::record::{Fault, Head};
 use std::io;
 
-/// The first copy is written first.
+/// File names of the copies; the first one is written first.
 const COPIES: [&str; 2] = ["head.1", "head.2"];
 
-/// The only copy of older versions.
+/// The only copy in older versions.
 pub(super) const OLDER: &str = "head";
 
 impl<D: Disk> Journal<D> {
-    /// A copy of the head; none if there is no such file.
+    /// Reads a copy of the head; `None` if the file does not exist.
     fn copy(&self, name: &str) -> Result<Option<Head>, Fault> {
         match self.disk.read(name) {
             Ok(bytes) => Head::read(&bytes).map(Some),
@@ -22,7 +22,7 @@ impl<D: Disk> Journal<D> {
         }
     }
 
-    /// Reads the head, and repairs a damaged copy by the other one.
+    /// Reads the head, and repairs a damaged copy from the other one.
     pub(super) fn read_head(&mut self) -> Result<(), JournalError> {
         let copies = COPIES.map(|name| self.copy(name));
         let good = copies.iter().filter_map(|c| c.as_ref().ok()?.as_ref());
@@ -32,7 +32,7 @@ impl<D: Disk> Journal<D> {
         for (name, copy) in COPIES.iter().zip(&copies) {
             let why = match copy {
                 Ok(Some(same)) if *same == head => continue,
-                // A crash between the two copies.
+                // A crash happened between the writes of the two copies.
                 Ok(_) => None,
                 Err(fault) => Some(fault),
             };
@@ -46,7 +46,7 @@ impl<D: Disk> Journal<D> {
             }
             self.behind |= self.place_file(name, &head.bytes()).is_err();
         }
-        // The process before this one may have ended before it was durable.
+        // The previous process may have ended before the rename was durable.
         self.behind |= self.disk.sync().is_err();
         self.sequence = head.sequence;
         let named = [head.current, head.before].into_iter().flatten();
@@ -56,7 +56,7 @@ impl<D: Disk> Journal<D> {
         Ok(())
     }
 
-    /// Neither copy can be used: that is how a folder begins, or damage.
+    /// Handles a folder in which neither copy is usable: the folder is new, or damaged.
     fn without_head(&self, copies: &[Result<Option<Head>, Fault>; 2]) -> Result<(), JournalError> {
         if self.files.is_empty() && copies.iter().all(|c| matches!(c, Ok(None))) {
             return Ok(());
@@ -73,9 +73,10 @@ impl<D: Disk> Journal<D> {
         })
     }
 
-    /// Writes the head: the first copy decides. After an error the head is as before, also on the disk if it takes that.
+    /// Writes the head: the first copy decides. After an error the head is as before, also on the disk if the disk can still be
+    /// written.
     pub(super) fn set_head(&mut self, head: Head) -> Result<(), JournalError> {
-        // No two heads have one number, also if the disk has refused one of them.
+        // Two heads never have the same number, even if the disk refused one of them.
         self.sequence += 1;
         let mut head = Head {
             sequence: self.sequence,
@@ -95,14 +96,14 @@ impl<D: Disk> Journal<D> {
         self.in_doubt = false;
         self.behind = self.place_file(COPIES[1], &bytes).is_err();
         if self.behind {
-            // An old one must not come back.
+            // An old copy must not become valid again.
             let _ = self.disk.remove(COPIES[1]);
         }
         self.remove_left();
         Ok(())
     }
 
-    /// The disk has refused the first copy of a head, and may have it all the same: writes the one that holds once more.
+    /// Writes the valid head again: the disk reported an error for the first copy of a new head, but may have stored it.
     fn keep_head(&mut self, refused: &Head) {
         let has_second = !self.behind;
         (self.behind, self.in_doubt) = (true, true);
@@ -114,7 +115,7 @@ impl<D: Disk> Journal<D> {
         if holds == *refused || self.set_head(self.head.clone()).is_ok() {
             return;
         }
-        // The second copy is the one that holds: then it is the one to read.
+        // If the second copy is the valid one, it is read.
         let first = self.copy(COPIES[0]);
         if has_second && first.is_ok_and(|copy| copy.as_ref() == Some(refused)) {
             let _ = self.disk.remove(COPIES[0]);

@@ -1,14 +1,14 @@
-//! Commits on a disk: a file each, and the head, which names the active one.
+//! Commits on a disk: one file per commit, and the head, which names the active commit.
 //!
-//! - A commit is written beside its place, made durable and renamed; then the head likewise. The rename of the head's
-//!   first copy makes the commit active: before it the old one is, after it the new one, and nothing between.
-//! - There are two copies of the head, so that damage of one changes nothing. The first is written first; a second one
-//!   that cannot be written is removed, for an old one must not come back.
-//! - Every file has its length and CRC-32. A file that is damaged, or has a field that is not known, is an error that
-//!   says so; another commit takes its place only when an operator requests it ([`Journal::open_anyway`]).
-//! - A commit's file is named by its state (`commit-`, `waiting-`, `rolled-back-`), so that a commit that was rolled
+//! - A commit is written to a temporary file, made durable and renamed; then the head likewise. The rename of the head's first
+//!   copy makes the commit active: before it the old commit is active, after it the new one, and there is no state between.
+//! - There are two copies of the head, so that damage to one has no effect. The first is written first; a second copy that
+//!   cannot be written is removed, because an old copy must not become valid again.
+//! - Every file has its length and CRC-32. A damaged file, or one with an unknown field, is reported as an error; another
+//!   commit replaces it only when an operator requests that ([`Journal::open_anyway`]).
+//! - The name of a commit's file contains its state (`commit-`, `waiting-`, `rolled-back-`), so that a commit that was rolled
 //!   back is known as such without the head.
-//! - [`Disk`] is all that is needed of a file system, so that tests can stop it at any byte.
+//! - [`Disk`] is the only access to a file system, so that tests can stop it at any byte.
 
 mod disk;
 mod error;
@@ -24,17 +24,17 @@ use std::io;
 use std::path::PathBuf;
 use volley_model::Request;
 
-/// Commits that are kept; older ones are removed.
+/// Number of commits that are kept; older ones are removed.
 pub const KEPT: usize = 100;
 
-/// What the name of a commit's file says.
+/// The state in the name of a commit's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
-    /// It is or was active.
+    /// The commit is or was active.
     Commit,
-    /// It was not confirmed.
+    /// The commit was not confirmed.
     Waiting,
-    /// It was rolled back: it is never active again.
+    /// The commit was rolled back and is never active again.
     RolledBack,
 }
 
@@ -62,25 +62,25 @@ impl Mark {
 pub struct Journal<D: Disk = Folder> {
     disk: D,
     head: Head,
-    /// Commits that there are, by number.
+    /// The existing commits, by number.
     files: BTreeMap<u64, Mark>,
     next: u64,
-    /// The greatest number of a head that was tried, see [`Head::sequence`].
+    /// The greatest number of a head that the journal tried to write, see [`Head::sequence`].
     sequence: u64,
-    /// The disk does not have the head in both copies.
+    /// Not both copies of the head on the disk are current.
     behind: bool,
-    /// The disk has refused a head, and may have it all the same.
+    /// The disk reported an error for a head, but may have stored it.
     in_doubt: bool,
     /// Files of commits that were refused, to be removed when no head on the disk can name them.
     left: BTreeMap<u64, Mark>,
     /// What was repaired when the journal was opened.
     notes: Vec<String>,
-    /// Why it was not known which commit is active.
+    /// Why the active commit could not be determined.
     lost: Option<String>,
 }
 
 impl<D: Disk> Journal<D> {
-    /// Reads the directory, and removes files that a crash left half-written. Fails when the active commit is not known.
+    /// Reads the directory, and removes files that a crash left half-written. Fails when the active commit is unknown.
     pub fn open(disk: D) -> Result<Journal<D>, JournalError> {
         let mut journal = Journal::listed(disk)?;
         journal.read_head()?;
@@ -89,8 +89,9 @@ impl<D: Disk> Journal<D> {
         Ok(journal)
     }
 
-    /// The same; if it is not known which commit is active, the newest one that was confirmed, was not rolled back and
-    /// can be read counts as active, and [`Journal::notes`] says so. An operator must have requested it.
+    /// Opens the journal like [`Journal::open`], but an unknown active commit is not an error: the newest commit that was
+    /// confirmed, was not rolled back and can be read becomes active, and [`Journal::notes`] reports it. An operator must have
+    /// requested this.
     pub fn open_anyway(disk: D) -> Result<Journal<D>, JournalError> {
         let mut journal = Journal::listed(disk)?;
         match journal.read_head() {
@@ -115,7 +116,7 @@ impl<D: Disk> Journal<D> {
         let listed = disk.list();
         let all = listed.map_err(|source| disk_error(&disk, "cannot be listed", source))?;
         for left in all.iter().filter(|n| n.ends_with(".new")) {
-            // It was never renamed, so it was never active; one that stays is written over.
+            // The file was never renamed, so the commit was never active; a file that cannot be removed is overwritten later.
             let _ = disk.remove(left);
         }
         if all.iter().any(|name| name == head::OLDER) {
@@ -123,7 +124,7 @@ impl<D: Disk> Journal<D> {
         }
         let mut files = BTreeMap::new();
         for (number, mark) in all.iter().filter_map(|name| Mark::of(name)) {
-            // Of two files of one number, that of the commit that must not become active.
+            // If two files have one number, keep that of the commit that must not become active.
             let known = files.entry(number).or_insert(mark);
             *known = mark.max(*known);
         }
@@ -142,12 +143,12 @@ impl<D: Disk> Journal<D> {
         })
     }
 
-    /// Sentences about what was found damaged and repaired, or replaced, and about a folder that cannot be written.
+    /// Sentences about damage that was found and repaired or replaced, and about a folder that cannot be written.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Why no commit can be applied, if that is so although there was one: neither the active one nor another one can.
+    /// An error if no commit can be applied although one was written: neither the active commit nor another one is readable.
     pub fn is_lost(&self) -> Result<(), JournalError> {
         match (&self.lost, self.head.current) {
             (Some(why), None) => Err(JournalError::Head {
@@ -159,12 +160,12 @@ impl<D: Disk> Journal<D> {
         }
     }
 
-    /// Which commit is active, and whether it waits to be confirmed.
+    /// The head: the active commit, and whether it waits to be confirmed.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Where it is, in words.
+    /// Path of the folder, for messages.
     pub fn place(&self) -> PathBuf {
         self.disk.place()
     }
@@ -174,8 +175,8 @@ impl<D: Disk> Journal<D> {
         self.files.keys().copied().collect()
     }
 
-    /// Commits that can take the place of one that cannot be applied, newest first: active once, confirmed, not rolled
-    /// back, and before `number`.
+    /// Commits that can replace one that cannot be applied, newest first: once active, confirmed, not rolled back, and before
+    /// `number`.
     pub fn before(&self, number: u64) -> impl Iterator<Item = Commit> + '_ {
         let earlier = self.files.range(..number).rev();
         let good =
@@ -201,7 +202,7 @@ impl<D: Disk> Journal<D> {
         commit.map_err(|fault| JournalError::Commit { file, fault })
     }
 
-    /// Writes a commit and makes it active. With `confirm_by` (seconds since 1970) it waits to be confirmed.
+    /// Writes a commit and makes it active. With `confirm_by` (seconds since 1970) the commit waits to be confirmed.
     pub fn write(
         &mut self,
         about: About,
@@ -216,19 +217,19 @@ impl<D: Disk> Journal<D> {
             requests,
         };
         if self.head == Head::default() {
-            // Files without a head are damage, also after a crash within the first commit.
+            // Commit files without a head mean damage, so the head is written first, also for the first commit.
             self.set_head(Head::default())?;
         }
         let mark = match confirm_by {
             Some(_) => Mark::Waiting,
             None => Mark::Commit,
         };
-        // The number is used from here on, whether the commit becomes active or not: no two commits have one.
+        // The number is used from here on, whether or not the commit becomes active: two commits never have the same number.
         self.next = number.saturating_add(1);
         self.left.insert(number, mark);
         let placed = self.place_file(&mark.file(number), &commit.bytes());
         placed.inspect_err(|_| self.remove_left())?;
-        // What the operator goes back to is the last one that was confirmed.
+        // A rollback returns to the last commit that was confirmed.
         let before = match self.head.confirm_by {
             Some(_) => self.head.before,
             None => self.head.current,
@@ -262,7 +263,7 @@ impl<D: Disk> Journal<D> {
         Ok(number)
     }
 
-    /// Makes the waiting commit active for good; false when none waits.
+    /// Makes the waiting commit permanent; false when no commit waits.
     pub fn confirm(&mut self) -> Result<bool, JournalError> {
         if self.head.confirm_by.is_none() {
             return Ok(false);
@@ -277,14 +278,14 @@ impl<D: Disk> Journal<D> {
         Ok(true)
     }
 
-    /// Goes back to the commit before the waiting one (none: before the first), whose time has passed at `time_s`
-    /// (seconds since 1970). It is active from then on also if the disk refuses it: then [`Journal::settle`] tries
-    /// again.
+    /// Rolls back to the commit before the waiting one (`None`: to the state before the first commit), because the time to
+    /// confirm ended at `time_s` (seconds since 1970). The earlier commit is active from then on even if the disk refuses the
+    /// head: then [`Journal::settle`] tries again.
     pub fn go_back(&mut self, time_s: u64) -> Result<Option<u64>, JournalError> {
         let mut lapsed = self.head.lapsed.clone();
         let passed = self.head.current.map(|number| Lapsed { number, time_s });
         lapsed.extend(passed);
-        // Commits that are gone need no note.
+        // Commits that were removed need no entry.
         lapsed.retain(|l| self.files.contains_key(&l.number));
         self.head = Head {
             current: self.head.before,
@@ -298,12 +299,12 @@ impl<D: Disk> Journal<D> {
         Ok(self.head.current)
     }
 
-    /// Whether the disk is behind: it refused a copy of the head.
+    /// Whether the disk refused a copy of the head.
     pub fn is_behind(&self) -> bool {
         self.behind
     }
 
-    /// Writes what the disk has refused.
+    /// Writes again what the disk refused.
     pub fn settle(&mut self) -> Result<(), JournalError> {
         if self.behind {
             self.set_head(self.head.clone())?;
@@ -316,13 +317,13 @@ impl<D: Disk> Journal<D> {
         Ok(())
     }
 
-    /// Puts a file in its place, whole and durable, or leaves what was there.
+    /// Writes a file atomically and durably, or leaves the existing file.
     fn place_file(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
         self.stage(name, bytes)?;
         self.put(name)
     }
 
-    /// Writes a file beside its place. After an error what was in its place is there.
+    /// Writes a temporary file. After an error the existing file is unchanged.
     fn stage(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
         let new = staged(name);
         let written = self.disk.write(&new, bytes);
@@ -332,7 +333,7 @@ impl<D: Disk> Journal<D> {
         })
     }
 
-    /// Puts a file that was written beside its place there. After an error either may be there.
+    /// Renames the temporary file to its final name. After an error either content may be on the disk.
     fn put(&self, name: &str) -> Result<(), JournalError> {
         let failed = |step| move |source| disk_error(&self.disk, step, source);
         let renamed = self.disk.rename(&staged(name), name);
@@ -351,8 +352,8 @@ impl<D: Disk> Journal<D> {
         });
     }
 
-    /// A commit that is later than the active one was refused, or a crash came before a head named it: it takes no other
-    /// commit's place, also when later ones are active.
+    /// Marks commits that no head names as rolled back: they were refused, or a crash came before the head was written. Such a
+    /// commit never replaces another one, even when later commits are active.
     fn undo_unnamed(&mut self) {
         let later = self.files.keys().filter(|n| Some(**n) > self.head.current);
         let later: Vec<u64> = later.copied().collect();
@@ -361,7 +362,7 @@ impl<D: Disk> Journal<D> {
         self.head.undone.dedup();
     }
 
-    /// Has the names of files say what the head does. One that cannot be renamed is renamed at the next opportunity.
+    /// Renames files so that their names agree with the head. A file that cannot be renamed is renamed at the next opportunity.
     fn mark_files(&mut self) {
         let mut failed = false;
         for (number, mark) in &mut self.files {
@@ -384,7 +385,7 @@ impl<D: Disk> Journal<D> {
             }
         }
         if failed && let Ok(names) = self.disk.list() {
-            // A disk may rename a file and fail nevertheless.
+            // A disk may rename a file and report an error nevertheless.
             let found = names.iter().filter_map(|name| Mark::of(name));
             for (number, found) in found {
                 if let Some(mark) = self.files.get_mut(&number) {
@@ -405,7 +406,7 @@ impl<D: Disk> Journal<D> {
                 return;
             };
             if self.disk.remove(&mark.file(oldest)).is_err_and(is_there) {
-                // It is removed after the next commit.
+                // The file is removed after the next commit.
                 return;
             }
             self.files.remove(&oldest);
@@ -413,12 +414,12 @@ impl<D: Disk> Journal<D> {
     }
 }
 
-/// The name of a file before it is in its place.
+/// The name of the temporary file.
 fn staged(name: &str) -> String {
     format!("{name}.new")
 }
 
-/// Whether a file that could not be removed is there.
+/// Whether a file still exists after a failed removal.
 fn is_there(error: io::Error) -> bool {
     error.kind() != io::ErrorKind::NotFound
 }

@@ -4,47 +4,47 @@ use serde::{Deserialize, Serialize};
 use volley_model::{CommitHow, Request};
 use volley_object::Startup;
 
-/// What is asked of a commit when it is written.
+/// Metadata of a commit that is written.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
     /// Seconds since 1970.
     pub time_s: u64,
-    /// What the operator said.
+    /// The operator's comment.
     pub comment: Option<String>,
     /// Who committed it: a user, or `token NAME`.
     pub user: Option<String>,
     /// How it was made.
     pub how: Option<CommitHow>,
-    /// The earlier commit that an operator rolled back to by it.
+    /// The earlier commit to which an operator rolled back by this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<u64>,
-    /// What the next start reads, when the commit's file gave it. Earlier versions called it `engine`.
+    /// The settings for the next start, when they come from the commit's file. Earlier versions called this field `engine`.
     #[serde(alias = "engine")]
     pub startup: Option<Startup>,
 }
 
 const COMMIT: &str = "volley-commit-2";
 const HEAD: &str = "volley-head-2";
-/// How both begin in every version.
+/// The first bytes of both kinds of files, in every version.
 const OURS: &str = "volley-";
 
-/// Longest first line.
+/// Maximum length of the first line.
 const LINE: usize = 64;
 
 /// One commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its number.
+    /// Number of the commit.
     pub number: u64,
-    /// When, by whom, why.
+    /// Time, author and comment.
     pub about: About,
-    /// The requests that lead from nothing to it.
+    /// The requests that lead from an empty state to the commit's state.
     pub requests: Vec<Request>,
 }
 
-/// The first line of JSON. An unknown field is refused: what it means is not known, so the commit would be another one
-/// without it.
+/// The first line of JSON. An unknown field is refused: its meaning is unknown, and without it the commit would have other
+/// content.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct First {
@@ -56,13 +56,13 @@ struct First {
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// Counts the heads that were written: of two copies, the one with the greater number is the later one.
+    /// Number of heads written so far: of the two copies, the one with the greater number is newer.
     pub sequence: u64,
-    /// The commit that is active; none = nothing was committed.
+    /// The active commit; `None`: nothing was committed.
     pub current: Option<u64>,
-    /// It waits to be confirmed until then (seconds since 1970).
+    /// The time until which the commit waits to be confirmed (seconds since 1970).
     pub confirm_by: Option<u64>,
-    /// What is active when it is not confirmed.
+    /// The commit that becomes active when the current one is not confirmed.
     pub before: Option<u64>,
     /// Commits that were not confirmed in time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,32 +85,32 @@ pub struct Lapsed {
 /// Why a file cannot be used: a clause that follows "FILE: ".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It is not there, or the disk does not give it.
+    /// The file does not exist, or the disk reported an error.
     #[error("cannot be read: {0}")]
     Unread(String),
-    /// Its first line is not one of ours.
+    /// The first line is not that of a journal file.
     #[error("is damaged: its first line is not that of a {0}")]
     Line(&'static str),
-    /// It is of another version.
+    /// The file has the format of another version.
     #[error("has the format '{0}', which this version of Volley does not read")]
     Format(String),
-    /// It was cut, or something was added.
+    /// The file was truncated or extended.
     #[error("is damaged: it has {found} bytes behind its first line instead of {wanted}")]
     Length {
-        /// Bytes that its first line names.
+        /// Length by the first line, in bytes.
         wanted: u64,
-        /// Bytes that there are.
+        /// Actual length, in bytes.
         found: u64,
     },
-    /// Bytes have changed.
+    /// Bytes were changed.
     #[error("is damaged: its CRC is {found:08x} instead of {wanted:08x}")]
     Crc {
-        /// The CRC of its first line.
+        /// The CRC in the first line.
         wanted: u32,
-        /// That of its bytes.
+        /// The CRC of the bytes.
         found: u32,
     },
-    /// Its content is whole, but has another meaning.
+    /// The bytes are intact, but the content is not valid.
     #[error("line {line} is not understood: {why}")]
     Content {
         /// Line of the file, from 1.
@@ -118,7 +118,7 @@ pub enum Fault {
         /// The field and what is expected.
         why: String,
     },
-    /// It is the file of another commit.
+    /// The file belongs to the commit with this number.
     #[error("has commit {0} in it")]
     Number(u64),
 }
@@ -161,7 +161,7 @@ fn opened<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b [u8], Fault> 
     if wanted != found {
         return Err(Fault::Crc { wanted, found });
     }
-    // Numbers can be written in several ways, of which one is ours.
+    // Numbers have several notations, of which the journal writes only one.
     match line(format, body).as_bytes() == &bytes[..=end] {
         true => Ok(body),
         false => Err(odd()),
@@ -171,21 +171,21 @@ fn opened<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b [u8], Fault> 
 fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, Fault> {
     serde_json::from_slice(json).map_err(|e| {
         let why = e.to_string();
-        // The place is that within the line.
+        // The position that serde reports is relative to the line.
         let why = why.split(" at line ").next().unwrap_or_default().to_owned();
         Fault::Content { line, why }
     })
 }
 
 impl Commit {
-    /// As it is written into its file.
+    /// The content of the commit's file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut body = Vec::new();
         let first = First {
             number: self.number,
             about: self.about.clone(),
         };
-        // Every request can be written as JSON: they are plain data with text keys.
+        // Every request can be written as JSON: requests are plain data with text keys.
         let _ = serde_json::to_writer(&mut body, &first);
         body.push(b'\n');
         for request in &self.requests {
@@ -195,7 +195,7 @@ impl Commit {
         sealed(COMMIT, &body)
     }
 
-    /// From its file.
+    /// Parses a commit's file.
     pub fn read(bytes: &[u8]) -> Result<Commit, Fault> {
         let body = opened(COMMIT, bytes)?;
         let mut lines = body.split(|b| *b == b'\n').zip(2usize..);
@@ -213,12 +213,12 @@ impl Commit {
 }
 
 impl Head {
-    /// As it is written into its file.
+    /// The content of the head's file.
     pub fn bytes(&self) -> Vec<u8> {
         sealed(HEAD, &serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// From its file.
+    /// Parses the head's file.
     pub fn read(bytes: &[u8]) -> Result<Head, Fault> {
         understood(2, opened(HEAD, bytes)?)
     }

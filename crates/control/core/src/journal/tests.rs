@@ -249,7 +249,7 @@ fn a_damaged_copy_of_the_head_changes_nothing() {
             let journal = Journal::open(disk.clone()).unwrap();
             assert_eq!(journal.head().current, Some(2), "{name} {i}");
             assert_eq!(journal.notes().len(), usize::from(!is_missing));
-            // It is mended: then the other one may be damaged.
+            // The copy is repaired: then the other one may be damaged.
             put(&disk, other, None);
             assert_eq!(restored(disk), Some(requests(2)), "{name} {i}");
         }
@@ -275,7 +275,7 @@ fn without_a_head_no_commit_is_chosen_and_never_one_that_was_rolled_back() {
         assert!(error.contains("`volley config rollback 2`"), "{error}");
         let mut journal = Journal::open_anyway(disk.clone()).unwrap();
         assert_eq!(journal.head().current, Some(2));
-        // What the sentence names mends it.
+        // The command in the error repairs the journal.
         let again = About {
             back_to: Some(2),
             ..about("rollback to 2")
@@ -283,7 +283,7 @@ fn without_a_head_no_commit_is_chosen_and_never_one_that_was_rolled_back() {
         assert_eq!(journal.write(again, requests(2), None).unwrap(), 4);
         assert_eq!(restored(disk), Some(requests(2)));
     }
-    // Nothing is left that can be applied.
+    // No commit can be applied.
     let disk = with(&files);
     for name in ["head.1", "head.2", "commit-00000001", "commit-00000002"] {
         put(&disk, name, Some(b"x".to_vec()));

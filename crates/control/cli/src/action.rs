@@ -1,36 +1,36 @@
-//! What a line asks for.
+//! The action of a command line.
 
 use crate::pipe::Pipe;
 use crate::render::View;
 use volley_model::{ConfigAction, Request};
 use volley_object::Asked;
 
-/// A line that was understood.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
-    /// What it asks for.
+    /// The action of the line.
     pub action: Action,
-    /// What its text goes through, in order.
+    /// The pipes that the output passes through, in order.
     pub pipes: Vec<Pipe>,
 }
 
-/// What a line asks for.
+/// The action of a command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Nothing: the line is empty or a comment.
+    /// No action: the line is empty or a comment.
     Nothing,
-    /// A change.
+    /// A change of the configuration.
     Request(Box<Request>),
-    /// A question, and how its answer is shown.
+    /// A query, and the form in which its answer is shown.
     Query(Asked, View),
-    /// Something done with the configuration as a whole.
+    /// An operation on the configuration as a whole.
     Config(ConfigAction),
-    /// Something the command line does itself.
+    /// A command that the command line carries out itself.
     Builtin(Builtin),
 }
 
 impl Action {
-    /// The query whose reply comes in items over time; none where it is another action.
+    /// The query, if its reply comes in items over time; `None` for every other action.
     pub(crate) fn stream(&self) -> Option<&Asked> {
         match self {
             Action::Query(asked, _) => Some(asked).filter(|asked| asked.is_stream()),
@@ -38,7 +38,7 @@ impl Action {
         }
     }
 
-    /// Whether the answer is there as a whole, and can be asked for again and again.
+    /// Whether the answer comes as a whole, and the command can be repeated (`watch`).
     pub(crate) fn shows(&self) -> bool {
         match self {
             Action::Query(asked, _) => asked.query().has_whole(),
@@ -47,27 +47,27 @@ impl Action {
     }
 }
 
-/// What the command line does itself.
+/// A command that the command line carries out itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Builtin {
-    /// List commands that begin so.
+    /// List the commands that begin with this text.
     Help(String),
-    /// Leave.
+    /// Leave the command line.
     Quit,
-    /// List lines typed.
+    /// List the lines typed.
     History,
     /// Run the commands of a file.
     Exec {
         /// The file.
         file: String,
-        /// All of them or none: one transaction.
+        /// Run the commands as one transaction: all of them or none.
         undo: bool,
     },
-    /// Run a command again and again.
+    /// Run a command repeatedly.
     Watch {
-        /// Seconds in between.
+        /// Interval in seconds.
         every_s: u64,
-        /// How often; 0 = until Ctrl-C.
+        /// Number of runs; 0: until Ctrl-C.
         times: u64,
         /// The command, pipes included.
         line: String,

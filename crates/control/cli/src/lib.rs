@@ -1,14 +1,14 @@
-//! The command line: one grammar of all commands, and everything that follows from it.
+//! The command line: one grammar of all commands, and the functions derived from it.
 //!
-//! [`grammar`] holds the commands: those of the command line itself, and those of classes, queries and verbs. From it
-//! come parsing ([`parse_line`]), completion ([`complete`]), `?` help ([`help`]) and the command reference
-//! ([`reference()`]). [`render`] prints every answer as text or JSON, [`server`] serves the command line on a unix
-//! socket, [`client`] is `volley ctl`.
+//! [`grammar`] holds the commands: those of the command line itself, and those of classes, queries and verbs. From the grammar
+//! come parsing ([`parse_line`]), completion ([`complete`]), `?` help ([`help`]) and the command reference ([`reference()`]).
+//! [`render`] prints every answer as text or JSON, [`server`] serves the command line on a unix socket, [`client`] is `volley
+//! ctl`.
 //!
-//! - True on entry: nothing; a line may be any text.
-//! - True on exit: a [`Command`] whose request has passed `Request::validate`, or one sentence with the column where the
-//!   line went wrong and what was expected there. Parsing changes nothing.
-//! - Nothing here panics on any line, and no line costs more than its length times the size of the grammar.
+//! - Precondition: none; a line may be any text.
+//! - Postcondition: a [`Command`] whose request has passed `Request::validate`, or one sentence with the column of the error
+//!   and what was expected there. Parsing has no side effects.
+//! - No line causes a panic, and no line costs more than its length times the size of the grammar.
 #![forbid(unsafe_code)]
 
 mod action;

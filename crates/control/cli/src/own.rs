@@ -1,4 +1,4 @@
-//! Commands of the command line itself: verbs that the registry does not have.
+//! Commands of the command line itself, defined as verbs outside the registry.
 
 use crate::action::{Action, Builtin};
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
         of(|_: Quit| Action::Builtin(Builtin::Quit).into()),
         of(|_: History| Action::Builtin(Builtin::History).into()),
         of(|Exec { file, undo }| Action::Builtin(Builtin::Exec { file, undo }).into()),
-        // It is read with the command that it repeats, before the grammar of that command.
+        // `watch` is parsed together with the command that it repeats, before the grammar of that command.
         of(|_: Watch| None),
         of(|it: ConfigCheck| {
             config(ConfigAction::Check {
@@ -65,7 +65,7 @@ static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
             request(Request::InterfaceRename { name, new_name })
         }),
     ];
-    // A definition that contradicts itself has no command: a test counts them.
+    // A definition that contradicts itself yields no command: a test counts the commands.
     all.into_iter().flatten().collect()
 });
 
@@ -86,22 +86,22 @@ fn file(file: PathBuf) -> ConfigSource {
     ConfigSource::File(file)
 }
 
-/// All of them.
+/// All verbs of the command line.
 pub(crate) fn all() -> impl Iterator<Item = &'static VerbClass> {
     ALL.iter().map(|(class, _)| class)
 }
 
-/// The one of this name.
+/// The verb with this name.
 pub(crate) fn named(name: &str) -> Option<&'static VerbClass> {
     all().find(|class| class.name() == name)
 }
 
-/// What a command asks for; none where it is no command by itself.
+/// The action of a command; `None` if `of` yields none.
 pub(crate) fn action(invocation: &Invocation) -> Option<Action> {
     ALL.iter().find_map(|(_, act)| act(invocation))
 }
 
-/// A command, with all that follows on the line.
+/// A command: the rest of the line.
 #[derive(Default)]
 struct Line(String);
 
@@ -214,7 +214,8 @@ struct ConfigDiff {
     file: Option<PathBuf>,
 }
 
-/// Bring a file in force (none: what runs) and keep it; with confirm it is taken back unless `config confirm` comes in time.
+/// Apply a configuration file (none: keep the running configuration) and commit it; with confirm, the commit is rolled back
+/// unless `config confirm` is entered in time.
 #[derive(Verb)]
 #[verb(name = "config-commit")]
 #[verb(command = "(config commit | write [memory] | save) {fields}")]

@@ -1,12 +1,12 @@
-//! `COMMAND | grep X | head 3 | count | json`: what the text of an answer goes through.
+//! `COMMAND | grep X | head 3 | count | json`: filters of an answer's text.
 
 use crate::token::{Token, tokens};
 use volley_model::SyntaxError;
 
-/// Pipes of one line at most.
+/// Maximum number of pipes in a line.
 const MAX_PIPES: usize = 8;
 
-/// Lines of `head` and `tail` without a number.
+/// Default number of lines of `head` and `tail`.
 const LINES: usize = 10;
 
 /// One pipe.
@@ -16,22 +16,22 @@ pub enum Pipe {
     Grep(String),
     /// Keep lines that do not contain this text.
     GrepNot(String),
-    /// Keep the first lines, so many.
+    /// Keep this number of first lines.
     Head(usize),
-    /// Keep the last lines, so many.
+    /// Keep this number of last lines.
     Tail(usize),
     /// Keep all lines from the first that contains this text.
     Begin(String),
-    /// Show it a page at a time, which a terminal does by itself.
+    /// Show the text a page at a time, which is the default on a terminal.
     More,
-    /// Number of lines.
+    /// Replace the text by its number of lines.
     Count,
-    /// The answer as JSON instead of text. Comes first, wherever it is written.
+    /// Print the answer as JSON instead of text. Applied first, at any position in the line.
     Json,
 }
 
 impl Pipe {
-    /// The text behind the pipe.
+    /// Applies the pipe to a text.
     pub fn run(&self, text: &str) -> String {
         let kept = |keep: &dyn Fn(&str) -> bool| {
             text.lines()
@@ -58,7 +58,7 @@ impl Pipe {
     }
 }
 
-/// Parts a line into its command and its pipes. A last word `json` of a `show` command is a pipe, too.
+/// Splits a line into its command and its pipes. A last word `json` of a `show` command is a pipe, too.
 pub(crate) fn split(line: &str) -> Result<(String, Vec<Pipe>), SyntaxError> {
     let all = tokens(line, 1)?;
     let end = line.trim_end().chars().count() + 1;
@@ -109,7 +109,7 @@ fn pipe(part: &[Token], end: usize) -> Result<Pipe, SyntaxError> {
     })
 }
 
-/// A number of lines: `5`, or `-5` as a shell has it.
+/// A number of lines: `5`, or `-5` as in a shell.
 fn lines(text: &str, part: &[Token]) -> Result<usize, SyntaxError> {
     let number = text.strip_prefix('-').unwrap_or(text).parse().ok();
     let column = part.last().map_or(1, |t| t.column);

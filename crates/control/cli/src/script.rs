@@ -1,6 +1,6 @@
 //! Texts of several commands.
 
-/// The commands of a text, each with the number of its first line. A brace that is open goes on in the next line.
+/// The commands of a text, each with the number of its first line. A command with an open brace continues in the next line.
 pub(crate) fn commands(text: &str) -> Vec<(usize, String)> {
     let mut all = Vec::new();
     let (mut held, mut first) = (String::new(), 1);
@@ -21,7 +21,7 @@ pub(crate) fn commands(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-/// True when a brace of the text is not closed yet.
+/// Whether a brace of the text is still open.
 pub(crate) fn open(text: &str) -> bool {
     matches!(crate::token::tokens(text, 1), Err(e) if e.message.starts_with("this brace"))
 }

@@ -22,7 +22,7 @@ pub(crate) fn connect_within(path: &Path, limit: Duration) -> io::Result<UnixStr
     loop {
         match connect(&socket, &address) {
             Ok(()) => break,
-            // A unix socket does not connect later by itself.
+            // A unix socket that was not connected does not connect later: try again.
             Err(Errno::AGAIN) if Instant::now() < until => std::thread::sleep(PAUSE),
             Err(Errno::AGAIN) => {
                 let why =
@@ -38,12 +38,12 @@ pub(crate) fn connect_within(path: &Path, limit: Duration) -> io::Result<UnixStr
     Ok(stream)
 }
 
-/// The number of the user whose program serves a connection's other end.
+/// The user ID of the process at the other end of a connection.
 pub(crate) fn peer(stream: &UnixStream) -> io::Result<u32> {
     Ok(sockopt::socket_peercred(stream)?.uid.as_raw())
 }
 
-/// The number of this process's user.
+/// The user ID of this process.
 pub(crate) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

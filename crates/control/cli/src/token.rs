@@ -1,5 +1,5 @@
-//! Words of a command line: parted by blanks, `"quoted"` with `\` before `"` and `\`, `{ ... }` one word, `#` begins a
-//! comment, `|` is a word by itself where it stands alone.
+//! Words of a command line: separated by blanks; `"quoted"` with `\` before `"` and `\`; `{ ... }` is one word; `#` begins a
+//! comment; a separate `|` is a word.
 
 use volley_model::SyntaxError;
 
@@ -10,16 +10,16 @@ pub(crate) struct Token {
     pub(crate) text: String,
     /// Column of its first character, from 1.
     pub(crate) column: usize,
-    /// Column behind its last character.
+    /// Column after its last character.
     pub(crate) end: usize,
-    /// How it was written.
+    /// The notation of the word.
     pub(crate) form: Form,
 }
 
-/// How a word was written.
+/// The notation of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As it is.
+    /// Without quotes or braces.
     Plain,
     /// In quotes: never a keyword.
     Quoted,
@@ -28,7 +28,7 @@ pub(crate) enum Form {
 }
 
 impl Token {
-    /// True for this keyword, written plainly.
+    /// Whether the word is this keyword, without quotes or braces.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.form == Form::Plain && self.text == word
     }

@@ -1,4 +1,4 @@
-//! Errors of a configuration file: file, line, column, key, and what would be right.
+//! Errors of a configuration file: file, line, column, key, and the allowed values.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {}{message}", key_and_colon(.key))]
 pub struct ConfigError {
-    /// File, as it was named.
+    /// File name, as given by the caller.
     pub file: String,
-    /// Line from 1; 0 = the file as a whole.
+    /// Line, from 1; 0: the error concerns the file as a whole.
     pub line: usize,
     /// Column in characters from 1.
     pub column: usize,
-    /// Key, such as `interface.mtu`; empty when the error is not about one.
+    /// Key, such as `interface.mtu`; empty when the error does not concern a key.
     pub key: String,
     /// One sentence.
     pub message: String,
@@ -26,7 +26,7 @@ fn key_and_colon(key: &str) -> String {
     }
 }
 
-/// All errors of a file, in its order; at least one.
+/// All errors of a file, in order of position; at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 
@@ -52,7 +52,7 @@ impl fmt::Display for ConfigErrors {
     }
 }
 
-/// Turns byte offsets into lines and columns.
+/// Converts byte offsets to lines and columns.
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,

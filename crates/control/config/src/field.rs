@@ -1,4 +1,4 @@
-//! Typed access to the parsed file: every reader reports what is wrong at its place and goes on.
+//! Typed access to the parsed file: every reader reports errors with their positions and continues.
 
 use crate::error::{ConfigError, ConfigErrors, Lines};
 use crate::schema::Table;
@@ -12,7 +12,7 @@ use volley_model::ObjectKind;
 use volley_model::limits::NAMES_LISTED;
 use volley_object::Value;
 
-/// The file: where errors gather, and what it declares and refers to.
+/// The file: its errors so far, its declarations and its references.
 pub(crate) struct Doc<'a> {
     file: &'a str,
     lines: Lines<'a>,
@@ -20,7 +20,7 @@ pub(crate) struct Doc<'a> {
     uses: RefCell<Vec<Use>>,
 }
 
-/// Names declared in the file, in its order.
+/// Names declared in the file, in file order.
 #[derive(Default)]
 pub(crate) struct Names {
     order: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Adds a name; false when it is there already.
+    /// Adds a name; false if the name was added before.
     pub(crate) fn add(&mut self, name: String) -> bool {
         let new = self.set.insert(name.clone());
         if new {
@@ -37,7 +37,7 @@ impl Names {
         new
     }
 
-    /// The first dozen, as the tail of a sentence.
+    /// The first twelve names, as the end of a sentence.
     fn listed(&self) -> String {
         let first: Vec<_> = self
             .order
@@ -53,11 +53,11 @@ impl Names {
     }
 }
 
-/// A name used somewhere.
+/// A reference to a name.
 struct Use {
     at: usize,
     key: String,
-    /// The class of objects that the file must declare.
+    /// The class of the referenced object.
     class: &'static str,
     name: String,
 }
@@ -77,7 +77,7 @@ impl<'a> Doc<'a> {
         self.errors.borrow_mut().push(entry);
     }
 
-    /// Reports every name used that is not among the declared ones of its class.
+    /// Reports every reference of a class to a name that is not declared.
     pub(crate) fn check_uses(&self, class: &str, declared: &Names) {
         let (known, noun) = (declared.listed(), class.replace('_', " "));
         let missing = |u: &&Use| u.class == class && !declared.set.contains(&u.name);
@@ -88,7 +88,7 @@ impl<'a> Doc<'a> {
         }
     }
 
-    /// All errors in order of place, or none.
+    /// All errors in order of position, or none.
     pub(crate) fn finish(self) -> Result<(), ConfigErrors> {
         let mut errors = self.errors.into_inner();
         errors.sort_by_key(|(at, _, _)| *at);
@@ -122,7 +122,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The table, after its unknown keys were reported.
+    /// Creates the section, and reports unknown keys.
     pub(crate) fn new(
         doc: &'a Doc<'a>,
         schema: &'static Table,
@@ -180,7 +180,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// "unknown key", with the nearest allowed one and all of them.
+/// The error "unknown key", with the most similar allowed key and all allowed keys.
 pub(crate) fn unknown<'n>(
     key: &str,
     place: &str,
@@ -204,7 +204,7 @@ pub(crate) struct Field<'a> {
     value: &'a Spanned<DeValue<'a>>,
 }
 
-/// The tables that a value holds: one, or those of a list where the table repeats.
+/// The tables of a value: one, or the elements of a list if the table repeats.
 pub(crate) fn sections<'a>(
     doc: &'a Doc<'a>,
     schema: &'static Table,
@@ -233,13 +233,13 @@ pub(crate) fn sections<'a>(
 }
 
 impl<'a> Field<'a> {
-    /// The value of a key of the file itself.
+    /// The value of a top-level key of the file.
     pub(crate) fn whole(doc: &'a Doc<'a>, key: &str, value: &'a Spanned<DeValue<'a>>) -> Field<'a> {
         let key = key.to_owned();
         Field { doc, key, value }
     }
 
-    /// A path that is not empty.
+    /// The value as a path that is not empty.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         let text = self.text()?;
         if text.is_empty() || text.contains('\0') {
@@ -249,7 +249,7 @@ impl<'a> Field<'a> {
         Some(text.into())
     }
 
-    /// The names of its table and of the field.
+    /// The names of the table and of the field, such as `interface.mtu`.
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
@@ -269,12 +269,12 @@ impl<'a> Field<'a> {
         text.or_else(|| self.wrong_type("a string"))
     }
 
-    /// The value, or its error reported here.
+    /// The value, or `None` after the error was reported at this field.
     pub(crate) fn check<T, E: Display>(&self, result: Result<T, E>) -> Option<T> {
         result.map_err(|e| self.error(e)).ok()
     }
 
-    /// A string that is one of these.
+    /// The value of a string from this list.
     pub(crate) fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
         let found = choices.iter().find(|(name, _)| *name == text);
@@ -290,7 +290,7 @@ impl<'a> Field<'a> {
         found.map(|(_, value)| *value)
     }
 
-    /// The value as a field of an object holds it; reports one that no field can hold, in place of what is `wanted`.
+    /// Converts the value to that of an object's field; reports a value of another type, with `wanted` as the expected type.
     pub(crate) fn value(&self, wanted: impl Fn() -> String) -> Option<Value> {
         match self.value.get_ref() {
             DeValue::Boolean(it) => Some(Value::Bool(*it)),
@@ -312,7 +312,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The entries of a table whose keys are no names of the schema, with each key as a field of its own.
+    /// The entries of a table with free keys, each key as a separate field.
     pub(crate) fn entries(&self) -> Vec<(String, Field<'a>)> {
         let Some(table) = self.value.get_ref().as_table() else {
             self.wrong_type::<()>("a table");
@@ -338,7 +338,7 @@ impl<'a> Field<'a> {
         self.value.get_ref().is_table()
     }
 
-    /// The elements of an array; none when it is something else, which is reported.
+    /// The elements of an array; `None` for another type, which is reported.
     pub(crate) fn elements(&self) -> Option<Vec<Field<'a>>> {
         self.value
             .get_ref()
@@ -371,7 +371,7 @@ impl<'a> Field<'a> {
         elements(self.doc, &self.key, array)
     }
 
-    /// A table in braces.
+    /// The value as an inline table.
     pub(crate) fn section(&self, schema: &'static Table) -> Option<Section<'a>> {
         let Some(table) = self.value.get_ref().as_table() else {
             return self.wrong_type("a table");
@@ -384,7 +384,7 @@ impl<'a> Field<'a> {
         ))
     }
 
-    /// Notes that the file must declare this name.
+    /// Records a reference to a name that the file must declare.
     pub(crate) fn refers_to(&self, class: &'static str, name: String) {
         let at = self.value.span().start;
         let key = self.key.clone();
@@ -396,7 +396,7 @@ impl<'a> Field<'a> {
         });
     }
 
-    /// The name of something that is declared here; reports a second one.
+    /// The name that this field declares; reports a duplicate.
     pub(crate) fn declares(&self, kind: ObjectKind, declared: &mut Names) -> Option<String> {
         let name = self.text()?.to_string();
         self.check(volley_model::check_name(kind, &name))?;

@@ -1,16 +1,16 @@
-//! Kinds of interfaces in the file: which keys of `[[interface]]` each of them takes, derived from the classes.
+//! Types of interfaces in the file: the keys of `[[interface]]` for each type, derived from the classes.
 
 use crate::field::{Field, Section};
 use crate::object::{kept, rows, value};
 use std::collections::BTreeMap;
 use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place};
 
-/// The fields that a kind has in the file.
+/// The fields of a type that appear in the file.
 fn fields(class: &Class) -> impl Iterator<Item = &FieldDef> {
     class.values().iter().filter(|field| !field.request)
 }
 
-/// The key of the table that has the fields; none = they are keys of the interface.
+/// The key of the inline table with the fields; `None`: the fields are keys of the interface.
 pub(crate) fn table_key(class: &Class) -> Option<&'static str> {
     match class.def().file {
         Place::Interface(key) => Some(key),
@@ -18,7 +18,7 @@ pub(crate) fn table_key(class: &Class) -> Option<&'static str> {
     }
 }
 
-/// The keys of `[[interface]]` that a kind has, and their meanings.
+/// The keys of `[[interface]]` for a type, and their meanings.
 fn keys(class: &Class) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> = match table_key(class) {
         Some(key) => {
@@ -32,7 +32,7 @@ fn keys(class: &Class) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Adds the keys of all kinds: those that mean the same to several kinds once.
+/// Adds the keys of all types; a key with one meaning for several types is added once.
 pub(crate) fn add_keys(all: &mut Vec<(&'static str, String)>, classes: &Classes) {
     type Meaning = (Vec<&'static str>, String);
     let mut found: Vec<(&'static str, Vec<Meaning>)> = Vec::new();
@@ -63,7 +63,7 @@ pub(crate) fn add_keys(all: &mut Vec<(&'static str, String)>, classes: &Classes)
     }
 }
 
-/// Reports keys that the kind does not take.
+/// Reports keys that the type does not have.
 pub(crate) fn refuse(section: &Section<'_>, class: &Class, classes: &Classes) {
     let kind = class.def().interface;
     let mut foreign: BTreeMap<&'static str, Vec<&'static str>> = BTreeMap::new();
@@ -81,7 +81,7 @@ pub(crate) fn refuse(section: &Section<'_>, class: &Class, classes: &Classes) {
     }
 }
 
-/// The interface of a class from its table; none after an error.
+/// Reads an interface of a class from its table; `None` after an error.
 pub(crate) fn read(class: &Class, section: &Section<'_>, name: Option<&str>) -> Option<Instance> {
     let inner = match table_key(class) {
         None => Some(*section),
@@ -113,7 +113,7 @@ pub(crate) fn read(class: &Class, section: &Section<'_>, name: Option<&str>) -> 
             None => None,
         });
     }
-    // What is no key of the file follows from the name. An interface without a name is reported already.
+    // A field that is not a key of the file follows from the name. A missing name was reported already.
     let wrong = |FieldError { field, why }: FieldError| {
         let of_name = class
             .field(field)

@@ -1,8 +1,8 @@
-//! Keys of a table with their values, as the file has them.
+//! Keys and values of a table, written as TOML.
 
 use std::fmt::{Display, Write};
 
-/// A text in quotes, as TOML wants it.
+/// A text as a quoted string of TOML.
 pub(crate) fn quoted(text: impl Display) -> String {
     let mut out = String::from("\"");
     for c in text.to_string().chars() {

@@ -1,10 +1,10 @@
 //! The configuration file: `volley.toml`, the declared desired state, read into typed requests.
 //!
-//! - True on entry: nothing; any bytes may be given.
-//! - True on exit: either a [`Config`] whose requests have all passed `Request::validate`, name only interfaces and
-//!   tables that the file declares, and stand in dependency order; or [`ConfigErrors`] with **every** error of the file,
-//!   each with file, line, column, key, and what is allowed. Never half of it.
-//! - Nothing here panics; nothing here touches the daemon.
+//! - Precondition: none; any bytes may be given.
+//! - Postcondition: either a [`Config`] whose requests have all passed `Request::validate`, name only interfaces and tables
+//!   that the file declares, and are in dependency order; or [`ConfigErrors`] with **every** error of the file, each with file,
+//!   line, column, key, and the allowed values. There is no partial result.
+//! - The crate does not panic, and does not access the daemon.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -29,13 +29,13 @@ use std::path::Path;
 use volley_model::Request;
 use volley_object::Startup;
 
-/// Largest configuration file that is read, in bytes.
+/// Maximum size of a configuration file in bytes.
 pub const MAX_FILE: u64 = 64 << 20;
 
-/// What a configuration file asks for.
+/// The content of a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Config {
-    /// What is read at start, and does not change while the daemon runs.
+    /// Settings that are read at start, and do not change while the daemon runs.
     pub startup: Startup,
     /// Changes that lead from an empty router to the desired state, in dependency order.
     pub requests: Vec<Request>,

@@ -12,7 +12,7 @@ use volley_object::{
     Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value,
 };
 
-/// A table kept for as long as the process runs; one for each content, however often classes come and go.
+/// Stores a table for the lifetime of the process; equal tables are stored once, however often classes are added and removed.
 pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>) -> &'static Table {
     type Content = (String, bool, Vec<(&'static str, String)>);
     static KEPT: Mutex<BTreeMap<Content, &'static Table>> = Mutex::new(BTreeMap::new());
@@ -47,7 +47,7 @@ pub(crate) fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
     fields.iter().flat_map(row).collect()
 }
 
-/// The table of a class outside of `[[interface]]`.
+/// The table of a class that is not part of `[[interface]]`.
 fn table(class: &Class) -> Option<&'static Table> {
     match class.def().file {
         Place::Table(name) | Place::Map(name) => Some(kept(name, false, rows(class.values()))),
@@ -56,13 +56,13 @@ fn table(class: &Class) -> Option<&'static Table> {
     }
 }
 
-/// The tables of all classes outside of `[[interface]]`.
+/// The tables of all classes that are not part of `[[interface]]`.
 pub(crate) fn tables(classes: &Classes) -> Vec<&'static Table> {
     let all = classes.startup().chain(classes.iter());
     all.filter_map(table).collect()
 }
 
-/// The table of a class outside of `[[interface]]`, and the tables in braces that are values of its keys.
+/// The table of a class that is not part of `[[interface]]`, and the inline tables of its keys.
 pub(crate) fn tables_of(class: &Class) -> Vec<&'static Table> {
     let Some(own) = table(class) else {
         return Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn tables_of(class: &Class) -> Vec<&'static Table> {
     std::iter::once(own).chain(inner).collect()
 }
 
-/// The keys of a table that is a text elsewhere, and their meanings.
+/// The keys of an inline table that other interfaces write as text, and their meanings.
 fn rows_of(table: &TextTable) -> Vec<(&'static str, String)> {
     let fields = (table.fields)().iter();
     fields.map(|field| (field.name, field.help())).collect()
@@ -94,7 +94,7 @@ fn interface_key(class: &Class) -> Option<&'static str> {
     }
 }
 
-/// `[[interface]]` with the keys of all settings of interfaces.
+/// `[[interface]]` with the keys of all interface settings.
 pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
     let own = INTERFACE.keys.iter();
     let mut keys: Vec<(&str, String)> = own.map(|k| (k.name, k.text.to_owned())).collect();
@@ -112,7 +112,7 @@ pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
     kept(INTERFACE.name, INTERFACE.repeats, keys)
 }
 
-/// How a value in `[[interface]]` is written.
+/// The notation of a value in `[[interface]]`.
 fn form(class: &Class) -> String {
     let names: Vec<&str> = inner_fields(class).iter().map(|f| f.name).collect();
     let names = names.join(", ");
@@ -134,7 +134,7 @@ fn form(class: &Class) -> String {
     }
 }
 
-/// The fields that a table in `[[interface]]` has.
+/// The fields of an inline table in `[[interface]]`.
 fn inner_fields(class: &Class) -> &[FieldDef] {
     match class.def().file {
         Place::InterfaceList(_) => class.fields().get(1..).unwrap_or_default(),
@@ -142,8 +142,7 @@ fn inner_fields(class: &Class) -> &[FieldDef] {
     }
 }
 
-/// The field whose value may be in the place of a table in `[[interface]]`: the only one, or the only one that a setting
-/// must have.
+/// The field whose plain value may replace an inline table in `[[interface]]`: the only field, or the only required field.
 pub(crate) fn plain(class: &Class) -> Option<&FieldDef> {
     let fields = inner_fields(class);
     let mut required = fields.iter().filter(|field| field.required());
@@ -154,7 +153,7 @@ pub(crate) fn plain(class: &Class) -> Option<&FieldDef> {
     }
 }
 
-/// Reads the objects of a class that have tables of their own.
+/// Reads the objects of a class that have separate tables.
 pub(crate) fn read<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>, class: &Class, plan: &mut Plan) {
     let Some(table) = table(class) else {
         return;
@@ -179,7 +178,7 @@ pub(crate) fn read<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>, class: &Class, p
 /// Reads the settings of an interface.
 pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Plan) {
     let classes = volley_object::classes();
-    // Those to which others refer come first.
+    // Referenced settings come first.
     let mut classes: Vec<&Class> = classes.iter().collect();
     classes.sort();
     for class in classes {
@@ -206,7 +205,7 @@ pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Pl
     }
 }
 
-/// The setting of an interface that the file does not say, where its class has one.
+/// Adds the setting that an interface has when the file does not contain its key, if the class defines one.
 fn unsaid(class: &Class, interface: &str, plan: &mut Plan) {
     let owner = Some(Value::text(interface));
     let value = class.values().first().and_then(|it| it.in_file.clone());
@@ -238,7 +237,7 @@ fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan
     }
 }
 
-/// An object from a table, with key values that are not in it.
+/// Reads an object from a table, with key values that the table does not contain.
 fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut Plan) {
     let mut given = keys.to_vec();
     let (mut whole, mut each) = (true, None);
@@ -290,13 +289,13 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
     }
 }
 
-/// The first key of a table that a section has itself.
+/// The first key of a table that a section contains directly.
 fn inner_key(table: &TextTable, section: &Section<'_>) -> Option<&'static str> {
     let mut names = (table.fields)().iter().map(|field| field.name);
     names.find(|name| section.get(name).is_some())
 }
 
-/// Notes the objects that a whole object names by its IP version: the file must declare them.
+/// Records the references of a complete object that depend on its IP version: the file must declare the objects.
 fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f>>) {
     let Some(version) = object.ip_version() else {
         return;
@@ -337,8 +336,8 @@ fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f
     }
 }
 
-/// Notes that a field names an object: with an IP version one of that version, without one an object that has none. An object
-/// that is made elsewhere or always there is not noted.
+/// Records that a field names an object: with an IP version an object of that version, else an object without one. Objects that
+/// are created elsewhere or built in are not recorded.
 pub(crate) fn refers_to(field: &Field<'_>, class: &'static str, name: &Value, version: Option<u8>) {
     if class == "interface" {
         return field.refers_to(class, name.to_string());
@@ -352,12 +351,12 @@ pub(crate) fn refers_to(field: &Field<'_>, class: &'static str, name: &Value, ve
     }
 }
 
-/// A value of a field, checked here so that the error has its place.
+/// Reads a value of a field and checks it here, so that an error has its position.
 pub(crate) fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
     let text = |table, found: &Field<'_>| text_of(table, found, None).map(Value::text);
     match (field.kind.table(), &field.kind) {
         (Some(table), Kind::List(_)) => {
-            // All of them are read, so that all errors are found; one that failed makes the whole fail.
+            // All elements are read, so that all errors are found; one failure makes the whole fail.
             let all = found.elements()?;
             let all: Vec<Option<Value>> = all.iter().map(|one| text(table, one)).collect();
             let all: Option<Vec<Value>> = all.into_iter().collect();
@@ -368,7 +367,7 @@ pub(crate) fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
     }
 }
 
-/// A value that is no table, in an object of this IP version.
+/// A value that is not a table, in an object of this IP version.
 fn plain_value(
     kind: &Kind,
     class: Option<&'static str>,
@@ -384,13 +383,13 @@ fn plain_value(
     Some(value)
 }
 
-/// The text of a table, in an object of this IP version.
+/// An inline table as text, in an object of this IP version.
 pub(crate) fn text_of(table: &TextTable, found: &Field<'_>, version: Option<u8>) -> Option<String> {
     let section = found.section(kept(found.key(), false, rows_of(table)))?;
     text_in(table, &section, version)
 }
 
-/// The text of the fields of a table that a section has.
+/// The fields of a table that a section contains directly, as text.
 pub(crate) fn text_in(
     table: &TextTable,
     section: &Section<'_>,
@@ -412,7 +411,7 @@ pub(crate) fn text_in(
     text.map_err(wrong).ok()
 }
 
-/// The object of some fields, noted as declared; none after an error.
+/// Builds the object from its fields and records its declaration; `None` after an error.
 fn finish(
     class: &Class,
     given: &[Given<'_>],
@@ -424,7 +423,7 @@ fn finish(
         let found = found.find(|(f, _)| f.is_some_and(|f| f.name == field.name));
         found.map(|(_, value)| value.clone())
     };
-    // A key of a map is text in the file, whatever it is to the class.
+    // A key of a map is text in the file, even if the class has another type.
     let typed = |(field, value): (&FieldDef, Option<Value>)| match (value, field.key) {
         (Some(Value::Text(text)), true) => field.kind.read(&text).ok().or(Some(Value::Text(text))),
         (value, _) => value,
@@ -445,7 +444,7 @@ fn finish(
         ));
         return None;
     }
-    // Several tables of one object are joined.
+    // Several tables of one object are merged, if the class allows that.
     if !plan.keys.add(key.to_string()) && !class.joins() {
         error(format!("{key} is declared twice"));
         return None;

@@ -1,20 +1,20 @@
-//! Objects of registered classes, written into the file; defaults are left out.
+//! Writes objects of registered classes into the file; defaults are omitted.
 
 use crate::keys::{Keys, list, quoted};
 use crate::object::plain;
 use volley_object::{Class, FieldDef, Instance, Place, TextTable, Value};
 
-/// Where a part of the file goes, and its text.
+/// A part of the file, by its position.
 pub(crate) enum Written {
     /// Before the interfaces.
     First(String),
-    /// Behind the interfaces.
+    /// After the interfaces.
     Rest(String),
     /// Into `[[interface]]`: the interface, the key, the value.
     Interface(String, &'static str, String),
-    /// The same, for a value that gathers several objects: whether it is a list, and one entry.
+    /// Like `Interface`, for a value that combines several objects: whether the value is a list, and one entry.
     Gathered(String, &'static str, bool, String),
-    /// The file has no place for it.
+    /// The file format cannot express the object.
     Wordless,
 }
 
@@ -51,14 +51,14 @@ pub(crate) fn written(object: &Instance) -> Written {
     }
 }
 
-/// Whether the file says an object by not saying it: see `in_file` of the definition of its field.
+/// Whether the file expresses an object by omission: see `in_file` of the definition of its field.
 pub(crate) fn is_unsaid(object: &Instance) -> bool {
     let value = object.class().values().first();
     let in_file = value.and_then(|field| field.in_file.as_ref());
     in_file.is_some() && in_file == object.slot(object.class().keys().len())
 }
 
-/// The key and the value that an interface without an object of a class has, where the file must say it.
+/// The key and the value for an interface without an object of a class, if omission means another value.
 pub(crate) fn written_without(class: &Class) -> Option<(&'static str, String)> {
     let Place::Interface(key) = class.def().file else {
         return None;
@@ -67,7 +67,7 @@ pub(crate) fn written_without(class: &Class) -> Option<(&'static str, String)> {
     Some((key, text(value.default.as_ref()?)))
 }
 
-/// A key value as a key of the file.
+/// A key value as a TOML key.
 fn toml_key(value: Option<&Value>) -> String {
     let text = value.map(Value::to_string).unwrap_or_default();
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -77,7 +77,7 @@ fn toml_key(value: Option<&Value>) -> String {
     }
 }
 
-/// The fields from `first` on that are part of the key or not at their defaults.
+/// The fields from `first` on that are part of the key or differ from their defaults.
 pub(crate) fn lines(object: &Instance, first: usize) -> Keys {
     let mut keys = Keys::default();
     for (at, field) in object.class().fields().iter().enumerate().skip(first) {
@@ -96,7 +96,7 @@ pub(crate) fn lines(object: &Instance, first: usize) -> Keys {
     keys
 }
 
-/// The fields behind the key: one value where the others have their defaults, or a table in braces.
+/// The fields after the key: one value if the others have their defaults, or an inline table.
 fn inner(object: &Instance) -> String {
     let class = object.class();
     let keys = class.keys().len();
@@ -109,7 +109,7 @@ fn inner(object: &Instance) -> String {
     }
 }
 
-/// The value of a field.
+/// The value of a field as TOML.
 fn text_of(field: &FieldDef, value: &Value) -> String {
     match (field.kind.table(), value) {
         (Some(_), Value::List(all)) => list(all.iter().map(|one| text_of(field, one))),
@@ -118,7 +118,7 @@ fn text_of(field: &FieldDef, value: &Value) -> String {
     }
 }
 
-/// The keys of a text that is a table.
+/// The keys of a text that the file writes as a table.
 pub(crate) fn keys_of(table: &TextTable, one: &str) -> Keys {
     let mut keys = Keys::default();
     for (field, value) in (table.fields)().iter().zip((table.values)(one)) {

@@ -1,11 +1,11 @@
-//! The requests of a file that is being read.
+//! The requests collected while a file is read.
 
 use crate::field::{Names, Section};
 use std::collections::BTreeMap;
 use volley_model::{InterfaceSpec, Request};
 use volley_object::{Instance, Startup};
 
-/// Requests by the step they belong to. Later steps need earlier ones.
+/// Requests by step. Later steps depend on earlier ones.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) startup: Startup,
@@ -14,7 +14,7 @@ pub(crate) struct Plan {
     pub(crate) objects: Vec<Request>,
     pub(crate) states: Vec<Request>,
     pub(crate) starts: Vec<Request>,
-    /// Settings that the interface which is being read is created with.
+    /// Settings of the interface that is being read, for its creation.
     pub(crate) created_with: Vec<Instance>,
     pub(crate) names: Names,
     pub(crate) keys: Names,
@@ -23,12 +23,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds an object that refers to none.
+    /// Adds an object without references.
     pub(crate) fn early(&mut self, request: Request) {
         self.first.push(request);
     }
 
-    /// Adds an object that refers to others.
+    /// Adds an object with references.
     pub(crate) fn late(&mut self, request: Request) {
         self.objects.push(request);
     }
@@ -43,13 +43,13 @@ impl Plan {
         }
     }
 
-    /// Adds a request that is carried out behind all others.
+    /// Adds a request that is carried out after all others.
     pub(crate) fn start(&mut self, request: Request) {
         self.starts.push(request);
     }
 }
 
-/// Reports a request that is not well-formed at its table.
+/// Checks a request; reports an error at its table.
 pub(crate) fn valid(section: &Section<'_>, request: &Request) -> bool {
     request.validate().map_err(|e| section.error(e)).is_ok()
 }

@@ -72,7 +72,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
         .required("name")
         .and_then(|f| f.declares(ObjectKind::Interface, &mut plan.names));
     let kind = kind(&section, name.as_deref());
-    // Before the kind is looked at: all errors of a file are reported at once.
+    // Recorded before the type is read, so that all errors of a file are reported at once.
     let at = plan.interfaces.len();
     if let Some(name) = &name {
         object::of_interface(&section, name, plan);
@@ -97,7 +97,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     }
 }
 
-/// A verb that a key of an interface starts.
+/// Adds the verb that a key of an interface starts.
 fn started(field: &Field<'_>, interface: String, verb: &str, plan: &mut Plan) {
     let Some(file) = field.path() else {
         return;

@@ -1,9 +1,9 @@
-//! Every table and key of the file with its meaning: unknown keys are judged by it, and the reference is printed from it.
+//! Every table and key of the file with its meaning: used to find unknown keys and to print the reference.
 
 /// One key of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its name.
+    /// Name of the key.
     pub name: &'static str,
     /// Its value and meaning.
     pub text: &'static str,
@@ -12,11 +12,11 @@ pub struct Key {
 /// One table of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
+    /// Name of the table.
     pub name: &'static str,
     /// Written as `[[name]]`, any number of times; else `[name]`, once. Inner tables are written `{ ... }`.
     pub repeats: bool,
-    /// Its keys.
+    /// Keys of the table.
     pub keys: &'static [Key],
 }
 

@@ -1,4 +1,4 @@
-//! Writes requests out as a configuration file: what [`crate::parse`] reads back as the same requests.
+//! Writes requests as a configuration file, which [`crate::parse`] reads back as the same requests.
 
 use crate::interface_write;
 use crate::keys::{Keys, list};
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use volley_model::{InterfaceSpec, Request};
 use volley_object::Instance;
 
-/// Requests as a file. What the file has no words for stands in it as a comment.
+/// Requests as a file. A request that the file format cannot express becomes a comment.
 pub fn write(requests: &[Request]) -> String {
     let mut writer = Writer::default();
     requests.iter().for_each(|r| writer.request(r));
@@ -17,7 +17,7 @@ pub fn write(requests: &[Request]) -> String {
 
 #[derive(Default)]
 struct Writer {
-    /// Tables that stand before the interfaces.
+    /// Tables before the interfaces.
     first: String,
     order: Vec<String>,
     interfaces: BTreeMap<String, Interface>,
@@ -28,9 +28,9 @@ struct Writer {
 #[derive(Default)]
 struct Interface {
     keys: Keys,
-    /// Values of keys that gather several objects: the key, its brackets, the entries.
+    /// Values of keys that combine several objects: the key, whether it is a list, and the entries.
     gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
-    /// Objects of classes of which the file says one value by not saying it: the key and the value, if they are said.
+    /// Objects of classes of which the file expresses one value by omission: the key and the value to write otherwise.
     message: BTreeMap<&'static str, Option<(&'static str, String)>>,
 }
 

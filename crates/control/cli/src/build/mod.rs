@@ -1,4 +1,4 @@
-//! From what the automaton read to a typed request or query.
+//! Builds a typed request or query from the words that the automaton matched.
 
 mod object;
 
@@ -8,7 +8,7 @@ use crate::pipe::{self, Pipe};
 use crate::{MAX_LINE, token};
 use volley_model::{ModelError, SyntaxError};
 
-/// Reads one line.
+/// Parses one line.
 pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     if line.len() > MAX_LINE {
         let message = format!("the line has {} bytes, the limit is {MAX_LINE}", line.len());
@@ -80,7 +80,7 @@ fn watched(line: &str) -> Result<Option<Builtin>, SyntaxError> {
     }
 }
 
-/// A value that is wrong by itself: at the word that has it, when there is one, else at the start.
+/// Places the error of a value at the word with the value, if there is one, else at the start of the line.
 fn located(error: ModelError, pieces: &[Piece]) -> SyntaxError {
     let what = match &error {
         ModelError::Invalid { what, .. } | ModelError::Unsupported { what, .. } => what.as_str(),

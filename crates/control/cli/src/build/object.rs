@@ -15,7 +15,7 @@ fn gone(id: Id) -> SyntaxError {
     SyntaxError::new(1, format!("{} was removed meanwhile", id.class))
 }
 
-/// The request of a command of a class.
+/// Builds the request of a command of a class.
 pub(super) fn request(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let all = classes();
     let class = id.class(&all).ok_or_else(|| gone(id))?;
@@ -55,7 +55,7 @@ pub(super) fn request(id: Id, pieces: &[Piece], end: usize) -> Result<Action, Sy
     Ok(Action::Request(Box::new(request)))
 }
 
-/// The query of a command.
+/// Builds the query of a command.
 pub(super) fn query(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let all = classes();
     let query = all.query(id.class).ok_or_else(|| gone(id))?;
@@ -73,7 +73,7 @@ pub(super) fn query(id: Id, pieces: &[Piece], end: usize) -> Result<Action, Synt
     Ok(Action::Query(asked, view))
 }
 
-/// The request of a command of a verb.
+/// Builds the request of a command of a verb.
 pub(super) fn invocation(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let all = classes();
     let verb = all.verb(id.class).ok_or_else(|| gone(id))?;
@@ -81,7 +81,7 @@ pub(super) fn invocation(id: Id, pieces: &[Piece], end: usize) -> Result<Action,
     Ok(Action::Request(Box::new(Request::Do(invoked))))
 }
 
-/// What a command of the command line itself asks for.
+/// Builds the action of a command of the command line itself.
 pub(super) fn own(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let verb = own::named(id.class).ok_or_else(|| gone(id))?;
     let action = own::action(&invoked(verb, id, pieces, end)?);
@@ -104,11 +104,11 @@ fn invoked(
 struct Read {
     slots: Vec<Option<Value>>,
     columns: Vec<Option<usize>>,
-    /// Settings that an interface is created with.
+    /// Settings of an interface that is being created.
     settings: Vec<Instance>,
 }
 
-/// A setting that an interface is created with.
+/// A setting of an interface that is being created.
 fn setting(class: &str, token: &Token) -> Result<Instance, SyntaxError> {
     let placed = |why: String| SyntaxError::new(token.column, why);
     let classes = classes();
@@ -116,12 +116,12 @@ fn setting(class: &str, token: &Token) -> Result<Instance, SyntaxError> {
     let value = field.map(|field| field.kind.read(&token.text));
     let value = value.unwrap_or_else(|| Ok(Value::text(&token.text)));
     let value = value.map_err(|why| placed(format!("{class} {why}")))?;
-    // Any interface: the setting goes into the request that creates it.
+    // Any name will do: the request that creates the interface contains the setting.
     Instance::of_value(class, "a", value).map_err(|why| placed(why.to_string()))
 }
 
 impl Read {
-    /// An error where the field is, else at the end of the line.
+    /// Places an error at the word of the field, else at the end of the line.
     fn placed(&self, class: &Class, error: FieldError, end: usize) -> SyntaxError {
         let at = class.field(error.field).map(|(at, _)| at);
         let column = at.and_then(|at| self.columns.get(at).copied().flatten());
@@ -188,7 +188,7 @@ fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Re
     Ok(read)
 }
 
-/// An error in a value where it is, or of a value as a whole.
+/// Places an error at the word of the value that is wrong, or at the value as a whole.
 fn placed(field: &FieldDef, token: &Token, error: TextError) -> SyntaxError {
     let first = match token.form {
         Form::Plain => token.column,
@@ -200,7 +200,7 @@ fn placed(field: &FieldDef, token: &Token, error: TextError) -> SyntaxError {
     }
 }
 
-/// Whether a piece is a further word of the value of several words that `first` begins and that has so many words more.
+/// Whether a piece is a further word of a value of several words that begins with `first` and has this many more words.
 fn continues(field: &FieldDef, (first, more): (&Piece, usize), next: &Piece) -> bool {
     let (Piece::Slot(first, _), Piece::Slot(name, _)) = (first, next) else {
         return false;
@@ -220,7 +220,7 @@ fn keyword(name: &str) -> Option<&str> {
     name.split_once('\'')?.1.strip_suffix('\'')
 }
 
-/// A word of a value of several words. A name is in quotes, so that it is no keyword of the value.
+/// A word of a value of several words. A name is quoted, so that it is not read as a keyword of the value.
 fn part(field: &FieldDef, name: &str, token: &Token) -> String {
     let inner = name.split_once(' ').map_or("", |(_, part)| part);
     let table = field.kind.table().map(|table| (table.fields)());
@@ -236,7 +236,7 @@ fn part(field: &FieldDef, name: &str, token: &Token) -> String {
     }
 }
 
-/// Adds a word of a value whose first word has the column `first`, where possible at its own column.
+/// Appends a word to a value whose first word is at column `first`, padded to the word's own column where possible.
 fn add_word(text: &mut String, first: usize, field: &FieldDef, piece: &Piece) {
     let Piece::Slot(name, token) = piece else {
         return;

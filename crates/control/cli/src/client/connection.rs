@@ -1,4 +1,4 @@
-//! The client's end of the socket.
+//! The client's side of the socket.
 
 use super::error::ClientError;
 use super::files::OwnFiles;
@@ -10,16 +10,16 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Largest answer that is read, in bytes.
+/// Maximum size of an answer in bytes.
 const MAX_ANSWER: u64 = 1 << 30;
 
-/// How long a daemon may take to accept.
+/// Time within which a daemon must accept the connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The user that the package's service runs as.
 const SERVICE: &str = "volley";
 
-/// What to do about a socket that cannot be connected to.
+/// Advice for an error of the connection.
 fn hint(socket: &Path, error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => rights_hint(socket),
@@ -30,7 +30,7 @@ fn hint(socket: &Path, error: &std::io::Error) -> String {
     }
 }
 
-/// How a user gets access to a socket. A folder may hide the socket: its group is the usual one then.
+/// How a user gets access to a socket. If a folder hides the socket, the advice names the default group.
 fn rights_hint(socket: &Path) -> String {
     let meta = std::fs::symlink_metadata(socket).ok();
     let user = volley_rights::user_name(own_user());
@@ -58,7 +58,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Connects to the socket.
     pub fn open(socket: &Path) -> Result<Connection, ClientError> {
         let connect = |source| ClientError::Connect {
             path: socket.to_path_buf(),
@@ -81,7 +81,7 @@ impl Connection {
         })
     }
 
-    /// Whether the daemon has closed its end, as one that was restarted has.
+    /// Whether the daemon has closed its side, for example because it was restarted.
     fn is_closed(&mut self) -> bool {
         let stream = self.stream.get_ref();
         if stream.set_nonblocking(true).is_err() {
@@ -94,7 +94,8 @@ impl Connection {
         self.stream.get_ref().set_nonblocking(false).is_err() || closed
     }
 
-    /// Asks and waits for the answer, refusals included. A connection that the daemon has closed before is opened again.
+    /// Sends a request and waits for the answer, which may be a refusal. If the daemon has closed the connection, opens it
+    /// again first.
     pub fn ask(&mut self, ask: &Ask) -> Result<Answer, ClientError> {
         self.begin(ask)?;
         let mut answer = Vec::new();
@@ -102,7 +103,7 @@ impl Connection {
         Self::understood(&answer)
     }
 
-    /// Asks, and does not wait.
+    /// Sends a request without waiting for the answer.
     pub(super) fn begin(&mut self, ask: &Ask) -> Result<(), ClientError> {
         if self.is_closed() {
             *self = Connection::open(&self.socket)?;
@@ -122,7 +123,7 @@ impl Connection {
         limited.read_until(b'\n', answer)
     }
 
-    /// The next answer to what was begun, if it comes within a time; `held` keeps what came of it so far.
+    /// The next answer to the request that was begun, if it arrives within a time; `held` keeps the bytes received so far.
     pub(super) fn next_within(
         &mut self,
         held: &mut Vec<u8>,
@@ -139,9 +140,9 @@ impl Connection {
         }
     }
 
-    /// Ends the connection: the next request opens another one.
+    /// Closes the connection: the next request opens another one.
     pub(super) fn close(&self) {
-        // One that is closed already is closed.
+        // An error means that the connection is closed already.
         let _ = self.stream.get_ref().shutdown(std::net::Shutdown::Both);
     }
 
@@ -154,12 +155,12 @@ impl Connection {
         Ok(answer.harmless())
     }
 
-    /// Runs a line; a refusal is an error. The files that it names are those of this process.
+    /// Runs a line; a refusal is an error. File names in the line are relative to this process.
     pub fn exec(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
         self.answer(line, json)?.accepted()
     }
 
-    /// The same, refusals included.
+    /// Runs a line like [`Connection::exec`], but returns a refusal as an answer.
     pub(super) fn answer(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
         let own = OwnFiles::of(line)?;
         let mut answer = self.ask(&Ask {
@@ -173,7 +174,7 @@ impl Connection {
 }
 
 impl Answer {
-    /// The answer, or why the daemon refused the line.
+    /// The answer, or the daemon's reason for refusing the line.
     pub(super) fn accepted(self) -> Result<Answer, ClientError> {
         match self.error {
             Some(e) => Err(ClientError::Refused {

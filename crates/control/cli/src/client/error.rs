@@ -1,18 +1,18 @@
-//! What goes wrong for a client.
+//! Errors of a client.
 
 use std::path::PathBuf;
 
-/// Why the daemon could not be asked, or what it refused.
+/// An error of the connection, or a refusal by the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No program serves the socket, or it may not be opened.
+    /// No program serves the socket, or access is denied.
     #[error("{path}: cannot reach the daemon: {source}; {hint}")]
     Connect {
         /// The socket.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         source: std::io::Error,
-        /// What to do.
+        /// Advice for the user.
         hint: String,
     },
     /// Another user's program serves the socket.
@@ -23,13 +23,13 @@ pub enum ClientError {
     Foreign {
         /// The socket.
         path: PathBuf,
-        /// The user.
+        /// The user who runs the program.
         user: String,
     },
-    /// The connection broke.
+    /// The connection failed.
     #[error("the connection to the daemon broke: {0}")]
     Broken(std::io::Error),
-    /// The daemon does not speak this protocol.
+    /// The answer does not follow the protocol.
     #[error("the daemon's answer is not understood: {0}")]
     Answer(serde_json::Error),
     /// The daemon refused the line.
@@ -40,26 +40,26 @@ pub enum ClientError {
         /// One sentence.
         message: String,
     },
-    /// A file of commands went wrong.
+    /// A command of a file failed.
     #[error("{place}: {why}")]
     Batch {
-        /// File, and line.
+        /// File and line.
         place: String,
-        /// What.
+        /// Reason.
         why: String,
     },
     /// Commands of a script failed, each of which was reported.
     #[error("{failed} of {all} commands failed")]
     Script {
-        /// How many failed.
+        /// Number of failed commands.
         failed: usize,
-        /// How many there were.
+        /// Number of commands.
         all: usize,
     },
     /// The terminal failed.
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),
-    /// The output cannot be written.
+    /// The output could not be written.
     #[error("the output cannot be written: {0}")]
     Output(std::io::Error),
 }

@@ -1,7 +1,7 @@
-//! Files that a command names: names are those of the client, whatever folder and mount namespace the daemon has.
+//! Files named in commands: a name is resolved by the client, whatever folder and mount namespace the daemon has.
 //!
-//! A configuration file is read here and sent. All other files are the daemon's to read and write: a relative name is made
-//! absolute and shown.
+//! The client reads a configuration file and sends its text. The daemon reads and writes all other files: a relative name is
+//! made absolute and shown.
 
 use super::error::ClientError;
 use crate::Action;
@@ -11,10 +11,10 @@ use crate::{parse_line, pipe};
 use volley_model::{ConfigSource, Request, quote};
 use volley_object::{Kind, Shape};
 
-/// Largest file of commands, in bytes.
+/// Maximum size of a file of commands, in bytes.
 pub(super) const MAX_BATCH: u64 = 64 << 20;
 
-/// A text file, or standard input by the names `-` and `/dev/stdin`.
+/// Reads a text file, or standard input for the names `-` and `/dev/stdin`.
 pub(super) fn read(file: &str) -> Result<String, ClientError> {
     let bad = |why: String| ClientError::Batch {
         place: file.to_string(),
@@ -27,19 +27,19 @@ pub(super) fn read(file: &str) -> Result<String, ClientError> {
     text.map_err(|e| bad(e.to_string()))
 }
 
-/// A line, as the daemon gets it.
+/// A line in the form that is sent to the daemon.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct OwnFiles {
-    /// With absolute names.
+    /// The line with absolute file names.
     pub(super) line: String,
     /// The text of the configuration file.
     pub(super) text: Option<String>,
-    /// What the user should know behind the answer.
+    /// A note for the user, shown after the answer.
     pub(super) note: String,
 }
 
 impl OwnFiles {
-    /// Looks for names of files in a line. One that is not understood is left to the daemon, which knows why.
+    /// Finds names of files in a line. A line that cannot be parsed is sent unchanged: the daemon reports the error.
     pub(super) fn of(line: &str) -> Result<OwnFiles, ClientError> {
         let mut own = OwnFiles {
             line: line.to_owned(),
@@ -52,7 +52,7 @@ impl OwnFiles {
                 }
             }
             Ok((Action::Request(request), plain)) => {
-                // A part of a value has the name of its field before its own.
+                // The slot of a part of a value is named after the field and the part.
                 let is_file = |slot: &str| slot.rsplit(' ').next() == Some("file");
                 own.make_absolute(plain, |slot| is_file(slot) || names_file(&request, slot))?;
             }
@@ -70,7 +70,7 @@ impl OwnFiles {
             return Ok(());
         };
         let mut chars: Vec<char> = self.line.chars().collect();
-        // From the last to the first: columns before a change stay what they are.
+        // From last to first, so that the columns of earlier words stay valid.
         for piece in pieces.iter().rev() {
             let Piece::Slot(slot, token) = piece else {
                 continue;
@@ -95,7 +95,7 @@ impl OwnFiles {
     }
 }
 
-/// Whether a slot is a field of an object or a parameter of a verb that takes a file.
+/// Whether a slot is a field of an object or a parameter of a verb that takes a file name.
 fn names_file(request: &Request, slot: &str) -> bool {
     let object = match request {
         Request::Set(object) => object,

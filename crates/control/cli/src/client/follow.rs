@@ -1,4 +1,4 @@
-//! Answers that come in parts (`ping`, `monitor`): each part is printed when it comes, and Ctrl-C ends the answer with its summary.
+//! Answers in several parts (`ping`, `monitor`): each part is printed on arrival; Ctrl-C ends the answer with its summary.
 
 use super::connection::Connection;
 use super::error::ClientError;
@@ -9,10 +9,10 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_object::Asked;
 
-/// Between two looks whether the user has enough.
+/// Interval at which the client checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Ctrl-C, noticed between two parts of an answer, or two answers.
+/// Ctrl-C, checked between two parts of an answer, or between two answers.
 pub(super) struct Interrupt {
     runtime: Runtime,
     signal: Signal,
@@ -32,7 +32,7 @@ impl Interrupt {
         Ok(Interrupt { runtime, signal })
     }
 
-    /// Waits; true when the user wants no more.
+    /// Waits for a time; true when the user has pressed Ctrl-C.
     pub(super) fn within(&mut self, span: Duration) -> bool {
         let signal = &mut self.signal;
         self.runtime.block_on(async {
@@ -66,11 +66,11 @@ pub(super) fn run(
     }
     let done = parts(connection, line, reader.is_some(), out);
     if !matches!(done, Ok(()) | Err(ClientError::Refused { .. })) {
-        // What comes of it still is no answer to another request.
+        // The remaining parts must not be read as the answer to another request.
         connection.close();
     }
     match done {
-        // Who reads the output has seen enough.
+        // The reader of the output has closed the pipe.
         Err(ClientError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done,
     }
@@ -105,7 +105,7 @@ fn parts(
     }
 }
 
-/// Prints a part: where standard output has the bytes, text goes to standard error.
+/// Prints a part. If bytes go to standard output, text goes to standard error.
 fn show(answer: Answer, is_bytes: bool, out: &mut dyn Write) -> Result<(), ClientError> {
     let odd = || {
         let why = "bytes are not hexadecimal";

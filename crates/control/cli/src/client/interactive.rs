@@ -1,4 +1,4 @@
-//! The interactive command line: history in a file, completion and `?` by the daemon.
+//! The interactive command line: history in a file; the daemon provides completion and `?` help.
 
 use super::connection::Connection;
 use super::error::ClientError;
@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// `volley@HOST# `: which router it is that is changed.
+/// The prompt `volley@HOST# ` names the router that is configured.
 fn prompt() -> String {
     let system = rustix::system::uname();
     let name = system.nodename().to_string_lossy();
@@ -43,7 +43,7 @@ pub fn interactive(
     let asked = Arc::new(AtomicBool::new(false));
     let mut editor = editor(Rc::clone(&connection), Arc::clone(&asked))?;
     if let Some(path) = history {
-        // A history that cannot be read begins anew.
+        // If the history cannot be read, an empty one is used.
         let _ = editor.load_history(path);
     }
     let mut shell = Shell {
@@ -181,8 +181,8 @@ impl Shell<'_> {
         Ok(Next::Read)
     }
 
-    /// Runs a line on the daemon. A connection that broke is opened again for the next line, not for this one: nobody
-    /// knows whether the daemon carried it out.
+    /// Runs a line on the daemon. A broken connection is opened again for the next line, not for this one: the daemon may have
+    /// carried this line out already.
     fn ask(&mut self, line: &str) -> Result<(), ClientError> {
         let answer = self.connection.borrow_mut().exec(line, false);
         match answer {
@@ -203,7 +203,7 @@ impl Shell<'_> {
     }
 }
 
-/// `?` outside quotes: the line as it stands is handed back, and marked as a question.
+/// Key handler for `?` outside quotes: returns the line unchanged, marked as a request for help.
 struct Question {
     asked: Arc<AtomicBool>,
 }
@@ -219,7 +219,7 @@ impl ConditionalEventHandler for Question {
     }
 }
 
-/// Asks the daemon for completions.
+/// Requests completions from the daemon.
 struct Asks {
     connection: Rc<RefCell<Connection>>,
     asked: Arc<AtomicBool>,
@@ -259,7 +259,7 @@ impl rustyline::hint::Hinter for Asks {
 impl rustyline::highlight::Highlighter for Asks {}
 
 impl rustyline::validate::Validator for Asks {
-    /// A line with an open brace goes on, unless it is a question.
+    /// A line with an open brace continues in the next line, unless it is a request for help.
     fn validate(
         &self,
         cx: &mut rustyline::validate::ValidationContext<'_>,

@@ -12,7 +12,7 @@ use crate::{Action, Builtin, Command};
 use std::io::Write;
 use std::path::Path;
 
-/// Runs one line and writes its answer.
+/// Runs one line and writes the answer.
 pub fn one_shot(
     socket: &Path,
     line: &str,
@@ -23,7 +23,7 @@ pub fn one_shot(
     carry_out(&mut connection, line, json, Screen::of_stdout(), out)
 }
 
-/// Runs one line, where the client has to do something itself, or the daemon has.
+/// Runs one line, in the client or on the daemon.
 pub(super) fn carry_out(
     connection: &mut Connection,
     line: &str,
@@ -52,7 +52,7 @@ pub(super) fn carry_out(
         _ => {}
     }
     let answer = connection.answer(line, json)?;
-    // A run that has failed has data all the same.
+    // A failed run may have data nevertheless.
     if let Some(data) = answer.data.as_ref().filter(|_| json) {
         writeln!(out, "{}", Answer::json(data)).map_err(ClientError::Output)?;
         return answer.accepted().map(drop);
@@ -60,8 +60,8 @@ pub(super) fn carry_out(
     screen.show(&answer.accepted()?.text, out)
 }
 
-/// Prints an answer that comes in parts as it comes; none where the command has another answer, or the answer is to be data
-/// or goes through a pipe.
+/// Prints an answer of several parts as they arrive; `None` if the command has a single answer, or if the answer is written as
+/// data or through a pipe.
 pub(super) fn probed(
     connection: &mut Connection,
     (line, command): (&str, &Command),

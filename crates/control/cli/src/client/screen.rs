@@ -1,10 +1,10 @@
-//! How text comes on a terminal: in pages and in colour. Where there is no terminal it comes as it is.
+//! Output on a terminal, in pages and in colour. Without a terminal, text is written unchanged.
 
 use super::error::ClientError;
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-/// Answers of more lines than this go through the pager.
+/// An answer with more lines than this goes through the pager.
 const PAGE: usize = 24;
 
 const RED: &str = "\x1b[31m";
@@ -12,17 +12,17 @@ const GREEN: &str = "\x1b[32m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// What the terminal at the other end can do.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// Escape sequences for colours.
+    /// Escape sequences for colours are written.
     pub colour: bool,
-    /// Somebody reads a page at a time.
+    /// Long answers go through the pager.
     pub pages: bool,
 }
 
 impl Screen {
-    /// Standard output, as it is: colours unless `NO_COLOR` is set, pages unless `PAGER` is set to nothing.
+    /// The capabilities of standard output: colours unless `NO_COLOR` is set, pages unless `PAGER` is empty.
     pub fn of_stdout() -> Screen {
         let terminal = std::io::stdout().is_terminal();
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -33,7 +33,7 @@ impl Screen {
         }
     }
 
-    /// The text with colours: what comes is green, what goes is red, the first line of a table is bold.
+    /// Colours the text: added lines green, removed lines red, the first line of a table bold.
     pub fn painted(self, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
@@ -54,7 +54,7 @@ impl Screen {
         text.lines().enumerate().map(paint).collect()
     }
 
-    /// An error, in red.
+    /// Colours an error red.
     pub fn error(self, text: &str) -> String {
         match self.colour {
             true => format!("{RED}{text}{PLAIN}"),
@@ -62,7 +62,7 @@ impl Screen {
         }
     }
 
-    /// Shows an answer.
+    /// Writes an answer.
     pub fn show(self, text: &str, out: &mut dyn Write) -> Result<(), ClientError> {
         let painted = self.painted(text);
         if self.pages && text.lines().count() > PAGE && paged(&painted) {
@@ -75,7 +75,7 @@ impl Screen {
     }
 }
 
-/// Hands a text to the pager; false when there is none.
+/// Sends a text to the pager; false when no pager can be started.
 fn paged(text: &str) -> bool {
     let named = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".into());
     let mut words = named.split_whitespace();
@@ -90,7 +90,7 @@ fn paged(text: &str) -> bool {
         return false;
     };
     if let Some(mut input) = child.stdin.take() {
-        // Who leaves the pager has seen enough.
+        // An error means that the user has left the pager.
         let _ = input.write_all(text.as_bytes());
     }
     let _ = child.wait();

@@ -1,4 +1,4 @@
-//! Commands from standard input that is no terminal: one after the other, each error with its line.
+//! Commands from a standard input that is no terminal: run one after the other; each error names its line.
 
 use super::connection::Connection;
 use super::error::ClientError;
@@ -10,17 +10,17 @@ use crate::{Action, Builtin, parse_line};
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-/// What a script does about errors and answers.
+/// How a script handles errors and answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScriptOptions {
-    /// Go on after a command that fails; the script fails all the same.
+    /// Continue after a failed command; the script fails nevertheless.
     pub keep_going: bool,
     /// Write answers in JSON.
     pub json: bool,
 }
 
-/// Runs the commands of an input, each as soon as its line is there. The first error ends the script, unless it is to keep
-/// going: then errors go to `errors`, and the script fails at its end. `quit` ends it.
+/// Runs the commands of an input, each as soon as its line is complete. The first error ends the script. With `keep_going`,
+/// errors go to `errors`, and the script fails at its end. `quit` ends the script.
 pub fn script(
     socket: &Path,
     input: &mut dyn BufRead,
@@ -71,10 +71,10 @@ fn at_line(line: usize, why: &dyn std::fmt::Display) -> ClientError {
     }
 }
 
-/// Commands of an input, each with the number of its first line. A brace that is open goes on in the next line.
+/// Commands of an input, each with the number of its first line. A command with an open brace continues in the next line.
 struct Lines<'a> {
     input: &'a mut dyn BufRead,
-    /// Lines read.
+    /// Number of lines read.
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! `watch`: a command again and again, until Ctrl-C.
+//! `watch`: runs a command repeatedly, until Ctrl-C.
 
 use super::connection::Connection;
 use super::error::ClientError;
@@ -7,11 +7,10 @@ use super::screen::Screen;
 use std::io::Write;
 use std::time::Duration;
 
-/// Clears a terminal and goes to its first place.
+/// Clears the terminal and moves the cursor to the top left corner.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
-/// Runs a line every so many seconds, at most `times` (0: until Ctrl-C). On a terminal each answer takes the place of
-/// the last one.
+/// Runs a line at an interval, at most `times` times (0: until Ctrl-C). On a terminal each answer replaces the previous one.
 pub fn watch(
     connection: &mut Connection,
     line: &str,

@@ -1,4 +1,4 @@
-//! All commands as one automaton, and a line run through it.
+//! All commands as one automaton, and the parsing of a line by it.
 
 use super::commands::CommandDef;
 use super::objects;
@@ -16,24 +16,24 @@ struct State {
     accepts: Option<usize>,
 }
 
-/// The automaton: states, of which 0 is the start.
+/// The automaton: its states; state 0 is the start.
 #[derive(Debug, Default)]
 pub(super) struct Automaton {
     states: Vec<State>,
 }
 
-/// All commands that exist now, and the automaton made from them.
+/// All commands that exist now, and the automaton built from them.
 #[derive(Debug, Default)]
 pub(crate) struct Grammar {
     pub(crate) commands: Vec<CommandDef>,
     automaton: Automaton,
-    /// The words that commands can begin with, and the place of each command.
+    /// The first words of commands, and the index of each command.
     leads: Vec<(Vec<Word>, usize)>,
     generation: u64,
 }
 
 impl Grammar {
-    /// The grammar of the commands of the command line itself, and of the classes, queries and verbs that are registered now.
+    /// The grammar of the commands of the command line itself, and of the currently registered classes, queries and verbs.
     pub(crate) fn now() -> Arc<Grammar> {
         static LAST: Mutex<Option<Arc<Grammar>>> = Mutex::new(None);
         let classes = volley_object::classes();
@@ -119,7 +119,7 @@ impl Automaton {
                     let last = self.add(choice, hub);
                     self.states[last].free.push(hub);
                 }
-                // What follows must not be joined to the hub itself: an inner pattern could begin there.
+                // The following pattern must not be joined to the hub itself: an inner pattern could begin there.
                 let end = self.state();
                 self.states[hub].free.push(end);
                 end
@@ -134,7 +134,7 @@ impl Automaton {
         next
     }
 
-    /// Every state reached from these without eating a word.
+    /// All states that are reached from these without consuming a word.
     fn closure(&self, threads: &[Thread]) -> Vec<Thread> {
         let mut seen = vec![false; self.states.len()];
         let mut stack: Vec<Thread> = threads.iter().rev().copied().collect();
@@ -153,23 +153,23 @@ impl Automaton {
     }
 }
 
-/// A way through the automaton: where it is, and the last thing it ate.
+/// One path through the automaton: its state, and the last piece that it consumed.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
     state: usize,
     last: Option<usize>,
 }
 
-/// One thing eaten.
+/// One consumed word.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
-    /// A word of the pattern, with the column where it stood.
+    /// A word of the pattern, with its column.
     Word(&'static str, usize),
-    /// What stood in a slot.
+    /// The value of a slot.
     Slot(&'static str, Token),
 }
 
-/// A line on its way through the automaton.
+/// The state of parsing one line.
 pub(super) struct Walk {
     grammar: Arc<Grammar>,
     threads: Vec<Thread>,
@@ -190,13 +190,13 @@ impl Walk {
         }
     }
 
-    /// What may come next.
+    /// What the next word may match.
     pub(super) fn expected(&self) -> impl Iterator<Item = Eats> + '_ {
         let eats = |t: &Thread| self.grammar.automaton.states[t.state].eats.map(|(e, _)| e);
         self.threads.iter().filter_map(eats)
     }
 
-    /// The command that is complete here.
+    /// The command that is complete at this point.
     pub(super) fn accepted(&self) -> Option<(CommandDef, Vec<Piece>)> {
         let states = &self.grammar.automaton.states;
         let accepts = |t: &Thread| states[t.state].accepts.map(|i| (i, t.last));
@@ -211,7 +211,7 @@ impl Walk {
         Some((*command, pieces))
     }
 
-    /// The words of the pattern that were eaten, as the pattern has them; and whether slots were eaten, too.
+    /// The consumed words of the pattern, in the pattern's spelling; and whether slots were consumed, too.
     pub(super) fn words(&self) -> (Vec<&'static str>, bool) {
         let mut last = self.threads.first().and_then(|t| t.last);
         let (mut words, mut slots) = (Vec::new(), false);
@@ -226,7 +226,7 @@ impl Walk {
         (words, slots)
     }
 
-    /// Eats a word; an error when it fits nowhere or fits several words.
+    /// Consumes a word; an error when the word matches nothing or is ambiguous.
     pub(super) fn eat(&mut self, token: &Token) -> Result<(), SyntaxError> {
         let fits: Vec<(Fit, Eats, Thread)> = self.fits(token);
         let Some(best) = fits.iter().map(|(fit, _, _)| *fit).max() else {
@@ -242,7 +242,7 @@ impl Walk {
         let mut next = Vec::with_capacity(chosen.len());
         for (_, eats, thread) in chosen {
             let piece = match eats {
-                // A word that is a part of a value is said in full.
+                // A word that is a part of a value cannot be abbreviated.
                 Eats::Word(word) if !word.of.is_empty() => {
                     let text = word.text.to_owned();
                     Piece::Slot(
@@ -282,7 +282,7 @@ impl Walk {
         fits
     }
 
-    /// True when all that follows belongs to the slot that comes now.
+    /// True when the rest of the line belongs to the next slot.
     fn wants_rest(&self, token: &Token) -> bool {
         let rest = |(fit, eats, _): &(Fit, Eats, Thread)| {
             *fit == Fit::Any && matches!(eats, Eats::Slot(s) if s.takes == Takes::Rest)
@@ -309,7 +309,7 @@ impl Walk {
         SyntaxError::new(token.column, message)
     }
 
-    /// What may come next, in words.
+    /// What the next word may be, as text for an error.
     pub(super) fn wanted(&self) -> String {
         let mut all: Vec<String> = Vec::new();
         for eats in self.expected() {
@@ -350,13 +350,13 @@ fn unambiguous(token: &Token, choices: impl Iterator<Item = Eats>) -> Result<(),
     Err(SyntaxError::new(token.column, message))
 }
 
-/// Braces inside braces that are read as if they were not there.
+/// Maximum depth of nested braces that only group.
 const MAX_DEPTH: usize = 4;
 
-/// Words of one line at most: the control thread reads lines, and must not be kept from its work by one.
+/// Maximum number of words in a line: the control thread parses lines, and one line must not delay its other work.
 const MAX_WORDS: usize = 16_384;
 
-/// Walks as far as the words lead; braces where none are expected only group.
+/// Parses as many words as match; braces that no pattern expects only group.
 pub(super) fn walk(
     line: &str,
     base: usize,
@@ -383,7 +383,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// Reads a whole command: its definition and what was eaten.
+/// Parses a whole command: its definition and the consumed pieces.
 pub(crate) fn run(line: &str) -> Result<(CommandDef, Vec<Piece>), SyntaxError> {
     let mut way = Walk::new();
     walk(line, 1, &mut way, 0).map_err(|error| match words::elsewhere(line) {

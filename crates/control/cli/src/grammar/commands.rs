@@ -1,4 +1,4 @@
-//! Commands: those of the command line itself, and those of classes, queries and verbs.
+//! The commands of the command line itself, and of classes, queries and verbs.
 
 use crate::own;
 use volley_object::pattern::Pattern;
@@ -13,17 +13,17 @@ pub(crate) struct CommandDef {
     pub(crate) example: &'static str,
 }
 
-/// Which command was read.
+/// Identifies the command that was parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) of: Of,
     /// The name of the class, query or verb.
     pub(crate) class: &'static str,
-    /// The number of its pattern.
+    /// The index of its pattern.
     pub(crate) at: usize,
 }
 
-/// Of what a command is.
+/// The origin of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The command line itself.
@@ -32,14 +32,14 @@ pub(crate) enum Of {
     Query,
     /// A registered verb.
     Verb,
-    /// A registered class: the command does this with an object.
+    /// A registered class, and the effect of the command on an object.
     Object(Effect),
-    /// A registered class: the command that every class has removes an object or gives it its defaults back.
+    /// A registered class, and the command `default` of every class: it removes an object or resets it to its defaults.
     Default,
 }
 
 impl Id {
-    /// The class of the fields that the command has; none when it was removed.
+    /// The class of the command's fields; `None` when the class was removed.
     pub(crate) fn class(self, all: &Classes) -> Option<&Class> {
         match self.of {
             Of::Own => own::named(self.class).map(VerbClass::class),
@@ -49,7 +49,7 @@ impl Id {
         }
     }
 
-    /// The pattern of the command in its class; none for `default`, which every class has.
+    /// The pattern of the command in its class; `None` for `default`, which every class has.
     pub(crate) fn pattern(self, class: &Class) -> Option<&Pattern> {
         let effect = match self.of {
             Of::Default => return None,

@@ -12,40 +12,40 @@ use serde::{Deserialize, Serialize};
 use volley_model::quote;
 use volley_object::Kind;
 
-/// Longest line that is completed, in bytes: it is walked once for every word that fits.
+/// Maximum length in bytes of a line that is completed: the line is parsed once for each candidate.
 const MAX_COMPLETED: usize = 4096;
 
-/// Names of a kind shown at most.
+/// Maximum number of names shown for each kind.
 const MAX_NAMES: usize = 200;
 
-/// One way to go on.
+/// One completion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Text to put in place of the word begun; empty for a slot of which no name is known.
+    /// Text that replaces the unfinished word; empty for a slot without known names.
     pub text: String,
-    /// What is shown: the word, or `<slot>`.
+    /// The displayed text: the word, or `<slot>`.
     pub show: String,
-    /// What it means.
+    /// The help of the word.
     pub help: String,
 }
 
-/// All ways to go on.
+/// All completions.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Completion {
-    /// Character (from 0) at which the word begun starts.
+    /// Index in characters (from 0) of the unfinished word.
     pub start: usize,
-    /// Words, then slots.
+    /// First words, then slots.
     pub candidates: Vec<Candidate>,
 }
 
-/// Ways to complete a line that ends at the cursor.
+/// Completions of a line that ends at the cursor.
 pub fn complete(line: &str, names: &dyn Names) -> Completion {
     let mut all = ways(line, names);
     all.candidates.retain(|c| !c.text.is_empty());
     all
 }
 
-/// Text for `?` at the end of a line: what may come here, one a line.
+/// Text for `?` at the end of a line: the possible next words, one a line.
 pub fn help(line: &str, names: &dyn Names) -> String {
     let all = ways(line, names);
     let width = all
@@ -115,7 +115,7 @@ fn push(candidates: &mut Vec<Candidate>, text: &str, show: &str, help: &str) {
     }
 }
 
-/// The line up to the word begun, and that word.
+/// Splits the line into the part before the unfinished word, and that word.
 fn split(line: &str) -> (&str, &str) {
     let at = line.rfind(char::is_whitespace);
     let at = at.map_or(0, |i| {
@@ -133,8 +133,8 @@ fn words(takes: Takes, names: &dyn Names) -> Vec<String> {
     }
 }
 
-/// What a word does: its meaning inside a command, else the sentence of the only command that it leads to or of the group of
-/// commands.
+/// The help of a word: inside a command, its meaning; else the sentence of the only command that it leads to, or of the group
+/// of commands.
 fn meaning(before: &str, word: &str) -> String {
     let mut way = Walk::new();
     let line = format!("{before}{word}");
@@ -168,14 +168,14 @@ fn meaning(before: &str, word: &str) -> String {
     }
 }
 
-/// What a word does that is a part of a value: what comes behind it.
+/// The help of a word that is a part of a value, from what follows it.
 fn of_value(before: &str, word: &str) -> String {
     let mut way = Walk::new();
     let reached = walk(&format!("{before}{word}"), 1, &mut way, 0);
     reached.map_or_else(|_| String::new(), |()| inside(&way))
 }
 
-/// What the objects are for that all of these commands are about.
+/// The purpose of the class, if all of these commands belong to one class.
 fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
     let class = |command: &CommandDef| match command.id.of {
         Of::Object(_) | Of::Default => Some(command.id.class),
@@ -186,8 +186,8 @@ fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
     one.then_some(first.text)
 }
 
-/// What a word of a command of a class, query or verb means, by the definition: the field to which it gives a value, and the value; of
-/// another word what the command does that ends with it.
+/// The help of a word of a command of a class, query or verb, by the definition: the field that the word sets and the value;
+/// for any other word, the help of the command that ends with it.
 fn given(way: &Walk, word: &str) -> Option<String> {
     let (command, _) = way.accepted()?;
     let classes = volley_object::classes();
@@ -212,10 +212,10 @@ fn given(way: &Walk, word: &str) -> Option<String> {
     Some(format!("{}: {value}.", field.doc.trim_end_matches('.')))
 }
 
-/// A keyword without a meaning: a test sees to it that there is none.
+/// The help of a keyword without a meaning: a test checks that no keyword has it.
 const UNKNOWN: &str = "switches it on by itself";
 
-/// What a word inside a command means: what comes behind it.
+/// The help of a word inside a command, from what follows it.
 fn inside(way: &Walk) -> String {
     let behind: Vec<Eats> = way.expected().collect();
     let slot = behind.iter().find_map(|eats| match eats {
@@ -223,7 +223,7 @@ fn inside(way: &Walk) -> String {
         Eats::Word(_) => None,
     });
     match (slot, &behind[..]) {
-        // Words that may follow any other are no part of this one.
+        // Words that may follow any other word do not belong to this one.
         (Some(slot), [Eats::Slot(_), ..]) => format!("followed by <{}>: {}", slot.name, slot.text),
         (_, [Eats::Word(one)]) => format!("followed by {}", one.text),
         (_, [Eats::Word(one), Eats::Word(two)]) => {
@@ -280,7 +280,7 @@ mod tests {
         assert!(help("", &Some2).contains("  show  "));
     }
 
-    /// A word that fits a slot.
+    /// An example of a word that the slot accepts.
     fn sample(takes: Takes) -> &'static str {
         match takes {
             Takes::Number => "1",
@@ -294,7 +294,8 @@ mod tests {
         }
     }
 
-    /// Every word of a pattern, each with a line that it can follow; of several choices the one at `pick` goes on.
+    /// Visits every word of a pattern, each with a line that may precede it; among several choices the path continues with the
+    /// choice at `pick`.
     fn visit(
         (pattern, pick): (&Pattern, usize),
         before: &mut String,

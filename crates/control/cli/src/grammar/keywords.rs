@@ -1,6 +1,6 @@
-//! What each keyword inside a command means.
+//! The help of keywords inside commands.
 
-/// Keywords that mean the same in every command that begins with these words, by these words.
+/// Keywords that have the same meaning in every command that begins with these words.
 const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     (
         "",
@@ -52,7 +52,7 @@ pub(super) enum Scope {
     All,
 }
 
-/// The meaning of a keyword behind these words of its command.
+/// The meaning of a keyword after these words of its command.
 pub(super) fn keyword(words: &[&str], keyword: &str) -> Option<(&'static str, Scope)> {
     let line = words.join(" ");
     let applies = |context: &str| {

@@ -1,9 +1,9 @@
-//! All commands and the automaton made from them.
+//! All commands and the automaton built from them.
 //!
-//! A command is written as a pattern: words, `<slots>`, `[optional]`, `(one | of)`, `{any | number | of}`, and `word~s`
-//! for a word with a second spelling. All patterns together form one automaton, so a word is judged against every
-//! command at once: exact words win, then slots of a recognisable shape (numbers, addresses), then unambiguous
-//! beginnings of words, then slots that take anything (names, files).
+//! A command is written as a pattern: words, `<slots>`, `[optional]`, `(one | of)`, `{any | number | of}`, and `word~s` for a
+//! word with a second spelling. All patterns together form one automaton, so a word is matched against all commands at once:
+//! exact words take precedence, then slots with a recognisable form (numbers, addresses), then unambiguous abbreviations of
+//! words, then slots that accept any word (names, files).
 
 mod automaton;
 mod commands;

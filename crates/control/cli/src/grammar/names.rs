@@ -1,6 +1,6 @@
-//! Names that exist now, which completion offers.
+//! Existing names, which completion offers.
 
-/// Kinds of names that exist now and can be completed.
+/// Kinds of names that can be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
     /// Interfaces.
@@ -15,13 +15,13 @@ pub enum NameKind {
     Object(&'static str),
 }
 
-/// Names that exist now, told by the daemon.
+/// Source of the names that exist now: the daemon.
 pub trait Names {
-    /// Names of a kind, in the order they shall be shown.
+    /// Names of a kind, in display order.
     fn names(&self, kind: NameKind) -> Vec<String>;
 }
 
-/// Knows no names.
+/// A source without names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoNames;
 

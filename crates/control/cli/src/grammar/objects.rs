@@ -1,4 +1,4 @@
-//! Commands of registered classes: their patterns, slots and helps, derived from the definitions.
+//! Commands of registered classes: patterns, slots and help texts, derived from the definitions.
 
 use super::commands::{CommandDef, Id, Of};
 use super::names::NameKind;
@@ -61,7 +61,7 @@ fn defined(id: Id, pattern: &str, text: &str, example: &str) -> CommandDef {
     }
 }
 
-/// What a command does, and a whole command.
+/// The help of a command, and an example of it.
 fn message(id: Id, class: &Class, classes: &Classes) -> (String, String) {
     let query = || Some((classes.query(id.class)?, id.pattern(class)?));
     match id.of {
@@ -82,7 +82,7 @@ fn message(id: Id, class: &Class, classes: &Classes) -> (String, String) {
     }
 }
 
-/// What a command does with an object.
+/// The help of a command, by its effect on an object.
 fn doc_of(class: &Class, effect: Effect, at: usize) -> String {
     let subject = class.subject();
     match effect {
@@ -110,13 +110,13 @@ fn doc_of(class: &Class, effect: Effect, at: usize) -> String {
     }
 }
 
-/// What the words of a command that changes objects give fields.
+/// The fields that words of a command set, and the values.
 fn given(class: &Class, at: usize) -> Vec<(usize, Value)> {
     let pattern = class.patterns(Effect::Change).get(at);
     pattern.map(Tree::given).unwrap_or_default()
 }
 
-/// A whole command.
+/// An example of the command.
 fn example_of(class: &Class, effect: Effect, at: usize) -> String {
     let sample = ObjectKey::sample(class, "pg0");
     match (effect, sample) {
@@ -143,7 +143,7 @@ fn example_of(class: &Class, effect: Effect, at: usize) -> String {
     }
 }
 
-/// The names of lists of a class whose items are joined.
+/// The names of the lists of a class whose items are merged.
 fn joined(class: &Class) -> String {
     let joined = class.fields().iter().filter(|field| field.joined);
     let names: Vec<String> = joined.map(FieldDef::dashed).collect();
@@ -182,7 +182,7 @@ fn word(text: &str, tail: &str) -> Pattern {
     }))
 }
 
-/// What reads a word of a pattern.
+/// Converts a word of a pattern into what matches it.
 fn converted((class, classes): (&Class, &Classes), of: Of, leaf: &Leaf) -> Pattern {
     let slot = |slot| Tree::Leaf(Eats::Slot(slot));
     match leaf {
@@ -214,7 +214,7 @@ fn converted((class, classes): (&Class, &Classes), of: Of, leaf: &Leaf) -> Patte
     }
 }
 
-/// One word of a value of several words: `<value>` in a slot with the name of the field, or a keyword.
+/// One word of a value of several words: a `<value>` in a slot with the name of the field, or a keyword.
 fn part_of(field: &FieldDef, part: &'static str) -> Eats {
     let name = field.dashed();
     let table = field.kind.table().map(|table| (table.fields)());
@@ -235,7 +235,7 @@ fn part_of(field: &FieldDef, part: &'static str) -> Eats {
     Eats::Slot(any_slot(format!("{name} {part}"), help, takes))
 }
 
-/// What a word of a value means that is a table: a value of one of its fields, or a field that is on with it.
+/// The help of a word of a value that is a table: a value of one of its fields, or a boolean field that the word switches on.
 fn meaning_of(field: &FieldDef, word: &str) -> String {
     let table = field.kind.table().map(|table| (table.fields)());
     let meaning = |inner: &TableField| match &inner.kind {
@@ -251,7 +251,7 @@ fn meaning_of(field: &FieldDef, word: &str) -> String {
 fn slot(class: &Class, at: usize) -> &'static Slot {
     let field = &class.fields()[at];
     let takes = match (at, field.key, takes(field)) {
-        // Completion offers the objects that exist.
+        // Completion offers the existing objects.
         (0, true, Takes::Any | Takes::Number) => Takes::Name(NameKind::Object(class.name())),
         (_, _, takes) => takes,
     };
@@ -276,7 +276,7 @@ fn takes(field: &FieldDef) -> Takes {
     takes_of(&field.kind, field.reference.map(|r| r.class))
 }
 
-/// What a value takes that names objects of a class, or none.
+/// What a value that names objects of a class, or of none, accepts.
 fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
     match (kind.element(), class) {
         (_, Some("interface")) => Takes::Name(NameKind::Interface),
@@ -303,7 +303,7 @@ fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
     }
 }
 
-/// The same text for as long as the process runs: classes come and go, and few texts differ.
+/// Interns a text for the lifetime of the process: classes are added and removed, but few texts differ.
 fn interned(text: &str) -> &'static str {
     static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,12 @@
-//! Patterns of commands as the command line reads them.
+//! Patterns of commands in the form that the command line matches.
 
 use super::slots::Slot;
 use volley_object::pattern::Tree;
 
-/// A pattern of what a line has one after the other.
+/// A pattern of consecutive parts of a line.
 pub(super) type Pattern = Tree<Eats>;
 
-/// What eats a word of a line.
+/// What matches a word of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Eats {
     Word(Word),
@@ -22,25 +22,25 @@ impl Eats {
     }
 }
 
-/// A word, with a second spelling that is longer by a tail.
+/// A word; a second spelling has an additional suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Word {
     pub(crate) text: &'static str,
     pub(crate) tail: &'static str,
-    /// The slot that it is a part of; empty = it is a keyword of the command.
+    /// The slot to which the word belongs; empty: a keyword of the command.
     pub(crate) of: &'static str,
-    /// What it means, where its definition says that.
+    /// The help of the word, if the definition has one.
     pub(crate) help: &'static str,
 }
 
 impl Word {
-    /// True for one of its spellings.
+    /// Whether the text is one of the word's spellings.
     pub(crate) fn is(self, text: &str) -> bool {
         text.strip_prefix(self.text)
             .is_some_and(|rest| rest.is_empty() || rest == self.tail)
     }
 
-    /// True for the beginning of one of its spellings.
+    /// Whether the text is an abbreviation of one of the word's spellings.
     pub(crate) fn begins(self, text: &str) -> bool {
         match text.strip_prefix(self.text) {
             Some(rest) => self.tail.starts_with(rest),
@@ -49,7 +49,7 @@ impl Word {
     }
 }
 
-/// The words that a command can begin with, up to its first slot or option, and whether the pattern has nothing else.
+/// The first words of a command, up to its first slot or option, and whether the pattern ends there.
 pub(super) fn leads(pattern: &Pattern) -> (Vec<Vec<Word>>, bool) {
     match pattern {
         Tree::Leaf(Eats::Word(word)) => (vec![vec![*word]], true),

@@ -1,4 +1,4 @@
-//! What stands in a command where its pattern has a `<slot>`.
+//! Slots: the variable parts of commands, written `<slot>` in a pattern.
 
 use super::names::NameKind;
 use crate::token::{Form, Token};
@@ -11,10 +11,10 @@ pub(crate) struct Slot {
     pub(crate) text: &'static str,
 }
 
-/// What a slot takes.
+/// The values that a slot accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// A number, perhaps with unit or range: begins with a digit.
+    /// A number, perhaps with a unit or a range: begins with a digit.
     Number,
     /// An IP address with a length.
     Prefix,
@@ -26,20 +26,20 @@ pub(crate) enum Takes {
     Mac,
     /// A word from this list.
     OneOf(&'static [&'static str]),
-    /// The name of something that is there.
+    /// The name of an existing object.
     Name(NameKind),
     /// Any word.
     Any,
     /// Text in braces or quotes.
     Block,
-    /// All that follows; in quotes, one word.
+    /// The rest of the line, or one word in quotes.
     Rest,
 }
 
 use Takes as T;
 
 impl Slot {
-    /// How well a word fits: by its shape, by being any word, or not.
+    /// How well a word matches: by its form, as any word, or not at all.
     pub(super) fn fit(&self, token: &Token) -> Option<Fit> {
         let text = token.text.as_str();
         let plain = token.form == Form::Plain;
@@ -60,20 +60,20 @@ impl Slot {
     }
 }
 
-/// Ways to fit, better ones larger.
+/// Quality of a match, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// A slot that takes anything.
+    /// A slot that accepts any word.
     Any,
-    /// The beginning of a word.
+    /// An abbreviation of a word.
     Beginning,
-    /// A slot that knows the shape.
+    /// A slot that recognises the form of the word.
     Shape,
-    /// The word itself, of a command or of the list of a slot.
+    /// The exact word of a command or of a slot's list.
     Exact,
 }
 
-/// Looks like an IP or MAC address, rightly written or not.
+/// Whether the text has the form of an IP or MAC address, valid or not.
 fn addressed(text: &str) -> bool {
     let addr = text.split('/').next().unwrap_or(text);
     let six = addr.contains(':')

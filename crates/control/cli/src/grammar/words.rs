@@ -1,8 +1,8 @@
-//! Commands of other routers with the command to use here, and the purpose of each group of commands.
+//! Commands of other routers with their equivalents, and the purpose of each group of commands.
 
 use std::borrow::Cow;
 
-/// First words of commands of other routers, and the command to use here.
+/// First words of commands of other routers, and the equivalent command.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "no",
@@ -45,11 +45,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Commands of other routers that are a command here under another name. Both have two words. They are no part of the grammar:
-/// their beginnings (`show run`) are those of other commands here.
+/// Commands of other routers that exist here under another name. Both names have two words. They are not part of the grammar:
+/// their abbreviations (`show run`) are those of other commands.
 const ALIASES: &[(&str, &str)] = &[("show running-config", "config show")];
 
-/// A line with the command's name here, in as many characters: columns stay what they are.
+/// Replaces the alias in a line by the command's name, padded to the same number of characters, so that columns stay valid.
 pub(crate) fn aliased(line: &str) -> Cow<'_, str> {
     let behind = |alias: &str| {
         let (one, two) = alias.split_once(' ')?;
@@ -67,7 +67,7 @@ pub(crate) fn aliased(line: &str) -> Cow<'_, str> {
     format!("{here:width$}{rest}").into()
 }
 
-/// The command to use here in place of a command of another router.
+/// The equivalent of a command of another router.
 pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
     let typed: Vec<&str> = line.split_whitespace().collect();
     let begins = |words: &str| {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use volley_model::{CommitRow, ConfigReply, Timestamp, escape};
 use volley_show::{or_dash, table};
 
-/// As text.
+/// The answer as text.
 pub(crate) fn text(reply: &ConfigReply) -> String {
     match reply {
         ConfigReply::Checked { objects } => format!("fine, {objects} objects\n"),
@@ -39,7 +39,7 @@ fn history(commits: &[CommitRow]) -> String {
         };
         let comment = row.comment.as_deref().unwrap_or_default();
         let user = row.user.as_deref().map(escape);
-        // A damaged file tells neither when nor why.
+        // The metadata of a damaged file are unknown.
         let when = row.fault.is_none().then(|| time(row.time_s));
         let comment = row.fault.as_deref().unwrap_or(comment);
         vec![

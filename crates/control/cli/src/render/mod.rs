@@ -1,4 +1,4 @@
-//! Answers as text: what changes did, and the configuration.
+//! Answers as text: results of changes, and the configuration.
 
 mod config;
 
@@ -6,7 +6,7 @@ pub(crate) use config::text as config;
 use volley_model::Applied;
 pub use volley_object::View;
 
-/// What a change did, as text: nothing when all is said by its success.
+/// The result of a change as text: empty if there are no notes.
 pub fn applied(applied: &Applied) -> String {
     let mut out = String::new();
     for note in &applied.notes {

@@ -1,4 +1,4 @@
-//! Answers that come in parts, each when it is there, until they end or the client has enough.
+//! Answers in several parts: each part is sent as soon as it exists, until the answer ends or the client stops it.
 
 use super::backend::{Backend, Pending};
 use super::limits::Limits;
@@ -8,16 +8,16 @@ use crate::parse_line;
 use tokio::net::UnixStream;
 use volley_object::ReplyPart;
 
-/// An answer that comes in parts. Dropping it ends what makes it.
+/// An answer in several parts. Dropping the value ends its source.
 pub trait AnswerStream {
-    /// The next part, which is the last one at the end. A call that is given up loses nothing.
+    /// The next part; the last one is marked. Cancelling the call loses no part.
     fn next(&mut self) -> Pending<'_, ReplyPart>;
 
-    /// The client has enough: the parts that exist already come, and the end.
+    /// Stops the answer on request of the client: the parts that exist already follow, then the end.
     fn stop(&mut self);
 }
 
-/// Serves one request. False when the client is gone.
+/// Serves one request. False when the client has disconnected.
 pub(super) async fn serve(
     ask: &Ask,
     backend: &dyn Backend,
@@ -43,7 +43,7 @@ pub(super) async fn serve(
         let part = tokio::select! {
             biased;
             line = lines.next(stream, limits), if !stopped => match line {
-                // Whatever it says, the client has enough.
+                // Any line from the client stops the answer.
                 Line::Text(_) => {
                     stopped = true;
                     answers.stop();
@@ -60,12 +60,12 @@ pub(super) async fn serve(
             }
             Err(error) => (Answer::failure(None, error), false),
         };
-        // A client may read as slowly as it likes: what it does not read costs what is bounded by its stream.
+        // A client may read at any speed: the memory for unread parts is bounded by its stream.
         if send(stream, answer).await.is_err() {
             return false;
         }
         if !more {
-            // A stop that is still on its way is ignored by the conversation.
+            // If the client sends a stop later, the session ignores it.
             return true;
         }
     }
@@ -85,7 +85,7 @@ fn answer(part: ReplyPart) -> Answer {
     }
 }
 
-/// The bytes of an answer; none where they are no hexadecimal digits.
+/// Decodes hexadecimal digits; `None` if the text has other characters.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = text.as_bytes().chunks(2);

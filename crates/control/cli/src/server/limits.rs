@@ -1,24 +1,24 @@
-//! Bounds that clients meet.
+//! Limits for clients.
 
 use std::time::Duration;
 
-/// Bounds that clients meet.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Longest request line in bytes.
+    /// Maximum length of a request line in bytes.
     pub line: usize,
-    /// Clients at once; the server refuses further ones and closes their connections.
+    /// Maximum number of clients; the server refuses further ones and closes their connections.
     pub clients: usize,
-    /// Time to send the rest of a line that was begun.
+    /// Time within which a client must complete a line that it began.
     pub finish_line: Duration,
-    /// Time to read an answer.
+    /// Time within which a client must read an answer.
     pub read_answer: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            // A file of commands that are one transaction comes as one line.
+            // A file of commands that form one transaction is sent as one line.
             line: 16 * crate::MAX_LINE,
             clients: 64,
             finish_line: Duration::from_secs(10),

@@ -1,14 +1,14 @@
-//! Lines from a client, and answers to it.
+//! Reads lines from a client, and sends answers.
 
 use super::limits::Limits;
 use super::protocol::Answer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Bytes of text that the control thread deals with itself; a helper thread deals with longer texts.
+/// Texts up to this length in bytes are processed on the control thread; longer texts on a helper thread.
 pub(super) const LONG: usize = 1 << 16;
 
-/// Does work on a helper thread when the text that it deals with is long.
+/// Runs work on a helper thread if its text is long.
 pub(super) async fn by_length<T: Send + 'static>(
     bytes: usize,
     work: impl FnOnce() -> T + Send + 'static,
@@ -56,7 +56,7 @@ impl Lines {
             }
             let mut chunk = [0; 8192];
             let read = match self.held.is_empty() {
-                // Between lines a client may be silent as long as it likes.
+                // Between lines a client may be silent for any time.
                 true => stream.read(&mut chunk).await,
                 false => {
                     let wait = limits.finish_line;

@@ -16,31 +16,30 @@ use tokio::net::UnixListener;
 /// Why the socket cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// A daemon answers there.
+    /// A running daemon serves the socket.
     #[error(
         "{0}: another program serves this socket; stop it or choose another path with engine.socket or api.socket"
     )]
     Taken(PathBuf),
-    /// Something that is no socket is there.
+    /// The path exists and is not a socket.
     #[error(
         "{0}: is not a socket; remove it or choose another path with engine.socket or api.socket"
     )]
     NotASocket(PathBuf),
-    /// The system refused.
+    /// An operation of the operating system failed.
     #[error("{path}: {step}: {source}")]
     Io {
         /// The socket.
         path: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         step: &'static str,
-        /// Why not.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// Listens on a unix socket, which only root and its owner can open until it is opened to others; takes the place of one that
-/// no program serves any more.
-/// Must be called inside a tokio runtime.
+/// Listens on a unix socket, which only root and its owner can open until the mode is changed; replaces a socket that no
+/// program serves. Must be called inside a tokio runtime.
 pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
     let io = |step| {
         let path = path.to_path_buf();
@@ -50,7 +49,7 @@ pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
         if !meta.file_type().is_socket() {
             return Err(ServerError::NotASocket(path.to_path_buf()));
         }
-        // One that does not accept is served all the same.
+        // A socket whose program does not accept is in use nevertheless.
         match connect_within(path, Duration::ZERO) {
             Ok(_) => return Err(ServerError::Taken(path.to_path_buf())),
             Err(e) if e.kind() == ErrorKind::TimedOut => {
@@ -61,11 +60,11 @@ pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
         std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
     }
     if path.starts_with(volley_model::runtime_folder()) {
-        // Where no setting places the socket; what makes it impossible is the next step's error.
+        // The default folder of the socket is created; if that fails, the next step reports the error.
         let folder = path.parent().unwrap_or(path);
         let mut builder = std::fs::DirBuilder::new();
         if builder.mode(0o700).create(folder).is_ok() {
-            // Each socket in it says who may open it.
+            // The mode of each socket in the folder decides who may open it.
             let mode = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(folder, mode).map_err(io("cannot set permissions"))?;
         }
@@ -76,7 +75,7 @@ pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
     Ok(listener)
 }
 
-/// A bound socket. Its file is removed when it is dropped.
+/// A bound socket. Dropping the value removes the socket's file.
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
@@ -94,7 +93,7 @@ impl Server {
         })
     }
 
-    /// With other bounds.
+    /// Replaces the limits.
     pub fn with_limits(mut self, limits: Limits) -> Server {
         self.limits = limits;
         self
@@ -115,7 +114,7 @@ impl Server {
                     let place = Place::take(&clients, limits.clients);
                     tokio::task::spawn_local(session::serve(stream, backend, limits, place));
                 }
-                // Out of file descriptors, most likely: those in use will come back.
+                // Probably out of file descriptors: wait until some are closed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
@@ -128,11 +127,11 @@ impl Drop for Server {
     }
 }
 
-/// One client's place among those allowed; given back when dropped.
+/// One client's slot among those allowed; dropping the value releases it.
 pub struct Place(Rc<Cell<usize>>);
 
 impl Place {
-    /// One of at most `limit`; none when all are taken.
+    /// Takes one of `limit` slots; `None` when all are taken.
     pub fn take(clients: &Rc<Cell<usize>>, limit: usize) -> Option<Place> {
         if clients.get() >= limit {
             return None;

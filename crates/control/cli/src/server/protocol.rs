@@ -1,4 +1,4 @@
-//! What goes over the socket.
+//! The messages on the socket.
 
 use crate::grammar::Candidate;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use volley_model::{acts_on_terminals, escape, escape_lines};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// What to do with the line.
+    /// The operation on the line.
     pub op: Op,
     /// The line; for completion and help, up to the cursor.
     pub line: String,
-    /// `exec`: the data of the answer, too.
+    /// `exec`: include the data of the answer.
     #[serde(default)]
     pub json: bool,
-    /// `exec`: the text of the configuration file that the line names. The client reads it: its user may read it, and the
-    /// daemon may have another root folder.
+    /// `exec`: the text of the configuration file that the line names. The client reads the file: the client's user has the
+    /// permission, and the daemon may have another root folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 impl Ask {
-    /// A request about a line.
+    /// Creates a request for a line.
     pub fn new(op: Op, line: impl Into<String>) -> Ask {
         Ask {
             op,
@@ -38,42 +38,42 @@ impl Ask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Op {
-    /// Run it.
+    /// Run the line.
     Exec,
     /// Run the commands of several lines as one transaction: all of them or none.
     Transact,
-    /// How could it go on.
+    /// Return completions of the line.
     Complete,
-    /// What may come here.
+    /// Return the help for the end of the line.
     Help,
-    /// Run it, and send each part of the answer when it comes.
+    /// Run the line, and send each part of the answer as soon as it exists.
     Follow,
-    /// End the stream: the rest of its answer comes. The request itself has no answer.
+    /// Stop the stream: the rest of its answer follows. `stop` itself has no answer.
     Stop,
 }
 
-/// An answer: either `error`, or the rest; a run that has failed has both.
+/// An answer: either `error`, or the other fields; a run that has failed has both.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// Text to show; empty when there is nothing to say.
+    /// Text of the answer; may be empty.
     #[serde(default)]
     pub text: String,
-    /// Data of the answer, when asked for.
+    /// Data of the answer, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
-    /// Completion: the character (from 0) at which the word begun starts.
+    /// Completion: index in characters (from 0) of the unfinished word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<usize>,
-    /// Completion: ways to go on.
+    /// Completion: the candidates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
-    /// Follow: this is a part of the answer, and more come.
+    /// Follow: this is a part of the answer, and more parts follow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
-    /// Follow: bytes of the answer, in hexadecimal digits.
+    /// Follow: bytes of the answer, as hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bytes: String,
-    /// The request was refused and changed nothing; beside data, the run that has ended has failed.
+    /// The request was refused and changed nothing; if data are present, the run has ended with a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
 }
@@ -81,10 +81,10 @@ pub struct Answer {
 /// Why a request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Character of the line, from 1, when the line is at fault.
+    /// Column in characters, from 1, of an error in the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// Line, from 1, when several were given and one is at fault.
+    /// Number of the failed line, from 1, when several were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// One sentence.
@@ -92,7 +92,7 @@ pub struct Failure {
 }
 
 impl Answer {
-    /// Nothing in the text acts on the terminal of the client, whatever names and comments it quotes.
+    /// Escapes characters that would control the client's terminal, also in quoted names and comments.
     pub(crate) fn harmless(mut self) -> Answer {
         if let Cow::Owned(text) = escape_lines(&self.text) {
             self.text = text;
@@ -108,7 +108,7 @@ impl Answer {
         self
     }
 
-    /// Data as lines of JSON that do not act on a terminal: characters that could are written as `\uXXXX`.
+    /// Data as lines of JSON; control characters are written as `\uXXXX`, so that they do not control a terminal.
     pub(crate) fn json(data: &serde_json::Value) -> String {
         let text = format!("{data:#}");
         let plain = |c: char| c == '\n' || !acts_on_terminals(c);
@@ -129,7 +129,7 @@ impl Answer {
         }
     }
 
-    /// The same failure, of a line.
+    /// The same failure with the number of its line.
     pub(crate) fn at_line(mut self, line: usize) -> Answer {
         if let Some(failure) = &mut self.error {
             failure.line = Some(line);

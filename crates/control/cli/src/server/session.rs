@@ -1,4 +1,4 @@
-//! One client, from its first byte to its last.
+//! The session of one client.
 
 use super::backend::Backend;
 use super::follow;
@@ -19,7 +19,7 @@ use volley_model::{
     Client, ConfigAction, ConfigReply, ConfigSource, ModelError, Peer, Request, Via,
 };
 
-/// How long a client that is cut off may take to read why.
+/// Time within which a client that is disconnected may read the reason.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 pub(super) async fn serve(
@@ -45,7 +45,7 @@ pub(super) async fn serve(
     debug!(target: "client", %user, %from, via = %Via::Cli, "disconnected");
 }
 
-/// Who the peer of a connection is. With its names, which may take a directory service its time, or as a number.
+/// The client behind a connection: with names, which may take time in a directory service, or as numbers.
 pub async fn client_of(stream: &UnixStream, via: Via, with_names: bool) -> Client {
     let Ok(shown) = stream.peer_cred() else {
         return Client::of_peer(via, None, None);
@@ -76,7 +76,7 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
                     }
                     return;
                 }
-                // What it would end has ended.
+                // The answer that `stop` refers to has ended already.
                 Ok(ask) if ask.op == Op::Stop => continue,
                 Ok(ask) => answer(&ask, backend).await,
                 Err(refused) => *refused,
@@ -93,13 +93,13 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
         }
         match timeout(limits.read_answer, send(stream, answer)).await {
             Ok(Ok(())) => {}
-            // It does not read, or is gone.
+            // The client does not read, or has disconnected.
             _ => return,
         }
     }
 }
 
-/// A request; an answer that refuses it where it is none.
+/// Parses a request; returns an answer with the error if the line is not a request.
 fn read(line: &[u8]) -> Result<Ask, Box<Answer>> {
     let refuse = |why: String| Err(Box::new(Answer::failure(None, why)));
     let line = match std::str::from_utf8(line) {
@@ -132,14 +132,14 @@ async fn answer(ask: &Ask, backend: &dyn Backend) -> Answer {
                 ..Answer::default()
             }
         }
-        // The conversation deals with them.
+        // The caller handles them.
         Op::Follow | Op::Stop => Answer::default(),
     }
 }
 
 /// Runs the commands of a text as one transaction.
 async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
-    // Long files are read on another thread: this one has packets to write and others to answer.
+    // Long files are parsed on a helper thread, so that this thread can process packets and answer other clients.
     let text = text.to_owned();
     let read = tokio::task::spawn_blocking(move || read_all(&text)).await;
     let requests = match read {
@@ -167,7 +167,7 @@ async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
     }
 }
 
-/// The changes of a text, each with its line.
+/// The changes in a text, each with its line.
 fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
     let mut requests = Vec::new();
     for (line, command) in crate::script::commands(text) {
@@ -189,7 +189,7 @@ fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
     Ok(requests)
 }
 
-/// Does something with the configuration, with the client's text in place of the file.
+/// Carries out an operation on the configuration, with the client's text as the file.
 async fn configuration(
     mut action: ConfigAction,
     text: Option<&str>,
@@ -204,7 +204,7 @@ async fn configuration(
     };
     backend.config(action).await.map_err(|error| match error {
         ModelError::Config { errors } => {
-            // The daemon knows no name of a text.
+            // Errors in a text have the default file name: replace it.
             let named = |e: String| match e.strip_prefix("volley.toml:") {
                 Some(rest) => format!("{}:{rest}", file.display()),
                 None => e,
@@ -257,7 +257,7 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
         Action::Query(query, view) => match backend.query(query).await {
             Ok(reply) => {
                 let value = (data || wants_json).then(|| reply.json());
-                // Who reads data gets why the run has failed beside it; a text says it.
+                // In data, the failure of a run is a separate field; in text, the text reports it.
                 failure = data.then(|| reply.failure()).flatten();
                 (reply.text(view), value)
             }

@@ -14,7 +14,7 @@ pub struct Asked {
 }
 
 impl QueryClass {
-    /// The query with these values of its parameters, in order.
+    /// Builds the query with these parameter values, in order.
     pub fn ask(&self, slots: Vec<Option<Value>>) -> Result<Asked, FieldError> {
         Ok(Asked {
             query: self.clone(),
@@ -22,7 +22,7 @@ impl QueryClass {
         })
     }
 
-    /// The query without parameters, when the page of metrics has figures of its reply.
+    /// Builds the query without parameters, if its reply contributes to the metrics page.
     pub fn for_figures(&self) -> Option<Asked> {
         self.figures()?;
         self.ask(Vec::new()).ok()
@@ -50,13 +50,13 @@ impl Asked {
         self.query.stream().is_some()
     }
 
-    /// Whether a client gets the reply as a whole; an error says what to do in place of it.
+    /// Checks that a client can get the reply as a whole; an error says what to use instead.
     pub fn check_whole(&self) -> Result<(), FieldError> {
         let stream = self.query.stream();
         stream.map_or(Ok(()), |stream| stream.check_whole(&self.parameters))
     }
 
-    /// The program that reads the reply where the client wants bytes; none where it wants text.
+    /// The program that reads the reply if the client requested bytes; `None` if the reply is text.
     pub fn reader(&self) -> Option<&'static str> {
         self.query.stream()?.reader(&self.parameters)
     }

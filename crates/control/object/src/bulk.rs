@@ -1,4 +1,4 @@
-//! Many objects of a bulk class at once.
+//! Requests for many objects of a bulk class.
 
 use crate::FieldError;
 use crate::class::{Class, FieldDef};
@@ -18,8 +18,8 @@ use serde_json::{Map, Value as Json};
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// Many objects of a class whose keys differ in their first value alone: each has a set of values from now on, or is removed.
-/// Values that many objects have are written once. `Display` says how many there are: no command makes them.
+/// Many objects of a class whose keys differ only in their first value: each object gets a set of values, or is removed. Values
+/// that several objects share are written once. `Display` gives the number of objects: no command creates them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bulk {
     class: Class,
@@ -30,7 +30,7 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// None of a group.
+    /// A request without objects, for a group.
     pub fn new(group: &Group) -> Bulk {
         Bulk {
             class: group.class().clone(),
@@ -41,7 +41,7 @@ impl Bulk {
         }
     }
 
-    /// One object that is there from now on; none when its class is no bulk class.
+    /// A request that sets one object; `None` when its class is not a bulk class.
     pub fn with(object: &Instance) -> Option<Bulk> {
         let key = BulkKey::of(&object.key())?;
         let mut bulk = Bulk::new(&key.group);
@@ -50,7 +50,7 @@ impl Bulk {
         Some(bulk)
     }
 
-    /// One object that is removed; none when its class is no bulk class.
+    /// A request that removes one object; `None` when its class is not a bulk class.
     pub fn without(key: &ObjectKey) -> Option<Bulk> {
         let key = BulkKey::of(key)?;
         let mut bulk = Bulk::new(&key.group);
@@ -63,50 +63,50 @@ impl Bulk {
         &self.class
     }
 
-    /// A value of the key behind the first one, as its type; the first of them is number 0.
+    /// A value of the key after the first one, as its type; index 0 is the second value of the key.
     pub fn common<T: FieldType>(&self, at: usize) -> Option<T> {
         self.rest.get(at).and_then(T::from_value)
     }
 
-    /// The group of the objects of an IP version.
+    /// The group of the objects with an IP version.
     pub fn group(&self, version: u8) -> Group {
         Group::new(&self.class, version, &self.rest)
     }
 
-    /// Adds values that objects have, and returns their number. They are in their normal form.
+    /// Adds a set of values and returns its index. The values are in their normal form.
     pub fn add_set(&mut self, values: Values) -> u32 {
         self.sets.push(values);
         self.sets.len() as u32 - 1
     }
 
-    /// The object with this first value of the key has the values of this number.
+    /// Sets the object with this first value of the key to the set of values with this index.
     pub fn put(&mut self, item: Packed, set: u32) {
         self.put.push((item, set));
     }
 
-    /// The object with this first value of the key is removed.
+    /// Removes the object with this first value of the key.
     pub fn remove(&mut self, item: Packed) {
         self.gone.push(item);
     }
 
-    /// Sets of values that objects have.
+    /// The sets of values.
     pub fn sets(&self) -> &[Values] {
         &self.sets
     }
 
-    /// A field behind the key as its type, of each set of values.
+    /// The values of a field that is not part of the key, as its type, one for each set of values.
     pub fn field<T: FieldType>(&self, name: &str) -> Option<Vec<T>> {
         let at = self.class.values().iter().position(|f| f.name == name)?;
         let slot = |set: &Values| T::from_slot(set.0.get(at).and_then(Option::as_ref));
         self.sets.iter().map(slot).collect()
     }
 
-    /// First values of the keys of objects, each with the number of its set.
+    /// First values of the keys of the set objects, each with the index of its set.
     pub fn puts(&self) -> &[(Packed, u32)] {
         &self.put
     }
 
-    /// First values of the keys of objects that are removed.
+    /// First values of the keys of the removed objects.
     pub fn removed(&self) -> &[Packed] {
         &self.gone
     }
@@ -116,12 +116,12 @@ impl Bulk {
         self.put.len() + self.gone.len()
     }
 
-    /// Whether there is no object.
+    /// Whether the request has no objects.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Checks the sets of values with the keys that have them, and brings them into their normal form.
+    /// Checks each set of values with the keys that use it, and brings the sets into normal form.
     fn checked(mut self) -> Result<Bulk, FieldError> {
         const VERSIONS: usize = 8;
         let mut checked = vec![[false; VERSIONS]; self.sets.len()];
@@ -166,7 +166,7 @@ impl Display for Bulk {
     }
 }
 
-/// Fields that a set of values has.
+/// The fields in a set of values.
 fn set_fields(class: &Class) -> impl Iterator<Item = (usize, &FieldDef)> {
     let all = class.values().iter().enumerate();
     all.filter(|(_, field)| !field.repeats)
@@ -204,16 +204,16 @@ impl<'de> Deserialize<'de> for Bulk {
     }
 }
 
-/// Reads a bulk of objects: one that names its class, or one as earlier versions had it, by its name.
+/// Deserializes a bulk request: one that names its class, or one in the format of an earlier version.
 #[derive(Default)]
 pub struct BulkReader {
     class: Option<Class>,
-    /// The name by which earlier versions had it.
+    /// The name in earlier versions.
     formerly: Option<&'static str>,
 }
 
 impl BulkReader {
-    /// Reads what a request of this name had in earlier versions; none when there was no such request.
+    /// A reader for the request of this name in earlier versions; `None` when there was no such request.
     pub fn formerly(name: &str) -> Option<BulkReader> {
         let all = classes();
         let named = |class: &&Class| class.def().bulk && former_name(class) == Some(name);
@@ -225,7 +225,7 @@ impl BulkReader {
     }
 }
 
-/// The name of the request that earlier versions had for many objects of a class.
+/// The name of the bulk request of a class in earlier versions.
 fn former_name(class: &Class) -> Option<&'static str> {
     let words = class.def().formerly_bulk.split(' ').next();
     words.filter(|name| !name.is_empty())
@@ -252,7 +252,7 @@ fn packed(class: &Class, text: &str) -> Result<Packed, String> {
         .ok_or_else(|| format!("{} has no packed form", field.name))
 }
 
-/// A text, borrowed where it can be.
+/// A text, borrowed where possible.
 struct Text<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -333,7 +333,7 @@ impl BulkReader {
         bulk.checked().map_err(|error| error.to_string())
     }
 
-    /// Whether a field of an earlier version says nothing today.
+    /// Whether a field of an earlier version has no meaning today.
     fn is_left_out(&self, name: &str) -> bool {
         let class = self.class.as_ref().filter(|_| self.formerly.is_some());
         let words = class.map_or("", |class| class.def().formerly_bulk);
@@ -343,7 +343,7 @@ impl BulkReader {
             .any(|word| word.strip_suffix('=') == Some(name))
     }
 
-    /// A set of values, which is checked with the keys that have it.
+    /// A set of values, which is checked later with the keys that use it.
     fn set(&self, class: &Class, json: &Json) -> Result<Values, String> {
         let upgraded = match (self.formerly, class.def().upgrade) {
             (Some(name), Some(upgrade)) => upgrade(name, json),

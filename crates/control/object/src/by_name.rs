@@ -1,4 +1,4 @@
-//! Objects and keys of a class that is found by its name in the registry.
+//! Objects and keys of a class that the registry finds by name.
 
 use crate::FieldError;
 use crate::class::{Class, Effect};
@@ -15,7 +15,7 @@ pub(crate) fn class_of(name: &str) -> Result<Class, FieldError> {
 }
 
 impl ObjectKey {
-    /// The key of an object of the class of this name, from the values of the key's fields in order.
+    /// The key of an object of the class of this name, from the values of the key fields in order.
     pub fn of_values(
         class: &str,
         values: impl IntoIterator<Item = Value>,
@@ -24,7 +24,7 @@ impl ObjectKey {
         class.key(values.into_iter().collect())
     }
 
-    /// The command that removes the object of this key, of whichever class of the group.
+    /// The command that removes the object with this key, in any class of the group.
     pub fn unset_any_command(&self) -> String {
         let classes = classes();
         let group = classes.group_of(self.class()).chain([self.class()]);
@@ -38,13 +38,13 @@ impl ObjectKey {
 }
 
 impl Instance {
-    /// An object of the class of this name, from some of its fields by name; the others get their defaults.
+    /// An object of the class of this name, from some of its fields by name; the other fields get their defaults.
     pub fn of_fields(class: &str, fields: &[(&str, Value)]) -> Result<Instance, FieldError> {
         let class = class_of(class)?;
         class.instance(class.slots(fields))
     }
 
-    /// A setting of one value: of the class of this name, and of the object that it is a part of.
+    /// A setting with one value, from the name of its class and the name of the object to which it belongs.
     pub fn of_value(class: &str, owner: &str, value: Value) -> Result<Instance, FieldError> {
         let classes = classes();
         let names = |class: &Class| class.fields().iter().map(|f| f.name).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Changes of some fields of objects that are there.
+//! Changes of some fields of existing objects.
 
 use crate::FieldError;
 use crate::by_name::class_of;
@@ -10,13 +10,13 @@ use crate::value::Value;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
-/// Values for some fields: of the object with the values of the key, or without any of them of all objects of the class.
-/// `Display` gives the command.
+/// New values for some fields: of the object with the given key, or, without a key, of all objects of the class. `Display`
+/// gives the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change(Instance);
 
 impl Change {
-    /// A change by the values of the fields in order; none = the field stays.
+    /// A change by the values of the fields in order; `None`: the field is not changed.
     pub fn new(class: &Class, slots: Vec<Option<Value>>) -> Result<Change, FieldError> {
         let keys = class.keys().len();
         let given = slots.iter().take(keys).flatten().count();
@@ -41,7 +41,7 @@ impl Change {
         self.0.class()
     }
 
-    /// The key of the only object that is changed; none = all objects of the class are.
+    /// The key of the object to be changed; `None`: all objects of the class are changed.
     pub fn key(&self) -> Option<ObjectKey> {
         let keys = 0..self.class().keys().len();
         let slots: Vec<_> = keys.map(|at| self.0.slot(at).cloned()).collect();
@@ -49,7 +49,7 @@ impl Change {
         all.then(|| self.class().key_of_slots(slots).ok()).flatten()
     }
 
-    /// The object as it is changed.
+    /// The object after the change.
     pub fn of(&self, object: &Instance) -> Result<Instance, FieldError> {
         let slot = |at| self.0.slot(at).or_else(|| object.slot(at)).cloned();
         let fields = 0..self.class().fields().len();

@@ -16,55 +16,53 @@ use std::sync::Arc;
 /// One field of a class.
 #[derive(Clone, Debug)]
 pub struct FieldDef {
-    /// Its name in the file and in JSON, snake_case; on the command line with dashes.
+    /// Name of the field in the file and in JSON, snake_case; on the command line with dashes.
     pub name: &'static str,
-    /// What it means: the operator's text.
+    /// Meaning of the field: the text for operators.
     pub doc: &'static str,
-    /// Whether it is part of the key.
+    /// Whether the field is part of the key.
     pub key: bool,
-    /// What it takes.
+    /// Type of the value.
     pub kind: Kind,
-    /// Whether it may have no value.
+    /// Whether the field may be absent.
     pub optional: bool,
-    /// Its default.
+    /// Default value.
     pub default: Option<Value>,
     /// Unit of a number, or empty.
     pub unit: &'static str,
-    /// An example, or empty.
+    /// An example value, or empty.
     pub example: &'static str,
-    /// The class of the objects that it names.
+    /// The class of the objects to which the field refers.
     pub reference: Option<Reference>,
-    /// Of a key: the value of the object that is always there.
+    /// For a key: the value of the built-in object, which always exists.
     pub built_in: Option<Value>,
-    /// Of a key that takes one of several choices: an object in the file that does not give the field is there once for each
-    /// of them.
+    /// For a key of type choice: an object in the file without this field is created once for each choice.
     pub each: bool,
-    /// Of a list: the order of its values says nothing, and none is there twice.
+    /// For a list: the order of the values has no meaning, and duplicates are removed.
     pub set: bool,
-    /// Of a list: the fewest values that it has.
+    /// For a list: the minimum number of values.
     pub least: usize,
-    /// What follows from the other fields where no value is given.
+    /// Computes the value from the other fields if none is given.
     pub derived: Option<Derived>,
-    /// Part of the request that creates an object, not of the object: it is in no file, and is not kept.
+    /// Part of the request that creates an object, not of the object: the field is not in the file and is not stored.
     pub request: bool,
-    /// Not shown to people.
+    /// Not shown to users.
     pub secret: bool,
-    /// The value of an object whose interface is in the file without a key for it.
+    /// The value for an interface in the file that has no key for the object.
     pub in_file: Option<Value>,
-    /// Of a parameter of a query: its value in a command that does not name it.
+    /// For a parameter of a query: its value in a command that does not name it.
     pub typed: Option<Value>,
-    /// Of a list: an object that is added joins its items to those of the object that is there.
+    /// For a list: adding an object appends its items to those of the existing object.
     pub joined: bool,
-    /// Number of consecutive keys that a request means, the first one included: part of requests and the file, not of the
-    /// object.
+    /// Number of consecutive keys in a request, including the first one: part of requests and the file, not of the object.
     pub repeats: bool,
-    /// Of a list of tables: in the file, the keys of one table may be beside those of the object.
+    /// For a list of tables: in the file, the keys of one table may be beside those of the object.
     pub inline: bool,
-    /// Of a key: objects with this value are not a part of a saved configuration, and no configuration replaces them.
+    /// For a key: objects with this value are not part of a saved configuration, and are not replaced by a configuration.
     pub unsaved: Option<Value>,
 }
 
-/// The value of a field that follows from the others.
+/// Computes the value of a field from the others.
 pub type Derived = fn(&Instance) -> Option<Value>;
 
 impl FieldDef {
@@ -96,7 +94,7 @@ impl FieldDef {
         }
     }
 
-    /// The fewest values of a list: an object must give them.
+    /// Sets the minimum number of values of a list: an object must give them.
     pub fn at_least(&mut self, least: usize) {
         self.least = least;
         self.default = None;
@@ -122,7 +120,8 @@ impl FieldDef {
         }
     }
 
-    /// Bounds of a number, or of the numbers in a list. A negative bound makes the range empty, and the class is refused.
+    /// Sets the bounds of a number, or of the numbers in a list. A negative bound makes the range empty, and the class is
+    /// refused.
     pub fn limit<N: TryInto<u64>>(&mut self, (low, high): (N, N)) {
         let low = low.try_into().unwrap_or(u64::MAX);
         let high = high.try_into().unwrap_or(0);
@@ -135,7 +134,7 @@ impl FieldDef {
         }
     }
 
-    /// A number that may be written with a unit: 250k, 1.5M, 1e6.
+    /// Allows a unit or exponent in a number: 250k, 1.5M, 1e6.
     pub fn scale(&mut self) {
         if let Kind::Number { scaled, .. } = &mut self.kind {
             *scaled = true;
@@ -147,12 +146,12 @@ impl FieldDef {
         self.name.replace('_', "-")
     }
 
-    /// Whether it is the IP version that distinguishes objects of a class.
+    /// Whether the field is the IP version that distinguishes objects of a class.
     pub(crate) fn is_version(&self) -> bool {
         self.key && self.name == "family"
     }
 
-    /// Whether every spelling of an object has the value: that of a key without a default.
+    /// Whether every command for an object contains the value, as for a key without a default.
     pub fn is_essential(&self) -> bool {
         self.key && self.default.is_none() && self.derived.is_none()
     }
@@ -162,7 +161,7 @@ impl FieldDef {
         !self.optional && self.default.is_none() && self.derived.is_none()
     }
 
-    /// What the field takes: of a reference the name of an object, of a text the field's own example.
+    /// Description of the accepted values: for a reference the name of an object, for a text the field's example.
     fn takes(&self) -> String {
         match (&self.reference, &self.kind) {
             (Some(Reference { class, .. }), Kind::Text(_)) => name_of(class),
@@ -176,14 +175,14 @@ impl FieldDef {
         }
     }
 
-    /// The classes of the objects that it names.
+    /// The classes to which the field refers.
     pub(crate) fn named_classes(&self) -> Vec<&'static str> {
         let table = self.kind.table().map(|table| (table.fields)());
         let inner = table.into_iter().flatten().filter_map(|field| field.needs);
         inner.chain(self.reference.map(|r| r.class)).collect()
     }
 
-    /// Meaning, what the field takes, and its default: one line of help.
+    /// One line of help: meaning, accepted values and default.
     pub fn help(&self) -> String {
         let doc = self.doc.trim_end_matches('.');
         let unit = if self.unit.is_empty() {
@@ -202,7 +201,7 @@ impl FieldDef {
         }
     }
 
-    /// The same for a file, which has true and false where a command has on and off.
+    /// The help for the file, which has true and false instead of on and off.
     pub fn file_help(&self) -> String {
         if let Some(value) = &self.in_file {
             let mut shown = self.clone();
@@ -227,105 +226,104 @@ impl FieldDef {
     }
 }
 
-/// Rules between the fields of an object. Returns the normal form of the object where it is another one.
+/// Checks rules between the fields of an object. Returns the normal form of the object if it differs.
 pub type Check = fn(&Instance) -> Result<Option<Instance>, FieldError>;
 
-/// Tells references that no field has as its value, but that follow from fields.
+/// Reports references that are not the value of a field, but follow from fields.
 pub type References = fn(&Instance, &mut dyn FnMut(Reference, Value));
 
 /// The definition of a class.
 #[derive(Clone, Default)]
 pub struct ClassDef {
-    /// Its name, snake_case.
+    /// Name of the class, snake_case.
     pub name: &'static str,
-    /// What its objects are: the operator's text.
+    /// Description of the objects: the text for operators.
     pub doc: &'static str,
-    /// Its fields; those of the key come first.
+    /// The fields; those of the key come first.
     pub fields: Vec<FieldDef>,
-    /// Its place in the file.
+    /// Position in the file.
     pub file: Place,
     /// Commands that create or change an object.
     pub set: Vec<&'static str>,
     /// Commands that remove an object.
     pub unset: Vec<&'static str>,
-    /// Commands that change fields of an object that is there, or without its key of all objects of the class.
+    /// Commands that change fields of an existing object, or, without its key, of all objects of the class.
     pub change: Vec<&'static str>,
-    /// A whole command.
+    /// A complete command.
     pub example: &'static str,
     /// Rules between fields.
     pub check: Option<Check>,
     /// References that follow from fields.
     pub references: Option<References>,
-    /// Commands that remove the object that has this key, of whichever class of the group.
+    /// Commands that remove the object with this key, in any class of the group.
     pub unset_any: Vec<&'static str>,
-    /// The group of classes of which an interface has one object at most; empty = no group.
+    /// The group of classes of which an interface has at most one object; empty: no group.
     pub one_of: &'static str,
-    /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
+    /// A changed object is removed and created again: two objects may exchange values that must be unique.
     pub recreate: bool,
-    /// Classes whose objects come first: they are created before and removed behind an object, such as those that its texts
-    /// name. When one of them that is a setting of an interface to which the object refers changes, the object is removed
-    /// before and created again behind.
+    /// Classes whose objects are created before an object of this class and removed after it, such as those named in its texts.
+    /// When such an object is a setting of an interface to which the object refers, and changes, the object is removed before
+    /// the change and created again after it.
     pub after: Vec<&'static str>,
     /// The only object is read when the daemon starts, and does not change while it runs: it is in the file and in commits, and
-    /// no command or request is about it. It has a dedicated table in the file, and every field may be left out.
+    /// no command or request concerns it. It has a separate table in the file, and every field is optional.
     pub startup: bool,
-    /// The machine has a part in it: a check of a file without the machine leaves its objects out.
+    /// The object depends on the machine: a check of a file without the machine omits these objects.
     pub machine: bool,
-    /// Objects are created behind everything else, such as routes and interfaces that are up, and removed before it. They are
-    /// parts of nothing but an interface, which is their key then, and nothing refers to them. Those that are parts of interfaces come
-    /// before the others.
+    /// Objects are created after everything else, such as routes and interfaces that are up, and removed before it. They are at
+    /// most parts of an interface, which then is their key, and no object refers to them. Those that are parts of interfaces
+    /// come before the others.
     pub last: bool,
-    /// The order in which the objects with the same first value of the key were created says something, and is kept: to move
-    /// one, it is removed and created again behind the others. Objects are keys alone.
+    /// The creation order of the objects with the same first key value has a meaning, and is kept: to move an object, it is
+    /// removed and created again behind the others. Objects have no fields besides the key.
     pub ordered: bool,
-    /// The objects with the same first value of the key are removed together, because what one of them did cannot be undone
-    /// alone: when one of them goes or changes, all are removed and those that stay are created again in their order. An owner
-    /// gets a key that has this value alone when they are removed. An object that is created as it is there already is
-    /// carried out again, and comes behind the others. They are created behind all other settings.
+    /// The objects with the same first key value are removed together, because the effect of one cannot be undone alone: when
+    /// one of them is removed or changes, all are removed, and those that stay are created again in their order. On removal the
+    /// owner gets a key that has only this value. An object that is created again without a change is carried out again, and
+    /// moves behind the others. These objects are created after all other settings.
     pub together: bool,
-    /// An object is more than a setting of the interface that it is a part of, such as a device: it is removed by a step of
-    /// its own before the interface is, and the removal of one that is not there is refused.
+    /// An object is more than a setting of its interface, such as a device: it is removed by a separate step before the
+    /// interface, and the removal of an object that does not exist is refused.
     pub separate: bool,
-    /// An object is created once: a command that creates one that is there is refused.
+    /// An object is created once: a command that creates an existing object is refused.
     pub once: bool,
-    /// What traffic notices when an object is created again, or when it changes, of a class whose objects change in
-    /// place; `<field>` is the value of a field of the key.
+    /// The interruption of traffic when an object is created again, or, for classes whose objects change in place, when it
+    /// changes; `<field>` is replaced by the value of a key field.
     pub interrupts: &'static str,
-    /// The name of the request that earlier versions had for objects of the class, then `old=new` for each field that had
-    /// another name, `old=` for one that is left out: commits that they wrote have such requests.
+    /// The name of the request for objects of the class in earlier versions, then `old=new` for each renamed field, `old=` for
+    /// each dropped field: commits of these versions contain such requests.
     pub formerly: &'static str,
-    /// The request of today, in JSON, for one that earlier versions had about objects of the class: for what `formerly` cannot
-    /// say. It gets the name of the request and what was in it, and returns none for any other request.
+    /// Converts a request of an earlier version to the current one, in JSON, where `formerly` does not suffice. The arguments
+    /// are name and content of the request; the result is `None` for any other request.
     pub upgrade: Option<fn(&str, &Json) -> Option<Json>>,
-    /// There may be very many objects: they are kept in little memory, and carried out many at a time. The first field of the
-    /// key has a packed form, and keys that differ in it alone are a group.
+    /// Very many objects are expected: they are stored compactly, and carried out many at a time. The first key field has a
+    /// packed form, and keys that differ only in it form a group.
     pub bulk: bool,
-    /// Commands that join an object to the one that is there, see [`FieldDef::joined`].
+    /// Commands that merge an object into the existing one, see [`FieldDef::joined`].
     pub add: Vec<&'static str>,
-    /// Commands that take items from the lists of an object, or remove it when they name none.
+    /// Commands that remove items from the lists of an object, or the object if they name no items.
     pub take: Vec<&'static str>,
-    /// The normal form of an object; none where it is in its normal form.
+    /// Returns the normal form of an object; `None` if the object is in normal form.
     pub normal: Option<fn(&Instance) -> Option<Instance>>,
     /// Objects that are created again when objects of another class, which are removed together, are: `class.field` is that
-    /// class and the field that both have, `key=value` the objects that this is about.
+    /// class and the field that both have; `key=value` selects the objects.
     pub removed_with: &'static str,
-    /// The request that earlier versions had for many objects, then `name=` for each field that is left out. The sets of
-    /// values in it are upgraded under its name, see [`ClassDef::upgrade`].
+    /// The name of the bulk request in earlier versions, then `name=` for each dropped field. The sets of values in it are
+    /// upgraded under its name, see [`ClassDef::upgrade`].
     pub formerly_bulk: &'static str,
-    /// The kind of interface that each object is, as the file names it; empty = objects are no interfaces. The only key is
-    /// the name of the interface. An interface is created and deleted by separate requests, with the settings that it has
-    /// from the beginning.
+    /// The type of interface that each object is, by its name in the file; empty: objects are not interfaces. The only key is
+    /// the name of the interface. An interface is created and deleted by separate requests, together with its initial settings.
     pub interface: &'static str,
-    /// Of a kind of interfaces: a key of the file that starts a verb when the interface is there.
+    /// For a type of interface: a key of the file that starts a verb once the interface exists.
     pub starts: Option<Start>,
-    /// Purposes of groups of commands: the words that the commands of each begin with, and a text.
+    /// Purposes of groups of commands: the first words of the commands of each group, and a text.
     pub groups: Vec<(&'static str, &'static str)>,
-    /// Beginnings of commands of other routers, each with a text that names the command to use here.
+    /// First words of commands of other routers, each with a text that names the equivalent command.
     pub instead: Vec<(&'static str, &'static str)>,
 }
 
 impl ClassDef {
-    /// Whether the key of an object is the object of a class of which it is a part, and nothing else.
+    /// Whether the key of an object is exactly the object of a class to which it belongs.
     pub(crate) fn is_part_alone(&self, class: &'static str) -> bool {
         let mut keys = self.fields.iter().take_while(|f| f.key);
         let part = Some(Reference::part_of(class));
@@ -341,32 +339,32 @@ impl ClassDef {
         }
     }
 
-    /// Whether traffic notices that an object changes, although it changes in place. One that is created once has nothing
-    /// that could change.
+    /// Whether a change in place of an object interrupts traffic. An object that is created once has no values that could
+    /// change.
     pub fn interrupts_in_place(&self) -> bool {
         !self.interrupts.is_empty() && !self.recreate && !self.once
     }
 }
 
-/// What a command does with an object.
+/// The effect of a command on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Joins it to the one that is there.
+    /// Merges the object into the existing one.
     Add,
-    /// Creates or changes it.
+    /// Creates or changes the object.
     Set,
-    /// Changes fields of it, or of all objects of the class.
+    /// Changes fields of the object, or of all objects of the class.
     Change,
-    /// Takes items from its lists, or removes it.
+    /// Removes items from the object's lists, or the object.
     Take,
-    /// Removes it.
+    /// Removes the object.
     Unset,
-    /// Removes it, or the object of its key in another class of its group.
+    /// Removes the object, or the object with its key in another class of its group.
     UnsetAny,
 }
 
 impl Effect {
-    /// All of them.
+    /// All effects.
     pub const ALL: [Effect; 6] = [
         Effect::Add,
         Effect::Set,
@@ -376,7 +374,7 @@ impl Effect {
         Effect::UnsetAny,
     ];
 
-    /// The commands of a definition that do it.
+    /// The commands of a definition with this effect.
     fn texts(self, def: &ClassDef) -> &[&'static str] {
         match self {
             Effect::Add => &def.add,
@@ -393,11 +391,11 @@ struct Inner {
     def: ClassDef,
     rank: u32,
     reaches: BTreeSet<&'static str>,
-    /// The patterns of the commands, by what they do.
+    /// The patterns of the commands, by effect.
     patterns: [Vec<Pattern>; Effect::ALL.len()],
 }
 
-/// A registered class. Cheap to clone; its objects keep it alive when it is unregistered.
+/// A registered class. Cheap to clone; its objects keep it alive after it was unregistered.
 #[derive(Clone)]
 pub struct Class(Arc<Inner>);
 
@@ -424,17 +422,17 @@ impl Class {
         Ok(Class(Arc::new(inner)))
     }
 
-    /// Whether both are one registered class, and not two that had one name one after the other.
+    /// Whether both values are the same registered class, and not two classes that had the same name at different times.
     pub(crate) fn is(&self, other: &Class) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Its name.
+    /// Name of the class.
     pub fn name(&self) -> &'static str {
         self.0.def.name
     }
 
-    /// Whether its objects are interfaces.
+    /// Whether the objects of the class are interfaces.
     pub fn is_interface(&self) -> bool {
         !self.0.def.interface.is_empty()
     }
@@ -446,12 +444,12 @@ impl Class {
             .any(|p| p.names_setting(setting))
     }
 
-    /// The name as sentences have it: with blanks.
+    /// The name with blanks, as used in sentences.
     pub fn noun(&self) -> String {
         self.0.def.name.replace('_', " ")
     }
 
-    /// What an object is, in the words at the beginning of its text: `LCP tap` of `LCP tap: an interface of ...`.
+    /// The first words of the class's text: `LCP tap` of `LCP tap: an interface of ...`.
     pub fn subject(&self) -> &'static str {
         let doc = self.0.def.doc.trim_end_matches('.');
         let ends = [": ", ". ", " ("].into_iter();
@@ -459,7 +457,7 @@ impl Class {
         &doc[..end.unwrap_or(doc.len())]
     }
 
-    /// What its objects are.
+    /// The description of the objects.
     pub fn doc(&self) -> &'static str {
         self.0.def.doc
     }
@@ -469,17 +467,17 @@ impl Class {
         &self.0.def
     }
 
-    /// A class that others refer to has a smaller rank: it is created first and removed last.
+    /// Rank by dependence: a class to which others refer has a smaller rank, so it is created first and removed last.
     pub fn rank(&self) -> u32 {
         self.0.rank
     }
 
-    /// The classes to which its objects refer, directly or by other objects.
+    /// The classes to which its objects refer, directly or through other objects.
     pub(crate) fn reached(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.0.reaches.iter().copied()
     }
 
-    /// Whether its objects refer to objects of a class, or to objects that do.
+    /// Whether its objects refer to objects of a class, directly or through other objects.
     pub fn reaches(&self, class: &str) -> bool {
         self.0.reaches.contains(class)
     }
@@ -495,12 +493,12 @@ impl Class {
         &self.fields()[..keys]
     }
 
-    /// The fields behind the key.
+    /// The fields that are not part of the key.
     pub fn values(&self) -> &[FieldDef] {
         &self.fields()[self.keys().len()..]
     }
 
-    /// A field and its place, by its name in any face.
+    /// A field and its index, by its name in any interface.
     pub fn field(&self, name: &str) -> Option<(usize, &FieldDef)> {
         let is = |f: &FieldDef| {
             f.name.len() == name.len()
@@ -521,14 +519,14 @@ impl Class {
         self.fields().iter().map(value).collect()
     }
 
-    /// The class whose objects its own are parts of, when the first field of the key says so.
+    /// The class to whose objects its objects belong, if the first key field defines that.
     pub fn part_of(&self) -> Option<&'static str> {
         let reference = self.keys().first()?.reference?;
         (reference.strength == Strength::PartOf).then_some(reference.class)
     }
 
-    /// Whether another field than the first one of the key says that an object is a part of an object of `class`: such
-    /// objects are anywhere among those of the class.
+    /// Whether a field other than the first key field makes an object a part of an object of `class`: such objects can be at
+    /// any position among those of the class.
     pub fn has_parts_elsewhere(&self, class: &'static str) -> bool {
         let part = Some(Reference::part_of(class));
         self.fields()
@@ -542,52 +540,52 @@ impl Class {
         self.fields().iter().any(|f| !f.named_classes().is_empty())
     }
 
-    /// Whether one field alone refers to objects of `class`, and nothing else does.
+    /// Whether exactly one field refers to objects of `class`.
     pub fn names_once(&self, class: &str) -> bool {
         let names = |field: &&FieldDef| field.reference.is_some_and(|r| r.class == class);
         self.fields().iter().filter(names).count() == 1 && self.0.def.references.is_none()
     }
 
-    /// Whether a list of its objects loses objects of another class that go, see [`Strength::Loses`].
+    /// Whether a list of its objects loses deleted objects of another class, see [`Strength::Loses`].
     pub fn loses(&self) -> bool {
         let loses = |r: Reference| r.strength == Strength::Loses;
         self.fields().iter().any(|f| f.reference.is_some_and(loses))
     }
 
-    /// Whether its objects are things of their own, and no settings of other objects: they have a table in the file and
-    /// values behind their keys, or the definition says so. An object that is a key alone is a switch.
+    /// Whether its objects are separate things, and not settings of other objects: they have a table in the file and fields
+    /// besides the key, or the definition says so. An object that has only a key is a switch.
     pub fn is_thing(&self) -> bool {
         let listed = matches!(self.0.def.file, Place::List(_) | Place::Map(_));
         self.0.def.separate || listed && !self.values().is_empty()
     }
 
-    /// The patterns of the commands that do this with an object.
+    /// The patterns of the commands with this effect.
     pub fn patterns(&self, effect: Effect) -> &[Pattern] {
         &self.0.patterns[effect as usize]
     }
 
-    /// Whether every object has a value always, because no command removes it.
+    /// Whether every object always has a value, because no command removes it.
     pub fn is_always(&self) -> bool {
         [Effect::Unset, Effect::Take]
             .into_iter()
             .all(|effect| self.patterns(effect).is_empty())
     }
 
-    /// Whether objects can be joined to those that are there.
+    /// Whether objects can be merged into existing ones.
     pub fn joins(&self) -> bool {
         self.fields().iter().any(|field| field.joined)
     }
 
-    /// The class with whose objects its own are removed, the field that both have, and the field and value of those that this is
-    /// about.
+    /// The class with whose objects its objects are removed, the field that both have, and the field and value that select the
+    /// objects.
     pub fn removed_with(&self) -> Option<[&'static str; 4]> {
         let (other, given) = self.0.def.removed_with.split_once(' ')?;
         let ((class, field), (key, value)) = (other.split_once('.')?, given.split_once('=')?);
         Some([class, field, key, value])
     }
 
-    /// Whether a text could be read as a word of a command of the class, which may be shortened. The words that every
-    /// command has are in places of their own.
+    /// Whether a text could be read as a word of a command of the class, which may be abbreviated. The words that every command
+    /// has are at fixed positions.
     pub(crate) fn has_word(&self, text: &str) -> bool {
         let set = self.patterns(Effect::Set).iter();
         let fixed = set.flat_map(Pattern::fixed_words).collect();
@@ -596,13 +594,13 @@ impl Class {
         all.any(|p| p.has_word(text, &fixed))
     }
 
-    /// Whether both classes are in one group, of which an interface has one object at most.
+    /// Whether both classes are in one group, of which an interface has at most one object.
     pub fn excludes(&self, other: &Class) -> bool {
         let group = self.def().one_of;
         self != other && !group.is_empty() && group == other.def().one_of
     }
 
-    /// An object from the values of its fields, in order; what is missing gets its default.
+    /// An object from the values of its fields, in order; missing values get their defaults.
     pub fn instance(&self, slots: Vec<Option<Value>>) -> Result<Instance, FieldError> {
         let mut filled = Vec::with_capacity(self.fields().len());
         let mut slots = slots.into_iter();
@@ -636,13 +634,13 @@ impl Class {
         Ok(instance.normal())
     }
 
-    /// Whether its objects are distinguished by their IP version.
+    /// Whether objects are distinguished by their IP version.
     pub fn has_versions(&self) -> bool {
         self.keys().iter().any(FieldDef::is_version)
     }
 
-    /// The key of the object that a value of another object names. Objects that have an IP version are named by objects of
-    /// the same version. None when a value alone does not name an object of the class.
+    /// The key of the object that a value of another object names. Objects with an IP version are referred to by objects of the
+    /// same version. `None` when a value alone does not identify an object of the class.
     pub fn key_named(&self, value: &Value, version: Option<u8>) -> Option<ObjectKey> {
         let mut names = self.keys().iter().filter(|field| !field.is_version());
         if names.next().is_none() || names.next().is_some() {
@@ -657,11 +655,11 @@ impl Class {
         self.key_of_slots(self.keys().iter().map(slot)).ok()
     }
 
-    /// Gives the fields at these places, which have no values, those that follow from the others, in order.
+    /// Computes the missing values of the fields at these indices from the other fields, in order.
     fn derive(&self, mut instance: Instance, at: &[usize]) -> Result<Instance, FieldError> {
         for at in at {
             let field = &self.fields()[*at];
-            // Until the value is known, an empty text is in its place.
+            // Until the value is computed, an empty text is the placeholder.
             let empty = (!field.optional).then(|| Value::text(""));
             let value = field.derived.and_then(|it| it(&instance.with(*at, empty)));
             instance = instance.with(*at, field.checked(value)?);
@@ -669,8 +667,8 @@ impl Class {
         Ok(instance)
     }
 
-    /// The key of an object, or of all objects that have the same first value of the key when their class removes them
-    /// [`together`](ClassDef::together) and no other value of the key is given.
+    /// The key of an object, or of all objects with the same first key value when their class removes them
+    /// [`together`](ClassDef::together) and no other key value is given.
     pub fn key_or_group(
         &self,
         slots: impl IntoIterator<Item = Option<Value>>,
@@ -686,12 +684,12 @@ impl Class {
         }
     }
 
-    /// The key of an object, from the values of the key's fields in order; what is missing at the end gets its default.
+    /// The key of an object, from the values of the key fields in order; missing values at the end get their defaults.
     pub fn key(&self, values: Vec<Value>) -> Result<ObjectKey, FieldError> {
         self.key_of_slots(values.into_iter().map(Some))
     }
 
-    /// The same, where any value may be missing.
+    /// Like [`Class::key`], but any value may be missing.
     pub fn key_of_slots(
         &self,
         slots: impl IntoIterator<Item = Option<Value>>,
@@ -704,13 +702,13 @@ impl Class {
 }
 
 impl FieldDef {
-    /// A value that is given for the field, checked.
+    /// Checks a value that is given for the field.
     pub(crate) fn checked(&self, given: Option<Value>) -> Result<Option<Value>, FieldError> {
         let checked = given.map(|value| self.kind.check(&value)).transpose();
         checked.map_err(|why| self.error(why))
     }
 
-    /// A value that is given for the field, checked, or the default. An error where there is neither.
+    /// The checked value, or the default. An error if there is neither.
     pub(crate) fn value_of(&self, given: Option<Value>) -> Result<Value, FieldError> {
         let value = self.checked(given)?;
         let value = value.or_else(|| self.default.clone());
@@ -756,7 +754,7 @@ impl Ord for Class {
             return Ordering::Equal;
         }
         let name = self.name().cmp(other.name());
-        // Equal names are equal classes, whatever their ranks.
+        // Classes with equal names are equal, whatever their ranks.
         match name {
             Ordering::Equal => Ordering::Equal,
             _ => self.rank().cmp(&other.rank()).then(name),

@@ -1,19 +1,19 @@
-//! A definition that contradicts itself or another one.
+//! Errors of definitions.
 
-/// A definition that contradicts itself or another one. One sentence.
+/// A definition that contradicts itself or another one. Displayed as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {class}: {why}")]
 pub struct DefinitionError {
-    /// What is defined: a class, a query or a verb.
+    /// The kind of definition: a class, a query or a verb.
     pub kind: &'static str,
-    /// Its name.
+    /// Name of the definition.
     pub class: String,
-    /// What is wrong.
+    /// The fault.
     pub why: String,
 }
 
 impl DefinitionError {
-    /// Of a class.
+    /// An error of a class.
     pub fn new(class: &str, why: impl Into<String>) -> Self {
         DefinitionError {
             kind: "class",
@@ -22,13 +22,13 @@ impl DefinitionError {
         }
     }
 
-    /// The same of a query.
+    /// Converts the error to one of a query.
     pub fn of_query(self) -> Self {
         let kind = "query";
         DefinitionError { kind, ..self }
     }
 
-    /// The same of a verb.
+    /// Converts the error to one of a verb.
     pub fn of_verb(self) -> Self {
         let kind = "verb";
         DefinitionError { kind, ..self }

@@ -9,14 +9,14 @@ use crate::value::Value;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
-/// An object: a class and the values of its fields, all checked.
+/// An object: a class and the checked values of its fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instance {
     class: Class,
     slots: Arc<[Option<Value>]>,
 }
 
-/// What an object is called: its class and the values of its key.
+/// The key of an object: its class and the values of the key fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     class: Class,
@@ -39,31 +39,31 @@ impl ObjectKey {
         &self.values
     }
 
-    /// The values in one text.
+    /// The values as one text.
     pub fn name(&self) -> String {
         let values: Vec<String> = self.values.iter().map(ToString::to_string).collect();
         values.join(" ")
     }
 
-    /// The name of the object that this one is a part of.
+    /// The name of the object to which this one belongs.
     pub fn owner(&self) -> Option<&str> {
         self.class.part_of()?;
         self.values.first()?.as_text()
     }
 
-    /// Whether the object is always there: it is neither created nor removed.
+    /// Whether the object is built in: it always exists, and is neither created nor removed.
     pub fn is_built_in(&self) -> bool {
         let mut fields = self.class.keys().iter().zip(self.values.iter());
         fields.any(|(field, value)| field.built_in.as_ref() == Some(value))
     }
 
-    /// The smallest key with the same first value: it is smaller than no other such key.
+    /// The smallest key with the same first value.
     pub fn group(&self) -> ObjectKey {
         let first = self.values.iter().take(1).cloned().collect();
         ObjectKey::new(self.class.clone(), first)
     }
 
-    /// Whether it is the key of all objects with the same first value, see [`crate::ClassDef::together`].
+    /// Whether the key is that of all objects with the same first value, see [`crate::ClassDef::together`].
     pub fn is_of_many(&self) -> bool {
         self.class.def().together && self.values.len() < self.class.keys().len()
     }
@@ -79,17 +79,17 @@ impl ObjectKey {
         self.class == other.class && self.values.first() == other.values.first()
     }
 
-    /// The smallest key of a class whose first value is this name, and smaller than no other such key.
+    /// The smallest key of a class whose first value is this name.
     pub fn first_of(class: &Class, owner: &str) -> ObjectKey {
         ObjectKey::new(class.clone(), vec![Value::text(owner)])
     }
 
-    /// Smaller than every key of a class.
+    /// A lower bound of the keys of a class.
     pub fn least_of(class: &Class) -> ObjectKey {
         ObjectKey::new(class.clone(), Vec::new())
     }
 
-    /// The key with another name in every place that refers to an object of `class`.
+    /// Renames an object of `class` in every reference of the key.
     pub fn renamed(&self, class: &str, from: &str, to: &str) -> ObjectKey {
         let rename = |(field, value): (&crate::FieldDef, &Value)| {
             renamed(field.reference.map(|r| r.class), value, class, from, to)
@@ -104,20 +104,20 @@ impl ObjectKey {
         class.key_of_slots(class.keys().iter().map(sample)).ok()
     }
 
-    /// The key of the object that another class has for the same values.
+    /// The key with the same values in another class.
     pub fn of_class(&self, class: &Class) -> ObjectKey {
         let values = self.values.clone();
         let class = class.clone();
         ObjectKey { class, values }
     }
 
-    /// The key by a pattern that names nothing else; none when the pattern does.
+    /// The key as a command by a pattern; `None` when the pattern needs other fields.
     pub fn spelled_by(&self, pattern: &Pattern) -> Option<String> {
         let slots = self.values.iter().cloned().map(Some).collect();
         spell(pattern, &Instance::new(self.class.clone(), slots))
     }
 
-    /// What traffic notices when the object changes or is created again, see [`crate::ClassDef::interrupts`].
+    /// The interruption of traffic when the object changes or is created again, see [`crate::ClassDef::interrupts`].
     pub fn interruption(&self) -> String {
         let fields = self.class.keys().iter().zip(self.values.iter());
         fields.fold(
@@ -126,7 +126,7 @@ impl ObjectKey {
         )
     }
 
-    /// The slots of an object with this key and some other values, by their places.
+    /// The slots of an object with this key and some other values, by their indices.
     pub fn slots_with(
         &self,
         given: impl IntoIterator<Item = (usize, Value)>,
@@ -139,7 +139,7 @@ impl ObjectKey {
         slots
     }
 
-    /// The command that every class has: `default CLASS KEY...`.
+    /// The command `default CLASS KEY...`, which every class has.
     pub fn default_command(&self) -> String {
         let mut words = vec!["default".to_owned(), self.class.name().replace('_', "-")];
         let mut named = Vec::new();
@@ -164,7 +164,7 @@ impl ObjectKey {
 }
 
 impl Display for ObjectKey {
-    /// Values that have a default are named, and left out where they are the default.
+    /// Key values with a default are written with their names, and omitted when they have the default.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.class.noun())?;
         let mut fields = self.class.keys().iter().zip(self.values.iter());
@@ -177,7 +177,7 @@ impl Display for ObjectKey {
 }
 
 impl crate::FieldDef {
-    /// A sample value: the example, or another one; of a reference `owner`.
+    /// A sample value: the example, or another value; for a reference, `owner`.
     fn sample(&self, owner: &str) -> Option<Value> {
         match self.reference {
             _ if !self.example.is_empty() => self.kind.read(self.example).ok(),
@@ -198,7 +198,7 @@ fn renamed(refers: Option<&str>, value: &Value, class: &str, from: &str, to: &st
     }
 }
 
-/// A text that is a table, or a list of them, with another name in it.
+/// Renames an object in a text that is a table, or in a list of such texts.
 fn renamed_texts(table: &TextTable, value: &Value, class: &str, from: &str, to: &str) -> Value {
     match value {
         Value::Text(text) => Value::text(table.renamed(text, class, from, to)),
@@ -229,7 +229,7 @@ impl Instance {
         &self.class
     }
 
-    /// The object with other values of all fields, which are not checked.
+    /// The object with other values of all fields, without a check.
     pub fn with_slots(&self, slots: Vec<Option<Value>>) -> Instance {
         Instance::new(self.class.clone(), slots)
     }
@@ -239,7 +239,7 @@ impl Instance {
         self.slots.to_vec()
     }
 
-    /// The object with another value of a field, which is not checked.
+    /// The object with another value of a field, without a check.
     pub(crate) fn with(&self, at: usize, value: Option<Value>) -> Instance {
         let mut slots = self.slots.to_vec();
         if let Some(slot) = slots.get_mut(at) {
@@ -253,12 +253,12 @@ impl Instance {
         self.with(0, Some(Value::text(name)))
     }
 
-    /// The first value of the key, when it is a text: the name of an interface.
+    /// The first key value, if it is a text: the name of an interface.
     pub fn name(&self) -> &str {
         self.slot(0).and_then(Value::as_text).unwrap_or_default()
     }
 
-    /// The object without what is a part of the request that creates it, see [`crate::FieldDef::request`].
+    /// The object without the fields that are only part of the request, see [`crate::FieldDef::request`].
     pub fn kept(&self) -> Instance {
         let fields = self.class.fields().iter().zip(self.slots.iter());
         let kept = fields.map(|(field, slot)| match field.request {
@@ -269,7 +269,7 @@ impl Instance {
         kept.unwrap_or_else(|_| self.clone())
     }
 
-    /// The object with a text in place of every secret.
+    /// The object with every secret replaced by a text.
     pub fn hiding(&self, text: &str) -> Instance {
         let fields = self.class.fields().iter().enumerate();
         let secret = fields.filter(|(at, field)| field.secret && self.slot(*at).is_some());
@@ -278,12 +278,12 @@ impl Instance {
         })
     }
 
-    /// What the object holds for a field.
+    /// The value of a field.
     pub fn slot(&self, at: usize) -> Option<&Value> {
         self.slots.get(at).and_then(Option::as_ref)
     }
 
-    /// The field of the key that says that the object is always there.
+    /// The key field that makes the object a built-in one.
     pub(crate) fn built_in(&self) -> Option<&crate::FieldDef> {
         let mut fields = self.class.keys().iter().zip(self.slots.iter());
         let found =
@@ -291,7 +291,7 @@ impl Instance {
         found.map(|(field, _)| field)
     }
 
-    /// A field as its type.
+    /// The value of a field, as its Rust type.
     pub fn field<T: FieldType>(&self, at: usize) -> Option<T> {
         T::from_slot(self.slot(at))
     }
@@ -303,8 +303,8 @@ impl Instance {
         ObjectKey::new(self.class.clone(), values)
     }
 
-    /// Whether a field has another value than its default. A value that follows from other fields is the default of a key
-    /// and of what is not kept.
+    /// Whether a field differs from its default. For a key, and for fields that are not stored, a derived value counts as the
+    /// default.
     pub fn is_set(&self, at: usize) -> bool {
         let Some(field) = self.class.fields().get(at) else {
             return false;
@@ -315,13 +315,13 @@ impl Instance {
         }
     }
 
-    /// Whether every field behind the key has its default: the object says nothing.
+    /// Whether all fields besides the key have their defaults.
     pub fn is_usual(&self) -> bool {
         let keys = self.class.keys().len();
         (keys..self.class.fields().len()).all(|at| !self.is_set(at))
     }
 
-    /// The object of this key with all defaults; none when a field behind the key has none.
+    /// The object with this key and all defaults; `None` when a field besides the key has no default.
     pub fn usual(key: &ObjectKey) -> Option<Instance> {
         let slots = key.values.iter().cloned().map(Some).collect();
         key.class.instance(slots).ok()
@@ -349,7 +349,7 @@ impl Instance {
         }
     }
 
-    /// Whether the object is a part of an object of `class` by this name.
+    /// Whether the object is a part of the object of `class` with this name.
     pub fn is_part_of(&self, class: &str, name: &str) -> bool {
         let mut found = false;
         self.references(&mut |of, value, strength| {
@@ -359,15 +359,15 @@ impl Instance {
         found
     }
 
-    /// Whether a field names the object of `class` by this name.
+    /// Whether a field refers to the object of `class` with this name.
     pub fn refers_to(&self, class: &str, name: &str) -> bool {
         let mut found = false;
         self.references(&mut |of, value, _| found |= of == class && value.as_text() == Some(name));
         found
     }
 
-    /// The object without what it loses, see [`Strength::Loses`]; `goes` says of class and name whether that goes. None when
-    /// the definition refuses what is left.
+    /// The object without lost references, see [`Strength::Loses`]; `goes` returns whether the object with a class and name is
+    /// deleted. `None` when the definition refuses the result.
     pub fn losing(&self, goes: &dyn Fn(&'static str, &Value) -> bool) -> Option<Instance> {
         let fields = self.class.fields().iter().zip(self.slots.iter());
         let left = |(field, slot): (&crate::FieldDef, &Option<Value>)| match (field.reference, slot)
@@ -381,7 +381,7 @@ impl Instance {
         self.class.instance(fields.map(left).collect()).ok()
     }
 
-    /// The IP version of the object: of its field `family`, else of its first address or prefix.
+    /// The IP version of the object: that of its field `family`, else of its first address or prefix.
     pub fn ip_version(&self) -> Option<u8> {
         let texts = || {
             let fields = self.class.fields().iter().zip(self.slots.iter());
@@ -396,7 +396,7 @@ impl Instance {
         }
     }
 
-    /// The object with another name in every place that refers to an object of `class`.
+    /// Renames an object of `class` in every reference.
     pub fn renamed(&self, class: &str, from: &str, to: &str) -> Instance {
         let fields = self.class.fields().iter();
         let rename = |(field, slot): (&crate::FieldDef, &Option<Value>)| {
@@ -405,14 +405,14 @@ impl Instance {
                 Some(table) => renamed_texts(table, v, class, from, to),
                 None => renamed(refers, v, class, from, to),
             })?;
-            // A set has its values in order. A name that is there twice stays so: the other one has that name already.
+            // A set has sorted values. A duplicate name is kept: the new name is in the set already.
             Some(field.normal(value.clone()).unwrap_or(value))
         };
         let slots = fields.zip(self.slots.iter()).map(rename).collect();
         Instance::new(self.class.clone(), slots)
     }
 
-    /// The fields behind the key that are not at their defaults, for tables of `show`.
+    /// The fields besides the key that differ from their defaults, for tables of `show`.
     pub fn summary(&self) -> String {
         let fields = self.class.fields().iter().enumerate();
         let set = fields.filter(|(at, field)| !field.key && self.is_set(*at));
@@ -425,25 +425,25 @@ impl Instance {
         }
     }
 
-    /// The command of this kind, by the first pattern that says all of the object.
+    /// The command with this effect, by the first pattern that can express the whole object.
     pub(crate) fn spelled(&self, effect: Effect) -> Option<String> {
         let mut patterns = self.class.patterns(effect).iter();
         patterns.find_map(|pattern| spell(pattern, self))
     }
 
-    /// The command that removes an object that is exactly this one: by the first pattern that says all of it.
+    /// The command that removes exactly this object, by the first pattern that can express it.
     pub fn unset_command(&self) -> String {
         let spelled = self.spelled(Effect::Unset);
         spelled.unwrap_or_else(|| self.key().unset_command())
     }
 
-    /// The command that joins this object to the one that is there: by the first pattern that says all of it.
+    /// The command that merges this object into the existing one, by the first pattern that can express it.
     pub fn add_command(&self) -> String {
         let spelled = self.spelled(Effect::Add);
         spelled.unwrap_or_else(|| format!("add to {}: {}", self.key(), self.summary()))
     }
 
-    /// The command that makes this object: by the first pattern that says all of it.
+    /// The command that creates this object, by the first pattern that can express it.
     pub fn set_command(&self) -> String {
         let spelled = self.spelled(Effect::Set);
         spelled.unwrap_or_else(|| format!("set {}", self.key()))

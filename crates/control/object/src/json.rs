@@ -1,4 +1,4 @@
-//! Objects in JSON: the class and all fields in one flat map.
+//! Objects in JSON: one flat map of the class and all fields.
 
 use crate::class::{Class, FieldDef};
 use crate::instance::{Instance, ObjectKey};
@@ -23,7 +23,7 @@ impl Serialize for Value {
 }
 
 impl Value {
-    /// A value from JSON; none when no field can hold it.
+    /// A value from JSON; `None` when no field can have such a value.
     pub fn from_json(json: &Json) -> Option<Value> {
         Some(match json {
             Json::Bool(it) => Value::Bool(*it),
@@ -45,7 +45,7 @@ impl Serialize for Instance {
 }
 
 impl Instance {
-    /// One flat map that begins with the name of the class, which is called `tag`.
+    /// Serializes as one flat map that begins with the name of the class, under the key `tag`.
     pub(crate) fn serialize_as<S: Serializer>(
         &self,
         tag: &'static str,
@@ -87,7 +87,7 @@ impl Class {
         self.slots_beside("class", map, fields)
     }
 
-    /// The same, where the map has the name of the class as `tag`, or not at all.
+    /// The values of fields from a JSON map in which the name of the class is the key `tag`, or absent.
     pub(crate) fn slots_beside(
         &self,
         tag: &str,
@@ -132,13 +132,13 @@ impl Class {
         self.key_or_group(slots).map_err(|e| e.to_string())
     }
 
-    /// The JSON Schema of an object; `key`: of its key only; `class`: with the field `class`.
+    /// The JSON Schema of an object; `key`: only of its key; `class`: with the field `class`.
     pub fn schema(&self, key: bool, class: bool) -> Json {
         let fields = if key { self.keys() } else { self.fields() };
         self.schema_of(fields, class.then_some("class"))
     }
 
-    /// The JSON Schema of a map of fields, perhaps with the name of the class, which is called `tag`.
+    /// The JSON Schema of a map of fields, optionally with the name of the class under the key `tag`.
     pub(crate) fn schema_of(&self, fields: &[FieldDef], tag: Option<&'static str>) -> Json {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -221,8 +221,8 @@ impl Kind {
     }
 }
 
-/// The object of a request as an earlier version wrote it: `{"interface-lamp": {"name": "pg0"}}`. None where no class had such
-/// requests.
+/// The object of a request in the format of an earlier version: `{"interface-lamp": {"name": "pg0"}}`. `None` if no class had
+/// such requests.
 pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
     let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
     let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
@@ -243,8 +243,8 @@ fn former(all: &Classes, name: &str, content: &Json) -> Option<Result<Instance, 
     Some(class.from_json(&fields.collect()))
 }
 
-/// The request of today, in JSON, for one that an earlier version wrote, by the class that knows it, see
-/// [`crate::ClassDef::upgrade`], or by the verb that has taken its place.
+/// Converts a request of an earlier version to the current JSON, by the class that can convert it, see
+/// [`crate::ClassDef::upgrade`], or by the verb that replaced it.
 pub fn upgraded(json: &[u8]) -> Option<Json> {
     let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
     let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
@@ -263,7 +263,7 @@ fn upgrade(all: &Classes, name: &str, content: &Json) -> Option<Json> {
     })
 }
 
-/// The request of today, in JSON, for one that earlier versions had; none where there was no such request.
+/// The current request in JSON for a request of earlier versions; `None` if there was no such request.
 pub fn of_today(name: &str, content: &Json) -> Option<Result<Json, String>> {
     let all = classes();
     if let Some(now) = upgrade(&all, name, content) {
@@ -278,7 +278,7 @@ fn had_name(class: &Class, name: &str) -> bool {
     class.def().formerly.split(' ').next() == Some(name)
 }
 
-/// What an interface is in JSON, beside its name: `{"class": "lamp", "bulbs": 3}`.
+/// The type and fields of an interface in JSON, without its name: `{"class": "lamp", "bulbs": 3}`.
 pub fn interface_to_json(interface: &Instance) -> Json {
     let mut map = Map::new();
     map.insert("class".to_owned(), interface.class().name().into());
@@ -293,7 +293,7 @@ pub fn interface_to_json(interface: &Instance) -> Json {
     map.into()
 }
 
-/// The JSON Schema of what [`interface_to_json`] makes, of all kinds of interfaces.
+/// The JSON Schema of the results of [`interface_to_json`], for all types of interfaces.
 pub fn interface_schema() -> Schema {
     let all = classes();
     let schema = |class: &&Class| {
@@ -311,8 +311,8 @@ pub fn interface_schema() -> Schema {
     json_schema!({ "oneOf": all })
 }
 
-/// The interface of a name and of what [`interface_to_json`] makes, or of what earlier versions made: `{"lamp": {"bulbs":
-/// 3}}`, or `"lamp"`.
+/// The interface with a name, from the format of [`interface_to_json`] or of earlier versions: `{"lamp": {"bulbs": 3}}`, or
+/// `"lamp"`.
 pub fn interface_from_json(name: &str, json: &Json) -> Result<Instance, String> {
     let all = classes();
     let before = |kind: &str| {
@@ -353,8 +353,9 @@ pub fn interface_from_json(name: &str, json: &Json) -> Result<Instance, String> 
     class.from_json(&fields)
 }
 
-/// The fields of an interface from those of earlier versions. Words of `formerly` behind the first: `old=new`; `old.word=new`
-/// for a value `{"word": value}`; `old@other.word=new` where another field has the value `word`; `old=` leaves a field out.
+/// Converts the fields of an interface from those of earlier versions. Words of `formerly` after the first: `old=new`;
+/// `old.word=new` for a value `{"word": value}`; `old@other.word=new` where another field has the value `word`; `old=` drops a
+/// field.
 fn of_before(class: &Class, fields: &Map<String, Json>) -> Map<String, Json> {
     let words = || class.def().formerly.split(' ').skip(1);
     let rules = || words().filter_map(|word| word.split_once('='));
@@ -396,7 +397,7 @@ pub(crate) fn of_map(all: &Classes, map: &Map<String, Json>) -> Result<Class, St
     })
 }
 
-/// One sentence: what is called so does not exist, and what does.
+/// One sentence: the name does not exist, and which names exist.
 pub(crate) fn unknown((what, of): (&str, &str), name: &str, known: &[&str]) -> String {
     let shown: String = name.chars().take(64).collect();
     let (shown, known) = (shown.escape_debug(), known.join(", "));
@@ -410,7 +411,7 @@ pub(crate) fn given(map: &Map<String, Json>) -> Result<(Class, Vec<Option<Value>
     Ok((class, slots))
 }
 
-/// JSON of a type that is a map with the name of a class: how it is read, and the schemas of the maps that there are.
+/// Deserialization of a map with the name of a class, and the schemas of all such maps.
 macro_rules! of_json {
     ($ty:ty, $name:literal, $read:expr, $schemas:expr) => {
         impl<'de> ::serde::Deserialize<'de> for $ty {
@@ -446,7 +447,7 @@ of_json!(
     || schemas(true)
 );
 
-/// The schemas of the objects of all classes that are no interfaces, or of their keys.
+/// The schemas of the objects of all classes except interfaces, or of their keys.
 fn schemas(key: bool) -> Vec<Json> {
     let all = classes();
     let all = all.iter().filter(|class| !class.is_interface());

@@ -1,4 +1,4 @@
-//! Kinds of values: what a field takes, how it is read from text, and how a type of Rust holds it.
+//! Types of values: which values a field accepts, how they are parsed, and which Rust type they have.
 
 use crate::packing::{Packed, Packing};
 use crate::table::TextTable;
@@ -10,52 +10,52 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a field takes.
+/// The type of a field's value.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// On or off.
     Bool,
     /// A whole number within bounds.
     Number {
-        /// Smallest.
+        /// Minimum.
         min: u64,
-        /// Largest.
+        /// Maximum.
         max: u64,
-        /// A text such as 250k, 1.5M or 1e6 is a number as well.
+        /// A unit or exponent is allowed, such as 250k, 1.5M or 1e6.
         scaled: bool,
     },
-    /// One of these words, each with its meaning.
+    /// One word of a list, each with its meaning.
     Choice(Arc<[(&'static str, &'static str)]>),
-    /// Text of a form.
+    /// Text with a syntax.
     Text(TextKind),
-    /// Any number of such values.
+    /// A list of values of one type.
     List(Box<Kind>),
 }
 
-/// What a text without a form is.
+/// The noun of a text without a syntax.
 const ANY_TEXT: &str = "a text";
 
-/// A form of text.
+/// A syntax of text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextKind {
-    /// What the text is: `a MAC address`.
+    /// The noun for the text: `a MAC address`.
     pub noun: &'static str,
-    /// How a word of this form looks.
+    /// The form of a word of this syntax.
     pub shape: Shape,
-    /// Some such texts: examples for people, values for tests.
+    /// Sample texts: examples for users, values for tests.
     pub samples: &'static [&'static str],
-    /// The words of a text that is several words on the command line, such as `<value> <header> [inner]`; else empty.
+    /// The words of a text that has several words on the command line, such as `<value> <header> [inner]`; else empty.
     pub parts: &'static str,
     /// The fields of a text that is a table in the file and in JSON.
     pub table: Option<&'static TextTable>,
-    /// How texts are packed, where they are.
+    /// How texts are packed, if they are.
     pub packing: Option<&'static Packing>,
     /// Checks a text and returns its normal form.
     pub check: fn(&str) -> Result<String, TextError>,
 }
 
 impl TextKind {
-    /// A form of texts that are one word, and neither tables nor packed.
+    /// A syntax of texts that are one word, and neither tables nor packed.
     pub fn new(
         noun: &'static str,
         shape: Shape,
@@ -74,12 +74,12 @@ impl TextKind {
     }
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// Where, counted in characters from 1; none = the text as a whole.
+    /// Position in characters from 1; `None`: the text as a whole.
     pub column: Option<usize>,
-    /// What is wrong and what would be right.
+    /// The error and what is allowed.
     pub why: String,
 }
 
@@ -98,7 +98,7 @@ impl Display for TextError {
     }
 }
 
-/// How a word looks, so that a command line can tell it from a keyword.
+/// The form of a word, by which a command line distinguishes it from a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Any word.
@@ -111,18 +111,18 @@ pub enum Shape {
     Network,
     /// A MAC address.
     Mac,
-    /// Numbers with signs between them, such as 0-3. A number by itself is one of them.
+    /// Numbers with separators, such as 0-3; also a single number.
     Numbers,
-    /// A file: a client makes its name absolute.
+    /// A file: a client makes the name absolute.
     File,
-    /// All that follows on the line; in quotes, one word.
+    /// The rest of the line; in quotes, one word.
     Rest,
     /// Several words: in braces or quotes.
     Block,
 }
 
 impl Shape {
-    /// Whether a word of it can look like a keyword.
+    /// Whether a word of this form can look like a keyword.
     pub fn is_any(self) -> bool {
         matches!(
             self,
@@ -132,7 +132,7 @@ impl Shape {
 }
 
 impl Kind {
-    /// What would be right, as errors say it.
+    /// The accepted values, as used in errors.
     pub fn describe(&self) -> String {
         match self {
             Kind::Bool => "on or off".to_owned(),
@@ -153,7 +153,7 @@ impl Kind {
                 }
             }
             Kind::Text(text) => match text.samples.first() {
-                // The samples of any text are no examples for people.
+                // Samples of a text without a syntax are not useful as examples.
                 Some(sample) if text.noun != ANY_TEXT => format!("{} such as {sample}", text.noun),
                 _ => text.noun.to_owned(),
             },
@@ -170,12 +170,12 @@ impl Kind {
         ))
     }
 
-    /// Reads a word.
+    /// Parses a word.
     pub fn read(&self, word: &str) -> Result<Value, String> {
         self.read_placed(word).map_err(|error| error.to_string())
     }
 
-    /// Reads a word; the error tells the place in it, where there is one.
+    /// Parses a word; the error contains the position, if known.
     pub fn read_placed(&self, word: &str) -> Result<Value, TextError> {
         match self {
             Kind::Text(text) => (text.check)(word).map(Value::text),
@@ -214,7 +214,7 @@ impl Kind {
         }
     }
 
-    /// Checks a value that came with a type of its own, and brings it into its normal form.
+    /// Checks a value that has a type already, and returns its normal form.
     pub fn check(&self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Kind::Bool, Value::Bool(_)) => Ok(value.clone()),
@@ -222,7 +222,7 @@ impl Kind {
                 Ok(value.clone())
             }
             (Kind::Number { scaled: true, .. }, Value::Text(text)) => self.read(text),
-            // A text in its normal form is kept: many objects may have it.
+            // A text in normal form is kept as it is: many objects may share it.
             (Kind::Choice(_), Value::Text(text)) => self.read(text).map(|_same| value.clone()),
             (Kind::Text(kind), Value::Text(text)) => match (kind.check)(text) {
                 Ok(normal) if *normal == **text => Ok(value.clone()),
@@ -245,7 +245,7 @@ impl Kind {
                     false => Value::List(checked.into()),
                 })
             }
-            // JSON and files have values of their own for on and off.
+            // JSON and files have their own booleans.
             (Kind::Bool, _) => Err(format!("must be true or false, not '{value}'")),
             _ => self.refuse(&value.to_string()),
         }
@@ -268,7 +268,7 @@ impl Kind {
         }
     }
 
-    /// A value from JSON, which is not checked. An error says what would be right.
+    /// Converts JSON to a value without a check. An error says what is expected.
     pub(crate) fn read_json(&self, json: &Json) -> Result<Value, String> {
         let wrong = || format!("must be {}", self.describe());
         match (self, json) {
@@ -299,7 +299,7 @@ impl Kind {
         }
     }
 
-    /// How texts of the kind are packed, where they are.
+    /// How texts of this type are packed, if they are.
     pub(crate) fn packing(&self) -> Option<&'static Packing> {
         match self {
             Kind::Text(text) => text.packing,
@@ -307,7 +307,7 @@ impl Kind {
         }
     }
 
-    /// The fields of a text, or of the texts in a list, that is a table in the file and in JSON.
+    /// The fields of a text, or of the texts in a list, if the text is a table in the file and in JSON.
     pub fn table(&self) -> Option<&'static TextTable> {
         match self.element() {
             Kind::Text(text) => text.table,
@@ -315,12 +315,12 @@ impl Kind {
         }
     }
 
-    /// Whether a list is one word with commas on the command line: texts may have commas themselves, others have none.
+    /// Whether a list is one word with commas on the command line: only texts may contain commas.
     pub fn is_joined(&self) -> bool {
         matches!(self, Kind::List(inner) if !matches!(**inner, Kind::Text(_)))
     }
 
-    /// The kind of a list's elements; of anything else, the kind itself.
+    /// The type of a list's elements; for any other type, the type itself.
     pub fn element(&self) -> &Kind {
         match self {
             Kind::List(inner) => inner,
@@ -328,7 +328,7 @@ impl Kind {
         }
     }
 
-    /// The words of a text that is several words on the command line; empty for any other value.
+    /// The words of a text that has several words on the command line; empty for any other type.
     pub fn parts(&self) -> &'static str {
         match self.element() {
             Kind::Text(text) => text.parts,
@@ -336,7 +336,7 @@ impl Kind {
         }
     }
 
-    /// Some values of the kind, the extremes first.
+    /// Some values of the type, the extremes first.
     pub fn samples(&self) -> Vec<Value> {
         match self {
             Kind::Bool => vec![Value::Bool(false), Value::Bool(true)],
@@ -358,7 +358,7 @@ impl Kind {
     }
 }
 
-/// A number with a unit of a thousand, a million or a billion behind it, or an exponent: 250k, 1.5M, 1e6.
+/// A number with a suffix for thousand, million or billion, or with an exponent: 250k, 1.5M, 1e6.
 fn scale(word: &str) -> Option<u64> {
     let scales = [('k', 1e3), ('K', 1e3), ('M', 1e6), ('G', 1e9)];
     let scale = scales.iter().find(|(unit, _)| word.ends_with(*unit));
@@ -370,43 +370,43 @@ fn scale(word: &str) -> Option<u64> {
     let plain = number.starts_with(is_digit) && number.ends_with(is_digit);
     let number = number.parse::<f64>().ok().filter(|_| plain)? * scale;
     let number = number.round();
-    // Above this, numbers of this kind are not exact.
+    // Larger floating-point numbers are not exact.
     (number <= 9e15).then_some(number as u64)
 }
 
-/// A type of Rust that a field can have.
+/// A Rust type that a field can have.
 pub trait FieldType: Sized {
-    /// What the field takes.
+    /// The type of the field's value.
     fn kind() -> Kind;
 
-    /// From a value of that kind.
+    /// Converts from a value of that type.
     fn from_value(value: &Value) -> Option<Self>;
 
-    /// To a value of that kind.
+    /// Converts to a value of that type.
     fn to_value(&self) -> Value;
 
-    /// Whether the field may have no value.
+    /// Whether the field may be absent.
     const OPTIONAL: bool = false;
 
-    /// Whether the type is a set: values in any order, each once.
+    /// Whether the type is a set: unordered values without duplicates.
     const SET: bool = false;
 
-    /// From what an object holds for the field.
+    /// Converts from the optional value in an object.
     fn from_slot(slot: Option<&Value>) -> Option<Self> {
         slot.and_then(Self::from_value)
     }
 
-    /// What an object holds for the field.
+    /// Converts to the optional value in an object.
     fn to_slot(&self) -> Option<Value> {
         Some(self.to_value())
     }
 
-    /// The default where the definition gives none.
+    /// The default if the definition gives none.
     fn usual() -> Option<Value> {
         None
     }
 
-    /// From the packed form of a value, where the kind has one.
+    /// Converts from the packed form of a value, if the type has one.
     fn unpack(_packed: &Packed) -> Option<Self> {
         None
     }
@@ -465,7 +465,7 @@ impl<T: FieldType> FieldType for Option<T> {
     }
 
     fn to_value(&self) -> Value {
-        // Only reached where a value is there: `to_slot` takes the other way.
+        // Only called for a value that is present: `to_slot` handles `None`.
         self.as_ref().map_or(Value::Bool(false), T::to_value)
     }
 
@@ -522,7 +522,7 @@ impl<T: FieldType + Ord> FieldType for BTreeSet<T> {
     }
 }
 
-/// A type that is written as text, by `FromStr` and `Display`. With its parts, a text of several words, such as
+/// Implements [`FieldType`] for a type that `FromStr` parses and `Display` writes. With parts, a text of several words, such as
 /// `"<value> <header> [inner]"`.
 #[macro_export]
 macro_rules! text_field {
@@ -562,9 +562,9 @@ macro_rules! text_field {
     };
 }
 
-/// A type that `FromStr` reads from text and `Display` writes: the error of `FromStr` is a
-/// [`TextError`], or becomes one, and is a whole sentence. What follows the noun is as in [`text_field`]; behind the parts,
-/// perhaps the table that the text is in the file and in JSON.
+/// Implements [`FieldType`] for a type that `FromStr` parses and `Display` writes, where the error of `FromStr` is a
+/// [`TextError`], or converts to one, and is a whole sentence. The arguments after the noun are those of [`text_field`]; after
+/// the parts, optionally the table that the text is in the file and in JSON.
 #[macro_export]
 macro_rules! syntax_field {
     ($ty:ty, $noun:literal, $shape:ident, $samples:tt, $parts:literal) => {
@@ -629,10 +629,10 @@ impl FieldType for String {
     }
 }
 
-/// An enum whose variants are the values of a field; by `#[derive(Choice)]`. Each variant has a doc comment, which is its
-/// meaning in every face, and a name: its own with dashes, or `#[object(name = "...")]`.
+/// An enum whose variants are the values of a field; implemented by `#[derive(Choice)]`. Each variant has a doc comment, which
+/// is its help in every interface, and a name: its own with dashes, or `#[object(name = "...")]`.
 pub trait Choice: Sized + Copy + PartialEq + 'static {
-    /// Name, meaning and variant of each.
+    /// Name, meaning and value of each variant.
     const ALL: &'static [(&'static str, &'static str, Self)];
 }
 
@@ -652,7 +652,7 @@ pub fn choice_value<T: Choice>(it: &T) -> Value {
     Value::text(choice_name(it))
 }
 
-/// The [`Choice`] of a name. An error says what there is to choose.
+/// The [`Choice`] with a name. An error lists the choices.
 pub fn choice_named<T: Choice>(name: &str) -> Result<T, String> {
     let found = choice_from(&Value::text(name));
     found.ok_or_else(|| format!("choose {}", choice_kind::<T>().describe()))

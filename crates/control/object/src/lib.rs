@@ -20,7 +20,7 @@
 //! it refers to exist is for the control core. No input makes this crate panic.
 #![forbid(unsafe_code)]
 
-// The derive macros name this crate by its name, here as elsewhere.
+// The derive macros refer to this crate by its name, also inside the crate.
 extern crate self as volley_object;
 
 mod asked;
@@ -96,17 +96,17 @@ pub use verb_class::{VerbClass, VerbDef};
 pub use view::View;
 pub use volley_object_derive::{Choice, Object, Query, Verb};
 
-/// One wrong value: which field, and what would be right. One sentence.
+/// One wrong value: the field, and what is allowed. Displayed as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {why}")]
 pub struct FieldError {
-    /// The field, as the definition names it.
+    /// The name of the field in the definition.
     pub field: &'static str,
-    /// What is wrong and what would be right.
+    /// The error and what is allowed.
     pub why: String,
 }
 
-/// Refuses the value of a field of this name; `why` says what would be right.
+/// Refuses the value of a field of this name; `why` says what is allowed.
 pub fn refuse<T>(field: &'static str, why: impl Into<String>) -> Result<T, FieldError> {
     let why = why.into();
     Err(FieldError { field, why })

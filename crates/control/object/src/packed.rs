@@ -1,4 +1,4 @@
-//! Key values in few bytes, for classes with very many objects.
+//! Compact keys for classes with very many objects.
 
 use crate::class::Class;
 use crate::instance::{Instance, ObjectKey};
@@ -10,7 +10,7 @@ use std::fmt::{self, Display, Formatter};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// What keys of a bulk class have in common: the class, the IP version, and the values behind the first one. Cheap to clone.
+/// The common part of keys of a bulk class: the class, the IP version, and the values after the first one. Cheap to clone.
 #[derive(Clone)]
 pub struct Group(Arc<Shared>);
 
@@ -25,21 +25,21 @@ struct Shared {
 /// The key of an object of a bulk class.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BulkKey {
-    /// What it has in common with other keys.
+    /// The part in common with other keys.
     pub group: Group,
     /// The first value of the key.
     pub item: Packed,
     room: Room,
 }
 
-/// A byte of one value: an enum with such keys stores its discriminant in the unused values of this byte.
+/// One byte with few valid values: an enum that contains such keys stores its discriminant in the unused values (a niche).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 enum Room {
     Free = 0,
 }
 
-/// The values of the fields behind the key, which many objects have in common. Cheap to clone.
+/// The values of the fields besides the key, which many objects share. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Values(pub(crate) Arc<[Option<Value>]>);
 
@@ -54,7 +54,7 @@ impl Class {
         (self.packing()?.pack)(value.as_text()?)
     }
 
-    /// The value that is so many steps behind another one.
+    /// The value a number of steps after another one.
     pub fn step(&self, item: &Packed, steps: u64) -> Option<Packed> {
         (self.packing()?.step)(item, steps)
     }
@@ -63,7 +63,7 @@ impl Class {
 impl Group {
     /// The group of keys of this class with these values behind the first one.
     pub fn new(class: &Class, version: u8, values: &[Value]) -> Group {
-        // Keys in a row are of one group.
+        // Consecutive keys usually belong to one group.
         thread_local! {
             static LAST: RefCell<Option<Group>> = const { RefCell::new(None) };
         }
@@ -99,12 +99,12 @@ impl Group {
         &self.0.class
     }
 
-    /// The IP version; 0 where the keys have none.
+    /// The IP version; 0 if the keys have none.
     pub fn version(&self) -> u8 {
         self.0.version
     }
 
-    /// The values behind the first one.
+    /// The key values after the first one.
     pub fn values(&self) -> &[Value] {
         &self.0.values
     }
@@ -114,7 +114,7 @@ impl Group {
         self.0.unsaved
     }
 
-    /// The key of the object with this first value.
+    /// The key with this first value.
     pub fn key(&self, item: Packed) -> BulkKey {
         let (group, room) = (self.clone(), Room::Free);
         BulkKey { group, item, room }
@@ -122,7 +122,7 @@ impl Group {
 }
 
 impl BulkKey {
-    /// The key in few bytes; none when its class is no bulk class.
+    /// The packed key; `None` when its class is not a bulk class.
     pub fn of(key: &ObjectKey) -> Option<BulkKey> {
         let (first, rest) = key.values().split_first()?;
         let class = key.class();
@@ -138,7 +138,7 @@ impl BulkKey {
         self.group.class()
     }
 
-    /// The key with its values.
+    /// The key with unpacked values.
     pub fn object_key(&self) -> ObjectKey {
         let first = self.class().packing().map(|it| (it.text)(&self.item));
         let first = Value::text(first.unwrap_or_default());
@@ -146,7 +146,7 @@ impl BulkKey {
         ObjectKey::new(self.class().clone(), values.collect())
     }
 
-    /// The object with these values behind the key.
+    /// The object with this key and these values.
     pub fn instance(&self, values: &Values) -> Instance {
         let key = self.object_key();
         let keys = key.values().iter().cloned().map(Some);
@@ -156,7 +156,7 @@ impl BulkKey {
 }
 
 impl Instance {
-    /// The values behind the key, without what a repeated key says.
+    /// The values of the fields besides the key, without the number of repeated keys.
     pub fn values(&self) -> Values {
         let fields = self.class().fields().iter().enumerate();
         let values = fields.skip(self.class().keys().len());
@@ -170,7 +170,7 @@ impl Instance {
         )
     }
 
-    /// Number of consecutive keys whose objects are meant, see [`crate::FieldDef::repeats`].
+    /// Number of consecutive keys in the request, see [`crate::FieldDef::repeats`].
     pub fn repeats(&self) -> u64 {
         let mut fields = self.class().fields().iter();
         let at = fields.position(|field| field.repeats);

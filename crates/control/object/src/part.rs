@@ -1,4 +1,4 @@
-//! Items that lists of objects get or lose.
+//! Items that are added to lists of objects or removed from them.
 
 use crate::FieldError;
 use crate::class::{Class, Effect, FieldDef};
@@ -9,23 +9,23 @@ use crate::value::Value;
 use serde::Serialize;
 use std::fmt::{self, Display, Formatter};
 
-/// Items that lists of an object lose; the whole object where no item is given. `Display` gives the command.
+/// Items to remove from the lists of an object; without items, the whole object is removed. `Display` gives the command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Part(Instance);
 
-/// What a part takes from an object.
+/// The result of removing items from an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// This is left.
+    /// The remaining object.
     Some(Instance),
-    /// Nothing is left: the object goes.
+    /// No value remains: the object is removed.
     Nothing,
     /// The object does not have this item.
     Missing(String),
 }
 
 impl Part {
-    /// A part by the values of the fields in order; none = no items.
+    /// A part by the values of the fields in order; `None`: no items.
     pub fn new(class: &Class, slots: Vec<Option<Value>>) -> Result<Part, FieldError> {
         let mut slots = slots.into_iter();
         let value = |field: &FieldDef| {
@@ -51,12 +51,12 @@ impl Part {
         self.0.key()
     }
 
-    /// The values as those of an object.
+    /// The values, as an object.
     pub fn values(&self) -> &Instance {
         &self.0
     }
 
-    /// What is left of an object.
+    /// Removes the items from an object.
     pub fn of(&self, object: &Instance) -> Left {
         let (mut taken, mut left) = (false, false);
         let mut slots = object.clone().into_slots();
@@ -86,7 +86,7 @@ impl Part {
     }
 }
 
-/// Whether two items have the same key: of a table, the fields that say which item it is.
+/// Whether two items have the same key: for tables, the fields that identify an item.
 fn is_same_item(field: &FieldDef, a: &Value, b: &Value) -> bool {
     let (Some(table), Some(one), Some(other)) = (field.kind.table(), a.as_text(), b.as_text())
     else {
@@ -101,8 +101,8 @@ fn is_same_item(field: &FieldDef, a: &Value, b: &Value) -> bool {
 }
 
 impl Instance {
-    /// The object with the items that another object of this key has in its lists; of two items with the same key the later
-    /// one is kept.
+    /// The object merged with the list items of another object with this key; of two items with the same key the later one is
+    /// kept.
     pub fn joined(&self, before: &Instance) -> Result<Instance, FieldError> {
         let mut slots = self.clone().into_slots();
         for (at, field) in self.class().fields().iter().enumerate() {

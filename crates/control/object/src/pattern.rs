@@ -21,22 +21,22 @@ use crate::kind::{Kind, Shape};
 use crate::value::{Value, quote};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A tree of what comes one after the other, or in place of each other.
+/// A tree of consecutive parts and alternatives.
 #[derive(Clone, Debug)]
 pub enum Tree<L> {
     /// One word of a command.
     Leaf(L),
-    /// One after the other.
+    /// Consecutive parts.
     Seq(Vec<Tree<L>>),
-    /// One of these.
+    /// One of these alternatives.
     OneOf(Vec<Tree<L>>),
-    /// This or nothing.
+    /// The part, or nothing.
     Optional(Box<Tree<L>>),
-    /// Any number of these.
+    /// Any number of these alternatives.
     Many(Vec<Tree<L>>),
 }
 
-/// What a pattern is made of.
+/// A leaf of a pattern.
 #[derive(Clone, Debug)]
 pub enum Leaf {
     /// A word.
@@ -55,21 +55,21 @@ pub type Pattern = Tree<Leaf>;
 pub struct Word {
     /// The word.
     pub text: String,
-    /// What a second spelling has behind it.
+    /// Suffix of a second spelling.
     pub tail: String,
-    /// The field that the word gives a value, and the value.
+    /// The field that the word sets, and the value.
     pub gives: Option<(usize, Value)>,
-    /// The IP version of the objects that are spelled with the word; none = any.
+    /// The IP version of the objects whose command contains the word; `None`: any.
     pub version: Option<u8>,
 }
 
 type Parts<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
 
-/// Reads a word of the text of a pattern.
+/// Parses a word of the text of a pattern.
 type Read<'l, 't, L> = &'l dyn Fn(&'t str) -> Result<L, String>;
 
 impl<L> Tree<L> {
-    /// Reads the text of a pattern, each word of which is read by `leaf`.
+    /// Parses the text of a pattern; `leaf` parses each word.
     pub fn parse<'t>(text: &'t str, leaf: Read<'_, 't, L>) -> Result<Self, String> {
         let mut parts = split(text).into_iter().peekable();
         let tree = Tree::one_of(&mut parts, leaf)?;
@@ -112,7 +112,7 @@ impl<L> Tree<L> {
         Ok(Tree::Seq(items))
     }
 
-    /// The same tree of other leaves.
+    /// The same tree with converted leaves.
     pub fn map<M>(&self, leaf: &dyn Fn(&L) -> Tree<M>) -> Tree<M> {
         let each = |all: &[Tree<L>]| all.iter().map(|it| it.map(leaf)).collect();
         match self {
@@ -126,7 +126,7 @@ impl<L> Tree<L> {
 }
 
 impl Pattern {
-    /// Reads a pattern over fields. An error is one sentence.
+    /// Parses a pattern over fields. An error is one sentence.
     pub(crate) fn read(text: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
         let wrong = |why: String| format!("pattern '{text}': {why}");
         let whole = filled(text, fields);
@@ -135,7 +135,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// The patterns that it is made of.
+    /// The direct subpatterns.
     fn inner(&self) -> &[Pattern] {
         match self {
             Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => all,
@@ -144,13 +144,13 @@ impl Pattern {
         }
     }
 
-    /// Tells itself and all patterns inside, in their order.
+    /// Visits the pattern and all subpatterns, in order.
     fn all<'p>(&'p self, tell: &mut dyn FnMut(&'p Pattern)) {
         tell(self);
         self.inner().iter().for_each(|it| it.all(tell));
     }
 
-    /// Its words, in their order.
+    /// All words, in order.
     fn words(&self) -> Vec<&Word> {
         let mut words = Vec::new();
         self.all(&mut |it| {
@@ -161,7 +161,7 @@ impl Pattern {
         words
     }
 
-    /// Every word has one meaning in a pattern, wherever it is.
+    /// Checks that each word has one meaning in the whole pattern.
     fn check_words(&self) -> Result<(), String> {
         let mut given = BTreeMap::new();
         for word in self.words() {
@@ -182,7 +182,7 @@ impl Pattern {
         });
     }
 
-    /// Whether it takes a setting of a class.
+    /// Whether the pattern contains a setting of a class.
     pub(crate) fn names_setting(&self, class: &str) -> bool {
         let mut found = false;
         self.all(&mut |it| {
@@ -191,7 +191,7 @@ impl Pattern {
         found
     }
 
-    /// Whether any number of options may be here, and the same ones in a later place.
+    /// Whether any number of options may appear here, and the same ones also later.
     fn is_in_later(&self, later: &[Pattern]) -> bool {
         let named = |pattern: &Pattern| {
             let mut named = BTreeSet::new();
@@ -210,13 +210,13 @@ impl Pattern {
         named.contains(&field)
     }
 
-    /// The field that a word of the pattern gives a value, and the value.
+    /// The field that a word of the pattern sets, and the value.
     pub fn given_by(&self, text: &str) -> Option<&(usize, Value)> {
         let mut words = self.words().into_iter().filter(|word| word.text == text);
         words.find_map(|word| word.gives.as_ref())
     }
 
-    /// The values that the words of the pattern give fields.
+    /// The fields that words of the pattern set, and the values.
     pub fn given(&self) -> Vec<(usize, Value)> {
         let words = self.words().into_iter();
         words.filter_map(|word| word.gives.clone()).collect()
@@ -228,7 +228,7 @@ impl Pattern {
         self.words().iter().any(begins)
     }
 
-    /// Whether it has this word, which gives no field a value.
+    /// Whether the pattern has this word, and the word sets no field.
     pub(crate) fn has_plain(&self, text: &str) -> bool {
         let is = |word: &&Word| word.text == text && word.gives.is_none();
         self.words().iter().any(is)
@@ -246,7 +246,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it names a field behind the key.
+    /// Whether the pattern names a field besides the key.
     pub fn names_value(&self, fields: &[FieldDef]) -> bool {
         let mut named = BTreeSet::new();
         self.fields(&mut named);
@@ -255,7 +255,7 @@ impl Pattern {
             .any(|at| fields.get(*at).is_some_and(|f| !f.key))
     }
 
-    /// The pattern as people read it, each field by the name of its slot.
+    /// The pattern in the notation for users; each field has the name of its slot.
     pub fn show(&self, fields: &[FieldDef]) -> String {
         let join = |all: &[Pattern], by: &str| {
             let all: Vec<String> = all.iter().map(|p| p.show(fields)).collect();
@@ -274,7 +274,7 @@ impl Pattern {
     }
 }
 
-/// The text with an option for each field that it does not name in the place of `{fields}`.
+/// Replaces `{fields}` by an option for each field that the pattern does not name.
 fn filled(text: &str, fields: &[FieldDef]) -> String {
     let names = |field: &FieldDef| {
         let message = [format!("<{}>", field.name), format!("@{}=", field.name)];
@@ -298,7 +298,7 @@ fn slot_text(field: &FieldDef) -> String {
     }
 }
 
-/// Words and signs of a pattern.
+/// Splits a pattern into words and signs.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     for word in text.split_whitespace() {
@@ -351,14 +351,14 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Leaf, String> {
     }))
 }
 
-/// What a pattern says of an object so far.
+/// The state of spelling an object by a pattern.
 struct Speller<'i> {
     instance: &'i Instance,
     words: Vec<String>,
     message: BTreeSet<usize>,
 }
 
-/// The object as a command by this pattern; none when the pattern cannot say all of it.
+/// The object as a command by this pattern; `None` when the pattern cannot express the whole object.
 pub fn spell(pattern: &Pattern, instance: &Instance) -> Option<String> {
     let mut speller = Speller {
         instance,
@@ -373,7 +373,7 @@ pub fn spell(pattern: &Pattern, instance: &Instance) -> Option<String> {
 }
 
 impl Speller<'_> {
-    /// Says a pattern, all or nothing. `contested`: a keyword could be in the same place as a value.
+    /// Writes a pattern, completely or not at all. `contested`: a keyword could be at the position of a value.
     fn say(&mut self, pattern: &Pattern, contested: bool) -> bool {
         match pattern {
             Pattern::Leaf(Leaf::Word(word)) => {
@@ -405,7 +405,7 @@ impl Speller<'_> {
             Pattern::Leaf(Leaf::Setting(_)) => false,
             Pattern::Seq(all) => self.attempt(|it| {
                 let mut behind_word = false;
-                // Only a value can come behind a word that introduces it.
+                // After a word that introduces a value, only a value can follow.
                 all.iter().enumerate().all(|(at, p)| {
                     if p.is_in_later(&all[at + 1..]) {
                         return true;
@@ -441,7 +441,7 @@ impl Speller<'_> {
         done
     }
 
-    /// Says something that is not default and was not said yet.
+    /// Writes a pattern that expresses a further value that differs from its default.
     fn says_more(&mut self, pattern: &Pattern) -> bool {
         let before = self.message.clone();
         let done = self.say(pattern, true);
@@ -452,7 +452,7 @@ impl Speller<'_> {
             .any(|at| instance.is_set(*at) || instance.class().fields()[*at].is_essential())
     }
 
-    /// Says a pattern once for each element of the list that it names; false when it names none.
+    /// Writes a pattern once for each element of the list that it names; false when it names no list.
     fn repeat(&mut self, pattern: &Pattern) -> bool {
         let mut named = BTreeSet::new();
         pattern.fields(&mut named);
@@ -479,7 +479,7 @@ impl Speller<'_> {
         true
     }
 
-    /// Says the next values of a list: one for the field, and all others where any number of them may come.
+    /// Writes the next values of a list: one for the field, or all remaining ones if the field accepts any number.
     fn say_with(&mut self, pattern: &Pattern, list: usize, rest: &mut std::slice::Iter<'_, Value>) {
         match pattern {
             Pattern::Leaf(Leaf::Field(at)) if *at == list => {
@@ -505,7 +505,7 @@ impl Speller<'_> {
         let field = &self.instance.class().fields()[at];
         match (field.kind.element(), value) {
             (Kind::Text(text), Value::Text(words)) if !text.parts.is_empty() => words.to_string(),
-            // Inside braces, braces and quotes have a meaning.
+            // Inside braces, braces and quotes are special characters.
             (Kind::Text(text), Value::Text(words))
                 if text.shape == Shape::Block && !words.contains(['{', '}', '"']) =>
             {
@@ -525,11 +525,11 @@ impl Speller<'_> {
     }
 }
 
-/// A name in a place where a keyword could be: in quotes unless no keyword looks like it.
+/// A name at a position where a keyword could be: quoted unless no keyword can have its form.
 fn apart(name: &str) -> String {
     let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
     let digit = name.ends_with(|c: char| c.is_ascii_digit()) && !name.starts_with("ip");
-    // No keyword has these signs; three parts could be a MAC address.
+    // No keyword contains these characters; three parts could be a MAC address.
     let signs = name.contains(['.', '=']) && name.split(['-', '.']).count() < 3;
     let unlike = letter && (digit || signs) && !name.contains(':') || name.starts_with('-');
     match quote(name) {

@@ -1,13 +1,14 @@
-//! Places of classes in the file, and references between objects.
+//! Positions of classes in the file, and references between objects.
 
-/// How firmly one object refers to another.
+/// Strength of a reference from one object to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strength {
-    /// The object is a part of the other one and goes with it.
+    /// The object is a part of the other object and is removed with it.
     PartOf,
-    /// The other object cannot go while this one is there.
+    /// The other object cannot be removed while this object exists.
     Needs,
-    /// A list loses the other object when that goes. The object goes when its definition refuses what is left.
+    /// When the other object is removed, it is removed from a list of this object. If the definition refuses the result, this
+    /// object is removed.
     Loses,
 }
 
@@ -16,34 +17,34 @@ pub enum Strength {
 pub struct Reference {
     /// The class.
     pub class: &'static str,
-    /// How firmly.
+    /// Strength of the reference.
     pub strength: Strength,
 }
 
 impl Reference {
-    /// The object goes with the other one.
+    /// A reference to the object to which this one belongs.
     pub fn part_of(class: &'static str) -> Self {
         let strength = Strength::PartOf;
         Reference { class, strength }
     }
 
-    /// A list loses the other one.
+    /// A reference in a list, which is dropped when the other object is removed.
     pub fn loses(class: &'static str) -> Self {
         let strength = Strength::Loses;
         Reference { class, strength }
     }
 
-    /// The other one cannot go first.
+    /// A reference that prevents the removal of the other object.
     pub fn needs(class: &'static str) -> Self {
         let strength = Strength::Needs;
         Reference { class, strength }
     }
 }
 
-/// Where objects of a class are in the configuration file.
+/// The position of a class's objects in the configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// Nowhere: commands and programs make these objects.
+    /// Not in the file: commands and programs create these objects.
     #[default]
     None,
     /// `[name]`: the only object of a class without keys.

@@ -41,22 +41,22 @@ pub trait Query: Sized {
     /// Name of the query.
     const NAME: &'static str;
 
-    /// The reply.
+    /// Type of the reply.
     type Reply: Body;
 
     /// The definition.
     fn definition() -> QueryDef;
 
-    /// From parameters; none when they are of another query.
+    /// From parameters; `None` when they belong to another query.
     fn of(asked: &Instance) -> Option<Self>;
 
     /// The values of all parameters in order.
     fn slots(&self) -> Vec<Option<Value>>;
 
-    /// A text of a reply.
+    /// A reply as text.
     fn text(reply: &Self::Reply, view: View) -> String;
 
-    /// The query as it is registered; registers it when it is not.
+    /// The registered query; registers it if necessary.
     fn query() -> Result<QueryClass, DefinitionError> {
         match classes().query(Self::NAME) {
             Some(query) => Ok(query.clone()),
@@ -64,7 +64,7 @@ pub trait Query: Sized {
         }
     }
 
-    /// The query with its parameters, checked. The first error when a value is out of its range.
+    /// The query with its parameters, checked. Returns the first error if a value is out of its range.
     fn asked(&self) -> Result<Asked, FieldError> {
         let query = Self::query().map_err(|error| FieldError {
             field: Self::NAME,
@@ -74,18 +74,18 @@ pub trait Query: Sized {
     }
 }
 
-/// What a type needs that is the reply to a query.
+/// Requirements for the type of a reply.
 pub trait Body: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static {}
 
 impl<T: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static> Body for T {}
 
 impl Asked {
-    /// As the struct of the query; none when it is another query.
+    /// The parameters as the struct of the query; `None` when this is another query.
     pub fn get<Q: Query>(&self) -> Option<Q> {
         Q::of(self.parameters())
     }
 
-    /// Whether it is this query.
+    /// Whether this is the query `Q`.
     pub fn is<Q: Query>(&self) -> bool {
         self.name() == Q::NAME
     }
@@ -110,7 +110,7 @@ impl QueryDef {
         }
     }
 
-    /// Has figures on the page of metrics.
+    /// Adds the function that writes metrics.
     pub fn with_figures(&mut self, figures: Figures) {
         self.figures = Some(figures);
     }
@@ -150,7 +150,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The reply to `Q`.
+    /// A reply to `Q`.
     pub fn new<Q: Query>(reply: Q::Reply) -> Result<Answer, DefinitionError> {
         Ok(Answer {
             query: Q::query()?,
@@ -168,7 +168,7 @@ impl Answer {
         self.query.def().large
     }
 
-    /// The reply as its type; none when it is of another type.
+    /// The reply as its type; `None` when it is of another type.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.body.any().downcast_ref()
     }
@@ -183,12 +183,12 @@ impl Answer {
         self.query.text(self.body.any(), view)
     }
 
-    /// Why the run that has ended with this reply has failed; none where it has not, or the query has no runs.
+    /// The reason of the failure of the run that ended with this reply; `None` if the run succeeded, or the query has no runs.
     pub fn failure(&self) -> Option<String> {
         self.query.def().stream?.failure(self.body.any())
     }
 
-    /// Adds the figures of the reply to the page of metrics.
+    /// Adds the metrics of the reply to the page.
     pub fn figures(&self, page: &mut Page) {
         if let Some(figures) = self.query.figures() {
             figures(self.body.any(), page);

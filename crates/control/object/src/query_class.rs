@@ -1,4 +1,4 @@
-//! Definitions of queries, and queries as they are registered.
+//! Definitions of queries, and registered queries.
 
 use crate::DefinitionError;
 use crate::class::{Class, ClassDef, Effect};
@@ -24,9 +24,9 @@ pub struct QueryDef {
     pub class: ClassDef,
     /// Further texts of a reply.
     pub views: Vec<ViewDef>,
-    /// Parameters whose values select the detailed text, in a command that gives them.
+    /// Parameters that select the detailed text when a command gives them.
     pub detail_by: Vec<&'static str>,
-    /// A client needs the role `operate` in place of `read`.
+    /// A client needs the role `operate` instead of `read`.
     pub operate: bool,
     /// A reply may be large.
     pub large: bool,
@@ -40,13 +40,13 @@ pub struct QueryDef {
 /// A further text of a reply, which a word of the command selects.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewDef {
-    /// The word, which gives no parameter a value.
+    /// The word, which sets no parameter.
     pub word: &'static str,
-    /// What the text shows: the operator's text of the commands that always have the word.
+    /// Description of the text: the help of the commands that always have the word.
     pub doc: &'static str,
 }
 
-/// A registered query. Cheap to clone; its replies keep it alive when it is unregistered.
+/// A registered query. Cheap to clone; its replies keep it alive after it was unregistered.
 #[derive(Clone)]
 pub struct QueryClass {
     class: Class,
@@ -85,12 +85,12 @@ impl QueryClass {
         Ok(QueryClass { class, def })
     }
 
-    /// Its name.
+    /// Name of the query.
     pub fn name(&self) -> &'static str {
         self.class.name()
     }
 
-    /// The class of its parameters: name, text, fields; its commands are those that set an object.
+    /// The class of its parameters: name, text, fields; its commands are those with the effect `Set`.
     pub fn class(&self) -> &Class {
         &self.class
     }
@@ -100,7 +100,7 @@ impl QueryClass {
         &self.def
     }
 
-    /// What is defined of its runs, where the reply comes in items over time.
+    /// The definition of its runs, if the reply comes in items.
     pub fn stream(&self) -> Option<&StreamDef> {
         self.def.stream.as_ref()
     }
@@ -110,19 +110,19 @@ impl QueryClass {
         self.def.stream.is_none_or(|stream| !stream.live)
     }
 
-    /// The text that every command by a pattern shows, when it is a further one.
+    /// The further text that every command by a pattern shows, if any.
     fn view_of(&self, pattern: &Pattern) -> Option<&ViewDef> {
         let fixed = |view: &&ViewDef| pattern.fixed_words().any(|word| word == view.word);
         self.def.views.iter().find(fixed)
     }
 
-    /// What a command by a pattern shows: the operator's text.
+    /// The help of a command by a pattern.
     pub fn doc_of(&self, pattern: &Pattern) -> &'static str {
         let view = self.view_of(pattern);
         view.map_or(self.class.doc(), |view| view.doc)
     }
 
-    /// A whole command by a pattern, where it shows a further text: that of the definition shows another.
+    /// An example of a command by a pattern that shows a further text; the example of the definition is for the main text.
     pub fn example_of(&self, pattern: &Pattern) -> String {
         match self.view_of(pattern) {
             Some(_) => pattern.fixed_words().collect::<Vec<_>>().join(" "),
@@ -130,12 +130,12 @@ impl QueryClass {
         }
     }
 
-    /// The text that a command shows with these words and these values of the parameters.
+    /// The text that a command with these words and parameter values selects.
     pub fn view(&self, has: impl Fn(&str) -> bool, given: &[Option<Value>]) -> View {
         if let Some(view) = self.def.views.iter().find(|view| has(view.word)) {
             return View::Named(view.word);
         }
-        // Words that choose the text and give no parameter a value.
+        // Words that select the text and set no parameter.
         let detail = has("detail") || has("verbose");
         let is_given = |name: &&str| {
             let at = self.class.field(name).map(|(at, _)| at);

@@ -1,7 +1,7 @@
 //! The classes, queries and verbs that exist now.
 //!
-//! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
-//! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
+//! The process has one set of classes, because text that names a class (a command, a file, JSON) is parsed in many modules. A
+//! reader takes a snapshot of the set ([`classes`]) and may keep it for any time; registering creates a new set.
 
 use crate::class::{Class, ClassDef, FieldDef};
 use crate::definition_error::DefinitionError;
@@ -12,13 +12,13 @@ use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, RwLock};
 
-/// Classes of objects that are not defined here yet: their names may be referred to.
+/// Referenced kinds of objects that are not defined as classes.
 const ELSEWHERE: [&str; 4] = ["interface", "node", "arc", "arc_feature"];
 
-/// Ranks of classes whose objects go together: they come behind all others.
+/// Offset of the ranks of classes whose objects are removed together: they come after all others.
 const LATE: u32 = 1 << 16;
 
-/// Names that paths of the HTTP interface have: `/v1/NAME` is theirs.
+/// Names reserved by the HTTP interface, which has a path `/v1/NAME` for each.
 const RESERVED: [&str; 8] = [
     "config",
     "do",
@@ -51,23 +51,24 @@ impl Classes {
         self.all.values()
     }
 
-    /// The classes whose objects are read when the daemon starts, by name: see [`ClassDef::startup`]. No other list has them.
+    /// The classes whose objects are read when the daemon starts, by name: see [`ClassDef::startup`]. The other lists do not
+    /// contain them.
     pub fn startup(&self) -> impl Iterator<Item = &Class> {
         self.startup.values()
     }
 
-    /// A class of any sort by its name.
+    /// Any class by its name, startup classes included.
     pub(crate) fn any(&self, name: &str) -> Option<&Class> {
         self.get(name).or_else(|| self.startup.get(name))
     }
 
-    /// The purpose of the commands that begin with these words, by the first class that tells it.
+    /// The purpose of the commands that begin with these words, from the first class that defines it.
     pub fn group_of_commands(&self, words: &str) -> Option<&'static str> {
         let mut all = self.iter().flat_map(|class| &class.def().groups);
         all.find(|(begin, _)| *begin == words).map(|it| it.1)
     }
 
-    /// Beginnings of commands of other routers, each with a text that names the command to use here.
+    /// First words of commands of other routers, each with a text that names the equivalent command.
     pub fn instead(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.iter()
             .flat_map(|class| class.def().instead.iter().copied())
@@ -93,25 +94,25 @@ impl Classes {
         self.verbs.values()
     }
 
-    /// Differs between any two sets: what is made from a set can be kept as long as this is the same.
+    /// A number that differs between any two sets: what is derived from a set is valid as long as this number is the same.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The classes whose objects are interfaces, by the names of their kinds.
+    /// The classes whose objects are interfaces, by the names of their types.
     pub fn interfaces(&self) -> Vec<&Class> {
         let mut all: Vec<&Class> = self.iter().filter(|c| c.is_interface()).collect();
         all.sort_by_key(|class| class.def().interface);
         all
     }
 
-    /// The class of interfaces of this kind, as the file names it.
+    /// The class of interfaces of this type, by its name in the file.
     pub fn interface(&self, kind: &str) -> Option<&Class> {
         self.iter()
             .find(|c| c.is_interface() && c.def().interface == kind)
     }
 
-    /// Classes with a field that says that an object is a part of an object of `class`.
+    /// Classes with a field that makes an object a part of an object of `class`.
     pub fn parts_of(&self, class: &'static str) -> impl Iterator<Item = &Class> {
         let part = Some(Reference::part_of(class));
         self.iter()
@@ -124,7 +125,7 @@ impl Classes {
         self.iter().filter(comes_after)
     }
 
-    /// The classes that are in one group with a class, without the class itself.
+    /// The other classes in the group of a class.
     pub fn group_of<'c>(&'c self, class: &'c Class) -> impl Iterator<Item = &'c Class> {
         self.iter().filter(|other| class.excludes(other))
     }
@@ -141,7 +142,7 @@ impl Classes {
         Ok(class)
     }
 
-    /// The classes to which objects of a class refer, directly or by other objects.
+    /// The classes to which objects of a class refer, directly or through other objects.
     fn reached(&self, def: &ClassDef) -> BTreeSet<&'static str> {
         let direct = def.fields.iter().flat_map(FieldDef::named_classes);
         let mut reached: BTreeSet<&'static str> = direct.collect();
@@ -152,7 +153,7 @@ impl Classes {
         reached
     }
 
-    /// The rank of a class as far as the classes that come first decide it.
+    /// The rank of a class by the classes that come before it.
     fn rank_behind(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
         let mut rank = 0;
@@ -165,7 +166,7 @@ impl Classes {
         Ok(rank)
     }
 
-    /// What is wrong with a class of interfaces, beside what can be wrong with any class.
+    /// Checks a class of interfaces, in addition to the checks for any class.
     fn interface_fault(&self, def: &ClassDef) -> Option<&'static str> {
         if def.interface.is_empty() {
             return None;
@@ -179,7 +180,7 @@ impl Classes {
         known.then_some("there is a class of interfaces of this kind already")
     }
 
-    /// What is wrong with a class whose objects come last, or that refers to one.
+    /// Checks a class whose objects come last, or that refers to such a class.
     fn last_fault(&self, def: &ClassDef) -> Option<String> {
         let references = def.fields.iter().filter_map(|f| f.reference);
         let others = references.clone().map(|r| r.class);
@@ -198,7 +199,7 @@ impl Classes {
 
     fn check(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
-        // What is read at start has no path.
+        // Startup classes have no path.
         if RESERVED.contains(&def.name) && !def.startup {
             return refuse("its name is the name of a path of the HTTP interface".into());
         }
@@ -240,12 +241,12 @@ impl Classes {
             return refuse("its objects have an order: they are keys alone, created once".into());
         }
         let rank = self.rank_behind(def)?.max(self.check_fields(def)?);
-        // Objects that come last come behind those that are parts of interfaces.
+        // Objects that come last follow those that are parts of interfaces.
         let is_late = def.together || def.last && !def.is_part_alone("interface");
         Ok(if is_late { rank + LATE } else { rank })
     }
 
-    /// Checks the fields of a class; returns its rank as far as their references decide it.
+    /// Checks the fields of a class; returns its rank by their references.
     fn check_fields(&self, def: &ClassDef) -> Result<u32, DefinitionError> {
         let refuse = |why: String| Err(DefinitionError::new(def.name, why));
         let mut rank = 0;
@@ -351,7 +352,7 @@ fn is_name(name: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// What is wrong with a field by itself.
+/// Checks a field alone.
 fn fault(field: &FieldDef) -> Option<String> {
     let loses = field.reference.map(|r| r.strength) == Some(Strength::Loses);
     if (loses || field.least > 0) && !matches!(field.kind, Kind::List(_)) {
@@ -367,7 +368,7 @@ fn fault(field: &FieldDef) -> Option<String> {
     Some(format!("the default {why}"))
 }
 
-/// What is wrong with a class whose object is read at start.
+/// Checks a class whose object is read at start.
 fn startup_fault(def: &ClassDef) -> Option<&'static str> {
     let may_be_missing = |field: &FieldDef| !field.key && !field.required();
     let commands = def.set.len() + def.unset.len() + def.change.len();
@@ -379,7 +380,7 @@ fn startup_fault(def: &ClassDef) -> Option<&'static str> {
     )
 }
 
-/// What is wrong with a class of very many objects.
+/// Checks a bulk class.
 fn bulk_fault(def: &ClassDef) -> Option<&'static str> {
     if !def.bulk {
         let repeats = def.fields.iter().any(|field| field.repeats);
@@ -444,12 +445,12 @@ fn change<T>(
     Ok(done)
 }
 
-/// Adds a class. An error when the definition contradicts itself or another class; nothing has changed then.
+/// Adds a class. An error when the definition contradicts itself or another class; the registry is unchanged then.
 pub fn register(def: ClassDef) -> Result<Class, DefinitionError> {
     change(|all| all.add(def))
 }
 
-/// Adds a class, or returns the one of this name: two threads may register the same class at once.
+/// Adds a class, or returns the registered one of this name: two threads may register the same class concurrently.
 pub(crate) fn register_once(def: ClassDef) -> Result<Class, DefinitionError> {
     change(|all| {
         if let Some(class) = all.any(def.name) {
@@ -459,7 +460,7 @@ pub(crate) fn register_once(def: ClassDef) -> Result<Class, DefinitionError> {
     })
 }
 
-/// Removes a class to which no other class, no query and no verb refers.
+/// Removes a class. An error when another class, a query or a verb refers to it.
 pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     change(|all| {
         if let Some(other) = all.refers_to(name) {
@@ -473,12 +474,12 @@ pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     })
 }
 
-/// Adds a query. An error when the definition contradicts itself or another query; nothing has changed then.
+/// Adds a query. An error when the definition contradicts itself or another query; the registry is unchanged then.
 pub fn register_query(def: QueryDef) -> Result<QueryClass, DefinitionError> {
     change(|all| all.add_query(def))
 }
 
-/// Adds a query, or returns the one of this name: two threads may register the same query at once.
+/// Adds a query, or returns the registered one of this name: two threads may register the same query concurrently.
 pub(crate) fn register_query_once(def: QueryDef) -> Result<QueryClass, DefinitionError> {
     change(|all| match all.query(def.class.name) {
         Some(query) => Ok(query.clone()),
@@ -494,12 +495,12 @@ pub fn unregister_query(name: &str) -> Result<(), DefinitionError> {
     })
 }
 
-/// Adds a verb. An error when the definition contradicts itself or another verb; nothing has changed then.
+/// Adds a verb. An error when the definition contradicts itself or another verb; the registry is unchanged then.
 pub fn register_verb(def: VerbDef) -> Result<VerbClass, DefinitionError> {
     change(|all| all.add_verb(def))
 }
 
-/// Adds a verb, or returns the one of this name: two threads may register the same verb at once.
+/// Adds a verb, or returns the registered one of this name: two threads may register the same verb concurrently.
 pub(crate) fn register_verb_once(def: VerbDef) -> Result<VerbClass, DefinitionError> {
     change(|all| match all.verb(def.class.name) {
         Some(verb) => Ok(verb.clone()),

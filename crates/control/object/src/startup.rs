@@ -8,8 +8,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
-/// Objects of classes that are read at start, see [`crate::ClassDef::startup`]: one of each class at most. Where a class has
-/// none, all its fields have their defaults.
+/// Objects of classes that are read at start, see [`crate::ClassDef::startup`]: at most one of each class. For a class without
+/// an object, all fields have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Startup(Vec<Instance>);
 
@@ -20,13 +20,13 @@ impl Startup {
         all.find_map(T::of).unwrap_or_default()
     }
 
-    /// Adds an object, in the place of another one of its class.
+    /// Adds an object, or replaces the object of the same class.
     pub fn set(&mut self, object: Instance) {
         self.0.retain(|other| other.class() != object.class());
         self.0.push(object);
     }
 
-    /// The classes of which the objects differ.
+    /// The classes whose objects differ.
     pub fn differing(&self, other: &Startup) -> Vec<Class> {
         let usual = |class: &Class| class.instance(Vec::new()).ok();
         let of = |all: &Startup, class: &Class| {
@@ -43,8 +43,8 @@ impl Startup {
 /// A class, and the fields of its object in JSON.
 type Fields = (Class, Map<String, Json>);
 
-/// The objects in a map of earlier versions. It had the fields of several classes beside each other, and the others in a map
-/// by the name of the class; some fields were one map further inside.
+/// The objects in a map of earlier versions. It had the fields of several classes in one map, and those of the others in a map
+/// under the name of the class; some fields were nested one map deeper.
 fn of_earlier(all: &Map<String, Json>) -> Vec<Fields> {
     let object = |class: &Class| {
         let own = all.get(class.name()).and_then(Json::as_object);
@@ -58,7 +58,7 @@ fn of_earlier(all: &Map<String, Json>) -> Vec<Fields> {
     classes().startup().map(object).collect()
 }
 
-/// The objects in a list of today: each has the name of its class.
+/// The objects in a list of the current format: each has the name of its class.
 fn of_list(all: Vec<Map<String, Json>>) -> Result<Vec<Fields>, String> {
     let classes = classes();
     let object = |map: Map<String, Json>| {

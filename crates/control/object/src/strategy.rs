@@ -1,4 +1,4 @@
-//! Objects at random, for property tests: few values of each field, so that objects meet.
+//! Random objects for property tests: each field has few values, so that objects collide.
 
 use crate::class::Class;
 use crate::instance::{Instance, ObjectKey};
@@ -31,7 +31,7 @@ fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Val
             _ => field.kind.samples(),
         };
         if let (Kind::List(inner), None) = (&field.kind, field.reference) {
-            // Elements that do not go together, such as addresses of both IP versions, go alone.
+            // Elements that cannot be combined, such as addresses of both IP versions, become lists of one element.
             let example = Some(field.example).filter(|example| !example.is_empty());
             let example = example.and_then(|example| inner.read(example).ok());
             let alone = inner.samples().into_iter().chain(example);
@@ -46,7 +46,7 @@ fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Val
     all
 }
 
-/// Objects of a class; references to interfaces are to one of `interfaces`. Rules between fields hold.
+/// Objects of a class; references to interfaces name one of `interfaces`. The rules between fields hold.
 pub fn instances(class: &Class, interfaces: &[&str]) -> impl Strategy<Value = Instance> + use<> {
     let class = class.clone();
     slots(&class, interfaces).prop_filter_map("a rule between fields", move |slots| {

@@ -1,7 +1,7 @@
-//! Queries whose reply comes in items over time (`ping`, `monitor`): what runs of them are for every face.
+//! Queries whose reply comes in items over time (`ping`, `monitor`), and their runs, for every interface.
 //!
-//! A run belongs to one client, and ends when the client has enough, or is gone. A client either follows the run, and gets
-//! the text of each item when the item comes, or gets the reply as a whole when the run has ended.
+//! A run belongs to one client, and ends when the client stops it or disconnects. A client either follows the run, and gets the
+//! text of each item as soon as it exists, or gets the whole reply when the run has ended.
 
 use crate::FieldError;
 use crate::query::{Answer, Query};
@@ -10,9 +10,9 @@ use crate::stream_def::StreamDef;
 use crate::{DefinitionError, refuse};
 use std::any::Any;
 
-/// Requests or items of a run that a client gets as a whole.
+/// Number of requests or items of a run whose reply is returned as a whole.
 pub const WHOLE_ITEMS: std::ops::RangeInclusive<u32> = 1..=100;
-/// Milliseconds that a run takes at most whose reply a client gets as a whole.
+/// Maximum duration in milliseconds of a run whose reply is returned as a whole.
 pub const WHOLE_MS: u64 = 60_000;
 
 /// A query whose reply comes in items, by `stream(...)` of `#[derive(Query)]`:
@@ -30,27 +30,27 @@ pub const WHOLE_MS: u64 = 60_000;
 ///
 /// The text of a whole reply is that of its parts, one behind the other: such a query has no `text`.
 pub trait Stream: Query {
-    /// The text in front of the first item.
+    /// The text before the first item.
     fn head(reply: &Self::Reply) -> String;
 
-    /// The texts of the items of a reply; the first item has this number.
+    /// The texts of the items of a reply; `first` is the number of the first item.
     fn lines(reply: &Self::Reply, first: usize) -> String;
 
-    /// The text behind the last item.
+    /// The text after the last item.
     fn end(reply: &Self::Reply) -> String;
 
     /// Number of items of a reply.
     fn count(reply: &Self::Reply) -> usize;
 
-    /// Puts items in front of those of a reply.
+    /// Inserts items before those of a reply.
     fn prepend(reply: &mut Self::Reply, before: Self::Reply);
 
-    /// Takes the bytes for the standard output of the client.
+    /// Moves out the bytes for the standard output of the client.
     fn take_bytes(_reply: &mut Self::Reply) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Why a run that has ended has failed.
+    /// The reason of the failure of a run that has ended.
     fn failure(_reply: &Self::Reply) -> Option<String> {
         None
     }
@@ -66,32 +66,32 @@ pub trait Run {
     /// The reply to the query.
     type Reply;
 
-    /// What came since the last call.
+    /// The results since the last call.
     fn take(&mut self) -> Progress<Self::Reply>;
 
-    /// The client has enough: nothing new is begun, and what came already is still taken.
+    /// Stops the run on request of the client: no new requests are sent, and existing results are still returned.
     fn stop(&mut self);
 }
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress<R> {
-    /// The state of the reply, with the items that came since the last look.
+    /// The state of the reply, with the items since the last call.
     pub reply: R,
-    /// Nothing follows.
+    /// No results follow.
     pub is_over: bool,
 }
 
 impl QueryDef {
-    /// The reply comes in items.
+    /// Declares that the reply comes in items.
     pub fn stream<Q: Stream>(&mut self) -> &mut StreamDef {
         let failure = |reply: &dyn Any| reply.downcast_ref().and_then(Q::failure);
         self.stream.insert(StreamDef::new(failure))
     }
 }
 
-/// Checks a run whose reply a client gets as a whole: the number of its requests, and the milliseconds from the first one
-/// until the last one is over.
+/// Checks a run whose reply is returned as a whole: the number of its requests, and the milliseconds from the first request to
+/// the end of the last one.
 pub fn whole_run(field: &'static str, requests: u32, span_ms: u64) -> Result<(), FieldError> {
     if !WHOLE_ITEMS.contains(&requests) {
         let (least, most) = WHOLE_ITEMS.into_inner();
@@ -111,21 +111,21 @@ pub fn whole_run(field: &'static str, requests: u32, span_ms: u64) -> Result<(),
     Ok(())
 }
 
-/// A part of a reply, as a client gets it that follows the run.
+/// A part of a reply, for a client that follows the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplyPart {
     /// Lines of text.
     pub text: String,
     /// Bytes for the standard output of the client.
     pub bytes: Vec<u8>,
-    /// Nothing follows.
+    /// No part follows.
     pub is_last: bool,
-    /// The run has ended, and has failed: one sentence.
+    /// The reason of a failure, as one sentence, when the run has ended and failed.
     pub failure: Option<String>,
 }
 
 impl ReplyPart {
-    /// Whether there is nothing to show, and more may follow.
+    /// Whether the part has nothing to show, and more parts may follow.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.bytes.is_empty() && !self.is_last
     }
@@ -145,17 +145,17 @@ impl Running {
         }))
     }
 
-    /// What came since the last call, as text and bytes.
+    /// The results since the last call, as text and bytes.
     pub fn part(&mut self) -> ReplyPart {
         self.0.part()
     }
 
-    /// The whole reply, when the run has ended. A run whose parts are taken has no whole reply.
+    /// The whole reply, when the run has ended. A run whose parts were taken has no whole reply.
     pub fn whole(&mut self) -> Result<Option<Answer>, DefinitionError> {
         self.0.whole()
     }
 
-    /// The client has enough.
+    /// Stops the run on request of the client.
     pub fn stop(&mut self) {
         self.0.stop();
     }
@@ -173,7 +173,7 @@ struct Typed<Q: Query, R> {
     number: usize,
     /// The head was taken.
     begun: bool,
-    /// Items of a whole reply that came.
+    /// Items of a whole reply so far.
     before: Option<Q::Reply>,
 }
 

@@ -1,26 +1,26 @@
-//! What the definition of a query says of its runs.
+//! The definition of a query's runs.
 
 use crate::instance::Instance;
 use crate::{FieldError, refuse};
 use std::any::Any;
 
-/// What a query must be for a client that gets the reply as a whole.
+/// Checks that the reply to a query can be returned as a whole.
 pub type WholeCheck = fn(&Instance) -> Result<(), FieldError>;
 
-/// What the definition of a query says of its runs.
+/// The definition of a query's runs.
 #[derive(Clone, Copy)]
 pub struct StreamDef {
-    /// No client gets the reply as a whole.
+    /// The reply is never returned as a whole.
     pub live: bool,
-    /// The parameter that is on when the client wants bytes, and a program that reads them.
+    /// The boolean parameter that requests bytes, and a program that reads them.
     pub bytes: Option<(&'static str, &'static str)>,
-    /// What a query must be for a client that gets the reply as a whole.
+    /// Checks that the reply to a query can be returned as a whole.
     pub whole: Option<WholeCheck>,
     failure: fn(&dyn Any) -> Option<String>,
 }
 
 impl StreamDef {
-    /// Of a query whose replies say by this function whether the run has failed.
+    /// A definition with a function that returns the reason of a failure.
     pub(crate) fn new(failure: fn(&dyn Any) -> Option<String>) -> StreamDef {
         StreamDef {
             live: false,
@@ -30,12 +30,12 @@ impl StreamDef {
         }
     }
 
-    /// Why a run that has ended with this reply has failed.
+    /// The reason of the failure of a run that ended with this reply.
     pub(crate) fn failure(&self, reply: &dyn Any) -> Option<String> {
         (self.failure)(reply)
     }
 
-    /// Whether a client gets the reply to a query as a whole; an error says what to do in place of it.
+    /// Checks that the reply to a query can be returned as a whole; an error says what to use instead.
     pub(crate) fn check_whole(&self, asked: &Instance) -> Result<(), FieldError> {
         if self.live {
             let name = asked.class().name();
@@ -47,7 +47,7 @@ impl StreamDef {
         self.whole.map_or(Ok(()), |check| check(asked))
     }
 
-    /// The program that reads the reply where the client wants bytes; none where it wants text.
+    /// The program that reads the reply if the client requested bytes; `None` if the reply is text.
     pub(crate) fn reader(&self, asked: &Instance) -> Option<&'static str> {
         let (parameter, reader) = self.bytes?;
         let at = asked.class().field(parameter)?.0;

@@ -8,37 +8,37 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ptr;
 
-/// The form of a text that is a table in the file and in JSON, and some words on the command line.
+/// The syntax of a text that is a table in the file and in JSON, and several words on the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct TextTable {
     /// The fields of the table.
     pub fields: fn() -> &'static [TableField],
-    /// The text of a table, from the values of its fields in order.
+    /// Writes a table as text, from the values of its fields in order.
     pub text: fn(&[Option<Value>]) -> Result<String, FieldError>,
-    /// The values of a text in its normal form.
+    /// Parses a text in normal form to the values of the fields.
     pub values: fn(&str) -> Vec<Option<Value>>,
-    /// Words with which a text begins on the command line, so that several texts follow each other. The first of them may be in
-    /// front of each of the others.
+    /// Words with which a text begins on the command line, so that several texts can follow each other. The first of them may
+    /// precede each of the others.
     pub begins: &'static [&'static str],
 }
 
 /// A field of such a table.
 #[derive(Clone, Debug)]
 pub struct TableField {
-    /// Its name in the file and in JSON.
+    /// Name of the field in the file and in JSON.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the field.
     pub doc: &'static str,
-    /// What it takes.
+    /// Type of the value.
     pub kind: Kind,
-    /// The class of the objects that it names: they cannot go while it names them.
+    /// The class of the referenced objects, which cannot be removed while the field names them.
     pub needs: Option<&'static str>,
-    /// Whether it says which of several tables in a list one is.
+    /// Whether the field identifies a table in a list of tables.
     pub key: bool,
 }
 
 impl TableField {
-    /// Meaning, and what the field takes.
+    /// Help: meaning and accepted values.
     pub fn help(&self) -> String {
         let doc = self.doc.trim_end_matches('.');
         match (self.needs, &self.kind) {
@@ -55,7 +55,7 @@ impl TextTable {
         names.join(", ")
     }
 
-    /// The objects that a text names: the class, and the value.
+    /// The references of a text: class and value of each.
     pub(crate) fn references(&self, text: &str) -> Vec<(&'static str, Value)> {
         let fields = (self.fields)().iter().zip((self.values)(text));
         fields
@@ -63,7 +63,7 @@ impl TextTable {
             .collect()
     }
 
-    /// The text with another name in every place that refers to an object of `class`.
+    /// Renames an object of `class` in every reference of the text.
     pub(crate) fn renamed(&self, text: &str, class: &str, from: &str, to: &str) -> String {
         let mut values = (self.values)(text);
         for (field, value) in (self.fields)().iter().zip(&mut values) {
@@ -103,7 +103,7 @@ impl TextTable {
         (self.text)(&values?).map_err(|error| error.to_string())
     }
 
-    /// A list of such tables that was read from JSON: many objects have the same one, and keep it once.
+    /// A list of tables that was read from JSON: many objects have an equal list, which is stored once.
     pub(crate) fn remembered(
         &'static self,
         kind: &Kind,
@@ -128,7 +128,7 @@ impl TextTable {
         Ok(value)
     }
 
-    /// Whether a list is one that was read and is remembered: it is in its normal form.
+    /// Whether a list was read from JSON and stored: such a list is in normal form.
     pub(crate) fn is_remembered(value: &Value) -> bool {
         NORMAL.with_borrow(|all| all.contains(&address(value)))
     }
@@ -151,7 +151,7 @@ thread_local! {
     static NORMAL: RefCell<HashSet<usize>> = RefCell::default();
 }
 
-/// Where a list is; 0 for any other value.
+/// The address of a list; 0 for any other value.
 fn address(value: &Value) -> usize {
     match value {
         Value::List(all) => ptr::from_ref(&**all).addr(),
@@ -159,7 +159,7 @@ fn address(value: &Value) -> usize {
     }
 }
 
-/// How a sentence names the name of an object of a class.
+/// The phrase for the name of an object of a class.
 pub(crate) fn name_of(class: &str) -> String {
     let article = match class.starts_with(['a', 'e', 'i', 'o']) {
         true => "an",

@@ -22,7 +22,7 @@ impl Value {
         Value::Text(Arc::from(text.as_ref()))
     }
 
-    /// The text of a text.
+    /// The value, if it is a text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// The elements of a list; a value that is no list is its own only element.
+    /// The elements of a list; any other value counts as its only element.
     pub fn elements(&self) -> &[Value] {
         match self {
             Value::List(all) => all,
@@ -38,7 +38,7 @@ impl Value {
         }
     }
 
-    /// The value as one word of a command line, in quotes where it needs them.
+    /// The value as one word of a command line, quoted if necessary.
     pub fn word(&self) -> String {
         match self {
             Value::Text(text) => quote(text),
@@ -77,7 +77,7 @@ impl Display for Value {
     }
 }
 
-/// A word as a command line has it: in quotes when it has blanks or signs with a meaning.
+/// A word as a command line needs it: quoted when it has blanks or special characters.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"\"'\\{}|#".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -33,13 +33,13 @@ pub trait Verb: Sized {
     /// The definition.
     fn definition() -> VerbDef;
 
-    /// From parameters; none when they are of another verb.
+    /// From parameters; `None` when they belong to another verb.
     fn of(parameters: &Instance) -> Option<Self>;
 
     /// The values of all parameters in order.
     fn slots(&self) -> Vec<Option<Value>>;
 
-    /// The verb as it is registered; registers it when it is not.
+    /// The registered verb; registers it if necessary.
     fn verb() -> Result<VerbClass, DefinitionError> {
         match classes().verb(Self::NAME) {
             Some(verb) => Ok(verb.clone()),
@@ -47,7 +47,7 @@ pub trait Verb: Sized {
         }
     }
 
-    /// The verb with its parameters, checked. The first error when a value is out of its range.
+    /// The verb with its parameters, checked. Returns the first error if a value is out of its range.
     fn invocation(&self) -> Result<Invocation, FieldError> {
         let verb = Self::verb().map_err(|error| FieldError {
             field: Self::NAME,
@@ -57,7 +57,7 @@ pub trait Verb: Sized {
     }
 }
 
-/// A verb and its parameters, all checked. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
+/// A verb and its checked parameters. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
 #[derive(Clone)]
 pub struct Invocation {
     verb: VerbClass,
@@ -65,7 +65,7 @@ pub struct Invocation {
 }
 
 impl VerbClass {
-    /// The verb with these values of its parameters, in order.
+    /// Builds the verb with these parameter values, in order.
     pub fn invoke(&self, slots: Vec<Option<Value>>) -> Result<Invocation, FieldError> {
         Ok(Invocation {
             verb: self.clone(),
@@ -73,7 +73,7 @@ impl VerbClass {
         })
     }
 
-    /// The verb with parameters from a JSON map, which does not have its name. An error is one sentence.
+    /// Builds the verb with parameters from a JSON map without the verb's name. An error is one sentence.
     pub fn invoke_with(&self, parameters: &Map<String, Json>) -> Result<Invocation, String> {
         let slots = self
             .class
@@ -108,17 +108,17 @@ impl Invocation {
         &self.parameters
     }
 
-    /// As the struct of the verb; none when it is another verb.
+    /// The parameters as the struct of the verb; `None` when this is another verb.
     pub fn get<V: Verb>(&self) -> Option<V> {
         V::of(&self.parameters)
     }
 
-    /// Whether it is this verb.
+    /// Whether this is the verb `V`.
     pub fn is<V: Verb>(&self) -> bool {
         self.verb.name() == V::NAME
     }
 
-    /// The command: by the first pattern that says all parameters.
+    /// The command, by the first pattern that can express all parameters.
     pub fn command(&self) -> String {
         let spelled = self.parameters.spelled(Effect::Set);
         spelled.unwrap_or_else(|| self.verb.name().to_owned())

@@ -1,4 +1,4 @@
-//! Definitions of verbs, and verbs as they are registered.
+//! Definitions of verbs, and registered verbs.
 
 use crate::DefinitionError;
 use crate::class::{Class, ClassDef};
@@ -12,7 +12,7 @@ pub struct VerbDef {
     pub class: ClassDef,
     /// A client needs the role `configure`.
     pub configure: bool,
-    /// It has any number of owners, and each of them does its part.
+    /// The verb has any number of owners, and each of them does its part.
     pub for_all: bool,
 }
 
@@ -27,7 +27,7 @@ impl VerbDef {
     }
 }
 
-/// A registered verb. Cheap to clone; its invocations keep it alive when it is unregistered.
+/// A registered verb. Cheap to clone; its invocations keep it alive after it was unregistered.
 #[derive(Clone)]
 pub struct VerbClass {
     pub(crate) class: Class,
@@ -36,7 +36,7 @@ pub struct VerbClass {
 }
 
 impl VerbClass {
-    /// A verb that the registry does not have: of one face alone.
+    /// A verb outside the registry, for one interface only.
     pub fn new(def: VerbDef) -> Result<VerbClass, DefinitionError> {
         let class = Class::new(def.class, 0, BTreeSet::new()).map_err(DefinitionError::of_verb)?;
         Ok(VerbClass {
@@ -46,12 +46,12 @@ impl VerbClass {
         })
     }
 
-    /// Its name.
+    /// Name of the verb.
     pub fn name(&self) -> &'static str {
         self.class.name()
     }
 
-    /// The class of its parameters: name, text, fields; its commands are those that set an object.
+    /// The class of its parameters: name, text, fields; its commands are those with the effect `Set`.
     pub fn class(&self) -> &Class {
         &self.class
     }
@@ -61,7 +61,7 @@ impl VerbClass {
         self.configure
     }
 
-    /// Whether it has any number of owners.
+    /// Whether the verb has any number of owners.
     pub fn is_for_all(&self) -> bool {
         self.for_all
     }

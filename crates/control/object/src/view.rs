@@ -1,9 +1,9 @@
-//! Texts of a reply.
+//! The texts of a reply.
 
-/// Which text of a reply is shown.
+/// Selects the text of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum View {
-    /// The text.
+    /// The main text.
     #[default]
     Table,
     /// The detailed text.

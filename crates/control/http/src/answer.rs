@@ -1,4 +1,4 @@
-//! What the handlers of all paths share: the way to the control thread, bodies, replies.
+//! Shared by the handlers of all paths: access to the control thread, bodies, replies.
 
 use crate::body::{self, Memory};
 use crate::control::{Api, Control, Later};
@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::rc::Rc;
 use volley_model::Client;
 
-/// Larger bodies are read, and larger answers written, on another thread: this one has others to answer.
+/// Larger bodies are parsed, and larger answers serialized, on another thread, so that this thread can serve other clients.
 pub(crate) const LARGE: usize = 64 << 10;
 
-/// What a handler has.
+/// State of a handler.
 #[derive(Clone)]
 pub(crate) struct Hands {
     control: Control,
@@ -25,7 +25,7 @@ pub(crate) struct Hands {
 }
 
 impl Hands {
-    /// What the handlers of one listener share.
+    /// Creates the state that the handlers of one listener share.
     pub(crate) fn new(control: Control, limits: Limits) -> Hands {
         Hands {
             control,
@@ -35,7 +35,7 @@ impl Hands {
     }
 }
 
-/// What a handler has for one request: also the client that makes it.
+/// State of a handler for one request: includes the client.
 pub(crate) struct Caller {
     hands: Hands,
     client: Client,
@@ -53,7 +53,7 @@ impl FromRequestParts<Hands> for Caller {
 }
 
 impl Caller {
-    /// Has work done on the control thread, in the name of the client.
+    /// Runs work on the control thread, in the name of the client.
     pub(crate) async fn ask<T: Send + 'static, E: Send + 'static>(
         &self,
         work: impl FnOnce(Rc<dyn Api>) -> Later<'static, Result<T, E>> + Send + 'static,
@@ -65,7 +65,7 @@ impl Caller {
         Ok(done.await??)
     }
 
-    /// Reads a body to a value.
+    /// Reads a body and parses it.
     pub(crate) async fn value<T: Send + 'static>(
         &self,
         body: Body,
@@ -88,30 +88,30 @@ pub(crate) fn parameters(text: Option<&str>) -> Result<Vec<(String, String)>, Pr
 /// A reply, or the reason of a refusal.
 pub(crate) type Answer = Result<Response, Problem>;
 
-/// A reply with this JSON.
+/// A reply with this JSON text.
 pub(crate) fn json_text(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text + "\n").into_response()
 }
 
-/// An error of this interface itself.
+/// An internal error of the HTTP interface.
 pub(crate) fn internal(error: impl ToString) -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error)
 }
 
-/// An answer written here.
+/// Serializes an answer on this thread.
 pub(crate) fn json<T: Serialize>(value: &T) -> Answer {
     let text = serde_json::to_string(value).map_err(internal)?;
     Ok(json_text(text))
 }
 
-/// Work that another thread does.
+/// Runs work on another thread.
 pub(crate) async fn elsewhere<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     tokio::task::spawn_blocking(work).await.map_err(internal)
 }
 
-/// An answer that may be large.
+/// Serializes an answer that may be large.
 pub(crate) async fn large<T: Serialize + Send + 'static>(value: T) -> Answer {
     let text = elsewhere(move || serde_json::to_string(&value)).await?;
     Ok(json_text(text.map_err(internal)?))

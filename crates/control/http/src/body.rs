@@ -1,4 +1,4 @@
-//! Bodies: read within bounds, then to typed values with the place of each error.
+//! Bodies: read within limits, then parsed to typed values; an error contains its position.
 
 use crate::error::Problem;
 use crate::limits::Limits;
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use volley_model::{ConfigAction, Request};
 use volley_object::{VerbClass, classes};
 
-/// Bytes of bodies that all clients together hold.
+/// Total size of the bodies of all clients in memory.
 #[derive(Clone, Default)]
 pub(crate) struct Memory(Arc<AtomicUsize>);
 
-/// What one body holds of it; given back when dropped.
+/// The share of one body in the total; dropping the value releases it.
 struct Held {
     memory: Memory,
     bytes: usize,
@@ -37,13 +37,13 @@ impl Drop for Held {
     }
 }
 
-/// A whole body, and the memory it holds.
+/// A whole body, and its share of the memory.
 pub(crate) struct Bytes {
     pub bytes: Vec<u8>,
     _held: Held,
 }
 
-/// Reads a body. A client that stalls in it, or sends too much, is told so.
+/// Reads a body. A client that stalls or sends too much gets an error.
 pub(crate) async fn read(body: Body, limits: Limits, memory: &Memory) -> Result<Bytes, Problem> {
     let too_large = || {
         let message = format!("the body is larger than {} bytes", limits.body);
@@ -87,7 +87,7 @@ pub(crate) async fn read(body: Body, limits: Limits, memory: &Memory) -> Result<
     }
 }
 
-/// Reads a value; `lines` lines at the beginning, and one step of the path, are not the client's.
+/// Parses a value; the first `own` lines, and one step of the path, are not from the client.
 fn parse<T: DeserializeOwned>(text: &[u8], own: usize) -> Result<T, Problem> {
     let mut json = serde_json::Deserializer::from_slice(text);
     let read = serde_path_to_error::deserialize(&mut json);
@@ -111,7 +111,7 @@ fn parse<T: DeserializeOwned>(text: &[u8], own: usize) -> Result<T, Problem> {
     Ok(read)
 }
 
-/// One sentence with the place.
+/// An error as one sentence with its position.
 fn reported(error: &serde_json::Error, place: &str, own: usize) -> Problem {
     let (line, column) = (error.line().saturating_sub(own).max(1), error.column());
     let text = error.to_string();
@@ -128,17 +128,17 @@ fn reported(error: &serde_json::Error, place: &str, own: usize) -> Problem {
     }
 }
 
-/// One request.
+/// Parses one request.
 pub fn read_request(body: &[u8]) -> Result<Request, Problem> {
     parse(body, 0)
 }
 
-/// The requests of a transaction.
+/// Parses the requests of a transaction.
 pub fn read_transaction(body: &[u8]) -> Result<Vec<Request>, Problem> {
     parse(body, 0)
 }
 
-/// The verb of a path.
+/// Finds the verb of a path.
 pub fn verb(name: &str) -> Result<VerbClass, Problem> {
     let all = classes();
     all.verb(name).cloned().ok_or_else(|| {
@@ -148,7 +148,7 @@ pub fn verb(name: &str) -> Result<VerbClass, Problem> {
     })
 }
 
-/// A verb with its parameters, which are the body; without one, they have their defaults.
+/// Builds a verb whose parameters are the body; without a body, they have their defaults.
 pub fn read_invocation(verb: &VerbClass, body: &[u8]) -> Result<Request, Problem> {
     let parameters: Map<String, Value> = match body.trim_ascii().is_empty() {
         true => Map::new(),
@@ -160,7 +160,7 @@ pub fn read_invocation(verb: &VerbClass, body: &[u8]) -> Result<Request, Problem
         .map_err(|why| Problem::malformed(format!("/v1/do/{}: {why}", verb.name())))
 }
 
-/// Something to be done with the configuration: the name is of the path, the rest is the body.
+/// Parses an action on the configuration: the name comes from the path, the rest from the body.
 pub fn read_action(name: &str, body: &[u8]) -> Result<ConfigAction, Problem> {
     let all = actions();
     let Some(action) = all.iter().find(|a| a.name == name) else {
@@ -271,7 +271,7 @@ mod tests {
             read_action("explode", b"").unwrap_err().code,
             "no-such-path"
         );
-        // What closes the bracket too early does not get through.
+        // A body cannot close the surrounding bracket early.
         assert!(read_action("rollback", br#"{"number":1}, "x": {}"#).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! The way from a handler, which axum wants to be able to send between threads, to the control thread's state, which
-//! stays where it is: work is handed over and runs to its end, whoever waits for it.
+//! Connects handlers, which axum requires to be `Send`, with the state of the control thread, which is not: work is sent to the
+//! control thread and runs to its end, even if the caller no longer waits for it.
 
 use crate::error::Problem;
 use crate::metrics::Latencies;
@@ -50,14 +50,14 @@ pub struct RunningState {
     pub requests: Vec<Request>,
 }
 
-/// What a reader of the log's records gets.
+/// Result of reading the log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordRead {
     /// The next record.
     Record(serde_json::Value),
-    /// The reader was too slow: so many records are lost to it.
+    /// The reader was too slow: this many records were lost.
     Lost(u64),
-    /// There will be no more.
+    /// No more records follow.
     Ended,
 }
 
@@ -67,7 +67,7 @@ pub trait Records: Send {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = RecordRead> + Send + '_>>;
 }
 
-/// What a stream of events reads from.
+/// Sources of a stream of events.
 pub struct Events {
     /// Changes.
     pub changes: Reader,
@@ -77,10 +77,10 @@ pub struct Events {
     pub log: Box<dyn Records>,
 }
 
-/// What comes later, on the control thread.
+/// A result of the control thread that is available later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// What the daemon gives the HTTP interface beyond what it gives the command line.
+/// The daemon's interface for HTTP, in addition to that for the command line.
 pub trait Api: Backend {
     /// Checks that the client has a role.
     fn allow(&self, needed: Role) -> Result<(), ModelError>;
@@ -88,37 +88,38 @@ pub trait Api: Backend {
     /// Carries out changes, all of them or none.
     fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>>;
 
-    /// Readers of events and of the log's records from now on.
+    /// Readers of events and of log records, from now on.
     fn events(&self) -> Result<Events, ModelError>;
 
-    /// The same for one client, in whose name changes are made; none: clients are not told apart.
+    /// The interface for one client, which makes changes in the client's name; `None`: the implementation does not distinguish
+    /// clients.
     fn api_for(&self, _client: &Client) -> Option<Rc<dyn Api>> {
         None
     }
 
-    /// The desired state that runs, between two transactions.
+    /// The running desired state, between two transactions.
     fn state(&self) -> Later<'_, Result<RunningState, ModelError>>;
 
     /// The objects of a registered class, between two transactions.
     fn objects(&self, class: String) -> Later<'_, Result<Vec<Instance>, ModelError>>;
 
-    /// The object of a key, when it is configured.
+    /// The object with a key, if it is configured.
     fn object(&self, key: ObjectKey) -> Later<'_, Result<Option<Instance>, ModelError>>;
 
-    /// How long answers took.
+    /// Durations of answers.
     fn latencies(&self) -> &Latencies;
 }
 
 type Work = Box<dyn FnOnce(Rc<dyn Api>) -> Later<'static, ()> + Send>;
 
-/// Hands work to the control thread's state.
+/// Sends work to the control thread.
 #[derive(Clone)]
 pub struct Control(mpsc::UnboundedSender<Work>);
 
 impl Control {
-    /// Starts the task that takes the work. Must be called inside a `LocalSet`.
+    /// Starts the task that receives the work. Must be called inside a `LocalSet`.
     pub fn start(api: Rc<dyn Api>) -> Control {
-        // Each connection has at most one piece of work in it, and connections are bounded.
+        // Each connection queues at most one piece of work, and connections are limited, so the queue is bounded.
         let (sender, mut receiver) = mpsc::unbounded_channel::<Work>();
         tokio::task::spawn_local(async move {
             while let Some(work) = receiver.recv().await {
@@ -128,7 +129,7 @@ impl Control {
         Control(sender)
     }
 
-    /// Has work done in a client's name.
+    /// Runs work in a client's name.
     pub async fn ask_for<T: Send + 'static>(
         &self,
         client: Client,
@@ -138,7 +139,7 @@ impl Control {
             .await
     }
 
-    /// Has work done; when the caller goes away, the work is done all the same.
+    /// Runs work; if the caller is dropped, the work is done nevertheless.
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(Rc<dyn Api>) -> Later<'static, T> + Send + 'static,

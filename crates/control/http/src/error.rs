@@ -1,4 +1,4 @@
-//! Why a request was refused: a status, a word for programs, a sentence for people, and the place.
+//! Errors of requests: a status, a code for programs, a sentence for people, and the position.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,7 +15,7 @@ pub struct Problem {
     /// A word: `not-found`, `exists`, `invalid`, `limit`, `in-use`, `unsupported`, `config`, `file`, `forbidden` (of the model),
     /// `malformed`, `too-large`, `timeout`, `busy`, `no-such-path`, `method`, `unauthorized`, `internal` (of this interface).
     pub code: String,
-    /// One sentence: what, where, how to mend.
+    /// One sentence: what, where, how to correct it.
     pub message: String,
     /// The request at fault among those of a transaction, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ impl Problem {
     }
 }
 
-/// A message may quote what the client sent: it is one line all the same.
+/// A message may quote text from the client: escape it to one line.
 fn one_line(text: &str) -> String {
     let plain = |c: char| match c.is_control() {
         true => c.escape_default().collect(),

@@ -1,5 +1,5 @@
-//! Events as a stream, in two forms: server-sent events, and JSON lines. There are two kinds: what transactions change, and
-//! records of the log. A reader that is too slow is told how many it lost.
+//! Events as a stream, in two formats: server-sent events, and JSON lines. There are two kinds: changes by transactions, and
+//! log records. A reader that is too slow gets the number of lost events.
 
 use crate::answer::parameters;
 use crate::control::{Events, RecordRead};
@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 use volley_control::EventRead;
 
-/// A sign of life comes after so much silence: a peer that is gone is noticed by it.
+/// Interval of keep-alives in an idle stream, by which a disconnected peer is detected.
 const SILENCE: Duration = Duration::from_secs(15);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Form {
     }
 }
 
-/// Which kinds of events a client reads.
+/// The kinds of events that a client reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds {
     changes: bool,
@@ -72,7 +72,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// From `kind=change` or `kind=log`; both without.
+    /// Parses `kind=change` or `kind=log`; without a parameter, both kinds.
     pub fn read(text: Option<&str>) -> Result<Kinds, Problem> {
         let mut kinds = Kinds {
             changes: true,
@@ -96,7 +96,7 @@ impl Kinds {
     }
 }
 
-/// The stream of what comes from now on: JSON lines when the client accepts `application/x-ndjson`.
+/// The stream of events from now on: JSON lines when the client accepts `application/x-ndjson`.
 pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok());
     let form = match accept {
@@ -110,7 +110,7 @@ pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Resp
             return Some((Ok::<_, Infallible>(begin), (sources, None)));
         }
         let item = tokio::select! {
-            // A change is logged after it is made: it comes first.
+            // A change is logged after it was made: send the change first.
             biased;
             reported = sources.changes.next(), if kinds.changes => form.change(reported)?,
             read = sources.log.next(), if kinds.log => form.log(read)?,

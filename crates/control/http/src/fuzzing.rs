@@ -1,14 +1,14 @@
-//! What the fuzz targets in `fuzz/` need of this crate.
+//! Interface for the fuzz targets in `fuzz/`.
 
 use crate::objects;
 use crate::tokens::Tokens;
 
-/// The tokens of a file: whether `given` is one of them, or why the file is refused.
+/// Whether `given` is one of the tokens of a file; an error says why the file is refused.
 pub fn has_token(text: &str, given: &[u8]) -> Result<bool, String> {
     Tokens::parse(text, "file").map(|tokens| tokens.find(given).is_some())
 }
 
-/// Class and key of an object whose path this is; the values of the key as text.
+/// Class and key of the object at this path; the values of the key as text.
 pub fn object_path(path: &str) -> Option<Result<(String, Vec<String>), String>> {
     let uri = path.parse().ok()?;
     let key = objects::key_of(&uri).map_err(|problem| problem.message);

@@ -1,31 +1,31 @@
-//! Why the HTTP interface cannot be served.
+//! Errors that prevent the HTTP interface from being served.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use volley_cli::server::ServerError;
 
-/// Why the HTTP interface cannot be served.
+/// An error that prevents the HTTP interface from being served.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Its unix socket cannot.
+    /// The unix socket cannot be served.
     #[error(transparent)]
     Socket(#[from] ServerError),
-    /// A file of the `[api]` table cannot be used.
+    /// A file in the `[api]` table cannot be used.
     #[error("{}: {why}", .file.display())]
     File {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
-    /// The TCP address cannot be listened on.
+    /// The TCP address cannot be bound.
     #[error("api.{setting} {address}: {source}")]
     Listen {
         /// The setting.
         setting: &'static str,
         /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }

@@ -1,9 +1,9 @@
-//! Requests, state, events and metrics over HTTP: what the command line can, for programs.
+//! Requests, state, events and metrics over HTTP: the functions of the command line, for programs.
 //!
-//! - Paths stand under `/v1`; `GET /v1/openapi.json` describes them, made from the types of `volley-model`.
-//! - Clients are not trusted: bodies, connections and memory are bounded, a client that stalls in a request or does not
-//!   read its answer is cut off, and what is not understood is refused with one sentence that names the place.
-//! - Everything runs on the control thread. A change runs to its end even when its client goes away.
+//! - Paths begin with `/v1`; `GET /v1/openapi.json` describes them, generated from the types of `volley-model`.
+//! - Clients are not trusted: bodies, connections and memory are limited, a client that stalls in a request or does not read
+//!   its answer is disconnected, and invalid input is refused with one sentence that names the position.
+//! - Everything runs on the control thread. A change runs to its end even when its client disconnects.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,23 +1,23 @@
-//! Bounds that clients meet.
+//! Limits for clients.
 
 use std::time::Duration;
 
-/// Bounds that clients meet.
+/// Limits for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Largest body in bytes.
+    /// Maximum size of a body in bytes.
     pub body: usize,
-    /// Bytes of all bodies that are held at a time.
+    /// Maximum total size of the bodies in memory, in bytes.
     pub all_bodies: usize,
-    /// Connections at once on the unix socket, and as many over TCP; further ones get 503 and are closed.
+    /// Maximum number of connections on the unix socket, and of those over TCP; further ones get 503 and are closed.
     pub clients: usize,
-    /// Connections at once from one source over TCP (IPv6: one /64), handshakes included; further ones are closed.
+    /// Maximum number of connections from one source over TCP (IPv6: one /64), handshakes included; further ones are closed.
     pub per_source: usize,
-    /// Time to send the head of a request, and to think before it.
+    /// Time within which a client must send the head of a request, idle time included.
     pub send_head: Duration,
-    /// Time to send the body.
+    /// Time within which a client must send the body.
     pub finish_body: Duration,
-    /// Longest time without a byte of the answer taken.
+    /// Maximum time in which the client reads no byte of the answer.
     pub take_answer: Duration,
 }
 

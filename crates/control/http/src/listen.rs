@@ -1,4 +1,4 @@
-//! The sockets, and one connection from its first byte to its last.
+//! The listening sockets, and the connections.
 
 use crate::control::{Api, Control};
 use crate::error::Problem;
@@ -32,17 +32,17 @@ use tracing::{debug, warn};
 use volley_cli::server::{Place, client_of, listen_at};
 use volley_model::{Client, Identity, Role, Via};
 
-/// Connections at once for metrics.
+/// Maximum number of connections for metrics.
 const METRICS_CLIENTS: usize = 64;
 
-/// TCP, its certificate and the tokens.
+/// The TCP listener with certificate and tokens.
 struct Tcp {
     listener: TcpListener,
     acceptor: TlsAcceptor,
     tokens: Rc<Tokens>,
 }
 
-/// Bound sockets. The unix socket's file is removed when this is dropped.
+/// Bound sockets. Dropping the value removes the unix socket's file.
 pub struct HttpServer {
     unix: UnixListener,
     path: PathBuf,
@@ -53,7 +53,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Binds what the settings ask for, the unix socket at `path`. Must be called inside a tokio runtime.
+    /// Binds the configured sockets, the unix socket at `path`. Must be called inside a tokio runtime.
     pub fn bind(api: &ApiSettings, path: PathBuf) -> Result<HttpServer, HttpError> {
         let mut tcp = None;
         if let (Some(address), Some(certificate), Some(key), Some(token)) =
@@ -77,32 +77,32 @@ impl HttpServer {
         })
     }
 
-    /// Whether it serves TLS: then [`HttpServer::set_handshakes`] is called before [`HttpServer::run`].
+    /// Whether TLS is served: then [`HttpServer::set_handshakes`] must be called before [`HttpServer::run`].
     pub fn has_tls(&self) -> bool {
         self.tcp.is_some()
     }
 
-    /// The thread that makes handshakes.
+    /// Sets the thread that performs handshakes.
     pub fn set_handshakes(&mut self, handshakes: Handshakes) {
         self.handshakes = Some(handshakes);
     }
 
-    /// Its unix socket.
+    /// Path of the unix socket.
     pub fn path(&self) -> &std::path::Path {
         &self.path
     }
 
-    /// The address of its TCP socket, when there is one.
+    /// Address of the TCP socket, if there is one.
     pub fn address(&self) -> Option<SocketAddr> {
         self.tcp.as_ref()?.listener.local_addr().ok()
     }
 
-    /// The address at which it serves metrics to any client, when there is one.
+    /// Address of the listener for metrics without TLS and tokens, if there is one.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref()?.local_addr().ok()
     }
 
-    /// Serves for ever. Must run inside a `LocalSet`.
+    /// Serves until the future is dropped. Must run inside a `LocalSet`.
     pub async fn run(self, api: Rc<dyn Api>) {
         let control = Control::start(api);
         let shared = |router, limits| Shared {
@@ -111,7 +111,7 @@ impl HttpServer {
             clients: Rc::default(),
         };
         let router = paths::router(control.clone(), self.limits);
-        // What one socket takes, the others keep.
+        // Connections of one socket do not take the slots of the other.
         let (local, remote) = (
             shared(router.clone(), self.limits),
             shared(router, self.limits),
@@ -139,7 +139,7 @@ impl HttpServer {
                         shared.serve(stream, place, None, client).await;
                     });
                 }
-                // Out of file descriptors, most likely: those in use will come back.
+                // Probably out of file descriptors: wait until some are closed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
@@ -151,7 +151,7 @@ impl HttpServer {
         };
         let limits = shared.limits;
         let serve = |stream: TcpStream, address: SocketAddr, of_source: SourcePlace| {
-            // A handshake holds a place, too.
+            // A handshake occupies a slot, too.
             let Some(place) = shared.place() else {
                 warn!(target: "client", via = %Via::Http, from = %address, "refused: {} clients are connected", limits.clients);
                 return;
@@ -177,7 +177,7 @@ impl HttpServer {
         accept(&tcp.listener, limits.per_source, serve).await;
     }
 
-    /// Metrics for any client, without TLS and tokens.
+    /// Serves metrics to any client, without TLS and tokens.
     async fn serve_metrics(&self, shared: &Shared) {
         let Some(listener) = &self.metrics else {
             return;
@@ -204,7 +204,7 @@ fn remote(user: &str, address: SocketAddr, identity: Identity) -> Client {
     }
 }
 
-/// Accepts connections over TCP for ever, as many from one source as it may have.
+/// Accepts connections over TCP, up to the limit per source.
 async fn accept(
     listener: &TcpListener,
     per_source: usize,
@@ -254,7 +254,7 @@ impl Shared {
         Place::take(&self.clients, self.limits.clients)
     }
 
-    /// Serves a connection. With tokens a client is what the token of each request says.
+    /// Serves a connection. With tokens, the token of each request identifies the client.
     async fn serve<S>(
         self,
         mut stream: S,
@@ -287,7 +287,7 @@ impl Shared {
             }
         });
         let io = TokioIo::new(Stall::new(stream, self.limits.take_answer));
-        // An error is the client's: it went away, or stalled and was cut off.
+        // An error means that the client has disconnected, or stalled and was disconnected.
         let _ = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.send_head)
@@ -298,7 +298,7 @@ impl Shared {
     }
 }
 
-/// An answer by the router; one that refuses is logged.
+/// Answers by the router; a refusal is logged.
 async fn answered(
     router: Router,
     request: Request<Incoming>,
@@ -314,7 +314,7 @@ async fn answered(
     Ok(response)
 }
 
-/// Who makes a request: the client of the connection, or of the token that the request shows; none = it shows none.
+/// The client of a request: that of the connection, or that of the request's token; `None`: the request has no token.
 fn known(request: &Request<Incoming>, tokens: Option<&Tokens>, client: Client) -> Option<Client> {
     let Some(tokens) = tokens else {
         return Some(client);
@@ -334,7 +334,7 @@ fn unauthorized() -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 
-/// What a client reads that finds no place.
+/// The error for a client when all slots are taken.
 fn full(clients: usize) -> String {
     let text = format!(
         "{{\"error\":{{\"code\":\"busy\",\"message\":\"{clients} clients are connected, no more are allowed; try again later\"}}}}\n"

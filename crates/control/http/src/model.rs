@@ -29,7 +29,7 @@ pub struct ApiSettings {
 }
 
 impl ApiSettings {
-    /// TCP comes with TLS and a token.
+    /// TCP requires TLS and a token.
     fn check(&self) -> Result<(), FieldError> {
         let files = [
             ("certificate", &self.certificate),

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use volley_model::{InterfaceSpec, ModelError, ObjectKind, Request};
 use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes};
 
-/// The class and the words of the key in a path.
+/// Splits a path into the class and the words of the key.
 fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
     let path = uri.path().strip_prefix("/v1/").unwrap_or_default();
     let mut words = path.split('/').map(|word| {
@@ -54,7 +54,7 @@ fn one(class: &Class, words: &[String]) -> Result<ObjectKey, Problem> {
     class.key(values?).map_err(Problem::malformed)
 }
 
-/// The object that a path names.
+/// The key of the object at a path.
 #[cfg(fuzzing)]
 pub(crate) fn key_of(uri: &Uri) -> Result<ObjectKey, Problem> {
     let (class, words) = split(uri)?;
@@ -66,14 +66,14 @@ fn absent(key: &ObjectKey) -> Problem {
     ModelError::not_found(ObjectKind::Object, key, none).into()
 }
 
-/// The object of a key as it is: configured, or the defaults of a class that has a value always.
+/// The current object of a key: configured, or the defaults of a class that always has a value.
 async fn now(api: &dyn Api, key: &ObjectKey) -> Result<Option<Instance>, Problem> {
     let found = api.object(key.clone()).await?;
     let always = key.class().is_always();
     Ok(found.or_else(|| always.then(|| Instance::usual(key)).flatten()))
 }
 
-/// The objects of a class whose fields have the values that the query names.
+/// The objects of a class whose fields have the values in the query string.
 fn filtered(all: Vec<Instance>, class: &Class, query: &str) -> Result<Vec<Instance>, Problem> {
     let mut wanted = Vec::new();
     for (name, text) in parameters(Some(query))? {
@@ -106,7 +106,7 @@ fn map(bytes: &[u8]) -> Result<Map<String, Json>, Problem> {
     }
 }
 
-/// An object from the values of its key and a body; `before` has what the body leaves out.
+/// An object from its key values and a body; `before` provides the fields that the body omits.
 fn merged(
     key: &ObjectKey,
     before: Option<&Instance>,
@@ -162,7 +162,7 @@ async fn changed(api: &dyn Api, requests: Vec<Request>) -> Work {
     reported(&change)
 }
 
-/// What a request for a resource does, on the control thread.
+/// Carries out a request for a resource on the control thread.
 async fn work(
     api: Rc<dyn Api>,
     method: Method,
@@ -184,7 +184,7 @@ async fn work(
         let found = now(&*api, &key).await?;
         return reported(&found.ok_or_else(|| absent(&key))?);
     }
-    // Before the body is read: a client that may not change the object learns nothing of it.
+    // Before the body is read: a client without the right must not learn about the object.
     api.allow(unset(&key).role())?;
     let is_interface = class.is_interface();
     let before = match is_interface || class.def().once || method == Method::PATCH {
@@ -192,7 +192,7 @@ async fn work(
         false => None,
     };
     if method == Method::DELETE {
-        // Another class may have an interface of this name.
+        // An interface of another class may have this name.
         let missing = is_interface && before.is_none();
         return match missing {
             true => Err(absent(&key)),
@@ -204,7 +204,7 @@ async fn work(
         false => None,
     };
     let object = merged(&key, kept, body)?;
-    // A command that creates the object would be refused; the difference is what the client wants.
+    // The command that creates the object would be refused: request only the difference.
     let requests = match before {
         Some(before) if before == object.kept() => return reported(&Change::default()),
         Some(_) if is_interface => return Err(has_other_values(&key)),
@@ -214,7 +214,7 @@ async fn work(
     changed(&*api, requests).await
 }
 
-/// An interface of other values is never deleted unasked: its traffic would stop.
+/// Refuses to change fields that require deletion: an interface is never deleted implicitly, because its traffic would stop.
 fn has_other_values(key: &ObjectKey) -> Problem {
     let what = format!("{} {}", key.class().noun(), key.name());
     let why =

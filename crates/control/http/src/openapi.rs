@@ -1,4 +1,4 @@
-//! The description of all of it, made from the types.
+//! The OpenAPI document of the interface, generated from the types.
 
 use crate::control::{Change, RunningState};
 use crate::error::Refusal;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use volley_model::{ConfigAction, ConfigReply, Event, Request};
 use volley_object::FieldDef;
 
-/// The document as text, made once for each set of classes.
+/// The document as text, generated once for each set of classes.
 pub(crate) fn text() -> String {
     static LAST: Mutex<Option<(u64, String)>> = Mutex::new(None);
     let generation = volley_object::classes().generation();
@@ -57,9 +57,9 @@ fn answer(text: &str, kind: &str, schema: Value) -> Value {
 
 const JSON: &str = "application/json";
 
-/// The query that has a shorter path as well.
+/// The query that also has a shorter path.
 pub(crate) const LOG: &str = "log";
-/// The schema of a record, which that query has in its reply.
+/// The schema of a log record, which is in that query's reply.
 const RECORD: &str = "LogRecord";
 
 fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
@@ -135,7 +135,7 @@ fn verbs(responses: &Value, paths: &mut Map<String, Value>) {
     }
 }
 
-/// Which answer an action gets.
+/// The type of the answer to an action.
 pub(crate) fn reply_to(action: &str) -> &str {
     match action {
         "check" => "checked",

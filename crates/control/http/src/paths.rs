@@ -1,4 +1,4 @@
-//! Paths, and what they lead to.
+//! Paths and their handlers.
 
 use crate::answer::{Answer, Caller, Hands, elsewhere, json, json_text, large, parameters};
 use crate::body;
@@ -15,7 +15,7 @@ use axum::routing::{MethodRouter, get, post};
 use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Request, Role};
 use volley_object::choice_named;
 
-/// The path of metrics.
+/// The path of the metrics.
 const METRICS: &str = "/metrics";
 
 /// All paths.
@@ -95,7 +95,7 @@ async fn show(caller: Caller, Path(name): Path<String>, RawQuery(q): RawQuery) -
     answer(&caller, &name, q).await
 }
 
-/// A shorter path of `/v1/show/log`.
+/// Shorter path for `/v1/show/log`.
 async fn log(caller: Caller, RawQuery(q): RawQuery) -> Answer {
     answer(&caller, openapi::LOG, q).await
 }
@@ -140,7 +140,7 @@ async fn transaction(caller: Caller, body: Body) -> Answer {
     change(&caller, requests).await
 }
 
-/// `POST /v1/do/VERB` with the parameters of the verb as body. The role is judged before the body is read.
+/// `POST /v1/do/VERB` with the parameters of the verb as body. The role is checked before the body is read.
 async fn invoke(caller: Caller, Path(name): Path<String>, body: Body) -> Answer {
     let verb = body::verb(&name)?;
     let needed = Role::from(&verb);

@@ -1,4 +1,4 @@
-//! Queries by their paths, and the actions on the configuration, from the model's own description of itself.
+//! Paths of queries and of actions on the configuration, from the schemas of the model.
 
 use crate::answer;
 use crate::error::Problem;
@@ -11,17 +11,17 @@ use volley_object::{Asked, Classes, QueryClass, classes};
 /// One variant of an enumeration of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Variant {
-    /// Its name, which is part of the path.
+    /// Name of the variant, which is part of the path.
     pub name: String,
-    /// What it means.
+    /// Description.
     pub text: String,
-    /// It has no fields.
+    /// The variant has no fields.
     pub is_unit: bool,
-    /// The description of its fields.
+    /// Schema of the fields.
     pub schema: Value,
 }
 
-/// Descriptions as OpenAPI 3.1 has them.
+/// A generator of schemas for OpenAPI 3.1.
 pub(crate) fn generator() -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|s| {
         s.definitions_path = "/components/schemas".into();
@@ -56,20 +56,20 @@ pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Va
     variants
 }
 
-/// A description itself where another only names it: a variant that holds one type has that type's fields.
+/// Resolves a reference to a schema: a variant with one type has that type's fields.
 pub(crate) fn described(generator: &mut SchemaGenerator, schema: &Value) -> Value {
     let name = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
     let found = name.and_then(|name| generator.definitions().get(name));
     found.unwrap_or(schema).clone()
 }
 
-/// What can be done with the configuration as a whole.
+/// The actions on the configuration as a whole.
 pub(crate) fn actions() -> &'static [Variant] {
     static ALL: OnceLock<Vec<Variant>> = OnceLock::new();
     ALL.get_or_init(|| variants::<ConfigAction>(&mut generator()))
 }
 
-/// A query: the name is of the path, its fields are parameters.
+/// Builds a query: the name comes from the path, the parameters from the query string.
 pub fn read_query(name: &str, parameters: &str) -> Result<Asked, Problem> {
     let classes = classes();
     let query = classes.query(name).filter(|query| query.has_whole());

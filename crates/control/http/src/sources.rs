@@ -1,4 +1,4 @@
-//! How many connections each source has: one that takes many leaves places to the others.
+//! Limits the connections of each source, so that one source cannot take all slots.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::rc::Rc;
 
 type Counts = Rc<RefCell<HashMap<IpAddr, usize>>>;
 
-/// Connections by source.
+/// Number of connections by source.
 #[derive(Default)]
 pub(crate) struct Sources(Counts);
 
-/// The place of a connection; free again when it is dropped.
+/// The slot of a connection; dropping the value releases it.
 pub(crate) struct SourcePlace(Counts, IpAddr);
 
-/// Who is behind an address: a host of IPv6 has a /64 to choose from.
+/// The source of an address: an IPv6 host can use any address of a /64.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(a) => Ipv6Addr::from_bits(a.to_bits() & !0 << 64).into(),
@@ -23,7 +23,7 @@ fn source(address: IpAddr) -> IpAddr {
 }
 
 impl Sources {
-    /// A place of a source that may have so many; none when all are taken.
+    /// Takes one of `limit` slots of a source; `None` when all are taken.
     pub fn place(&self, address: IpAddr, limit: usize) -> Option<SourcePlace> {
         let source = source(address);
         let mut counts = self.0.borrow_mut();

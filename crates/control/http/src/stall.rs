@@ -1,4 +1,4 @@
-//! A connection whose peer must take what it is sent: after some time without a byte taken, writing fails.
+//! A connection whose peer must read: writing fails after a time in which the peer accepted no byte.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ impl<S> Stall<S> {
         }
     }
 
-    /// What a write came to, or an error when it has waited too long.
+    /// Returns the result of a write, or an error when the write has waited too long.
     fn judge<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.waits = None;

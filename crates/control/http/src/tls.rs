@@ -1,5 +1,5 @@
-//! TCP: TLS with a certificate of the operator's. Handshakes take milliseconds of signatures each, and any
-//! client can begin one: a thread of their own makes them, so that they delay no request.
+//! TCP with TLS and the operator's certificate. A handshake needs milliseconds for signatures, and any client can begin one: a
+//! separate thread performs them, so that they do not delay requests.
 
 use crate::http_error::HttpError;
 use crate::model::ApiSettings;
@@ -19,7 +19,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-/// Longest file of certificates or a key, in bytes.
+/// Maximum size of a file with certificates or a key, in bytes.
 const MAX_PEM: u64 = 1 << 20;
 
 pub(crate) fn wrong(file: &Path, why: impl std::fmt::Display) -> HttpError {
@@ -44,7 +44,7 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Ht
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Checks the files of the `[api]` table as a start does, without listening.
+/// Checks the files of the `[api]` table like a start, without listening.
 pub fn check_files(api: &ApiSettings) -> Result<(), HttpError> {
     if let (Some(certificate), Some(key)) = (&api.certificate, &api.key) {
         acceptor(certificate, key)?;
@@ -52,14 +52,14 @@ pub fn check_files(api: &ApiSettings) -> Result<(), HttpError> {
     api.token_file.as_deref().map_or(Ok(()), check_token)
 }
 
-/// The thread that makes handshakes. It ends when this is dropped.
+/// The thread that performs handshakes. Dropping the value ends the thread.
 pub struct Handshakes {
     handle: Handle,
     _end: oneshot::Sender<()>,
 }
 
 impl Handshakes {
-    /// Start it. It has the capabilities of the thread that calls this.
+    /// Starts the thread. It has the capabilities of the calling thread.
     pub fn start() -> io::Result<Handshakes> {
         let runtime = Builder::new_current_thread()
             .enable_io()
@@ -74,14 +74,14 @@ impl Handshakes {
         Ok(Handshakes { handle, _end: end })
     }
 
-    /// One handshake, which may take so long.
+    /// Performs one handshake with a time limit.
     pub(crate) fn begin(
         &self,
         stream: TcpStream,
         acceptor: TlsAcceptor,
         limit: Duration,
     ) -> impl Future<Output = io::Result<TlsStream<TcpStream>>> + 'static {
-        // The socket belongs to the thread that polls it.
+        // A tokio socket belongs to the thread that polls it.
         let stream = stream.into_std();
         let work = async move {
             let stream = TcpStream::from_std(stream?)?;

@@ -8,21 +8,21 @@ use crate::tls::wrong;
 use std::path::Path;
 use volley_model::Role;
 
-/// Shortest token, in bytes.
+/// Minimum length of a token in bytes.
 const SHORTEST: usize = 16;
-/// Longest name, in bytes.
+/// Maximum length of a name in bytes.
 const LONGEST_NAME: usize = 64;
-/// Most tokens.
+/// Maximum number of tokens.
 const MOST: usize = 1024;
-/// Longest file, in bytes.
+/// Maximum size of the file in bytes.
 const MAX_FILE: u64 = 256 << 10;
 
 /// One token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// What the log calls it.
+    /// Name in the log.
     pub name: String,
-    /// What its clients may do.
+    /// Role of the clients with this token.
     pub role: Role,
     secret: String,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Token {
 pub(crate) struct Tokens(Vec<Token>);
 
 impl Tokens {
-    /// Reads a file that only its owner may read.
+    /// Reads a file that only its owner may be able to read.
     pub fn read(file: &Path) -> Result<Tokens, HttpError> {
         let bytes = volley_file::read_private(file, MAX_FILE).map_err(|e| wrong(file, e))?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -40,7 +40,7 @@ impl Tokens {
         Tokens::parse(&text, &stem).map_err(|why| wrong(file, why))
     }
 
-    /// Errors never quote the line, which may have a token anywhere.
+    /// Parses a file. Errors never quote the line, which may contain a token at any position.
     pub(crate) fn parse(text: &str, stem: &str) -> Result<Tokens, String> {
         let mut all: Vec<Token> = Vec::new();
         let lines = text
@@ -66,7 +66,8 @@ impl Tokens {
         }
     }
 
-    /// The token that a client shows. Every token is compared whole: the time says nothing of how much of one was right.
+    /// Finds the token of a client. Every token is compared completely: the duration does not reveal how much of a guess was
+    /// right.
     pub fn find(&self, given: &[u8]) -> Option<&Token> {
         let mut found = None;
         for token in &self.0 {
@@ -103,18 +104,18 @@ fn line_of(line: &str, stem: &str) -> Result<Token, String> {
     })
 }
 
-/// Three tokens on a line are a mistake that no message shows.
+/// Parses a role. The error does not quote the word: with three words on a line, it may be a token.
 fn role_of(word: &str) -> Result<Role, String> {
     let wrong = |_| "the role must be read, operate or configure".to_owned();
     word.parse().map_err(wrong)
 }
 
-/// Checks the file of the tokens as a start does.
+/// Checks the file of tokens like a start.
 pub fn check_token(file: &Path) -> Result<(), HttpError> {
     Tokens::read(file).map(drop)
 }
 
-/// Whether two texts are the same, in a time that does not tell where they differ.
+/// Compares two texts in a time that does not depend on where they differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     let differ = a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y));
     a.len() == b.len() && std::hint::black_box(differ) == 0

@@ -1,6 +1,7 @@
 //! Addresses: MAC, IP prefix (host bits zero) and interface address (host bits kept).
 //!
-//! All three read and print the usual text, and are text in JSON. IP addresses themselves are `std::net::IpAddr`.
+//! All three are parsed from and written in the standard notation, and are text in JSON. IP addresses themselves are
+//! `std::net::IpAddr`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -52,7 +53,7 @@ impl Family {
         }
     }
 
-    /// The number in the headers of its packets: 4 or 6.
+    /// The version number in IP headers: 4 or 6.
     pub fn version(self) -> u8 {
         match self {
             Family::V4 => 4,
@@ -78,34 +79,34 @@ impl fmt::Display for Family {
     }
 }
 
-/// Why a text is no address.
+/// Errors of parsing an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddrError {
-    /// Not six pairs of hex digits.
+    /// The text is not six pairs of hex digits.
     #[error("'{0}' is not a MAC address: write six pairs of hex digits, such as 02:fe:00:00:00:01")]
     Mac(String),
-    /// Not an IP address.
+    /// The text is not an IP address.
     #[error("'{0}' is not an IP address: write one such as 192.0.2.1 or 2001:db8::1")]
     Ip(String),
-    /// No slash, or nothing behind it.
+    /// The slash or the length is missing.
     #[error("'{0}' has no prefix length: write one such as {0}/24")]
     NoLength(String),
-    /// The length is no number or too large for the family.
+    /// The length is not a number, or too large for the family.
     #[error("'{text}' has a bad prefix length: {family} allows /0 to /{max}")]
     Length {
-        /// What was written.
+        /// The text.
         text: String,
-        /// Its family.
+        /// The family.
         family: Family,
-        /// Longest length.
+        /// Maximum length.
         max: u8,
     },
-    /// Bits are set behind the prefix.
+    /// Bits after the prefix are set.
     #[error("'{text}' has host bits set: the prefix is {mended}")]
     HostBits {
-        /// What was written.
+        /// The text.
         text: String,
-        /// The same with the host bits cleared.
+        /// The prefix with the host bits cleared.
         mended: Prefix,
     },
 }
@@ -123,7 +124,7 @@ impl Mac {
         self.0[0] & 1 == 1
     }
 
-    /// What an address of one host must be, where this is none.
+    /// The requirement for the address of one host that this address violates, if any.
     pub fn not_of_one_host(self) -> Option<&'static str> {
         let bad = self.is_multicast() || self.0 == [0; 6];
         bad.then_some("a unicast address (first octet even) and not zero")
@@ -140,7 +141,7 @@ impl fmt::Display for Mac {
 impl FromStr for Mac {
     type Err = AddrError;
 
-    /// Reads `02:fe:00:00:00:01`, with `:` or `-` between pairs, or `02fe.0000.0001` (groups may be short: `2.3.4`).
+    /// Parses `02:fe:00:00:00:01`, with `:` or `-` between pairs, or `02fe.0000.0001` (groups may be short: `2.3.4`).
     fn from_str(text: &str) -> Result<Self, AddrError> {
         pairs(text)
             .or_else(|| quads(text))
@@ -182,7 +183,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A prefix; refuses a length too large for the family and host bits that are set.
+    /// Creates a prefix; refuses a length too large for the family, and host bits that are set.
     pub fn new(addr: IpAddr, len: u8) -> Result<Prefix, AddrError> {
         let prefix = Prefix::masked(addr, len)?;
         if prefix.addr != addr {
@@ -207,7 +208,7 @@ impl Prefix {
         Ok(Prefix { addr, len })
     }
 
-    /// The prefix that holds just this address.
+    /// The prefix of full length with this address.
     pub fn host(addr: IpAddr) -> Prefix {
         let len = Family::of(addr).bits();
         Prefix { addr, len }
@@ -229,18 +230,18 @@ impl Prefix {
         Family::of(self.addr)
     }
 
-    /// Address bits in the low end of the number: 32 of them for IPv4, 128 for IPv6.
+    /// The address as a number: the low 32 bits for IPv4, 128 bits for IPv6.
     pub fn bits(self) -> u128 {
         to_bits(self.addr)
     }
 
-    /// True when the address is inside.
+    /// Whether the prefix contains the address.
     pub fn contains(self, addr: IpAddr) -> bool {
         let family = self.family();
         Family::of(addr) == family && to_bits(addr) & mask(family, self.len) == self.bits()
     }
 
-    /// The prefix `steps` prefixes of the same length further on; none past the end of the address space.
+    /// The prefix `steps` prefixes of the same length later; `None` past the end of the address space.
     pub fn step(self, steps: u64) -> Option<Prefix> {
         let family = self.family();
         let shift = u32::from(family.bits() - self.len);
@@ -385,7 +386,7 @@ fn to_addr(family: Family, bits: u128) -> IpAddr {
     }
 }
 
-/// Serde as text, for types that print and read it.
+/// Implements serde as text, for types with `FromStr` and `Display`.
 macro_rules! serde_as_text {
     ($($t:ty: $text:literal),*) => {$(
         impl Serialize for $t {

@@ -1,10 +1,10 @@
-//! Who makes a change.
+//! The client that makes a change.
 
 use crate::role::Role;
 use std::fmt;
 use std::sync::Arc;
 
-/// By which way a change comes.
+/// The interface through which a change comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
     /// The control socket of `volley ctl`.
@@ -13,7 +13,7 @@ pub enum Via {
     Http,
     /// The configuration file or the last commit, at start.
     Start,
-    /// The Linux mirror.
+    /// The Linux control plane (LCP).
     LinuxCp,
     /// The daemon itself.
     Daemon,
@@ -31,18 +31,18 @@ impl fmt::Display for Via {
     }
 }
 
-/// The user of a unix socket's peer, as the system knows it.
+/// The user of a unix socket's peer, by the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Number of the user.
+    /// User ID.
     pub uid: u32,
-    /// Name of the user; none = the system knows no name.
+    /// User name; `None`: the system has no name.
     pub name: Option<String>,
     /// Names of the user's groups.
     pub groups: Vec<String>,
 }
 
-/// How it is known who a client is: what its role follows from.
+/// How a client was identified; the client's role follows from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// A part of the daemon.
@@ -51,20 +51,20 @@ pub enum Identity {
     Peer(Arc<Peer>),
     /// A token, which has a role.
     Token(Role),
-    /// The client has not shown who it is.
+    /// The client is not identified.
     Unknown,
 }
 
-/// Who makes a change: a client of one of the faces, or a part of the daemon.
+/// The client that makes a change: of an interface, or a part of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// By which way the change comes.
+    /// The interface through which the change comes.
     pub via: Via,
     /// The user of the socket's peer, or `token NAME` over TCP; of a part of the daemon, its name.
     pub user: String,
-    /// Where the client is: `pid 4711`, or an IP address with its port; empty for a part of the daemon.
+    /// Location of the client: `pid 4711`, or an IP address with its port; empty for a part of the daemon.
     pub from: String,
-    /// How the client is known.
+    /// How the client was identified.
     pub identity: Identity,
 }
 
@@ -79,7 +79,7 @@ impl Client {
         }
     }
 
-    /// The peer of a unix socket; what the kernel did not tell is none.
+    /// The peer of a unix socket; `None` for what the kernel did not report.
     pub fn of_peer(via: Via, peer: Option<Peer>, pid: Option<i32>) -> Client {
         let name = |peer: &Peer| peer.name.clone().unwrap_or(format!("uid {}", peer.uid));
         Client {
@@ -90,7 +90,7 @@ impl Client {
         }
     }
 
-    /// Whether it is a person or program outside of the daemon.
+    /// Whether the client is a person or program outside the daemon.
     pub fn is_outside(&self) -> bool {
         matches!(self.via, Via::Cli | Via::Http)
     }

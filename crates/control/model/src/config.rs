@@ -1,4 +1,4 @@
-//! What can be done with the configuration as a whole: look, compare, commit, go back.
+//! Actions on the configuration as a whole: show, compare, commit, roll back.
 
 use crate::error::ModelError;
 use crate::request::Request;
@@ -87,10 +87,10 @@ pub enum ConfigAction {
     History,
 }
 
-/// Seconds within which a commit can have to be confirmed: up to seven days.
+/// Range of the time to confirm a commit, in seconds: up to seven days.
 const CONFIRM_S: RangeInclusive<u64> = 1..=604_800;
 
-/// Longest comment of a commit, in bytes.
+/// Maximum length of a commit's comment, in bytes.
 const COMMENT: usize = 1024;
 
 impl ConfigAction {
@@ -115,7 +115,7 @@ impl ConfigAction {
         }
     }
 
-    /// The source that is a file, where one is.
+    /// The source, if it is a file.
     pub fn file_mut(&mut self) -> Option<&mut ConfigSource> {
         let sources = match self {
             ConfigAction::Check { source }
@@ -225,7 +225,7 @@ impl std::fmt::Display for CommitHow {
     }
 }
 
-/// Reads a span of time such as `30s`, `5m`, `2h`; a number alone is seconds.
+/// Parses a time span such as `30s`, `5m`, `2h`; a number alone is seconds.
 pub fn parse_span(text: &str) -> Result<u64, String> {
     let bad = || {
         format!(

@@ -1,4 +1,4 @@
-//! Errors of the control plane: each one sentence that says what, where, and how to mend it.
+//! Errors of the control plane: each is one sentence that says what, where, and how to correct it.
 
 use crate::limits::NAMES_LISTED;
 use crate::role::Role;
@@ -70,67 +70,67 @@ impl fmt::Display for ObjectKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "error", rename_all = "kebab-case")]
 pub enum ModelError {
-    /// The object is not there.
+    /// The object does not exist.
     #[error("there is no {}{}", called(.kind, .name), listed(.known))]
     NotFound {
         /// Kind of object.
         kind: ObjectKind,
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// Names that exist (may be empty; the message lists the first dozen).
         known: Vec<String>,
     },
-    /// The object is there already.
+    /// The object exists already.
     #[error("{} exists already: delete it first or choose another name", called(.kind, .name))]
     Exists {
         /// Kind of object.
         kind: ObjectKind,
-        /// Its name.
+        /// Name of the object.
         name: String,
     },
-    /// A value is wrong by itself or does not fit the state.
+    /// A value is wrong, alone or in the current state.
     #[error("{what} is not valid: {why}")]
     Invalid {
-        /// Which value, as the user wrote it.
+        /// The value, as the user wrote it.
         what: String,
-        /// What is wrong and what would be right.
+        /// The error and what is allowed.
         why: String,
     },
-    /// More was asked than there may be.
+    /// A request exceeds a limit.
     #[error("{what} is {asked}, the limit is {limit}")]
     Limit {
-        /// Which quantity.
+        /// The limited quantity.
         what: String,
-        /// Largest allowed.
+        /// Maximum.
         limit: u64,
-        /// Asked for.
+        /// Requested amount.
         asked: u64,
     },
-    /// Something still needs the object.
+    /// Another object needs the object.
     #[error("{} is in use by {by}: remove that first", called(.kind, .name))]
     InUse {
         /// Kind of object.
         kind: ObjectKind,
-        /// Its name.
+        /// Name of the object.
         name: String,
-        /// Who uses it.
+        /// The object that needs it.
         by: String,
     },
-    /// Well-formed, but not (yet) something Volley does.
+    /// The request is well-formed, but Volley does not support it (yet).
     #[error("{what} is not supported; {instead}")]
     Unsupported {
-        /// What was asked.
+        /// The requested function.
         what: String,
-        /// What to do instead.
+        /// What to use instead.
         instead: String,
     },
     /// A configuration has errors: all of them, one a line.
     #[error("{}", .errors.join("\n"))]
     Config {
-        /// Each with its place.
+        /// The errors with their positions.
         errors: Vec<String>,
     },
-    /// The client may not do this.
+    /// The client lacks the right.
     #[error(
         "{client} has {}, and this needs the role {needed}: {}",
         .role.map_or("no role".to_owned(), |role| format!("the role {role}")),
@@ -141,22 +141,22 @@ pub enum ModelError {
         client: String,
         /// The role that the client has.
         role: Option<Role>,
-        /// The role that it needs.
+        /// The role that is needed.
         needed: Role,
     },
     /// A file named by the request could not be used.
     #[error("{path}{}: {why}", .place.as_ref().map(|p| format!(", {p}")).unwrap_or_default())]
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Line, record or byte where it went wrong, when known.
+        /// Line, record or byte of the error, if known.
         place: Option<String>,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
 
-/// How a client gets a role.
+/// Advice on how a client gets a role.
 fn remedy(client: &str, needed: Role) -> String {
     match client.strip_prefix("user ") {
         Some(name) => format!(
@@ -168,7 +168,7 @@ fn remedy(client: &str, needed: Role) -> String {
 }
 
 impl ModelError {
-    /// The object is not there; `known` are the names that are.
+    /// The object does not exist; `known` are the existing names.
     pub fn not_found<S: Into<String>>(
         kind: ObjectKind,
         name: impl fmt::Display,
@@ -179,7 +179,7 @@ impl ModelError {
         ModelError::NotFound { kind, name, known }
     }
 
-    /// The object is there already.
+    /// The object exists already.
     pub fn exists(kind: ObjectKind, name: impl fmt::Display) -> ModelError {
         let name = name.to_string();
         ModelError::Exists { kind, name }
@@ -193,13 +193,13 @@ impl ModelError {
         }
     }
 
-    /// More was asked than allowed.
+    /// A request exceeds a limit.
     pub fn limit(what: impl fmt::Display, asked: u64, limit: u64) -> ModelError {
         let what = what.to_string();
         ModelError::Limit { what, limit, asked }
     }
 
-    /// Something still needs the object.
+    /// Another object needs the object.
     pub fn in_use(kind: ObjectKind, name: impl fmt::Display, by: impl fmt::Display) -> ModelError {
         ModelError::InUse {
             kind,
@@ -208,7 +208,7 @@ impl ModelError {
         }
     }
 
-    /// Not something Volley does.
+    /// Volley does not support the request.
     pub fn unsupported(what: impl fmt::Display, instead: impl fmt::Display) -> ModelError {
         ModelError::Unsupported {
             what: what.to_string(),
@@ -226,7 +226,7 @@ impl ModelError {
     }
 }
 
-/// Kind and name. The name of an object of a class begins with its class.
+/// Kind and name. The name of an object of a registered class begins with its class.
 fn called(kind: &ObjectKind, name: &str) -> String {
     match kind {
         ObjectKind::Object => name.to_owned(),
@@ -251,13 +251,13 @@ fn listed(known: &[String]) -> String {
     )
 }
 
-/// A text that does not read: where, and what was expected. `column` counts characters from 1.
+/// A text that cannot be parsed: the position, and what was expected. `column` counts characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[error("column {column}: {message}")]
 pub struct SyntaxError {
     /// Character of the line, from 1.
     pub column: usize,
-    /// One sentence without the place.
+    /// One sentence without the position.
     pub message: String,
 }
 

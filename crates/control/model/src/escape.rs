@@ -1,9 +1,9 @@
-//! Text from outside on its way to a terminal or a log.
+//! Escapes external text for a terminal or a log.
 
 use std::fmt::Write;
 
-/// Whether a character could act on a terminal or forge a line: control characters (ESC, newline, C1), line and paragraph
-/// separators, and what changes the direction of text.
+/// Whether a character could control a terminal or forge a line: control characters (ESC, newline, C1), line and paragraph
+/// separators, and characters that change the direction of text.
 pub fn acts_on_terminals(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -25,12 +25,13 @@ fn with<'a>(text: &'a str, hostile: impl Fn(char) -> bool) -> std::borrow::Cow<'
     out.into()
 }
 
-/// One line that does nothing to a terminal: what could is written as `\n`, `\u{1b}` and so on (CWE-117, CWE-150).
+/// Escapes a text to one line without effect on a terminal: other characters are written as `
+/// `, `\u{1b}` and so on (CWE-117, CWE-150).
 pub fn escape(text: &str) -> std::borrow::Cow<'_, str> {
     with(text, acts_on_terminals)
 }
 
-/// The same for text of several lines: newlines and tabs stay.
+/// Escapes a text of several lines: newlines and tabs stay.
 pub fn escape_lines(text: &str) -> std::borrow::Cow<'_, str> {
     with(text, |c| acts_on_terminals(c) && !matches!(c, '\n' | '\t'))
 }

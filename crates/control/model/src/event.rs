@@ -1,4 +1,4 @@
-//! Events: what a transaction changed, and what an operator should know.
+//! Events: the changes of a transaction, and warnings for operators.
 
 use crate::error::ObjectKind;
 use crate::time::Timestamp;

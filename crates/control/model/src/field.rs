@@ -1,4 +1,4 @@
-//! Types of the model as types of fields of objects.
+//! Implements field types for the types of the model.
 
 use crate::{Family, IfAddress, Mac, Prefix};
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ impl volley_object::FieldType for Family {
     }
 }
 
-/// Prefixes in few bytes: IP version, address, length.
+/// Packed prefixes: IP version, address, length.
 static PACKING: Packing = Packing {
     pack: |text| Some(packed(text.parse().ok()?)),
     text: |packed| Prefix::unpack(packed).map_or_else(String::new, |it| it.to_string()),

@@ -1,19 +1,20 @@
-//! How feature crates take part: each carries out the requests that are its own.
+//! Handlers: each feature crate carries out its requests.
 
 use crate::error::ModelError;
 use crate::request::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most notes of one change: an operator reads no more of them.
+/// Maximum number of notes of one change: more would not be read.
 const NOTES: usize = 100;
 
-/// What a request did.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
-    /// Objects made, changed or removed (those of a bulk request count one each); 0 = it was so already.
+    /// Number of objects created, changed or removed (for a bulk request, each object counts); 0: the state was as requested
+    /// already.
     pub changed: u64,
-    /// Name of the object made, when there is one.
+    /// Name of the created object, if any.
     pub name: Option<String>,
     /// Sentences for the operator ("loaded 1042325 routes in 0.9 s"), normally none.
     pub notes: Vec<String>,
@@ -33,24 +34,24 @@ impl Applied {
         Applied::changed(1)
     }
 
-    /// It was so already.
+    /// The state was as requested already.
     pub fn nothing() -> Applied {
         Applied::changed(0)
     }
 
-    /// With the name of the object made.
+    /// Adds the name of the created object.
     pub fn named(mut self, name: impl Into<String>) -> Applied {
         self.name = Some(name.into());
         self
     }
 
-    /// With one more sentence for the operator.
+    /// Adds a sentence for the operator.
     pub fn note(mut self, note: impl Into<String>) -> Applied {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds what another owner did for the same verb.
+    /// Adds the result of another owner of the same verb.
     pub fn and(mut self, other: Applied) -> Applied {
         self.changed = self.changed.saturating_add(other.changed);
         self.name = self.name.or(other.name);
@@ -63,18 +64,18 @@ impl Applied {
     }
 }
 
-/// A part of the daemon that carries out requests. Runs on the control thread only.
+/// A part of the daemon that carries out requests. Runs only on the control thread.
 ///
-/// The daemon asks its handlers in order; `None` = "not mine, ask the next".
+/// The daemon calls its handlers in order; a handler returns `None` for a request that belongs to another handler.
 pub trait Handler {
-    /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`]. Requests about objects
-    /// of a class and verbs go to their owners, and so do queries.
+    /// Carries out a request completely, or changes nothing and returns an error. The request has passed [`Request::validate`].
+    /// Requests about objects of a class, verbs and queries go to their owners.
     fn apply(&mut self, _request: &Request) -> Option<Result<Applied, ModelError>> {
         None
     }
 
-    /// Check whether a request of an interactive client can be carried out at once. A file or a commit is not checked: a
-    /// device that is missing may still appear.
+    /// Checks whether a request of an interactive client can be carried out now. A file or a commit is not checked: a missing
+    /// device may still appear.
     fn ready(&mut self, _request: &Request) -> Option<Result<(), ModelError>> {
         None
     }

@@ -1,4 +1,4 @@
-//! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
+//! Creation of interfaces, with their type and initial settings.
 
 use crate::addr::Mac;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -15,7 +15,7 @@ use volley_object::{
 pub struct InterfaceSpec {
     /// Its name, unique in the daemon.
     pub name: String,
-    /// What stands behind it.
+    /// The type of the interface, such as its driver, and the settings of the type.
     #[serde(serialize_with = "of_class")]
     #[schemars(schema_with = "of_classes")]
     pub kind: Instance,
@@ -54,16 +54,16 @@ impl<'de> Deserialize<'de> for InterfaceSpec {
 const MAC: &str = "mac";
 /// Class of the MTU of an interface.
 const MTU: &str = "mtu";
-/// Classes of the settings that an interface is created with, each of one value.
+/// Classes of the initial settings of an interface, each with one value.
 const CREATED_WITH: [&str; 2] = [MAC, MTU];
 
 impl InterfaceSpec {
-    /// An interface of a kind, with MAC address and MTU of the driver's choice.
+    /// An interface of a type; the driver chooses MAC address and MTU.
     pub fn of<T: Object>(kind: &T) -> Result<InterfaceSpec, FieldError> {
         kind.instance().map(InterfaceSpec::of_object)
     }
 
-    /// The same, of an object whose class is a kind of interfaces.
+    /// An interface of a type, given as an object.
     pub fn of_object(kind: Instance) -> InterfaceSpec {
         InterfaceSpec {
             name: kind.name().to_owned(),
@@ -73,7 +73,7 @@ impl InterfaceSpec {
         }
     }
 
-    /// What the interface is, when it is of this kind.
+    /// The settings of the type, if the interface has this type.
     pub fn kind_as<T: Object>(&self) -> Option<T> {
         T::of(&self.kind)
     }
@@ -83,14 +83,14 @@ impl InterfaceSpec {
         CREATED_WITH.contains(&class)
     }
 
-    /// The settings that the interface is created with: class and value of each.
+    /// The initial settings of the interface: class and value of each.
     pub fn settings(&self) -> Vec<(&'static str, Value)> {
         let mac = self.mac.map(|it| (MAC, it.to_value()));
         let mtu = self.mtu.map(|it| (MTU, it.to_value()));
         mac.into_iter().chain(mtu).collect()
     }
 
-    /// Adds a setting that the interface is created with; a setting of another class changes nothing.
+    /// Adds an initial setting; a setting of another class changes nothing.
     pub fn create_with(&mut self, setting: &Instance) {
         match setting.class().name() {
             MAC => self.mac = setting.field(1),

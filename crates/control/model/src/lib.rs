@@ -1,13 +1,13 @@
-//! The typed language of Volley's control plane: what can be asked for, and what is answered.
+//! The typed language of Volley's control plane: requests, queries and answers.
 //!
-//! Every face (configuration file, command line, HTTP, netlink mirror) builds [`Request`]s for changes and
-//! [`volley_object::Asked`] for questions, and nothing else. Feature crates carry them out as [`Owners`] and [`Handler`]s.
+//! Every interface (configuration file, command line, HTTP, Linux control plane) builds [`Request`]s for changes and
+//! [`volley_object::Asked`] for queries, and nothing else. Feature crates carry them out as [`Owners`] and [`Handler`]s.
 //!
-//! - True on entry: nothing; every parser here takes any text.
-//! - True on exit: a value that passed [`Request::validate`] is well-formed by itself (host bits, ranges, name syntax,
-//!   families that fit); whether the objects it names exist is for the handlers to say.
-//! - Nothing here panics on any input.
-//! - `Display` of a [`Request`] is its command-line spelling: journals and histories print commands.
+//! - Precondition: none; every parser here accepts any text.
+//! - Postcondition: a value that passed [`Request::validate`] is well-formed by itself (host bits, ranges, name syntax,
+//!   matching families); the handlers check whether the named objects exist.
+//! - No input causes a panic.
+//! - `Display` of a [`Request`] is its command: journals and histories print commands.
 #![forbid(unsafe_code)]
 
 mod addr;

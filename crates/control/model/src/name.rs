@@ -1,4 +1,4 @@
-//! Names: their syntax, and how they are quoted on a command line.
+//! Names: syntax, and quoting on a command line.
 
 use crate::error::{ModelError, ObjectKind};
 use crate::limits::NAME_LEN;

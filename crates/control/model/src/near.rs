@@ -1,10 +1,10 @@
-//! "Did you mean": the name that a mistyped one is nearest to.
+//! "Did you mean": finds the name most similar to a mistyped one.
 
-/// Characters of the typed name that count: a hostile one may be long.
+/// Number of characters that are compared: a hostile name may be long.
 const COUNTED: usize = 64;
 
-/// The name that `typed` is nearest to: at most two letters are changed, inserted, left out or exchanged with the next one,
-/// and fewer than the name has.
+/// The name most similar to `typed`: at most two letters are changed, inserted, omitted or transposed, and fewer than the name
+/// has.
 pub fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let typed: String = typed.chars().take(COUNTED).collect();
     let distances = names.map(|name| (strsim::osa_distance(&typed, name), name));

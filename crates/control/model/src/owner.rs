@@ -1,5 +1,5 @@
-//! Owners of classes, queries and verbs: each class of objects has one, which carries out what happens to its objects, each query
-//! has one, which answers it, and each verb has one, which performs it.
+//! Owners: each class of objects has one, which carries out changes of its objects; each query has one, which answers it; each
+//! verb has one, which performs it.
 
 use crate::error::ModelError;
 use crate::handler::Applied;
@@ -20,7 +20,7 @@ type Starter = Box<dyn FnMut(&Asked) -> Result<Running, ModelError>>;
 
 type Performer = Box<dyn FnMut(&Invocation) -> Result<Applied, ModelError>>;
 
-/// The owner of each class, of each query and of each verb. Runs on the control thread only.
+/// The owners of classes, queries and verbs. Used only on the control thread.
 #[derive(Default)]
 pub struct Owners {
     all: BTreeMap<&'static str, Owner>,
@@ -31,9 +31,9 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Registers a class, when it is not registered, and its owner. `apply` gets the key of an object and what the object
-    /// is to be from now on; none = it is removed. A class without a command to remove its objects has a value always:
-    /// its owner gets the defaults in place of none.
+    /// Registers a class, if necessary, and its owner. The arguments of `apply` are the key of an object and its new value;
+    /// `None`: the object is removed. The objects of a class without a command for removal always have a value: the owner gets
+    /// the defaults instead of `None`.
     pub fn own<T: Object + 'static>(
         &mut self,
         mut apply: impl FnMut(&ObjectKey, Option<T>) -> Result<Applied, ModelError> + 'static,
@@ -52,8 +52,8 @@ impl Owners {
         Ok(class)
     }
 
-    /// Registers a bulk class, when it is not registered, and its owner. `apply` gets the objects of a group, one or many: it
-    /// carries out all of them, or none and an error.
+    /// Registers a bulk class, if necessary, and its owner. `apply` gets one or more objects of a group, and carries out all of
+    /// them, or none and returns an error.
     pub fn own_bulk<T: Object + 'static>(
         &mut self,
         apply: impl FnMut(&Bulk) -> Result<Applied, ModelError> + 'static,
@@ -66,13 +66,13 @@ impl Owners {
         }
     }
 
-    /// Removes the owner of a class; the class is removed by its name.
+    /// Removes the owner of a class. The class itself is unregistered by its name.
     pub fn disown(&mut self, class: &str) {
         self.all.remove(class);
         self.bulks.remove(class);
     }
 
-    /// Registers a query, when it is not registered, and its owner, which makes the reply to a query with these parameters.
+    /// Registers a query, if necessary, and its owner, which makes the reply to a query with these parameters.
     pub fn answer<Q: Query + 'static>(
         &mut self,
         mut answer: impl FnMut(Q) -> Result<Q::Reply, ModelError> + 'static,
@@ -86,8 +86,7 @@ impl Owners {
         Ok(())
     }
 
-    /// Registers a query whose reply comes in items, when it is not registered, and its owner, which begins a run with these
-    /// parameters.
+    /// Registers a query whose reply comes in items, if necessary, and its owner, which begins a run with these parameters.
     pub fn stream<Q: Stream + 'static, R: Run<Reply = Q::Reply> + 'static>(
         &mut self,
         mut begin: impl FnMut(Q) -> Result<R, ModelError> + 'static,
@@ -114,14 +113,14 @@ impl Owners {
         self.queries.contains_key(query) || self.streams.contains_key(query)
     }
 
-    /// Removes the owner of a query; the query is removed by its name.
+    /// Removes the owner of a query. The query itself is unregistered by its name.
     pub fn withdraw(&mut self, query: &str) {
         self.queries.remove(query);
         self.streams.remove(query);
     }
 
-    /// Registers a verb, when it is not registered, and its owner, which performs it with these parameters. A verb for all owners
-    /// has any number of them, and what they did is joined with [`Applied::and`].
+    /// Registers a verb, if necessary, and its owner, which performs it with these parameters. A verb for all owners has any
+    /// number of them; [`Applied::and`] combines their results.
     pub fn perform<V: Verb + 'static>(
         &mut self,
         mut perform: impl FnMut(V) -> Result<Applied, ModelError> + 'static,
@@ -138,7 +137,7 @@ impl Owners {
         Ok(())
     }
 
-    /// Removes the owners of a verb; the verb is removed by its name.
+    /// Removes the owners of a verb. The verb itself is unregistered by its name.
     pub fn retire(&mut self, verb: &str) {
         self.verbs.remove(verb);
     }
@@ -169,7 +168,7 @@ impl Owners {
         }
     }
 
-    /// Answers a query, as the type of its reply.
+    /// Answers a query with the type of its reply.
     pub fn ask<Q: Query>(&mut self, query: &Q) -> Result<Q::Reply, ModelError> {
         let asked = query.asked();
         let asked = asked.map_err(|error| ModelError::invalid(Q::NAME, error))?;
@@ -179,7 +178,7 @@ impl Owners {
 
     /// The first class, query or verb that has no owner.
     pub fn unowned(&self, classes: &Classes) -> Option<String> {
-        // Interfaces are carried out by the drivers' handlers.
+        // The drivers' handlers carry out interfaces.
         let owned = classes.iter().filter(|class| !class.is_interface());
         let mut names = owned.map(Class::name);
         let class =
@@ -193,12 +192,12 @@ impl Owners {
         class.or_else(|| verb.map(|name| format!("verb {name}")))
     }
 
-    /// Carries out a request about an object, or a verb; none = it is neither.
+    /// Carries out a request about an object, or a verb; `None` for any other request.
     pub fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let (key, now) = match request {
             Request::Do(invocation) => return Some(self.invoke(invocation)),
             Request::Bulk(bulk) => return Some(self.carry_out_bulk(bulk)),
-            // The objects of a bulk class are joined to those that are there before an owner gets them.
+            // An owner gets the complete objects of a bulk class: the control core has merged them.
             Request::Set(object) | Request::Add(object) if object.class().def().bulk => {
                 return Bulk::with(object).map(|bulk| self.carry_out_bulk(&bulk));
             }
@@ -246,7 +245,7 @@ fn not_performed(invocation: &Invocation) -> ModelError {
     ModelError::invalid(format!("verb {}", invocation.verb().name()), why)
 }
 
-/// A value of a key as its type; the default of the type when the key has no such value, which its class rules out.
+/// A key value as its type; the default of the type if the value does not fit, which the class excludes.
 pub fn key_value<T: FieldType + Default>(key: &ObjectKey, at: usize) -> T {
     let value = key.values().get(at);
     value.and_then(T::from_value).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Every configuration change as one typed value.
+//! Changes of the configuration as typed values.
 
 use crate::error::ModelError;
 use crate::interface::InterfaceSpec;
@@ -8,7 +8,7 @@ use volley_object::{
     Bulk, Change, Class, FieldError, Instance, Invocation, Object, ObjectKey, Part, Verb, refuse,
 };
 
-/// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
+/// One change. `Display` gives its command; [`Request::validate`] makes the checks that need no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
 pub enum Request {
@@ -19,30 +19,30 @@ pub enum Request {
         /// Interface.
         name: String,
     },
-    /// Give it another name.
+    /// Rename an interface.
     InterfaceRename {
         /// Interface.
         name: String,
-        /// New name, which nobody has.
+        /// New name, which no other interface has.
         new_name: String,
     },
-    /// Perform a registered verb. It is no configuration.
+    /// Perform a registered verb. A verb is not configuration.
     Do(Invocation),
     /// Create or change an object of a registered class.
     Set(Instance),
-    /// Remove an object of a registered class, or give a setting its defaults back.
+    /// Remove an object of a registered class, or reset a setting to its defaults.
     Unset(ObjectKey),
-    /// Join an object to the one that is there, or create it.
+    /// Merge an object into the existing one, or create it.
     Add(Instance),
-    /// Take items from the lists of an object, or remove the object where no item is given.
+    /// Remove items from the lists of an object, or the object if no item is given.
     Take(Part),
     /// Set and remove many objects of a class.
     Bulk(Box<Bulk>),
-    /// Remove an object that is exactly this one; an error when another one has its key.
+    /// Remove an object if all its values are equal to these; an error when the key's object has other values.
     UnsetExact(Instance),
-    /// Change fields of an object that is there, or of all objects of a class.
+    /// Change fields of an existing object, or of all objects of a class.
     Change(Change),
-    /// Remove the object that has this key in whichever class of the group of the key's class.
+    /// Remove the object with this key in any class of the group of the key's class.
     UnsetAny(ObjectKey),
 }
 
@@ -52,18 +52,18 @@ impl Request {
         object.instance().map(Request::Set)
     }
 
-    /// Whether it makes or changes an object that comes behind all other objects, and is no part of an interface.
+    /// Whether the request creates or changes an object that comes after all other objects, and is not part of an interface.
     pub fn is_of_last(&self) -> bool {
         let is_last = |class: &Class| class.def().last && class.part_of().is_none();
         matches!(self, Request::Set(object) if is_last(object.class()))
     }
 
-    /// Joins an object to the one that is there, or creates it; an error when a value is out of its range.
+    /// Merges an object into the existing one, or creates it; an error when a value is out of its range.
     pub fn add(object: &impl Object) -> Result<Request, FieldError> {
         object.instance().map(Request::Add)
     }
 
-    /// Takes items from the lists of an object, or removes it where it gives no item.
+    /// Removes items from the lists of an object, or the object if it has no items.
     pub fn take<T: Object>(object: &T) -> Result<Request, FieldError> {
         let class = T::class().or_else(|error| refuse("class", error.to_string()))?;
         Part::new(&class, object.slots()).map(Request::Take)
@@ -93,7 +93,7 @@ impl Request {
         Invocation::of_fields(verb, parameters).map(Request::Do)
     }
 
-    /// As the struct of a verb; none when it is another request.
+    /// The parameters as the struct of a verb; `None` when this is another request.
     pub fn verb<V: Verb>(&self) -> Option<V> {
         match self {
             Request::Do(invocation) => invocation.get(),
@@ -101,7 +101,7 @@ impl Request {
         }
     }
 
-    /// Changes fields of an object of the class of this name, by the names of the fields; without the key of all its objects.
+    /// Changes fields of an object of the class of this name, by the names of the fields; without the key, of all its objects.
     pub fn change_fields(
         class: &str,
         fields: &[(&str, volley_object::Value)],
@@ -109,7 +109,7 @@ impl Request {
         Change::of_fields(class, fields).map(Request::Change)
     }
 
-    /// Removes an object, or gives a setting its defaults back.
+    /// Removes an object, or resets a setting to its defaults.
     pub fn unset(object: &impl Object) -> Result<Request, FieldError> {
         object.instance().map(|object| Request::Unset(object.key()))
     }
@@ -122,7 +122,7 @@ impl Request {
         ObjectKey::of_values(class, values).map(Request::Unset)
     }
 
-    /// The key of the object that a request creates, changes or removes, when it is of the class of this name.
+    /// The key of the object that a request creates, changes or removes, if the object belongs to the class of this name.
     pub fn object_of(&self, class: &str) -> Option<ObjectKey> {
         let key = match self {
             Request::Set(object) if object.class().name() == class => object.key(),
@@ -132,7 +132,7 @@ impl Request {
         Some(key)
     }
 
-    /// True when it changes configuration; false when it only starts, stops or clears an observation.
+    /// Whether the request changes configuration; false if it only starts, stops or clears an observation.
     pub fn is_configuration(&self) -> bool {
         !matches!(self, Request::Do(_))
     }

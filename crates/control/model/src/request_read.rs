@@ -1,4 +1,4 @@
-//! Requests read from JSON, also by the names that they had in earlier versions.
+//! Deserializes requests from JSON, also under their names in earlier versions.
 
 use crate::request::Request;
 use serde::de::value::StringDeserializer;

@@ -6,8 +6,8 @@ use crate::role::Role;
 use volley_object::{Asked, VerbClass};
 
 impl Request {
-    /// The role that a client needs for it: a verb tells, otherwise [`Request::is_configuration`], and a new request is
-    /// configuration.
+    /// The role that a client needs for the request: for a verb by its definition, otherwise by [`Request::is_configuration`];
+    /// new kinds of requests count as configuration.
     pub fn role(&self) -> Role {
         let configures = match self {
             Request::Do(invocation) => return Role::from(invocation.verb()),
@@ -31,7 +31,7 @@ impl From<&VerbClass> for Role {
 }
 
 impl From<&Asked> for Role {
-    /// The role that a client needs for a query: its definition tells, for a query that sends packets is no mere look.
+    /// The role that a client needs for a query, by its definition: a query that sends packets needs more than `read`.
     fn from(asked: &Asked) -> Role {
         match asked.query().def().operate {
             true => Role::Operate,
@@ -41,7 +41,7 @@ impl From<&Asked> for Role {
 }
 
 impl ConfigAction {
-    /// The role that a client needs for it.
+    /// The role that a client needs for the action.
     pub fn role(&self) -> Role {
         match self {
             ConfigAction::Check { source } | ConfigAction::Show { source, .. } => source.role(),
@@ -55,7 +55,7 @@ impl ConfigAction {
 }
 
 impl ConfigSource {
-    /// The role that a client needs to examine it: a file is read with the daemon's rights, and errors quote it.
+    /// The role that a client needs to read the source: a file is read with the daemon's rights, and errors quote it.
     fn role(&self) -> Role {
         match self {
             ConfigSource::File(_) => Role::Configure,

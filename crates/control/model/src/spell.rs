@@ -1,4 +1,4 @@
-//! `Display` of requests: the command line that makes the same request again.
+//! `Display` of requests: the command that makes the same request.
 
 use crate::interface::InterfaceSpec;
 use crate::request::Request;

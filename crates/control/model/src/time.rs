@@ -1,4 +1,4 @@
-//! Points in time, as RFC 3339 writes them.
+//! Timestamps in the format of RFC 3339.
 
 use schemars::JsonSchema;
 use serde::de::{Error, Unexpected};
@@ -14,9 +14,9 @@ pub struct Timestamp(pub u64);
 const SECOND: u64 = 1_000_000;
 const DAY: u64 = 86_400;
 
-/// Year, month and day of a day that is counted from 1970-01-01.
+/// Year, month and day of a day number counted from 1970-01-01.
 fn date(day: u64) -> (u64, u64, u64) {
-    // Days are counted from the first of March of year 0, so that the leap day is the last of its year.
+    // Years begin in March of year 0 here, so that the leap day is the last day of a year.
     let day = day + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -27,7 +27,7 @@ fn date(day: u64) -> (u64, u64, u64) {
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// The day of a date, counted from 1970-01-01.
+/// The day number of a date, counted from 1970-01-01.
 fn day_of(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = match month {
         3.. => (year, month - 3),
@@ -38,18 +38,18 @@ fn day_of(year: u64, month: u64, day: u64) -> u64 {
 }
 
 impl Timestamp {
-    /// The time of the system's clock.
+    /// The current time of the system clock.
     pub fn now() -> Timestamp {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Timestamp(now.unwrap_or_default().as_micros() as u64)
     }
 
-    /// A whole second since 1970.
+    /// The time of a second since 1970.
     pub fn of_seconds(seconds: u64) -> Timestamp {
         Timestamp(seconds.saturating_mul(SECOND))
     }
 
-    /// A microsecond since 1970.
+    /// The time of a microsecond since 1970.
     pub fn of_microseconds(microseconds: u64) -> Timestamp {
         Timestamp(microseconds)
     }
@@ -64,13 +64,13 @@ impl Timestamp {
         self.0 / SECOND
     }
 
-    /// Date and time in words of people: `2026-11-22 04:17:32 UTC`.
+    /// Date and time for users: `2026-11-22 04:17:32 UTC`.
     pub fn date_and_time(self) -> String {
         let text = self.to_string();
         format!("{} {} UTC", &text[..10], &text[11..19])
     }
 
-    /// Reads what `Display` writes.
+    /// Parses the output of `Display`.
     fn read(text: &str) -> Option<Timestamp> {
         let bytes = text.as_bytes();
         let marks = [

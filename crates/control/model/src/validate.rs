@@ -1,4 +1,4 @@
-//! Checks of requests that need no state: ranges, name syntax, what must be there together.
+//! Checks of requests that need no state: ranges, name syntax, required combinations.
 
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::InterfaceSpec;
@@ -31,7 +31,7 @@ pub(crate) fn always_there(what: &str) -> Check {
 }
 
 impl Request {
-    /// Checks everything that needs no state.
+    /// Makes all checks that need no state.
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
@@ -49,7 +49,7 @@ impl Request {
     }
 }
 
-/// Refuses an object whose class has no lists that could be joined.
+/// Refuses an object whose class has no lists that can be merged.
 fn joins(class: &Class) -> Check {
     match class.joins() {
         true => Ok(()),
@@ -74,7 +74,7 @@ pub(crate) fn unicast(mac: crate::Mac) -> Check {
 
 impl InterfaceSpec {
     fn validate(&self) -> Check {
-        // An interface of a kind whose name has a default is numbered by its driver when it is not named.
+        // If the name has a default, the driver numbers an interface without a name.
         let numbered = !self.kind.class().fields()[0].required();
         if !(numbered && self.name.is_empty()) {
             interface(&self.name)?;

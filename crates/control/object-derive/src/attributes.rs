@@ -1,4 +1,4 @@
-//! What attributes say.
+//! Parses attributes.
 
 use crate::object::Owner;
 use proc_macro2::{Ident, Span, TokenStream};
@@ -8,10 +8,10 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::{Parse, Parser};
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Result, Type, parenthesized};
 
-/// How the value of a word is read.
+/// The form of an attribute word's value.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
-    /// It has none: it switches something on.
+    /// No value: the word is a switch.
     Flag,
     /// A text.
     Text,
@@ -19,19 +19,19 @@ pub(crate) enum Form {
     Code,
     /// A type.
     Type,
-    /// What is in parentheses, which is read later.
+    /// Tokens in parentheses, which are parsed later.
     Group,
 }
 
-/// The values of each word that attributes have.
+/// The values of each word in the attributes.
 #[derive(Default)]
 pub(crate) struct Said(BTreeMap<String, Vec<TokenStream>>);
 
-/// Words by the forms of their values.
+/// The words of each form.
 pub(crate) type Words = [(Form, &'static [&'static str])];
 
 impl Said {
-    /// Reads the attributes of these names.
+    /// Parses the attributes with these names.
     pub(crate) fn read(attributes: &[Attribute], of: &[&str], words: &Words) -> Result<Said> {
         let mut message = Said::default();
         let ours = |it: &&Attribute| of.iter().any(|name| it.path().is_ident(name));
@@ -41,7 +41,7 @@ impl Said {
         Ok(message)
     }
 
-    /// Reads the words that were in parentheses.
+    /// Parses the words in parentheses.
     pub(crate) fn inside(group: &TokenStream, words: &Words) -> Result<Said> {
         let mut message = Said::default();
         let parser = syn::meta::parser(|meta| message.word(&meta, words));
@@ -81,12 +81,12 @@ impl Said {
         self.0.get(word).map_or(&[], Vec::as_slice)
     }
 
-    /// The value of a word, where it has one.
+    /// The value of a word, if it has one.
     pub(crate) fn one(&self, word: &str) -> Option<&TokenStream> {
         self.all(word).last()
     }
 
-    /// Words, and each with a value; a word that has several is there as often.
+    /// Words and their values; a word with several values is repeated.
     pub(crate) fn pairs(&self, words: &[&str]) -> (Vec<Ident>, Vec<&TokenStream>) {
         let ident = |word: &str| Ident::new(word, Span::call_site());
         let values = words.iter().flat_map(|word| {
@@ -96,12 +96,12 @@ impl Said {
         values.unzip()
     }
 
-    /// Whether there is a word.
+    /// Whether the word is present.
     pub(crate) fn has(&self, word: &str) -> bool {
         self.0.contains_key(word)
     }
 
-    /// The rules that the function of a word has, as rules over the values of which the struct is made.
+    /// Adapts the check function of a word to take the values from which the struct is built.
     pub(crate) fn check(&self, word: &str, owner: &Owner<'_>) -> Option<TokenStream> {
         let (check, Owner { ident, made_by }) = (self.one(word)?, owner);
         Some(quote! {
@@ -115,7 +115,7 @@ impl Said {
     }
 }
 
-/// The doc comment of what is defined, which it must have.
+/// The doc comment of a definition, which is required.
 pub(crate) fn text(attributes: &[Attribute], of: &impl ToTokens, what: &str) -> Result<String> {
     let text = doc(attributes);
     match text.is_empty() {

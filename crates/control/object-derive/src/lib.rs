@@ -1,5 +1,5 @@
-//! `#[derive(Object)]`, `#[derive(Choice)]`, `#[derive(Query)]` and `#[derive(Verb)]`: from a struct with doc comments to the
-//! definition of a class, of a query or of a verb.
+//! `#[derive(Object)]`, `#[derive(Choice)]`, `#[derive(Query)]` and `#[derive(Verb)]`: derive the definition of a class, a
+//! query or a verb from a struct with doc comments.
 //!
 //! The attributes are listed at `volley_object::Object`, `volley_object::Choice`, `volley_object::Query` and
 //! `volley_object::Verb`.

@@ -6,11 +6,11 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Field, Fields, Result, Type};
 
-/// Fields of the definition that a word switches on.
+/// Boolean fields of the definition.
 const FLAGS: &[&str] = &[
     "bulk", "last", "machine", "once", "ordered", "recreate", "separate", "startup", "together",
 ];
-/// Fields of the definition that have one text.
+/// Fields of the definition with one text.
 const TEXTS: &[&str] = &[
     "example",
     "formerly",
@@ -20,7 +20,7 @@ const TEXTS: &[&str] = &[
     "one_of",
     "removed_with",
 ];
-/// Fields of the definition that have any number of texts.
+/// Fields of the definition with any number of texts.
 const LISTS: &[&str] = &[
     "add",
     "after",
@@ -31,7 +31,7 @@ const LISTS: &[&str] = &[
     "unset_any",
 ];
 
-/// What `#[object(...)]` says of the struct.
+/// The words in `#[object(...)]` of the struct.
 const WORDS: &Words = &[
     (Form::Flag, FLAGS),
     (Form::Text, TEXTS),
@@ -41,16 +41,16 @@ const WORDS: &Words = &[
     (Form::Group, &["group", "instead", "starts"]),
 ];
 
-/// Fields of the definition of a field that a word switches on.
+/// Boolean fields of a field definition.
 const FIELD_FLAGS: &[&str] = &["each", "inline", "joined", "repeats", "request", "secret"];
-/// Those that have one text.
+/// Fields of a field definition with one text.
 const FIELD_TEXTS: &[&str] = &["example", "unit"];
-/// Those that have a value of the type of the field.
+/// Fields of a field definition with a value of the field's type.
 const FIELD_VALUES: &[&str] = &["built_in", "default", "in_file", "typed", "unsaved"];
 /// References to a class.
 const REFERENCES: &[&str] = &["loses", "needs", "part_of"];
 
-/// What `#[object(...)]` says of a field.
+/// The words in `#[object(...)]` of a field.
 const FIELD_WORDS: &Words = &[
     (Form::Flag, FIELD_FLAGS),
     (Form::Text, FIELD_TEXTS),
@@ -99,7 +99,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The statements that make the definition of a class.
+/// The statements that build the definition of a class.
 fn class_definition(
     ident: &Ident,
     class: &Said,
@@ -130,7 +130,7 @@ fn class_definition(
     }
 }
 
-/// The statements for the rules between fields and for references that code tells.
+/// The statements for rules between fields and for computed references.
 fn code_of(ident: &Ident, class: &Said) -> TokenStream {
     let (check, references) = (class.all("check"), class.all("references"));
     let normal = class.one("normal").map(|normal| {
@@ -164,8 +164,8 @@ fn code_of(ident: &Ident, class: &Said) -> TokenStream {
     }
 }
 
-/// `Default`, where every field has a default. A kind of interfaces always has it: what must be given is empty there, so that
-/// code that fills it in repeats no default.
+/// `Default`, if every field has a default. A type of interface always has it: required fields are empty there, so that code
+/// that fills them in does not repeat defaults.
 fn usual<'f>(
     ident: &Ident,
     is_interface: bool,
@@ -200,7 +200,7 @@ fn usual<'f>(
     })
 }
 
-/// The struct that has a field, and the trait that makes it of values.
+/// The struct with the fields, and the trait that converts from values.
 pub(crate) struct Owner<'i> {
     pub(crate) ident: &'i Ident,
     pub(crate) made_by: TokenStream,
@@ -226,7 +226,7 @@ impl<'i> Owner<'i> {
 /// The fields of a struct.
 pub(crate) struct OfFields {
     pub(crate) definitions: Vec<TokenStream>,
-    /// The functions that make the struct of values, and values of the struct.
+    /// The functions that convert between values and the struct.
     pub(crate) conversions: TokenStream,
 }
 
@@ -262,7 +262,7 @@ impl OfFields {
     }
 }
 
-/// The statements that say the rest of the definition `field`.
+/// The statements that complete the field definition `field`.
 fn steps(owner: &Owner<'_>, ty: &Type, message: &Said) -> TokenStream {
     let Owner { ident, made_by } = owner;
     let (names, plain) = message.pairs(&[FIELD_FLAGS, FIELD_TEXTS].concat());

@@ -8,7 +8,7 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Data, DeriveInput, Error, Expr, Field, Fields, LitStr, Result, Token};
 
-/// What `#[query(...)]` says of the struct.
+/// The words in `#[query(...)]` of the struct.
 const WORDS: &Words = &[
     (Form::Text, &["name", "show", "example", "detail_by"]),
     (Form::Type, &["reply"]),
@@ -94,7 +94,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The function that writes a reply as text: shortly, in detail, or as a word of the command asks.
+/// The function that writes a reply as text: the main text, the detailed one, or one selected by a word of the command.
 fn text_of(reply: &TokenStream, message: &Said, views: &[Further]) -> TokenStream {
     let Some(shown) = message.one("text") else {
         return quote! {

@@ -6,7 +6,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{Error, Result};
 
-/// What `stream(...)` says.
+/// The words in `stream(...)`.
 const WORDS: &Words = &[
     (
         Form::Code,
@@ -16,7 +16,7 @@ const WORDS: &Words = &[
     (Form::Flag, &["live"]),
 ];
 
-/// What a query says of its stream.
+/// The stream of a query.
 pub(crate) struct OfStream(Said);
 
 impl OfStream {
@@ -32,7 +32,7 @@ impl OfStream {
         Ok(OfStream(message))
     }
 
-    /// Statements that put the stream into the definition `query`.
+    /// Statements that add the stream to the definition `query`.
     pub(crate) fn definition(&self, owner: &Owner<'_>) -> TokenStream {
         let (ident, live) = (owner.ident, self.0.has("live"));
         let bytes = self.0.all("bytes").iter().map(ToString::to_string);

@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, Result};
 
-/// What `#[verb(...)]` says of the struct.
+/// The words in `#[verb(...)]` of the struct.
 const WORDS: &Words = &[
     (Form::Text, &["name", "command", "example", "formerly"]),
     (Form::Code, &["check"]),

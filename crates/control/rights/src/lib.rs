@@ -1,10 +1,10 @@
-//! Who may do what: the role of each client, and who may open the unix sockets at all.
+//! Access rights: the role of each client, and access to the unix sockets.
 //!
-//! - root, the daemon's own user and the daemon itself have the role `configure`, whatever the configuration says: no
-//!   configuration locks them out.
-//! - A user has the role of its `user` object; else the highest role of its groups' `user_group` objects; else `configure`
-//!   as a member of the sockets' group; else none.
-//! - A role counts at the time of each request: a client that is connected gains and loses by a commit.
+//! - root, the daemon's user and the daemon itself have the role `configure` independently of the configuration: no
+//!   configuration can lock them out.
+//! - A user has the role of its `user` object; else the highest role of its groups' `user_group` objects; else `configure` as a
+//!   member of the sockets' group; else none.
+//! - The role is determined at each request: a commit also affects clients that are connected.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -23,10 +23,10 @@ use tracing::{info, warn};
 use volley_model::{Applied, Client, Identity, ModelError, Owners, Peer, Role, key_value};
 use volley_object::DefinitionError;
 
-/// The group whose members may open the sockets where no other one is configured.
+/// The default group whose members may open the sockets.
 pub const USUAL_GROUP: &str = "volley";
 
-/// The rights of clients. Lives on the control thread; a copy is the same rights.
+/// The rights of clients. Used on the control thread; clones share the same rights.
 #[derive(Clone, Default)]
 pub struct Rights(Rc<RefCell<State>>);
 
@@ -35,7 +35,7 @@ struct State {
     socket_group: Option<Account>,
     users: BTreeMap<Account, Role>,
     groups: BTreeMap<Account, Role>,
-    /// Sockets that are served.
+    /// Sockets that are being served.
     sockets: Vec<PathBuf>,
 }
 
@@ -69,11 +69,11 @@ impl State {
             .or_else(|| member().then_some(Role::Configure))
     }
 
-    /// Gives a socket its group and mode; a sentence when the configured group cannot have it.
+    /// Sets group and mode of a socket; returns a sentence if the configured group cannot be set.
     fn guard(&self, socket: &Path) -> io::Result<Option<String>> {
         let set_mode = |mode| std::fs::set_permissions(socket, PermissionsExt::from_mode(mode));
         let group = account::group_number(self.group());
-        // Closed while it changes hands.
+        // Closed while the owner changes.
         set_mode(0o600)?;
         let given = match group {
             Some(gid) => lchown(socket, None, Some(gid)).and_then(|()| set_mode(0o660)),
@@ -103,14 +103,14 @@ impl State {
     }
 }
 
-/// What was applied, with warnings for the operator.
+/// The result with warnings for the operator.
 fn with(applied: Applied, warnings: Vec<String>) -> Applied {
     let note = |applied: Applied, text: String| applied.note(format!("warning: {text}"));
     warnings.into_iter().fold(applied, note)
 }
 
 impl Rights {
-    /// Makes these rights the owner of their classes.
+    /// Registers these rights as the owner of their classes.
     pub fn own(&self, owners: &mut Owners) -> Result<(), DefinitionError> {
         let state = self.0.clone();
         owners.own(move |_, now: Option<Access>| {
@@ -147,8 +147,7 @@ impl Rights {
         Ok(())
     }
 
-    /// Opens a socket that is served to those who may open it, now and after every change. What an operator should know is
-    /// logged.
+    /// Sets the access to a socket now and after every change. Warnings for the operator are logged.
     pub fn serve(&self, socket: &Path) -> io::Result<()> {
         let mut state = self.0.borrow_mut();
         let warning = state.guard(socket)?;
@@ -162,7 +161,7 @@ impl Rights {
         Ok(())
     }
 
-    /// The role of a client; none = it may do nothing.
+    /// The role of a client; `None`: the client has no rights.
     pub fn role(&self, client: &Client) -> Option<Role> {
         match &client.identity {
             Identity::Daemon => Some(Role::Configure),

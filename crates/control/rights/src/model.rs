@@ -5,7 +5,7 @@ use std::str::FromStr;
 use volley_model::Role;
 use volley_object::{Class, DefinitionError, Object, text_field};
 
-/// Longest name of a user or group, in bytes (`LOGIN_NAME_MAX` of Linux).
+/// Maximum length of a user or group name, in bytes (`LOGIN_NAME_MAX` of Linux).
 const LONGEST: usize = 255;
 
 /// Name of a user or group of the system.

@@ -1,7 +1,7 @@
-//! Layout of what is shown: tables of text for people, and pages of metrics for Prometheus.
+//! Layout of output: text tables for people, and metrics pages for Prometheus.
 //!
-//! The command line and the HTTP interface use it, and so does every crate that defines a query. This crate knows neither
-//! queries nor features, and depends on no other crate. Text of any length and with any signs is shown; nothing here panics.
+//! Used by the command line, the HTTP interface and every crate that defines a query. This crate knows neither queries nor
+//! features, and depends on no other crate. It accepts text of any length with any characters, and does not panic.
 #![forbid(unsafe_code)]
 
 mod page;

@@ -1,4 +1,4 @@
-//! The text format: families with their help and type, one sample a line.
+//! The Prometheus text format: families with their help and type, one sample a line.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ impl Page {
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// One sample.
+    /// Writes one sample.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
         self.0 += name;
         for (i, (label, text)) in labels.iter().enumerate() {
@@ -28,7 +28,7 @@ impl Page {
         let _ = writeln!(self.0, " {value}");
     }
 
-    /// A family of one sample for each row.
+    /// Writes a family with one sample for each row.
     pub fn rows<R>(
         &mut self,
         (name, kind, help): (&str, &str, &str),
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// The page.
+    /// The text of the page.
     pub fn text(self) -> String {
         self.0
     }

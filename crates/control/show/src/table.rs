@@ -1,6 +1,6 @@
 //! Columns of text.
 
-/// Which side of its column a cell stands on.
+/// Alignment of a cell in its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Left,
@@ -9,7 +9,7 @@ enum Side {
 
 use Side::{Left, Right};
 
-/// Widest column: a longer cell goes beyond it. Text of any length must not make all rows as long.
+/// Maximum column width: a longer cell exceeds the column, so that one long text does not widen all rows.
 const WIDEST: usize = 256;
 
 fn padded(cell: &str, width: usize, side: Side) -> String {
@@ -50,11 +50,11 @@ pub fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Characters of a line that fits every terminal.
+/// Width in characters that every terminal can show.
 pub const WIDTH: usize = 80;
 
-/// Lines cut to the width of a terminal, with a mark where something is left out: for tables whose last column is text that
-/// is shown elsewhere, too.
+/// Truncates lines to the width of a terminal and marks them: for tables whose last column is a text that other commands show
+/// in full.
 pub fn narrow(text: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(WIDTH) {
         Some(_) => line
@@ -67,7 +67,7 @@ pub fn narrow(text: &str) -> String {
     text.lines().map(cut).collect()
 }
 
-/// A text in lines of at most `width` characters, parted between words.
+/// Splits a text between words into lines of at most `width` characters.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -85,7 +85,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `-` for nothing.
+/// The value, or `-` for none.
 pub fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_string(), |v| v.to_string())
 }

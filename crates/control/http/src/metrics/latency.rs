@@ -1,4 +1,4 @@
-//! How long the control plane takes to answer, as histograms.
+//! Histograms of the time that the control plane needs for answers.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// One more.
+    /// Records one duration.
     pub fn record(&self, took: Duration) {
         let seconds = took.as_secs_f64();
         let at = BOUNDS.iter().position(|bound| seconds <= *bound);
@@ -25,7 +25,7 @@ impl Histogram {
         self.sum.set(self.sum.get() + took);
     }
 
-    /// Waits for work, and records how long it took.
+    /// Awaits work, and records its duration.
     pub async fn time<T>(&self, work: impl Future<Output = T>) -> T {
         let start = Instant::now();
         let done = work.await;
@@ -33,7 +33,7 @@ impl Histogram {
         done
     }
 
-    /// How many took at most each bound, then how many in all.
+    /// Number of durations up to each bound, then the number of all.
     pub fn cumulative(&self) -> Vec<u64> {
         let mut sum = 0;
         let add = |bucket: &Cell<u64>| {
@@ -43,7 +43,7 @@ impl Histogram {
         self.buckets.iter().map(add).collect()
     }
 
-    /// Seconds in all.
+    /// Sum of the durations in seconds.
     pub fn sum(&self) -> f64 {
         self.sum.get().as_secs_f64()
     }
@@ -52,9 +52,9 @@ impl Histogram {
 /// One histogram for each kind of operation.
 #[derive(Debug, Default)]
 pub struct Latencies {
-    /// Questions.
+    /// Queries.
     pub query: Histogram,
-    /// Requests and transactions, until the workers use them.
+    /// Requests and transactions, until the workers use the result.
     pub change: Histogram,
     /// Actions on the configuration as a whole.
     pub config: Histogram,

@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Metrics for Prometheus.
 
 mod latency;
 
@@ -8,7 +8,7 @@ use volley_cli::server::Backend;
 use volley_object::Answer;
 use volley_show::Page;
 
-/// What the page is made of: replies of queries with figures.
+/// The content of the page: replies of queries with metrics.
 #[derive(Debug, Default)]
 pub struct Figures(Vec<Answer>);
 
@@ -20,7 +20,7 @@ impl Figures {
             let Some(asked) = query.for_figures() else {
                 continue;
             };
-            // One that was removed meanwhile has no figures.
+            // A query that was removed meanwhile has no metrics.
             figures.0.extend(backend.query(asked).await.ok());
         }
         figures

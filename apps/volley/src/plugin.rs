@@ -23,7 +23,7 @@ pub enum Command {
     },
 }
 
-/// Why there is no project: one sentence.
+/// Why the project was not written: one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -45,7 +45,7 @@ pub fn main(command: Command) -> Result<(), Error> {
     let sdk = sdk.unwrap_or_else(|| SDK.into());
     write(Path::new(""), &name, &sdk)?;
     let text = format!("wrote {name}: `cd {name} && cargo test && cargo build --release`\n");
-    // A reader that has gone away is no error.
+    // A closed pipe is not an error.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(())
 }
@@ -62,7 +62,7 @@ fn check(name: &str) -> Result<(), Error> {
     }
 }
 
-/// `TtlGuard` of `ttl-guard`.
+/// The type name `TtlGuard` for `ttl-guard`.
 fn type_name(name: &str) -> String {
     let word = |word: &str| {
         let (first, rest) = word.split_at(1.min(word.len()));
@@ -71,7 +71,7 @@ fn type_name(name: &str) -> String {
     name.split('-').map(word).collect()
 }
 
-/// The project `name` in the folder `parent`.
+/// Writes the project `name` into the folder `parent`.
 fn write(parent: &Path, name: &str, sdk: &Path) -> Result<(), Error> {
     check(name)?;
     let shown = |path: &Path| path.display().to_string();

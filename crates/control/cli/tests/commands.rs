@@ -1,12 +1,12 @@
-//! Lines and what they mean: the well-known spellings, every request through its own spelling, the exact sentences of
-//! errors, and lines that mean nothing.
+//! Commands and their meaning: common commands, every request by its own command, the exact sentences of errors, and random
+//! text.
 
 use volley_cli::{Action, Builtin, Pipe, View, parse_line, reference};
 use volley_log::{LogLevel, LogModule, ShowLog};
 use volley_model::*;
 use volley_object::Choice;
 
-/// What the crates of interfaces and of the log define.
+/// Registers the classes of the crates of interfaces and of the log.
 fn register() {
     volley_iface::classes().unwrap();
     volley_log::classes().unwrap();
@@ -140,7 +140,7 @@ fn the_reference_has_every_command_and_its_examples_parse() {
         .lines()
         .filter_map(|l| l.split_once(" Example: `"))
         .collect();
-    // Those of the commands that no class, query or verb defines.
+    // The commands that belong to no class, query or verb.
     assert!(examples.len() > 20, "{} examples", examples.len());
     for (_, example) in examples {
         let example = example.trim_end_matches('`');

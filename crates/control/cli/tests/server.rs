@@ -1,4 +1,4 @@
-//! The socket: answers, and clients that mean harm.
+//! The socket: answers, and hostile clients.
 
 mod support;
 
@@ -93,7 +93,7 @@ fn raw(path: &Path, bytes: &[u8]) -> Answer {
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
-    // The server may cut a client off while it still writes.
+    // The server may disconnect a client that is still writing.
     let _ = stream.write_all(bytes);
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
@@ -188,7 +188,7 @@ fn scripts_name_the_line_that_fails_and_fail_themselves() {
         let (done, out, errors) = run(good, false);
         assert_eq!((done, errors.as_str()), (Ok(()), ""));
         assert!(out.starts_with("done\n"), "{out}");
-        // A command over several lines is named by its first; what follows a failure is not carried out.
+        // An error in a command over several lines names the first line; commands after a failure are not run.
         let lines = "set interface state {\n pg0\n down\n}\n";
         let bad = format!("{lines}delete interface pg7\nset interface state pg0 up\nbogus\n");
         let (done, out, errors) = run(&bad, false);
@@ -264,7 +264,7 @@ fn a_client_that_never_reads_is_cut_off_and_harms_nobody() {
             "the other client waited"
         );
         std::thread::sleep(Duration::from_millis(1200));
-        // What was buffered comes, then the end: not all of the ten megabytes.
+        // The buffered data arrive, then the end: not all of the ten megabytes.
         stalled
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();

@@ -1,4 +1,4 @@
-//! Every request goes through its own spelling and comes back the same; lines that mean nothing do no harm.
+//! Every request is spelled as a command and parsed back to the same request; random text causes no panic.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -92,7 +92,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
     ]
 }
 
-/// Of every kind some, however few cases the other tests are to try: a kind without a spelling is found at once.
+/// Some requests of every kind, even if the other tests run few cases: a kind without a command is found at once.
 #[test]
 fn some_of_every_kind_come_back() {
     let (mut runner, any) = (TestRunner::deterministic(), interface_request());

@@ -1,4 +1,4 @@
-//! The file as its readers see it: the example, the exact sentences of errors, and text that means nothing.
+//! The file from its readers' view: the example, the exact sentences of errors, and random text.
 
 use proptest::prelude::*;
 use volley_config::{parse, parse_named};
@@ -160,7 +160,7 @@ fn what_is_read_at_start_is_no_request() {
     );
     let differing = config.startup.differing(&Startup::default());
     assert_eq!(differing, [Engine::class().unwrap()]);
-    // No other list has its class.
+    // The other lists do not contain its class.
     assert!(registered().get("engine").is_none());
     let unknown = serde_json::from_str::<Startup>(r#"[{"class":"lamp"}]"#).unwrap_err();
     assert!(

@@ -1,10 +1,10 @@
-//! What is written out is read back as the same requests, for the kinds of interface that a test machine may not have.
+//! A written file is read back as the same requests, also for types of interfaces that a test machine may not support.
 
 use volley_config::{parse, write};
 
 #[track_caller]
 fn comes_back(text: &str) {
-    // Before the file is read, for the tests of this program run at the same time and classes are of the whole process.
+    // Registered before the file is read: the tests of this program run in parallel, and the registry belongs to the process.
     volley_fib::classes().unwrap();
     volley_pg::classes().unwrap();
     let first = parse(text).unwrap().requests;

@@ -1,4 +1,4 @@
-//! Objects of a bulk class, against an owner that is a plain map.
+//! Objects of a bulk class, with a plain map as their owner.
 
 use crate::batch::MOST;
 use crate::tests::{Route, Table};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use volley_model::{Applied, ModelError, Prefix, Request};
 use volley_object::{Bulk, Instance, Object};
 
-/// An owner that is a plain map, and refuses the request that would make this route.
+/// An owner that is a plain map, and refuses the request that creates this route.
 #[derive(Default)]
 struct Plain {
     routes: RefCell<BTreeMap<(u32, Prefix), u32>>,
@@ -23,7 +23,7 @@ impl crate::Probe for Plain {
     }
 }
 
-/// Prefixes in their packed form, as the owner of a class has them.
+/// Packed prefixes, as the owner of a class gets them.
 fn unpacked(item: &volley_object::Packed) -> Prefix {
     volley_object::FieldType::unpack(item).unwrap()
 }
@@ -82,7 +82,7 @@ fn change(n: u32, metric: u32, there: bool) -> Option<Request> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Transactions lead a map where single requests lead it; one that fails changes nothing.
+    /// Transactions lead to the same map as single requests; a failed transaction changes nothing.
     #[test]
     fn transactions_do_what_single_requests_do(
         rounds in prop::collection::vec(prop::collection::vec((0u32..40, 0u32..5), 2..60), 1..5),
@@ -196,7 +196,7 @@ fn many_routes_are_refused_as_a_whole() {
             "there is no table 7 ip4",
         ),
     ] {
-        // The class may be named in any place.
+        // The class may be named at any position.
         for text in [
             format!(r#"{{"bulk":{{"class":"route",{body}}}}}"#),
             format!(r#"{{"bulk":{{{body},"class":"route"}}}}"#),

@@ -181,7 +181,7 @@ pub(crate) fn all(lines: &[&str]) -> Vec<Request> {
     lines.iter().map(|l| request(l)).collect()
 }
 
-/// Handlers that keep what they were told, and refuse one request on demand.
+/// Handlers that record their requests, and refuse one request on demand.
 #[derive(Default)]
 pub(crate) struct Reported {
     done: std::cell::RefCell<Vec<String>>,
@@ -298,7 +298,7 @@ fn addresses_keep_the_order_in_which_they_were_created() {
     let add = order.map(|it| format!("set interface ip address a {it}"));
     assert_eq!(message(&reported)[1..], add);
     assert_eq!(addresses(&made), order);
-    // Another name, and a state that is carried over.
+    // Another name, and a state that is kept.
     made.run(&all(&["rename a b"]), &reported).unwrap();
     assert_eq!(addresses(&made), order);
     message(&reported);
@@ -310,7 +310,7 @@ fn addresses_keep_the_order_in_which_they_were_created() {
     );
     assert_eq!(core.state(), made.state());
     assert_eq!(&core.state().lasting(), core.state());
-    // One that is removed and created again comes behind all others, and is there once.
+    // An object that is removed and created again moves behind all others, and exists once.
     let last = ["noaddress b 192.0.2.2/24", "address b 192.0.2.2/24"];
     core.run(&all(&last), &reported).unwrap();
     let order = [
@@ -344,7 +344,7 @@ fn a_failure_leaves_the_order_of_addresses() {
     let reported = Reported::default();
     let mut core = four(&reported);
     let before = core.state().clone();
-    // 2 goes, 4 moves behind, 9 is refused.
+    // 2 is removed, 4 moves behind, 9 is refused.
     let lines = [
         "noaddress a 192.0.2.2/24",
         "noaddress a 192.0.2.4/24",
@@ -355,7 +355,7 @@ fn a_failure_leaves_the_order_of_addresses() {
     *reported.refuses.borrow_mut() = Some("set interface ip address a 192.0.2.9/24".into());
     core.run(&all(&lines), &reported).unwrap_err();
     assert_eq!(core.state(), &before);
-    // What the handler was told leaves the addresses as they were.
+    // The requests to the handler left the addresses as they were.
     let mut held: Vec<String> = ["4", "2", "3", "1"]
         .map(|n| format!("192.0.2.{n}/24"))
         .into();
@@ -396,7 +396,7 @@ fn a_group_is_done_in_order_of_dependence() {
         "create pg0",
         "table 7",
     ]);
-    // Settings ask for their interface at once; the rest may come in any order.
+    // Settings need their interface at once; other requests may come in any order.
     let mut group = group;
     group.swap(1, 5);
     group.swap(0, 1);
@@ -443,7 +443,7 @@ fn a_failure_in_the_middle_is_taken_back() {
     assert_eq!(message(&reported), wanted);
 }
 
-/// A rollback undoes as many steps at a time as the transaction carried out at a time.
+/// A rollback undoes as many steps per call as the transaction carried out per call.
 #[test]
 fn a_failure_is_taken_back_in_slices() {
     let (reported, mut core) = (Reported::default(), crate::Core::default());
@@ -485,7 +485,7 @@ fn a_parent_goes_with_its_sub_interfaces_and_keeps_its_name() {
         Request::InterfaceCreate(InterfaceSpec::of(&sub).unwrap())
     };
     let (reported, mut core) = (Reported::default(), crate::Core::default());
-    // One whose name only looks like it belongs there.
+    // A name that only looks like that of a sub-interface.
     let mut group = all(&["create pg0", "create pg0.7", "address pg0.1 192.0.2.1/24"]);
     group.extend([sub("pg0", 2), sub("pg0", 1)]);
     core.run(&group, &reported).unwrap();
@@ -650,7 +650,7 @@ fn an_interface_has_one_object_of_a_group() {
         refused(&mut core, &reported, &["loop pg0"]),
         "interface pg0 is in use by test binding pg0 (tx pg1): remove that first"
     );
-    // Another object of the same class takes its place.
+    // Another object of the same class replaces it.
     core.run(&all(&["xconnect pg0 pg0"]), &reported).unwrap();
     core.run(&all(&["loop pg1", "l3 pg0", "loop pg0"]), &reported)
         .unwrap();
@@ -700,7 +700,7 @@ fn an_object_with_other_values_is_not_removed() {
         refused(&mut core, &reported, &["unbind pg0 pg0"]),
         "test binding pg0 is not valid: it has tx pg1, not tx pg0"
     );
-    // Requests about the state keep their place among renames.
+    // Requests that depend on the state keep their position among renames.
     let lines = ["rename pg1 up1", "unbind pg0 up1", "rename up1 pg1"];
     core.run(&all(&lines), &reported).unwrap();
     let wanted = [

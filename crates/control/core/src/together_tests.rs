@@ -1,4 +1,4 @@
-//! Objects that are removed together, against an owner that only creates one and removes all.
+//! Objects that are removed together, with an owner that can only create one object and remove all.
 
 use crate::{Core, Executor, Probe};
 use proptest::prelude::*;
@@ -87,7 +87,7 @@ fn pages(core: &Core) -> BTreeMap<u32, Vec<Page>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// The owner has what the state says, in its order, after every transaction; one that fails changes nothing.
+    /// After every transaction the owner has the objects of the state, in order; a failed transaction changes nothing.
     #[test]
     fn an_owner_that_removes_all_has_what_the_state_says(
         rounds in prop::collection::vec(
@@ -106,7 +106,7 @@ proptest! {
         }
     }
 
-    /// One state leads to another whatever they are.
+    /// Any state can be changed to any other one.
     #[test]
     fn any_state_leads_to_any_other(
         all in prop::collection::vec(prop::collection::vec((2u32..6, 0u32..2, 0u32..4, 0u32..2), 0..6), 1..5),

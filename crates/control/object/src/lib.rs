@@ -1,20 +1,20 @@
 //! Classes of configuration objects, queries and verbs: each is defined once, as a struct with `#[derive(Object)]`,
-//! `#[derive(Query)]` or `#[derive(Verb)]` in the crate of its feature, and every face derives from the definition.
+//! `#[derive(Query)]` or `#[derive(Verb)]` in the crate of its feature, and every interface derives from it.
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! |---|---|
-//! | `value`, `kind` | values of fields, and the kinds of values: range, choices, how a value is read and written |
-//! | `class`, `place` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
-//! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
-//! | `query`, `query_class`, `asked` | queries, each defined once as well, with their parameters and replies |
+//! | `value`, `kind` | values of fields, and their types: range, choices, how a value is parsed and written |
+//! | `class`, `place` | the definition of a class: keys, fields, defaults, references, position in the file, commands |
+//! | `pattern` | patterns of commands: a pattern parses a command line, and writes an object as a command |
+//! | `query`, `query_class`, `asked` | queries, with their parameters and replies |
 //! | `stream` | queries whose reply comes in items over time, and their runs |
-//! | `bulk`, `packed`, `packing`, `part` | many objects at once, their keys in few bytes, items of their lists |
-//! | `change` | new values for some fields of objects that are there |
+//! | `bulk`, `packed`, `packing`, `part` | requests for many objects, packed keys, items of lists |
+//! | `change` | new values for some fields of existing objects |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
 //! | `startup` | objects that are read when the daemon starts |
-//! | `verb` | verbs, each defined once as well, and a verb with its parameters |
-//! | `registry` | the classes, queries and verbs that exist now; they come and go while the daemon runs |
-//! | `object` | [`Object`]: from and to the struct of the feature |
+//! | `verb` | verbs, and a verb with its parameters |
+//! | `registry` | the classes, queries and verbs that exist now; they are added and removed while the daemon runs |
+//! | `object` | [`Object`]: conversion from and to the struct of the feature |
 //!
 //! This crate names no feature. A value that passed [`Class::instance`] is in range by itself; whether the objects that
 //! it refers to exist is for the control core. No input makes this crate panic.

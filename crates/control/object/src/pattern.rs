@@ -1,19 +1,19 @@
-//! One pattern for a command: the command line reads objects by it, and an object is spelled by it.
+//! Patterns of commands: one pattern both parses a command line to an object, and writes an object as a command.
 //!
-//! | written | read | spelled |
+//! | pattern | parsed | written |
 //! |---|---|---|
-//! | `word`, `word~tail` | the word, or with its tail | the word |
+//! | `word`, `word~tail` | the word, with or without its suffix | the word |
 //! | `word@field=value` | the word; the field has this value | the word, when the field has this value |
 //! | `word@v4`, `word@v6` | the word | the word, when the object is of this IP version |
 //! | `<field>` | a value of the field | the value |
-//! | `<+class>` | a value of a setting of this class that an interface is created with | not at all: see `InterfaceSpec` |
-//! | `[x]` | perhaps x | x, when it says something that is not default |
-//! | `(a \| b)` | one of them | the first that can say it |
-//! | `{a \| b}` | any number of them | those that say something that is not default; an option that a later `{...}` has as well, there |
+//! | `<+class>` | a value of a setting of this class that an interface is created with | not written: see `InterfaceSpec` |
+//! | `[x]` | x, or nothing | x, when it expresses a value that differs from its default |
+//! | `(a \| b)` | one of them | the first that can express the value |
+//! | `{a \| b}` | any number of them | those that differ from defaults; an option that a later `{...}` also has, there |
 //! | `<list>` | one element, or several numbers or choices with commas between; a list of texts is in `{...}` | the same |
 //! | `{fields}` | `{a <a> \| b <b> ...}` of all fields that the pattern does not name | |
 //!
-//! A pattern spells an object only when it says every field that is not at its default.
+//! A pattern can express an object only if it contains every field that differs from its default.
 
 use crate::class::FieldDef;
 use crate::instance::Instance;

@@ -1,4 +1,4 @@
-//! Queries: definition, parameters, reply, figures, and what is refused.
+//! Queries: definition, parameters, reply, metrics, and refused definitions.
 
 use crate::Effect;
 use crate::{

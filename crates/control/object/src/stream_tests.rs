@@ -1,4 +1,4 @@
-//! Queries whose reply comes in items: parts, the whole, and what is refused.
+//! Queries whose reply comes in items: parts, the whole reply, and refused queries.
 
 use crate::{
     FieldError, Progress, Query, ReplyPart, Run, Running, Value, View, classes, refuse,
@@ -76,7 +76,7 @@ fn failure(strokes: &Strokes) -> Option<String> {
     (strokes.all == 0).then(|| "the clock does not strike".to_owned())
 }
 
-/// Two strokes at each call, until as many as the hour have come.
+/// Two strokes at each call, until the number of strokes is the hour.
 struct Clock {
     hour: u32,
     reported: u32,
@@ -127,7 +127,7 @@ fn a_reply_comes_in_parts_with_head_and_end() {
         failure: None,
     };
     assert_eq!(running.part(), last);
-    // One that is stopped ends with what came, and one without an item has failed.
+    // A run that was stopped ends with the strokes so far; a run without a stroke has failed.
     let mut running = Running::new::<Listen>(Clock::of(9));
     running.part();
     running.stop();

@@ -89,7 +89,7 @@ fn a_struct_becomes_an_object_and_returns() {
         renamed.key(),
         instance.key().renamed("interface", "pg0", "up0")
     );
-    // What no pattern says is not said wrongly: a switch is in no command.
+    // A value that no pattern contains causes no error: the switch is in no command.
     let switch = Some("192.0.2.1".parse().unwrap());
     let unsaid = Lamp { switch, ..lamp() }.instance().unwrap();
     assert_eq!(unsaid.set_command(), "set test lamp pg0 3");

@@ -1,4 +1,4 @@
-//! Verbs: definition, parameters, command, JSON, and what is refused.
+//! Verbs: definition, parameters, command, JSON, and refused definitions.
 
 use crate::{
     FieldError, Invocation, Value, Verb, VerbDef, classes, register_verb, unregister_verb,

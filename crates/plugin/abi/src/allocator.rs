@@ -1,4 +1,4 @@
-//! The allocator of a plugin: the router's.
+//! The allocator of a plugin, which uses the router's allocator.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
@@ -13,8 +13,8 @@ pub struct HostCalls {
 }
 
 impl HostCalls {
-    /// The functions of the program or library that this code is compiled into. They live as long as it is mapped: the
-    /// router's are never unmapped.
+    /// The functions of the program or library that contains this code. They are valid as long as it is mapped: the router's
+    /// are never unmapped.
     pub const HERE: HostCalls = HostCalls {
         alloc,
         alloc_zeroed,
@@ -49,12 +49,12 @@ extern "C" fn realloc(at: *mut u8, size: usize, align: usize, new: usize) -> *mu
     unsafe { std::alloc::realloc(at, layout(size, align), new) }
 }
 
-/// The global allocator of a plugin: it calls the router's functions, which it gets by the entry call before anything is
-/// allocated.
+/// The global allocator of a plugin: it calls the router's functions, which the entry call provides before the first
+/// allocation.
 pub struct HostAllocator(AtomicPtr<HostCalls>);
 
 impl HostAllocator {
-    /// Without functions: each allocation fails.
+    /// An allocator without functions: each allocation fails.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
         HostAllocator(AtomicPtr::new(std::ptr::null_mut()))

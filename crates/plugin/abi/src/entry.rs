@@ -5,24 +5,24 @@ use crate::plugin::{Host, Plugin, RegisterError};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use volley_graph::{panic_text, remember_panic};
 
-/// The name of the entry in the file, ended by a zero byte.
+/// The name of the entry in the file, terminated by a zero byte.
 pub const ENTRY: &[u8] = b"volley_plugin_entry\0";
 
 /// The entry of a plugin.
 pub type Entry = extern "C" fn(&'static HostCalls, &mut Outcome);
 
-/// What the entry call is about, and what comes of it.
+/// Argument and result of the entry call.
 pub enum Outcome {
-    /// Before the call.
+    /// The argument, before the call.
     Asked(Host),
     /// The plugin is ready.
     Ready(Plugin),
-    /// The plugin refuses, or panicked: one sentence.
+    /// The plugin refused, or panicked: one sentence.
     Failed(String),
 }
 
-/// The plugin's side of the entry call: what [`crate::plugin!`] makes calls it. Nothing is allocated before the allocator has
-/// the router's functions, and no panic leaves this function.
+/// The plugin's side of the entry call, called by the code that [`crate::plugin!`] generates. The plugin allocates nothing
+/// before the allocator has the router's functions, and no panic leaves this function.
 pub fn enter(
     allocator: &HostAllocator,
     calls: &'static HostCalls,
@@ -45,7 +45,7 @@ pub fn enter(
         Ok(Err(RegisterError(why))) => Outcome::Failed(why),
         Err(payload) => {
             let text = panic_text(&*payload);
-            // The drop of what a panic carries may panic in turn.
+            // Dropping the payload of a panic may panic again.
             std::mem::forget(payload);
             Outcome::Failed(format!("it panicked: {text}"))
         }

@@ -1,4 +1,4 @@
-//! The fingerprint: what has to be the same on both sides. It is plain bytes in the file, without relocations.
+//! The fingerprint: the facts that must be the same on both sides. It is plain bytes in the file, without relocations.
 
 use volley_graph::SHARED_TYPES;
 
@@ -9,7 +9,7 @@ const MAGIC: [u8; 16] = *b"volley plugin  1";
 /// The revision of this crate's types and of the entry call.
 const REVISION: u8 = b'1';
 
-/// Facts of a build. All fields are text, filled up with zeros.
+/// Facts of a build. All fields are text, padded with zeros.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fingerprint {
@@ -19,12 +19,12 @@ pub struct Fingerprint {
     target: [u8; 48],
     sdk: [u8; 32],
     sources: [u8; 16],
-    /// Debug assertions, and what a panic does: both change code and layouts that are shared.
+    /// Debug assertions and panic strategy: both change code and layouts that are shared.
     profile: [u8; 32],
     layout: [u8; 16],
 }
 
-/// The text as bytes, cut where the field ends.
+/// The text as bytes, truncated to the field.
 const fn field<const N: usize>(text: &str) -> [u8; N] {
     let (bytes, mut out, mut at) = (text.as_bytes(), [0; N], 0);
     while at < bytes.len() && at < N {
@@ -68,9 +68,9 @@ const PROFILE: &str = match (cfg!(debug_assertions), cfg!(panic = "unwind")) {
 /// Why a fingerprint does not match: one sentence for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The bytes are no fingerprint.
+    /// The bytes are not a fingerprint.
     NotAPlugin,
-    /// Another value of a fact.
+    /// A fact has another value.
     Fact {
         /// The fact.
         what: &'static str,

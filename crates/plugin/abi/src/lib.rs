@@ -1,12 +1,12 @@
-//! What the router and a plugin agree on.
+//! The interface between the router and a plugin.
 //!
-//! A plugin is a shared library (`cdylib`) with copies of the engine's crates, built by the same compiler from the same sources. The
-//! router reads its [`Fingerprint`] from the file before any of its code runs, and calls its entry once. The plugin allocates with
-//! the router's allocator, so that what one side allocates the other may free; and each call from the router into the plugin is
-//! guarded by code of the plugin, so that no panic leaves it.
+//! A plugin is a shared library (`cdylib`) with copies of the engine's crates, built by the same compiler from the same
+//! sources. The router reads its [`Fingerprint`] from the file before any of its code runs, and calls its entry once. The
+//! plugin allocates with the router's allocator, so that one side can free what the other side has allocated. Code of the
+//! plugin guards each call from the router into the plugin, so that no panic leaves the plugin.
 //!
-//! Types differ in their `TypeId` between the two sides: nothing is downcast across the boundary. What a plugin uses of the
-//! router are the fields of [`Host`]; what it brings are the fields of [`Plugin`].
+//! Types differ in their `TypeId` between the two sides: nothing is downcast across the boundary. A plugin uses only the fields
+//! of [`Host`], and provides the fields of [`Plugin`].
 
 mod allocator;
 mod entry;
@@ -30,12 +30,12 @@ macro_rules! plugin {
         #[global_allocator]
         static VOLLEY_ALLOCATOR: $crate::HostAllocator = $crate::HostAllocator::new();
 
-        /// What the router reads before it maps the file.
+        /// The fingerprint, which the router reads before it maps the file.
         #[cfg(not(test))]
         #[unsafe(no_mangle)]
         pub static VOLLEY_PLUGIN: $crate::Fingerprint = $crate::Fingerprint::HERE;
 
-        /// What the router calls once.
+        /// The entry, which the router calls once.
         #[cfg(not(test))]
         #[unsafe(no_mangle)]
         #[allow(improper_ctypes_definitions)]

@@ -1,12 +1,12 @@
-//! What a plugin gets, and what it brings.
+//! The input (`Host`) and the output (`Plugin`) of a plugin's registration.
 
 use std::sync::Arc;
 use volley_graph::{Domain, Feature, ForeignNode, Node};
 
-/// What a plugin may use of the router.
+/// The parts of the router that a plugin may use.
 #[derive(Clone)]
 pub struct Host {
-    /// The name that the plugin was loaded by.
+    /// The name under which the plugin was loaded.
     pub name: String,
     /// Capacity of vectors in packets.
     pub vector_size: usize,
@@ -16,7 +16,7 @@ pub struct Host {
     pub domain: Arc<Domain>,
 }
 
-/// Why a plugin does not register: one sentence.
+/// Why a plugin cannot register: one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterError(pub String);
 
@@ -26,23 +26,23 @@ impl<T: std::fmt::Display> From<T> for RegisterError {
     }
 }
 
-/// A feature of an arc, which a node of the plugin is.
+/// A feature of an arc, implemented by a node of the plugin.
 #[derive(Clone, Debug)]
 pub struct PluginFeature {
     /// The arc, such as `device-input`.
     pub arc: &'static str,
     /// The feature; the node has the same name.
     pub feature: Feature,
-    /// It consumes all packets of an interface.
+    /// The feature consumes all packets of an interface.
     pub consumes: bool,
 }
 
-/// What a plugin brings.
+/// The nodes and features of a plugin.
 pub struct Plugin {
     host: Host,
-    /// Its nodes.
+    /// Nodes.
     pub nodes: Vec<ForeignNode>,
-    /// Its features.
+    /// Features.
     pub features: Vec<PluginFeature>,
 }
 
@@ -55,19 +55,19 @@ impl Plugin {
         }
     }
 
-    /// What the plugin may use of the router.
+    /// The parts of the router that the plugin may use.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Bring a node. `make` creates the instance of each worker.
+    /// Add a node. `make` creates the instance of each worker.
     pub fn node<N: Node>(&mut self, make: impl FnMut(usize) -> N + 'static) -> &mut Self {
         self.nodes.push(ForeignNode::new(N::NAME, make));
         self
     }
 
-    /// Bring a node that is a feature of an arc: packets of the interfaces where it is enabled pass it. It sends them on by
-    /// `Vector::next_feature`, or on the arc `device-input` by `Vector::send_on_receive`.
+    /// Add a node that is a feature of an arc: packets of the interfaces where the feature is enabled pass it. The node
+    /// forwards them by `Vector::next_feature`, or on the arc `device-input` by `Vector::send_on_receive`.
     pub fn feature<N: Node>(
         &mut self,
         arc: &'static str,

@@ -1,4 +1,4 @@
-//! Why a plugin is refused.
+//! Errors of loading, replacing and unloading plugins.
 
 use volley_graph::GraphError;
 use volley_plugin_abi::Mismatch;
@@ -9,10 +9,10 @@ pub enum PluginError {
     /// The file cannot be read.
     #[error("the file cannot be read: {0}")]
     Read(#[from] std::io::Error),
-    /// Others could change the file.
+    /// Other users could change the file.
     #[error("the file {0}")]
     Unsafe(String),
-    /// The file is not a whole shared library.
+    /// The file is not a complete shared library.
     #[error("it is no shared library of this machine, or a part of one is missing: {0}")]
     NotALibrary(object::Error),
     /// The fingerprint does not match.
@@ -21,16 +21,16 @@ pub enum PluginError {
     /// The file cannot be mapped.
     #[error("it cannot be mapped: {0}")]
     Map(String),
-    /// The plugin's own code refused or panicked.
+    /// The plugin refused to register, or panicked.
     #[error("its registration failed: {0}")]
     Register(String),
-    /// The graph refused.
+    /// The graph refused the change.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// There is no such plugin.
+    /// No plugin of this name is loaded.
     #[error("it is not loaded: `show plugins` lists the plugins")]
     NotLoaded,
-    /// Interfaces use a feature that would go.
+    /// A feature that would be removed is enabled on an interface.
     #[error(
         "feature `{feature}` of arc `{arc}` is enabled on an interface: `set interface feature INTERFACE {feature} arc {arc} disable` first"
     )]

@@ -1,5 +1,5 @@
-//! The checks of a plugin's file before any of its code runs: who may change it, whether it is a whole shared library, and
-//! whether its fingerprint is the router's.
+//! The checks of a plugin's file before any of its code runs: which users may change it, whether it is a complete shared
+//! library, and whether its fingerprint matches the router's.
 
 use crate::error::PluginError;
 use object::read::elf::ElfFile64;
@@ -10,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use volley_plugin_abi::{FINGERPRINT, Fingerprint, Mismatch};
 
-/// The longest file that is read.
+/// Maximum size of the file in bytes.
 const LONGEST: u64 = 512 << 20;
 
-/// The bytes of a plugin that may be mapped.
+/// Reads and checks a plugin's file; returns the bytes to be mapped.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginError> {
     let file = volley_file::open(path)?;
     check_owner(&file)?;
@@ -28,7 +28,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, PluginError> {
     Ok(bytes)
 }
 
-/// A plugin is code of the router: only root and the daemon's user may be able to change it.
+/// A plugin becomes code of the router: only root and the daemon's user may be able to change it.
 fn check_owner(file: &File) -> Result<(), PluginError> {
     let there = file.metadata()?;
     let (owner, mode) = (there.uid(), there.mode() & 0o7777);
@@ -48,7 +48,7 @@ fn check_owner(file: &File) -> Result<(), PluginError> {
     Ok(())
 }
 
-/// The file is a whole ELF shared library with the router's fingerprint.
+/// Checks that the file is a complete ELF shared library with the router's fingerprint.
 fn check(bytes: &[u8]) -> Result<(), PluginError> {
     let file: ElfFile64<'_> = ElfFile64::parse(bytes).map_err(PluginError::NotALibrary)?;
     let mut symbols = file.dynamic_symbols();
@@ -57,7 +57,7 @@ fn check(bytes: &[u8]) -> Result<(), PluginError> {
     let (at, size) = (symbol.address(), symbol.size());
     let mut all = Vec::new();
     for section in file.sections() {
-        // A section that is cut off is an error here, and not when it is mapped.
+        // A truncated section is an error here, and not when the file is mapped.
         let data = section.data().map_err(PluginError::NotALibrary)?;
         let from = at.checked_sub(section.address());
         let from = from.and_then(|from| usize::try_from(from).ok());

@@ -2,7 +2,7 @@
 //!
 //! - `file`: the checks before any code of the file runs.
 //! - `sys`: the mapped file and its entry call; the only file with unsafe code.
-//! - `plugins`: what each plugin brought into the graph, and what waits for the workers before it is unmapped.
+//! - `plugins`: the nodes and features of each plugin, and the versions that wait for the workers before they are unmapped.
 //! - `model`, `show`: the class `plugin` and the query `show plugins`.
 
 mod error;

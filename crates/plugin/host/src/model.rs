@@ -4,7 +4,7 @@ use crate::show::ShowPlugins;
 use std::path::Path;
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, refuse};
 
-/// Longest name of a plugin.
+/// Maximum length of a plugin's name in bytes.
 const LONGEST: usize = 64;
 
 /// Plugin: a shared library with nodes of the graph. A change of the path replaces the plugin while packets flow.

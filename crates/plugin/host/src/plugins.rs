@@ -1,4 +1,4 @@
-//! What each plugin brought into the graph, and what waits for the workers before it is unmapped.
+//! The nodes and features of each plugin, and the versions that wait for the workers before they are unmapped.
 
 use crate::error::PluginError;
 use crate::file;
@@ -18,10 +18,10 @@ use volley_model::{Applied, ModelError, Owners};
 use volley_object::DefinitionError;
 use volley_plugin_abi::{Host, Outcome, Plugin, PluginFeature};
 
-/// Between two looks at whether the workers have left a plugin's code.
+/// Interval between checks whether the workers have left a plugin's code.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What one version of a plugin has in the graph.
+/// The nodes and features of one version of a plugin in the graph.
 struct Loaded {
     path: String,
     library: Library,
@@ -29,13 +29,13 @@ struct Loaded {
     features: Vec<(String, String)>,
 }
 
-/// A version that goes.
+/// A version that is being removed.
 struct Leaving {
     name: String,
     version: Loaded,
-    /// Nothing of it is in the graph any more.
+    /// All its nodes and features are out of the graph.
     is_removed: bool,
-    /// What every worker must have passed since all had applied the changes.
+    /// The quiescent point that every worker must pass after all workers have applied the changes.
     ticket: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ struct Control {
     still_mapped: Vec<(String, String)>,
 }
 
-/// The plugins of a router. Lives on the control thread.
+/// The plugins of a router. Used on the control thread.
 #[derive(Clone)]
 pub struct Plugins(Rc<RefCell<PeriodicRunner<Control>>>);
 
@@ -106,7 +106,7 @@ impl Plugins {
         self.change(|control| control.unload(name))
     }
 
-    /// Unmap what no worker uses any more; returns how many versions wait still.
+    /// Unmap the versions that no worker uses; returns the number of versions that still wait.
     pub fn reap(&self) -> usize {
         let runner = self.0.borrow();
         let mut control = runner.task().borrow_mut();
@@ -224,7 +224,7 @@ impl Control {
             Ok(()) => (new, old),
             Err(_) => (self.restored(name, old), new),
         };
-        // What both versions have is the other version's.
+        // Nodes and features of both versions belong to the version that stays.
         goes.nodes.retain(|node, _| !stays.nodes.contains_key(node));
         goes.features.retain(|it| !stays.features.contains(it));
         self.loaded.insert(name.to_owned(), stays);
@@ -259,7 +259,7 @@ impl Control {
         self.add_features(&features, new)
     }
 
-    /// The old version with new instances of its nodes, which another version has begun to replace.
+    /// The old version with new instances of its nodes, after another version has begun to replace them.
     fn restored(&self, name: &str, mut old: Loaded) -> Loaded {
         let plugin = self.enter(name, &old.library);
         let nodes = plugin.map(|it| it.nodes).unwrap_or_default();
@@ -282,7 +282,7 @@ impl Control {
         Ok(())
     }
 
-    /// Refuse to remove nodes that nodes of others have an edge to.
+    /// Refuse to remove nodes to which nodes of other owners have an edge.
     fn check_no_edge_to(&self, old: &Loaded) -> Result<(), GraphError> {
         let engine = self.engine.borrow();
         let mut others = engine
@@ -320,8 +320,8 @@ impl Control {
         }
     }
 
-    /// Take a version out of the graph. Its code is unmapped when no worker uses it. Where a queue of changes is full, the
-    /// rest of it goes later.
+    /// Remove a version from the graph. Its code is unmapped when no worker uses it. If a queue of changes is full, the rest is
+    /// removed later.
     fn leave(&mut self, name: &str, version: Loaded) {
         let is_removed = remove(&mut self.engine.borrow_mut(), &version).is_ok();
         self.leaving.push(Leaving {
@@ -333,7 +333,7 @@ impl Control {
     }
 
     /// Unmap each version that no worker uses: all workers have applied the changes, have passed a quiescent point since, and
-    /// what the changes replaced was dropped. Records of traces are converted into text before, by the version's code.
+    /// the replaced instances were dropped. Before, the version's code converts its records of traces into text.
     fn reap(&mut self) {
         if self.leaving.is_empty() {
             return;
@@ -362,7 +362,7 @@ impl Control {
             engine.wake();
             return;
         }
-        // The workers have returned what the last changes replaced.
+        // The workers have returned the instances that the last changes replaced.
         let _ = engine.settled();
         engine.traces(&*self.interface);
         drop(engine);
@@ -401,7 +401,7 @@ impl Control {
     }
 }
 
-/// Take features and nodes of a version out of the graph, those that are there.
+/// Remove the existing features and nodes of a version from the graph.
 fn remove(engine: &mut Engine, version: &Loaded) -> Result<(), GraphError> {
     for (arc, feature) in &version.features {
         engine.remove_feature(arc, feature)?;
@@ -409,7 +409,7 @@ fn remove(engine: &mut Engine, version: &Loaded) -> Result<(), GraphError> {
     let there = |engine: &Engine, node: &str| engine.node(node).is_ok();
     let mut left: Vec<&String> = version.nodes.keys().collect();
     left.retain(|node| there(engine, node));
-    // A node goes behind those that have an edge to it.
+    // A node is removed after the nodes that have an edge to it.
     while !left.is_empty() {
         let (before, mut refused) = (left.len(), Ok(()));
         left.retain(|node| {

@@ -1,4 +1,4 @@
-//! Queries for tests: the command line itself has few.
+//! Queries for tests: the command line itself defines few.
 
 use schemars::JsonSchema;
 use serde::Serialize;

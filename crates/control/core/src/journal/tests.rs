@@ -3,13 +3,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A disk that stops at any byte. What was renamed but not synced may be there or not.
+/// A disk that stops at any byte. A rename without a sync may be lost.
 #[derive(Clone, Default, Debug)]
 struct Crashing {
     files: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
-    /// Names as the disk has them since the last sync.
+    /// Names on the disk at the last sync.
     durable: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
-    /// Bytes and steps left until it stops; none = it does not.
+    /// Remaining bytes and steps until the disk stops; `None`: it does not stop.
     left: Rc<Cell<Option<usize>>>,
     spent: Rc<Cell<usize>>,
 }
@@ -26,7 +26,7 @@ impl Crashing {
         (can, done)
     }
 
-    /// The disk as the next start finds it.
+    /// The disk in the state that the next start finds.
     fn after(&self, names_kept: bool) -> Crashing {
         let files = match names_kept {
             true => self.files.borrow().clone(),
@@ -58,7 +58,7 @@ impl Disk for Crashing {
         let (can, done) = self.spend(bytes.len());
         let part = bytes[..can].to_vec();
         self.files.borrow_mut().insert(name.into(), part.clone());
-        // A new file may be there by its name at any time, with any part of its bytes.
+        // A new file may have its name at any time, with any part of its bytes.
         self.durable.borrow_mut().insert(name.into(), part);
         done
     }
@@ -100,7 +100,7 @@ fn about(comment: &str) -> About {
     }
 }
 
-/// What a start would restore.
+/// The configuration that a start would restore.
 fn restored(disk: Crashing) -> Option<Vec<Request>> {
     let journal = Journal::open(disk).unwrap();
     let current = journal.head().current?;
@@ -130,7 +130,7 @@ fn stopped_at_any_byte_the_old_or_the_new_holds() {
             assert!(found == requests(2) || found == requests(5), "at {stop}");
             news += usize::from(found == requests(5));
             assert!(reported.is_err() || found == requests(5), "told, and lost");
-            // And the journal goes on from there.
+            // The journal can continue from there.
             let mut next = Journal::open(disk.after(kept)).unwrap();
             next.write(about("next"), requests(3), None).unwrap();
             let after = next.disk.after(false);
@@ -170,7 +170,7 @@ fn a_waiting_commit_is_confirmed_or_goes() {
     assert_eq!(again.head().confirm_by, Some(20));
     assert_eq!(journal.go_back(21).unwrap(), Some(first));
     assert_eq!(restored(disk.after(false)), Some(requests(1)));
-    // That it was not confirmed in time is known from then on.
+    // From then on the commit is known as not confirmed in time.
     let lapsed = [Lapsed {
         number: third,
         time_s: 21,
@@ -207,7 +207,7 @@ fn with(files: &Files) -> Crashing {
     }
 }
 
-/// Every file that is one file with one bit changed, cut or missing.
+/// All variants of a file with one bit changed, truncated, or missing.
 fn damaged(file: &[u8]) -> Vec<Option<Vec<u8>>> {
     let flipped = (0..file.len() * 8).map(|bit| {
         let mut hurt = file.to_vec();
@@ -305,7 +305,7 @@ fn a_damaged_commit_is_an_error_that_names_it() {
         let disk = with(&files);
         put(&disk, name, hurt);
         let journal = Journal::open(disk).unwrap();
-        // Which one is active is known all the same.
+        // The active commit is known nevertheless.
         assert_eq!(journal.head().current, Some(2));
         let error = journal.commit(2).unwrap_err().to_string();
         let named = error.starts_with("/simulated/commit-00000002 ");
@@ -452,7 +452,7 @@ fn a_deadline_on_a_full_disk_rolls_back_and_is_written_later() {
         (Some(1), true)
     );
     assert!(journal.settle().is_err() && journal.is_behind());
-    // A commit before the disk has taken it builds on what is active.
+    // The new commit, which the disk has not accepted yet, is based on the active one.
     disk.left.set(None);
     let next = journal.write(about("c"), requests(3), Some(20)).unwrap();
     assert!(!journal.is_behind());
@@ -460,7 +460,7 @@ fn a_deadline_on_a_full_disk_rolls_back_and_is_written_later() {
     assert_eq!(again.head().before, Some(1));
     assert_eq!(again.head().lapsed.len(), 1);
     assert_eq!(again.head().current, Some(next));
-    // Without one, trying again writes it.
+    // Without such a commit, trying again writes it.
     disk.left.set(Some(0));
     journal.go_back(21).unwrap_err();
     disk.left.set(None);
@@ -509,7 +509,7 @@ fn a_folder_is_private_and_a_second_daemon_is_refused() {
             .mode();
         assert_eq!(found & 0o077, 0, "{name}: {found:o}");
     }
-    // What another user put there is not written through.
+    // A link that another user created is not followed.
     std::os::unix::fs::symlink(path.join("new"), path.join("head.1.new")).unwrap();
     folder.write("head.1.new", b"y").unwrap_err();
     assert_eq!(folder.read("new").unwrap(), b"x");

@@ -1,4 +1,4 @@
-//! Kinds of interfaces for tests.
+//! Types of interfaces for tests.
 
 use volley_model::Prefix;
 use volley_object::Object;

@@ -1,7 +1,7 @@
 //! A disk in memory that fails by seed.
 //!
-//! What was not synced survives a loss of power or not, each change of a name for itself. A call that fails may have had its
-//! effect. A file is durable when `write` returns, its name is durable after `sync`, as POSIX has it.
+//! A loss of power may revert what was not synced, each change of a name separately. A call that fails may have taken effect.
+//! The content of a file is durable when `write` returns, its name is durable after `sync`, as in POSIX.
 
 use super::random::Random;
 use crate::journal::Disk;
@@ -16,9 +16,9 @@ pub(super) type Files = BTreeMap<String, Vec<u8>>;
 /// A change of names that is not durable yet.
 #[derive(Clone, Debug)]
 enum Change {
-    /// A name has this content.
+    /// The name has this content.
     Named(String, Vec<u8>),
-    /// The first name is gone, the second one has the content.
+    /// The first name is removed, the second one has the content.
     Renamed(String, String, Vec<u8>),
     Removed(String),
 }
@@ -38,28 +38,28 @@ impl Change {
 
 #[derive(Debug, Default)]
 struct Content {
-    /// What the process sees.
+    /// The state that the process sees.
     seen: Files,
-    /// What survives in any case.
+    /// The state that survives in any case.
     durable: Files,
-    /// What was done since.
+    /// The changes since.
     pending: Vec<Change>,
 }
 
 /// How the disk fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Faults {
-    /// So many of a hundred calls that write fail.
+    /// Percentage of write calls that fail.
     pub(super) writes: usize,
-    /// So many of a hundred calls that read fail.
+    /// Percentage of read calls that fail.
     pub(super) reads: usize,
-    /// So many bytes are left; none = as many as needed.
+    /// Free bytes; `None`: unlimited.
     pub(super) space: Option<usize>,
-    /// The power fails after so many calls; none = it does not.
+    /// Number of calls until the power fails; `None`: it does not fail.
     pub(super) calls: Option<usize>,
 }
 
-/// The disk. Its copies are the same disk.
+/// The disk. Clones share the same disk.
 #[derive(Clone, Debug)]
 pub(super) struct SimDisk {
     content: Rc<RefCell<Content>>,
@@ -80,7 +80,7 @@ impl SimDisk {
         self.faults.set(faults);
     }
 
-    /// Does something while the disk is sound.
+    /// Runs an operation without faults.
     pub(super) fn sound<T>(&self, work: impl FnOnce() -> T) -> T {
         let faults = self.faults.take();
         let done = work();
@@ -88,17 +88,17 @@ impl SimDisk {
         done
     }
 
-    /// Whether the power has not failed within the last operation.
+    /// Whether the power did not fail during the last operation.
     pub(super) fn has_power(&self) -> bool {
         self.faults.get().calls != Some(0)
     }
 
-    /// The power fails: what was not synced survives or not.
+    /// The power fails: each change that was not synced survives or is lost.
     pub(super) fn lose_power(&self) {
         let content = &mut *self.content.borrow_mut();
         let pending = std::mem::take(&mut content.pending);
         let most = self.random.below(pending.len() + 1);
-        // Either the first changes survive, as with a journaling file system, or any.
+        // Either a prefix of the changes survives, as with a journaling file system, or any subset.
         let in_order = self.random.percent(50);
         for (at, change) in pending.into_iter().enumerate() {
             let survives = match in_order {
@@ -126,7 +126,7 @@ impl SimDisk {
         disk
     }
 
-    /// Whether the power is on for one more call.
+    /// Whether the power allows one more call.
     fn call(&self) -> io::Result<()> {
         let mut faults = self.faults.get();
         match &mut faults.calls {
@@ -138,7 +138,7 @@ impl SimDisk {
         Ok(())
     }
 
-    /// Whether a call that writes fails, and then whether it has its effect all the same.
+    /// Whether a write call fails, and then whether it takes effect nevertheless.
     fn fault(&self) -> Option<bool> {
         let fails = self.random.percent(self.faults.get().writes);
         fails.then(|| self.random.percent(50))
@@ -161,7 +161,7 @@ impl SimDisk {
         })
     }
 
-    /// How many bytes of a file the disk takes.
+    /// Number of bytes of a file that the disk accepts.
     fn room(&self, name: &str, wanted: usize) -> (usize, io::Result<()>) {
         let Some(space) = self.faults.get().space else {
             return (wanted, Ok(()));
@@ -196,7 +196,7 @@ impl Disk for SimDisk {
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let (mut taken, mut done) = self.room(name, bytes.len());
         if let Err(off) = self.call() {
-            // The power fails within the call.
+            // The power fails during the call.
             (taken, done) = (self.random.below(bytes.len() + 1), Err(off));
         } else if self.fault().is_some() {
             taken = self.random.below(taken + 1);
@@ -204,7 +204,7 @@ impl Disk for SimDisk {
         }
         let content = &mut *self.content.borrow_mut();
         let part = bytes[..taken].to_vec();
-        // A file that has its name for good has its new content for good.
+        // If the name of a file is durable, the new content is durable.
         if let Some(durable) = content.durable.get_mut(name) {
             durable.clone_from(&part);
         }

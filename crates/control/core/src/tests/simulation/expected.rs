@@ -1,9 +1,9 @@
-//! What the journal should say, without a journal: which commits were accepted, refused, confirmed and rolled back.
+//! The expected state of the journal: which commits were accepted, refused, confirmed and rolled back.
 
 use super::model::Model;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which commit is active; commits are named by ids that no other attempt has.
+/// The expected active commit; commits are identified by ids that are unique for each attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) current: Option<u64>,
@@ -26,15 +26,15 @@ impl Head {
 
 #[derive(Debug, Default)]
 pub(super) struct Expected {
-    /// What runs.
+    /// The running commit.
     pub(super) running: Model,
     head: Head,
-    /// Heads that were refused, or replaced by others that the disk refused: it may have one of them all the same.
+    /// Heads that were refused, or replaced by heads that the disk refused: the disk may contain one of them.
     possible: Vec<Head>,
     attempts: BTreeMap<u64, (Model, Head)>,
     /// Accepted commits and their numbers.
     numbers: BTreeMap<u64, u64>,
-    /// Commits that must not become active by themselves: refused, rolled back, never confirmed.
+    /// Commits that must not become active on their own: refused, rolled back, never confirmed.
     never: BTreeSet<u64>,
 }
 
@@ -64,13 +64,13 @@ impl Expected {
             .collect()
     }
 
-    /// What a commit says; none = no commit.
+    /// The id in a commit; `None`: no commit.
     pub(super) fn model(&self, id: Option<u64>) -> Model {
         let found = id.and_then(|id| self.attempts.get(&id));
         found.map(|(model, _)| model.clone()).unwrap_or_default()
     }
 
-    /// A commit is tried; returns its id.
+    /// Records an attempt to commit; returns its id.
     pub(super) fn attempt(&mut self, model: &Model, confirm_by: Option<u64>) -> u64 {
         let id = self.attempts.len() as u64 + 1;
         let before = match self.head.confirm_by {
@@ -88,7 +88,7 @@ impl Expected {
 
     pub(super) fn accept(&mut self, id: u64, number: u64, back_to: Option<u64>) {
         if self.waits() {
-            // A later commit came before it was confirmed.
+            // A later commit was made before this one was confirmed.
             self.never.extend(self.head.current);
         }
         if let Some(back) = back_to.and_then(|id| self.numbers.get(&id).copied()) {
@@ -131,14 +131,14 @@ impl Expected {
         self.running = self.model(self.head.current);
     }
 
-    /// The journal says that the disk has what it says, or not.
+    /// Whether the journal reports that the disk is up to date.
     pub(super) fn settle(&mut self, is_behind: bool) {
         if !is_behind {
             self.possible.clear();
         }
     }
 
-    /// A start has found this head: the expected one, or one that the disk may have or not.
+    /// Checks the head that a start found: the expected one, or one of those that the disk may contain.
     pub(super) fn restart(&mut self, found: Head, now: u64) {
         let all = [&self.head].into_iter().chain(&self.possible);
         let all = all.map(|head| match head.is_due(now) {
@@ -155,14 +155,14 @@ impl Expected {
         }
         let before = std::mem::replace(&mut self.head, found);
         if let Some(id) = self.head.current {
-            // A refused commit that the disk had all the same.
+            // A refused commit that the disk contained nevertheless.
             self.never.remove(&id);
         }
         self.possible.push(before);
         self.running = self.model(self.head.current);
     }
 
-    /// Commits that can take the place of the active one were accepted, confirmed and not rolled back.
+    /// Commits that can replace the active one were accepted, confirmed and not rolled back.
     pub(super) fn check_candidates(&self, ids: Vec<u64>) {
         for id in ids {
             assert!(

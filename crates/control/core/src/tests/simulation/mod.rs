@@ -1,9 +1,9 @@
-//! A simulation of configurations over a disk that fails, from a seed: no real time, no other process, no real file.
+//! A simulation of configurations on a failing disk, by seed: no real time, no other process, no real file.
 //!
-//! A [`Router`] does what the daemon does with core and journal (`apps/daemon/src/run/{commits,restore}.rs`). A [`Model`] beside
-//! it has plain maps of what should be there. Both are compared after each operation and each start.
+//! A [`Router`] uses core and journal like the daemon (`apps/daemon/src/run/{commits,restore}.rs`). A [`Model`] contains the
+//! expected state in plain maps. Both are compared after each operation and each start.
 //!
-//! `VOLLEY_SEEDS=N` runs so many seeds. A failure prints its seed and the operations; `VOLLEY_SEED=SEED` repeats it.
+//! `VOLLEY_SEEDS=N` runs N seeds. A failure prints its seed and the operations; `VOLLEY_SEED=SEED` repeats it.
 
 mod disk;
 mod expected;
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// Seeds of a usual run.
+/// Default number of seeds.
 const SEEDS: u64 = 300;
 /// Operations of a seed.
 const OPERATIONS: usize = 60;
@@ -30,11 +30,11 @@ const LONGEST_WAIT: usize = 20;
 
 type Log = Rc<RefCell<Vec<String>>>;
 
-/// What one seed does.
+/// The simulation of one seed.
 struct Simulation {
     random: Random,
     disk: SimDisk,
-    /// None between a crash and the next start.
+    /// `None` between a crash and the next start.
     router: Option<Router>,
     expected: Expected,
     now: u64,
@@ -189,7 +189,7 @@ impl Simulation {
                 self.expected.accept(id, number, back_to);
                 self.expected.running = model;
             }
-            // Nothing was written, or something that the disk may have.
+            // Nothing was written, or a commit that the disk may contain.
             Err(error) if error.is_of_disk => self.expected.refuse(id),
             Err(_) => {}
         }
@@ -213,7 +213,7 @@ impl Simulation {
         self.expected.settle(router.journal.is_behind());
     }
 
-    /// Time passes, and the daemon looks at it.
+    /// Time passes, and the daemon checks deadlines.
     fn wait(&mut self) {
         self.now += self.random.below(12) as u64;
         let Some(router) = &mut self.router else {
@@ -239,7 +239,7 @@ impl Simulation {
         self.expected.settle(router.journal.is_behind());
     }
 
-    /// The daemon ends at once, with the power of the machine or without.
+    /// The daemon ends at once, with or without a loss of power.
     fn crash(&mut self, power: bool) {
         self.say(if power { "the power fails" } else { "kill -9" });
         self.router = None;
@@ -252,7 +252,7 @@ impl Simulation {
     }
 
     fn start(&mut self) {
-        // A disk that does not take repairs is no reason not to start.
+        // A disk that does not accept repairs must not prevent the start.
         let faults = Faults {
             writes: [0, 0, 30, 100][self.random.below(4)],
             ..Faults::default()
@@ -269,7 +269,7 @@ impl Simulation {
         self.check();
     }
 
-    /// The configuration is the expected one, everywhere.
+    /// Checks that core, handlers and journal have the expected configuration.
     fn check(&self) {
         let Some(router) = &self.router else { return };
         let model = &self.expected.running;
@@ -357,7 +357,7 @@ fn the_configuration_is_the_old_one_or_the_new_one_whatever_fails() {
     }
 }
 
-/// Seeds that have found a fault, which is corrected.
+/// Seeds that found a fault, which was fixed.
 const FOUND: [(u64, &str); 6] = [
     (
         14,

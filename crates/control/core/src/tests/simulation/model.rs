@@ -1,4 +1,4 @@
-//! The configuration as plain maps, and changes of it by seed: what the core should have.
+//! The expected configuration of the core as plain maps, and changes by seed.
 
 use super::random::Random;
 use crate::tests::{Table, request};
@@ -10,9 +10,9 @@ use volley_model::{Family, Request};
 const NAMES: [&str; 5] = ["pg0", "pg1", "pg2", "pg3", "pg4"];
 const TABLES: [u32; 3] = [7, 8, 9];
 const MTUS: [u32; 3] = [1400, 2000, 9000];
-/// Most prefixes.
+/// Maximum number of prefixes.
 const PREFIXES: usize = 24;
-/// Most addresses of an interface.
+/// Maximum number of addresses of an interface.
 const ADDRESSES: usize = 6;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn prefix(n: usize) -> String {
 }
 
 impl Model {
-    /// The commands that make it, sorted.
+    /// The commands that create the configuration, sorted.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (name, it) in &self.interfaces {
@@ -86,7 +86,7 @@ impl Model {
         .collect()
     }
 
-    /// The changes that lead from nothing to it.
+    /// The changes that lead from an empty configuration to this one.
     pub(super) fn changes(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.tables.iter().map(|id| format!("table {id}")).collect();
         lines.extend(self.interfaces.keys().map(|name| format!("create {name}")));
@@ -110,7 +110,7 @@ impl Model {
         self.routes.values().any(|via| via == name) || crossed.any(|tx| tx == name)
     }
 
-    /// A change that is possible, made to this configuration; none if it found none.
+    /// A valid change, applied to this configuration; `None` if none was found.
     pub(super) fn change(&mut self, random: &Random) -> Option<String> {
         let there: Vec<String> = self.interfaces.keys().cloned().collect();
         let name = random.pick(&there).cloned();
@@ -233,7 +233,7 @@ impl Model {
         }
     }
 
-    /// A change that is not possible, whatever comes with it.
+    /// A change that is invalid in any combination.
     pub(super) fn impossible(&self, random: &Random) -> String {
         let there = self.interfaces.keys().next();
         match (random.below(4), there) {

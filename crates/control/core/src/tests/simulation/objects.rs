@@ -1,4 +1,4 @@
-//! What carries out requests in the simulation: objects in a plain map, and steps that fail by seed.
+//! The executor of the simulation: objects in a plain map, and steps that fail by seed.
 
 use crate::{Executor, Probe};
 use std::cell::{Cell, RefCell};
@@ -10,13 +10,13 @@ use volley_object::{Bulk, Effect, Instance, ObjectKey};
 struct Inner {
     interfaces: BTreeMap<String, String>,
     objects: BTreeMap<ObjectKey, Instance>,
-    /// Keys of objects whose class has an order, in the order of their creation.
+    /// Keys of ordered objects, in the order of their creation.
     order: Vec<ObjectKey>,
-    /// Requests that must not have come: what they ask for is not possible.
+    /// Unexpected requests: they cannot be carried out.
     wrong: Vec<String>,
 }
 
-/// The command that makes an object.
+/// The command that creates an object.
 pub(super) fn command(object: &Instance) -> String {
     let object = object.clone();
     match object.class().patterns(Effect::Add).is_empty() {
@@ -29,12 +29,12 @@ pub(super) fn command(object: &Instance) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     inner: RefCell<Inner>,
-    /// The step after so many is refused; none = no step.
+    /// The step after this many is refused; `None`: no step.
     pub(super) refuse_after: Cell<Option<usize>>,
 }
 
 impl Objects {
-    /// The commands that make everything that there is.
+    /// The commands that create all objects.
     pub(super) fn lines(&self) -> Vec<String> {
         let inner = self.inner.borrow();
         let objects = inner.objects.values().map(command);
@@ -43,7 +43,7 @@ impl Objects {
         lines
     }
 
-    /// Objects that have an order, in it.
+    /// The ordered objects, in their order.
     pub(super) fn in_order(&self, interface: &str) -> Vec<String> {
         let inner = self.inner.borrow();
         let own = inner
@@ -55,7 +55,7 @@ impl Objects {
             .collect()
     }
 
-    /// Requests that must not have come.
+    /// The unexpected requests.
     pub(super) fn wrong(&self) -> Vec<String> {
         self.inner.borrow().wrong.clone()
     }

@@ -1,16 +1,16 @@
-//! Numbers from a seed: the same seed gives the same simulation on every machine.
+//! Random numbers by seed: the same seed gives the same simulation on every machine.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A source of numbers (splitmix64), which its copies share.
+/// A source of numbers (splitmix64); clones share the state.
 #[derive(Clone, Debug)]
 pub(super) struct Random(Rc<Cell<u64>>);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Random {
         let random = Random(Rc::new(Cell::new(seed)));
-        // The numbers of the next seed must not be those of this one but the first.
+        // Consecutive seeds must not produce the same sequence shifted by one.
         random.0.set(random.next());
         random
     }
@@ -28,12 +28,12 @@ impl Random {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True with this percentage.
     pub(super) fn percent(&self, of: usize) -> bool {
         self.below(100) < of
     }
 
-    /// One of several.
+    /// One of the values.
     pub(super) fn pick<'a, T>(&self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }

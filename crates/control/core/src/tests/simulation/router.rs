@@ -1,4 +1,4 @@
-//! What the daemon does with core and journal, without its threads.
+//! Uses core and journal like the daemon, without its threads.
 
 use super::disk::SimDisk;
 use super::expected::Head;
@@ -8,17 +8,17 @@ use crate::journal::{About, Journal, JournalError};
 use crate::{Core, State, TransactionError, requests, spelled};
 use volley_model::Request;
 
-/// Where a commit's configuration comes from.
+/// The source of a commit's configuration.
 #[derive(Debug)]
 pub(super) enum Source {
     Running,
-    /// Changes that lead from nothing to it.
+    /// Changes that lead from an empty configuration to it.
     Lines(Vec<String>),
     /// An earlier commit.
     Commit(u64),
 }
 
-/// Why an operation failed.
+/// The reason of a failure.
 #[derive(Debug)]
 pub(super) struct Refused {
     /// Writing the commit failed.
@@ -43,9 +43,9 @@ pub(super) struct Router {
     pub(super) journal: Journal<SimDisk>,
     pub(super) objects: Objects,
     confirm_by: Option<u64>,
-    /// What runs again when the waiting commit is not confirmed.
+    /// The configuration that runs again when the waiting commit is not confirmed.
     before: State,
-    /// When deadlines were checked last.
+    /// Time of the last check of deadlines.
     pub(super) watched: u64,
 }
 
@@ -54,7 +54,7 @@ impl Router {
     pub(super) fn start(disk: &SimDisk, now: u64) -> Router {
         let mut journal = Journal::open(disk.clone()).expect("the directory is not damaged");
         if journal.head().confirm_by.is_some_and(|by| now >= by) {
-            // It is not applied, whether the disk takes that or not.
+            // The commit is not applied, whether or not the disk accepts that.
             let _ = journal.go_back(now);
         }
         let mut router = Router {
@@ -94,7 +94,7 @@ impl Router {
         done.map(drop).map_err(Refused::otherwise)
     }
 
-    /// In force first, then kept.
+    /// Applies the configuration, then writes the commit.
     pub(super) fn commit(
         &mut self,
         source: Source,
@@ -116,7 +116,7 @@ impl Router {
         };
         let head = self.journal.head();
         let back = match (confirm_by, self.confirm_by) {
-            // What is gone back to is read before it is needed.
+            // The configuration for the rollback is read before it is needed.
             (Some(_), None) => Some(self.committed(head.current)?),
             _ => None,
         };
@@ -151,13 +151,13 @@ impl Router {
         Ok(confirmed)
     }
 
-    /// Takes a commit back whose time has passed.
+    /// Rolls back a commit that was not confirmed in time.
     pub(super) fn watch(&mut self, now: u64) -> Result<(), TransactionError> {
         self.watched = now;
         if self.confirm_by.is_none_or(|by| now < by) {
             return Ok(());
         }
-        // What runs goes first: the disk may refuse.
+        // The running configuration changes first: the disk may refuse.
         let before = self.before.clone();
         let run = self.become_state(&before);
         if self.journal.head().confirm_by.is_some() {
@@ -173,7 +173,7 @@ impl Router {
         let _ = self.journal.settle();
     }
 
-    /// The head, by what the commits say of themselves.
+    /// The head, by the ids in the commits.
     pub(super) fn found(&self) -> Head {
         let id = |number| {
             let commit = self.journal.commit(number).expect("it can be read");
@@ -191,7 +191,7 @@ impl Router {
         }
     }
 
-    /// Ids of commits that can take the place of the active one.
+    /// Ids of commits that can replace the active one.
     pub(super) fn candidates(&self) -> Vec<u64> {
         let before = self.journal.before(u64::MAX);
         before
@@ -199,7 +199,7 @@ impl Router {
             .collect()
     }
 
-    /// The commands that make what the core has, sorted.
+    /// The commands that create the core's objects, sorted.
     pub(super) fn lines(&self) -> Vec<String> {
         let all = self.core.state().iter();
         let mut lines: Vec<String> = all.flat_map(|(key, value)| spelled(key, value)).collect();

@@ -82,7 +82,7 @@ fn a_commit_that_nobody_confirms_undoes_itself() {
     it.start(&["-c", &base]);
     let gone = |fib: &str| !fib.contains("10.1.0.0/24");
     let message = it.config(&["commit", &one, "--confirm", "1s"]).unwrap();
-    assert!(message.contains("taken back at"), "{message}");
+    assert!(message.contains("rolled back at"), "{message}");
     assert!(!gone(&it.ctl("show ip fib")));
     it.wait_for("show ip fib", gone);
     assert!(

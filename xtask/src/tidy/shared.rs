@@ -17,7 +17,7 @@ pub fn copies(home: &Home) -> Result<Vec<Finding>, Error> {
     let originals = by_length(&folder)?;
     let mut findings = Vec::new();
     for path in source::files(home)? {
-        if let Some(original) = twin(&path, &originals)? {
+        if let Some(original) = original_of(&path, &originals)? {
             let text = format!(
                 "is a copy of {}; read it where it is, or make synthetic data",
                 original.display()
@@ -47,7 +47,7 @@ fn by_length(folder: &Path) -> Result<HashMap<u64, Vec<PathBuf>>, Error> {
     Ok(lengths)
 }
 
-fn twin<'a>(
+fn original_of<'a>(
     path: &Path,
     originals: &'a HashMap<u64, Vec<PathBuf>>,
 ) -> Result<Option<&'a PathBuf>, Error> {
@@ -83,7 +83,7 @@ mod tests {
         write("main/LICENSE", &"as is\n".repeat(20));
         let originals = by_length(&dir.path().join("shared")).unwrap();
         let copy = |name: &str| {
-            twin(&dir.path().join("main").join(name), &originals)
+            original_of(&dir.path().join("main").join(name), &originals)
                 .unwrap()
                 .is_some()
         };

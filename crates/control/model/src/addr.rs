@@ -102,12 +102,12 @@ pub enum AddrError {
         max: u8,
     },
     /// Bits after the prefix are set.
-    #[error("'{text}' has host bits set: the prefix is {mended}")]
+    #[error("'{text}' has host bits set: the prefix is {corrected}")]
     HostBits {
         /// The text.
         text: String,
         /// The prefix with the host bits cleared.
-        mended: Prefix,
+        corrected: Prefix,
     },
 }
 
@@ -190,7 +190,7 @@ impl Prefix {
             let text = format!("{addr}/{len}");
             return Err(AddrError::HostBits {
                 text,
-                mended: prefix,
+                corrected: prefix,
             });
         }
         Ok(prefix)

@@ -27,7 +27,7 @@ impl<'de> Visitor<'de> for Reader {
     type Value = Request;
 
     fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("a request: an object with one field, which is called after what it asks for")
+        f.write_str("a request: an object with one field, whose name is that of the request")
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Request, A::Error> {

@@ -340,7 +340,7 @@ impl Daemon {
         ready.unwrap_or(Ok(()))?;
         let owned = self.registry.owners.apply(&request);
         let answer = owned.or_else(|| handlers.iter_mut().find_map(|h| h.apply(&request)));
-        let answer = answer.unwrap_or_else(|| panic!("nobody takes `{request}`"));
+        let answer = answer.unwrap_or_else(|| panic!("no handler takes `{request}`"));
         self.until("changes are used", |daemon| {
             daemon.registry.engine.borrow().settled()
         });

@@ -78,7 +78,7 @@ fn many_operations_cost_no_memory() {
     println!(
         "{done} operations of hostile memif peers in {scripts} scripts: {more} KiB more than after a tenth"
     );
-    // Other tests of this process need memory at the same time, unless this test was asked for.
+    // Other tests of this process need memory at the same time, unless this test was requested.
     assert!(!is_alone || more < GROWTH_KIB, "{more} KiB");
 }
 

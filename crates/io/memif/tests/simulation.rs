@@ -35,7 +35,7 @@ const ROUND: Duration = Duration::from_millis(25);
 const PATIENCE: usize = 600;
 /// Most rounds of an operation: a second.
 const ROUNDS: usize = 40;
-/// Most attempts of a slave to connect within them, at intervals of 20, 40, 80 ... ms, with some that begin anew.
+/// Most attempts of a slave to connect within them, at intervals of 20, 40, 80 ... ms, with some that begin again.
 const ATTEMPTS: u64 = 14;
 const NAMES: [&str; 2] = ["memif0/0", "memif1/0"];
 

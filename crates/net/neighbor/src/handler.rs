@@ -123,7 +123,7 @@ impl Control {
             (
                 "conflicts",
                 tally.conflicts,
-                "other stations said that they have an address of ours",
+                "other hosts advertised an address of this router",
             ),
             (
                 "configured",

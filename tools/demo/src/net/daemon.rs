@@ -51,7 +51,7 @@ impl Daemon {
             }
             if !process.is_running() {
                 let (_, message, _) = process.message();
-                let last = message.trim().lines().last().unwrap_or("it said nothing");
+                let last = message.trim().lines().last().unwrap_or("no message");
                 return Err(NetError::Volley(last.trim_start_matches("volley: ").into()));
             }
             if Instant::now() > end {

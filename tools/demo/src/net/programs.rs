@@ -93,7 +93,7 @@ impl Programs {
         }
         self.check()?;
         let message = if err.trim().is_empty() { &out } else { &err };
-        let why = message.trim().lines().last().unwrap_or("it said nothing");
+        let why = message.trim().lines().last().unwrap_or("no message");
         let (line, why) = (words(), why.to_owned());
         Err(NetError::Failed { line, why })
     }

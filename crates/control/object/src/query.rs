@@ -1,4 +1,4 @@
-//! Queries (`show ...`): each is defined once, as a struct with `#[derive(Query)]` in the crate of its feature.
+//! Queries (`show ...`): each is a struct with `#[derive(Query)]` in the crate of its feature.
 
 use crate::asked::Asked;
 use crate::class::ClassDef;
@@ -16,27 +16,27 @@ use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 use volley_show::Page;
 
-/// A query as a struct, by `#[derive(Query)]`: its fields are the parameters. Its doc comment is the operator's text in every
-/// face: help, reference page, OpenAPI. Attributes of the struct:
+/// A query as a struct, by `#[derive(Query)]`: its fields are the parameters. Its doc comment is the text for operators in
+/// every interface: help, reference page, OpenAPI. Attributes of the struct:
 ///
 /// - `name = "bridge-domains"`: the name of the query, which is the path `/v1/show/bridge-domains`.
-/// - `show = "show bridge-domain [<id>] [detail]"`: the command, see [`crate::pattern`]; any number of them. A word
-///   `detail` or `verbose` that gives no field a value selects the detailed text.
-/// - `example = "show bridge-domain 10"`: a whole command for the reference page.
+/// - `show = "show bridge-domain [<id>] [detail]"`: the command, see [`crate::pattern`]; any number. A word `detail` or
+///   `verbose` that sets no parameter selects the detailed text.
+/// - `example = "show bridge-domain 10"`: a complete command for the reference page.
 /// - `reply = BridgeDomains`: the type of the reply.
-/// - `text = path`: a function `fn(&Reply) -> String` that makes the text of a reply; `detail = path`: the detailed one.
-/// - `detail_by = "name"`: a command that gives this parameter a value shows the detailed text; any number of them.
-/// - `view(dot = path, "For graphviz.")`: a further text, which the word `dot` of a command selects, and the operator's text of
-///   the commands that always have the word; any number of them.
-/// - `stream(...)`: the reply comes in items over time, see [`crate::Stream`]; in place of `text`.
-/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
-/// - `operate`: a client needs the role `operate` in place of `read`.
-/// - `large`: the reply may be large: its JSON is made beside the control thread.
-/// - `figures = path`: a function `fn(&Reply, &mut Page)` that adds the figures of a reply to the page of metrics. The
-///   query is made without parameters then.
+/// - `text = path`: a function `fn(&Reply) -> String` that writes a reply as text; `detail = path`: as detailed text.
+/// - `detail_by = "name"`: a command that gives this parameter shows the detailed text; any number.
+/// - `view(dot = path, "For graphviz.")`: a further text, selected by the word `dot` of a command, and the help of the commands
+///   that always have the word; any number.
+/// - `stream(...)`: the reply comes in items over time, see [`crate::Stream`]; replaces `text`.
+/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between parameters.
+/// - `operate`: a client needs the role `operate` instead of `read`.
+/// - `large`: the reply may be large: another thread than the control thread serializes it.
+/// - `figures = path`: a function `fn(&Reply, &mut Page)` that adds the metrics of a reply to the metrics page. The query is
+///   then made without parameters.
 ///
 /// Attributes of a field are those of [`crate::Object`], except those of keys, and `typed = value`: the value in a command that
-/// does not name the parameter; without a command, such as by HTTP, the parameter has none.
+/// does not name the parameter; in other interfaces, such as HTTP, the parameter then has no value.
 pub trait Query: Sized {
     /// Name of the query.
     const NAME: &'static str;

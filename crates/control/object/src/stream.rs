@@ -18,17 +18,18 @@ pub const WHOLE_MS: u64 = 60_000;
 /// A query whose reply comes in items, by `stream(...)` of `#[derive(Query)]`:
 ///
 /// - `items = answers`: the field of the reply that lists the items.
-/// - `line = path`: a function `fn(usize, &Item) -> String` that makes the text of an item; the number is that of the item, from 0.
-/// - `head = path`, `end = path`: functions `fn(&Reply) -> String` that make the text in front of the first item, and behind the
-///   last one.
-/// - `failure = path`: a function `fn(&Reply) -> Option<String>`: why a run that has ended has failed, as one sentence.
-/// - `whole = path`: a function `fn(&Self) -> Result<(), FieldError>` with what a query must be for a client that gets the reply
-///   as a whole, see [`whole_run`].
-/// - `live`: no client gets the reply as a whole.
-/// - `bytes = pcapng`, `reader = "wireshark -k -i -"`: the parameter that is on when the client wants bytes for its standard
-///   output, the field of the reply that has them, and a program that reads them. Both fields have this name.
+/// - `line = path`: a function `fn(usize, &Item) -> String` that writes an item as text; the number counts items from 0.
+/// - `head = path`, `end = path`: functions `fn(&Reply) -> String` that write the text before the first item and after the last
+///   one.
+/// - `failure = path`: a function `fn(&Reply) -> Option<String>` that returns the reason of the failure of a run that has
+///   ended, as one sentence.
+/// - `whole = path`: a function `fn(&Self) -> Result<(), FieldError>` that checks whether the reply can be returned as a whole,
+///   see [`whole_run`].
+/// - `live`: the reply is never returned as a whole.
+/// - `bytes = pcapng`, `reader = "wireshark -k -i -"`: the boolean parameter that requests bytes for the client's standard
+///   output, the field of the reply with the bytes, and a program that reads them. Parameter and field have this name.
 ///
-/// The text of a whole reply is that of its parts, one behind the other: such a query has no `text`.
+/// The text of a whole reply is the concatenation of the texts of its parts: such a query has no `text`.
 pub trait Stream: Query {
     /// The text before the first item.
     fn head(reply: &Self::Reply) -> String;

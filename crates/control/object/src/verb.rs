@@ -1,4 +1,4 @@
-//! Verbs (`clear ...`, `pcap trace ...`): each is defined once, as a struct with `#[derive(Verb)]` in the crate of its feature.
+//! Verbs (`clear ...`, `pcap trace ...`): each is a struct with `#[derive(Verb)]` in the crate of its feature.
 
 use crate::class::{Class, Effect};
 use crate::instance::Instance;
@@ -11,19 +11,20 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 use std::fmt::{self, Debug, Formatter};
 
-/// A verb as a struct, by `#[derive(Verb)]`: something that the router does once, and that is no configuration: no file has it,
-/// no commit keeps it. Its fields are the parameters. Its doc comment is the operator's text in every face: help, reference page,
-/// OpenAPI. Attributes of the struct:
+/// A verb as a struct, by `#[derive(Verb)]`: an action that the router performs once, and that is not configuration: neither
+/// files nor commits contain it. Its fields are the parameters. Its doc comment is the text for operators in every interface:
+/// help, reference page, OpenAPI. Attributes of the struct:
 ///
 /// - `name = "l2-fib-flush"`: the name of the verb, which is `verb` in JSON.
 /// - `command = "l2fib flush-mac {interface <interface> | bridge-domain <domain>}"`: the command, see [`crate::pattern`]; any
-///   number of them, of which the first that can say all parameters spells the verb.
-/// - `example = "l2fib flush-mac bridge-domain 10"`: a whole command for the reference page.
-/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` with the rules between parameters.
-/// - `formerly = "lamp-switch"`: the request of earlier versions that was the verb, with the same fields: `{"lamp-switch": {...}}`.
-/// - `configure`: a client needs the role `configure` in place of `operate`.
+///   number. The verb is written as the first of these commands that can express all parameters.
+/// - `example = "l2fib flush-mac bridge-domain 10"`: a complete command for the reference page.
+/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between parameters.
+/// - `formerly = "lamp-switch"`: the request of earlier versions that became the verb, with the same fields: `{"lamp-switch":
+///   {...}}`.
+/// - `configure`: a client needs the role `configure` instead of `operate`.
 /// - `for_all`: the verb has any number of owners, and each of them does its part.
-/// - `machine`: the machine has a part in it, such as a file: a check of a configuration leaves the verb out.
+/// - `machine`: the verb depends on the machine, such as on a file: a check of a configuration omits the verb.
 ///
 /// Attributes of a field are those of [`crate::Object`], except those of keys.
 pub trait Verb: Sized {

@@ -185,7 +185,7 @@ struct Watch {
     command: Line,
 }
 
-/// Read a configuration file and tell every error with its place.
+/// Read a configuration file and report every error with its position.
 #[derive(Verb)]
 #[verb(name = "config-check", command = "config check <file>")]
 #[verb(example = "config check volley.toml")]
@@ -203,7 +203,7 @@ struct ConfigShow {
     commit: Option<u64>,
 }
 
-/// What is different: from the commit that holds (or another) to what runs, or from what runs to a file.
+/// Compare: the active commit (or another) with the running configuration, or the running configuration with a file.
 #[derive(Verb)]
 #[verb(name = "config-diff", example = "config diff volley.toml")]
 #[verb(command = "config diff [commit <commit> | <file>]")]
@@ -229,13 +229,13 @@ struct ConfigCommit {
     comment: Option<String>,
 }
 
-/// Keep the commit that waits.
+/// Confirm the waiting commit.
 #[derive(Verb)]
 #[verb(name = "config-confirm", command = "config confirm")]
 #[verb(example = "config confirm")]
 struct ConfigConfirm;
 
-/// Bring an earlier commit in force again, as a new one.
+/// Apply an earlier commit again, as a new commit.
 #[derive(Verb)]
 #[verb(name = "config-rollback", command = "config rollback <commit>")]
 #[verb(example = "config rollback 3")]

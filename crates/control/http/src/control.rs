@@ -14,21 +14,22 @@ use volley_control::TransactionError;
 use volley_model::{Applied, Client, ModelError, Request, Role};
 use volley_object::{Instance, ObjectKey};
 
-/// What a request or transaction did.
+/// The result of a request or transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Change {
-    /// Objects made, changed or removed (those of a bulk request count one each); 0 = it was so already.
+    /// Number of objects created, changed or removed (for a bulk request, each object counts); 0: the state was as requested
+    /// already.
     pub changed: u64,
-    /// Name of the object made, when there is one.
+    /// Name of the created object, if any.
     pub name: Option<String>,
     /// Sentences for the operator, normally none.
     pub notes: Vec<String>,
-    /// Number of the transaction, in the order in which they were carried out; none when it was an observation.
+    /// Number of the transaction, in the order of execution; none for an observation.
     pub transaction: Option<u64>,
 }
 
 impl Change {
-    /// What was applied, under the transaction's number.
+    /// The result of a transaction with this number.
     pub fn new(applied: Applied, transaction: Option<u64>) -> Change {
         Change {
             changed: applied.changed,
@@ -39,14 +40,14 @@ impl Change {
     }
 }
 
-/// The desired state that runs.
+/// The running desired state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunningState {
     /// Transactions carried out since the daemon started.
     pub transactions: u64,
-    /// Number of the next event: events from this one on are not in this state.
+    /// Number of the next event: this state includes all events before it, and none from it on.
     pub next_event: u64,
-    /// Requests that lead to it from nothing, in order of dependence.
+    /// Requests that lead from an empty state to this state, in order of dependence.
     pub requests: Vec<Request>,
 }
 

@@ -7,28 +7,29 @@ use serde::Serialize;
 use volley_control::TransactionError;
 use volley_model::ModelError;
 
-/// A refused request changed nothing.
+/// The reason of a refusal. A refused request changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
     #[serde(skip)]
     status: u16,
-    /// A word: `not-found`, `exists`, `invalid`, `limit`, `in-use`, `unsupported`, `config`, `file`, `forbidden` (of the model),
-    /// `malformed`, `too-large`, `timeout`, `busy`, `no-such-path`, `method`, `unauthorized`, `internal` (of this interface).
+    /// Code of the error: `not-found`, `exists`, `invalid`, `limit`, `in-use`, `unsupported`, `config`, `file`, `forbidden` (of
+    /// the model), `malformed`, `too-large`, `timeout`, `busy`, `no-such-path`, `method`, `unauthorized`, `internal` (of this
+    /// interface).
     pub code: String,
     /// One sentence: what, where, how to correct it.
     pub message: String,
-    /// The request at fault among those of a transaction, from 0.
+    /// Index of the failed request in a transaction, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// The place in the body, such as `[3].interface-delete.name`.
+    /// Position in the body, such as `[3].interface-delete.name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
 }
 
-/// The body of every answer that is no success.
+/// The body of every answer that reports an error.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Refusal {
-    /// Why.
+    /// The reason of the refusal.
     pub error: Problem,
 }
 

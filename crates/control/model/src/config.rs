@@ -8,21 +8,21 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use volley_object::Choice;
 
-/// Where a configuration comes from.
+/// The source of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ConfigSource {
-    /// What is in force now.
+    /// The running configuration.
     Running,
-    /// The commit that holds.
+    /// The active commit.
     Committed,
-    /// The commit of this number.
+    /// The commit with this number.
     Commit(u64),
     /// A `volley.toml` that the daemon reads.
     File(PathBuf),
     /// The text of a `volley.toml`.
     Text(String),
-    /// Requests that lead to it from nothing.
+    /// Requests that lead from an empty configuration to this one.
     Requests(Vec<Request>),
 }
 
@@ -41,49 +41,49 @@ pub enum ConfigForm {
     Json,
 }
 
-/// Something done with the configuration as a whole.
+/// An action on the configuration as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ConfigAction {
-    /// Read it and check it against nothing but itself.
+    /// Check a configuration, independently of the running one.
     Check {
-        /// Which.
+        /// Configuration to check.
         source: ConfigSource,
     },
-    /// Write it out.
+    /// Show a configuration.
     Show {
-        /// Which.
+        /// Configuration to show.
         source: ConfigSource,
-        /// How.
+        /// Format of the text.
         #[serde(default)]
         form: ConfigForm,
     },
-    /// What is different.
+    /// Compare two configurations.
     Diff {
-        /// From this one ...
+        /// First configuration.
         from: ConfigSource,
-        /// ... to this one.
+        /// Second configuration.
         to: ConfigSource,
     },
-    /// Bring it in force and keep it.
+    /// Apply a configuration and commit it.
     Commit {
-        /// Which.
+        /// Configuration to commit.
         source: ConfigSource,
-        /// Take it back unless it is confirmed within so many seconds.
+        /// Seconds until the commit is rolled back, unless it is confirmed before.
         #[serde(default)]
         confirm_s: Option<u64>,
-        /// Why.
+        /// Comment of the commit.
         #[serde(default)]
         comment: Option<String>,
     },
-    /// Keep the commit that waits.
+    /// Confirm the waiting commit.
     Confirm,
-    /// Bring an earlier commit in force again, as a new one.
+    /// Apply an earlier commit again, as a new commit.
     Rollback {
-        /// Its number.
+        /// Number of the commit.
         number: u64,
     },
-    /// Which commits there are.
+    /// List the commits.
     History,
 }
 
@@ -135,43 +135,43 @@ impl ConfigAction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigReply {
-    /// It is well-formed and leads to so many objects.
+    /// The configuration is valid.
     Checked {
-        /// Objects of the desired state.
+        /// Number of objects of the desired state.
         objects: u64,
     },
-    /// It, written out.
+    /// The configuration as text.
     Text {
         /// The text.
         text: String,
     },
-    /// Lines that begin with `-` (goes) or `+` (comes), in order of dependence.
+    /// The differences: lines that begin with `-` (removed) or `+` (added), in order of dependence.
     Difference {
         /// The lines.
         lines: Vec<String>,
     },
-    /// It is in force and kept.
+    /// The configuration is active and committed.
     Committed(Committed),
-    /// The commit that waited is kept.
+    /// The waiting commit is confirmed.
     Confirmed {
-        /// Its number.
+        /// Number of the commit.
         number: u64,
     },
     /// The commits, newest first.
     History {
-        /// A row each.
+        /// One row for each commit.
         commits: Vec<CommitRow>,
     },
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Committed {
-    /// Its number.
+    /// Number of the commit.
     pub number: u64,
-    /// Steps that led to it.
+    /// Number of steps that were carried out.
     pub steps: u64,
-    /// It goes unless it is confirmed until then (seconds since 1970).
+    /// The commit is rolled back at this time (seconds since 1970) unless it is confirmed before.
     pub confirm_by: Option<u64>,
     /// Sentences for the operator.
     pub notes: Vec<String>,
@@ -180,28 +180,28 @@ pub struct Committed {
 /// One commit.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CommitRow {
-    /// Its number.
+    /// Number of the commit.
     pub number: u64,
-    /// Seconds since 1970.
+    /// Time of the commit, in seconds since 1970.
     pub time_s: u64,
-    /// Who: a user, or `token NAME`; none for a commit of an older Volley.
+    /// User who committed, or `token NAME`; none for a commit of an older Volley.
     #[serde(default)]
     pub user: Option<String>,
-    /// How; none for a commit of an older Volley.
+    /// How the commit was made; none for a commit of an older Volley.
     #[serde(default)]
     pub how: Option<CommitHow>,
-    /// Why.
+    /// Comment of the commit.
     pub comment: Option<String>,
-    /// Requests that lead to it from nothing.
+    /// Number of requests that lead from an empty configuration to the commit.
     pub requests: u64,
-    /// It holds.
+    /// The commit is active.
     pub current: bool,
-    /// It waits to be confirmed until then (seconds since 1970).
+    /// The commit waits to be confirmed until this time (seconds since 1970).
     pub confirm_by: Option<u64>,
-    /// It was not confirmed in time, and was rolled back by the deadline then (seconds since 1970).
+    /// The commit was not confirmed in time, and was rolled back at this time (seconds since 1970).
     #[serde(default)]
     pub lapsed_s: Option<u64>,
-    /// Why the file of the commit cannot be used: nothing but its number is known.
+    /// Why the file of the commit cannot be used: only the number of such a commit is known.
     #[serde(default)]
     pub fault: Option<String>,
 }

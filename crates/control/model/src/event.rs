@@ -5,40 +5,40 @@ use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One object that a transaction made, changed or removed.
+/// One object that a transaction created, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Its number, from 1, without gaps: a reader that misses one knows.
+    /// Number of the event, from 1, without gaps: a reader can detect lost events.
     pub sequence: u64,
     /// When the transaction was carried out.
     pub time: Timestamp,
-    /// Who made the change: a user, `token NAME`, or a part of the daemon; empty when it is not known.
+    /// User who made the change, `token NAME`, or a part of the daemon; empty if unknown.
     #[serde(default)]
     pub user: String,
-    /// The transaction it belongs to; 0 = none.
+    /// Number of the transaction; 0: none.
     pub transaction: u64,
-    /// What happened.
+    /// Kind of change.
     pub kind: ChangeKind,
     /// Kind of object.
     pub object: ObjectKind,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// What it was, as commands.
+    /// The object before the change, as commands.
     pub before: Vec<String>,
-    /// What it is, as commands; of a warning, what is wrong.
+    /// The object after the change, as commands; for a warning, the fault.
     pub after: Vec<String>,
 }
 
-/// What happened to an object.
+/// Kind of change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
-    /// It is new.
+    /// The object was created.
     Created,
-    /// It is different.
+    /// The object was changed.
     Changed,
-    /// It is gone.
+    /// The object was deleted.
     Deleted,
-    /// It is what it was, and something is wrong with it.
+    /// The object is unchanged, but has a fault.
     Warned,
 }

@@ -16,7 +16,7 @@ pub(crate) fn text(reply: &ConfigReply) -> String {
             if let Some(by) = c.confirm_by {
                 let _ = writeln!(
                     out,
-                    "it is rolled back at {} unless `config confirm` comes before",
+                    "the commit is rolled back at {} unless `config confirm` is entered before",
                     time(by)
                 );
             }

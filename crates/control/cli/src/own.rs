@@ -96,7 +96,7 @@ pub(crate) fn named(name: &str) -> Option<&'static VerbClass> {
     all().find(|class| class.name() == name)
 }
 
-/// The action of a command; `None` if `of` yields none.
+/// The action of a command; `None` for a command that is parsed elsewhere (`watch`).
 pub(crate) fn action(invocation: &Invocation) -> Option<Action> {
     ALL.iter().find_map(|(_, act)| act(invocation))
 }

@@ -90,7 +90,7 @@ impl Editor<'_> {
             return Err(ModelError::invalid(format!("{kind} interface"), why));
         }
         self.is_new(&Key::Interface(name()))?;
-        // Runtime parts of the request are not part of the configuration.
+        // Fields that are only part of the request are not part of the configuration.
         let kind = spec.kind.kept();
         self.put(Key::Interface(name()), Value::Object(Arc::new(kind)));
         for (class, value) in spec.settings() {

@@ -16,8 +16,8 @@
 //! | `registry` | the classes, queries and verbs that exist now; they are added and removed while the daemon runs |
 //! | `object` | [`Object`]: conversion from and to the struct of the feature |
 //!
-//! This crate names no feature. A value that passed [`Class::instance`] is in range by itself; whether the objects that
-//! it refers to exist is for the control core. No input makes this crate panic.
+//! This crate names no feature. A value that passed [`Class::instance`] is in range; the control core checks whether
+//! the referenced objects exist. No input causes a panic.
 #![forbid(unsafe_code)]
 
 // The derive macros refer to this crate by its name, also inside the crate.

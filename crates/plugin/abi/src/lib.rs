@@ -18,7 +18,8 @@ pub use entry::{ENTRY, Entry, Outcome, enter};
 pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
 pub use plugin::{Host, Plugin, PluginFeature, RegisterError};
 
-/// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and features.
+/// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and
+/// features.
 #[macro_export]
 macro_rules! plugin {
     ($register:path) => {

@@ -452,7 +452,7 @@ fn a_deadline_on_a_full_disk_rolls_back_and_is_written_later() {
         (Some(1), true)
     );
     assert!(journal.settle().is_err() && journal.is_behind());
-    // The new commit, which the disk has not accepted yet, is based on the active one.
+    // A commit that is written before the disk has accepted the rollback is based on the active commit.
     disk.left.set(None);
     let next = journal.write(about("c"), requests(3), Some(20)).unwrap();
     assert!(!journal.is_behind());
@@ -460,7 +460,7 @@ fn a_deadline_on_a_full_disk_rolls_back_and_is_written_later() {
     assert_eq!(again.head().before, Some(1));
     assert_eq!(again.head().lapsed.len(), 1);
     assert_eq!(again.head().current, Some(next));
-    // Without such a commit, trying again writes it.
+    // Without such a commit, `settle` writes the rollback.
     disk.left.set(Some(0));
     journal.go_back(21).unwrap_err();
     disk.left.set(None);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use volley_control::TransactionError;
-use volley_control::journal::{JournalError, mended};
+use volley_control::journal::{JournalError, correction};
 use volley_model::ModelError;
 
 /// One sentence each.
@@ -37,7 +37,7 @@ pub enum RunError {
     /// The file of the active commit cannot be used.
     #[error(
         "the active commit {number} cannot be applied: {error}; {}",
-        mended(place, earlier)
+        correction(place, earlier)
     )]
     Damaged {
         /// The state directory.

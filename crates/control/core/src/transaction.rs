@@ -275,7 +275,7 @@ impl Transaction {
         let mut is_bulk = false;
         for _ in 0..most {
             if is_bulk {
-                return Progress::More;
+                break;
             }
             let next = self.at.saturating_sub(usize::from(self.failed.is_some()));
             is_bulk = self.steps.get(next).is_some_and(Step::is_bulk);

@@ -25,15 +25,15 @@ pub(crate) enum Form {
 
 /// The values of each word in the attributes.
 #[derive(Default)]
-pub(crate) struct Said(BTreeMap<String, Vec<TokenStream>>);
+pub(crate) struct Attributes(BTreeMap<String, Vec<TokenStream>>);
 
 /// The words of each form.
 pub(crate) type Words = [(Form, &'static [&'static str])];
 
-impl Said {
+impl Attributes {
     /// Parses the attributes with these names.
-    pub(crate) fn read(attributes: &[Attribute], of: &[&str], words: &Words) -> Result<Said> {
-        let mut message = Said::default();
+    pub(crate) fn read(attributes: &[Attribute], of: &[&str], words: &Words) -> Result<Attributes> {
+        let mut message = Attributes::default();
         let ours = |it: &&Attribute| of.iter().any(|name| it.path().is_ident(name));
         for attribute in attributes.iter().filter(ours) {
             attribute.parse_nested_meta(|meta| message.word(&meta, words))?;
@@ -42,8 +42,8 @@ impl Said {
     }
 
     /// Parses the words in parentheses.
-    pub(crate) fn inside(group: &TokenStream, words: &Words) -> Result<Said> {
-        let mut message = Said::default();
+    pub(crate) fn inside(group: &TokenStream, words: &Words) -> Result<Attributes> {
+        let mut message = Attributes::default();
         let parser = syn::meta::parser(|meta| message.word(&meta, words));
         parser.parse2(group.clone())?;
         Ok(message)

@@ -1,6 +1,6 @@
 //! `#[derive(Object)]`.
 
-use crate::attributes::{Form, Said, Words, text};
+use crate::attributes::{Attributes, Form, Words, text};
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
@@ -60,8 +60,8 @@ const FIELD_WORDS: &Words = &[
     (Form::Code, &["derived", "least", "range"]),
 ];
 
-fn of_field(field: &Field) -> Result<Said> {
-    Said::read(&field.attrs, &["object", "query", "verb"], FIELD_WORDS)
+fn of_field(field: &Field) -> Result<Attributes> {
+    Attributes::read(&field.attrs, &["object", "query", "verb"], FIELD_WORDS)
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -74,7 +74,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             "Object needs named fields",
         ));
     };
-    let class = Said::read(&input.attrs, &["object"], WORDS)?;
+    let class = Attributes::read(&input.attrs, &["object"], WORDS)?;
     let ident = &input.ident;
     let text = text(&input.attrs, ident, "a class")?;
     let Some(name) = class.one("class") else {
@@ -102,7 +102,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 /// The statements that build the definition of a class.
 fn class_definition(
     ident: &Ident,
-    class: &Said,
+    class: &Attributes,
     name: &TokenStream,
     text: &str,
     fields: &[TokenStream],
@@ -131,7 +131,7 @@ fn class_definition(
 }
 
 /// The statements for rules between fields and for computed references.
-fn code_of(ident: &Ident, class: &Said) -> TokenStream {
+fn code_of(ident: &Ident, class: &Attributes) -> TokenStream {
     let (check, references) = (class.all("check"), class.all("references"));
     let normal = class.one("normal").map(|normal| {
         quote! {
@@ -263,7 +263,7 @@ impl OfFields {
 }
 
 /// The statements that complete the field definition `field`.
-fn steps(owner: &Owner<'_>, ty: &Type, message: &Said) -> TokenStream {
+fn steps(owner: &Owner<'_>, ty: &Type, message: &Attributes) -> TokenStream {
     let Owner { ident, made_by } = owner;
     let (names, plain) = message.pairs(&[FIELD_FLAGS, FIELD_TEXTS].concat());
     let (valued, values) = message.pairs(FIELD_VALUES);

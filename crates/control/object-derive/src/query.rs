@@ -1,6 +1,6 @@
 //! `#[derive(Query)]`.
 
-use crate::attributes::{Form, Said, Words, text};
+use crate::attributes::{Attributes, Form, Words, text};
 use crate::object::{OfFields, Owner};
 use crate::stream::OfStream;
 use proc_macro2::{Ident, TokenStream};
@@ -41,7 +41,7 @@ impl Parse for Further {
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let fields = parameters(input, "Query")?;
-    let message = Said::read(&input.attrs, &["query"], WORDS)?;
+    let message = Attributes::read(&input.attrs, &["query"], WORDS)?;
     let text = text(&input.attrs, ident, "a query")?;
     let whole = message.has("text") != message.has("stream");
     let (Some(name), Some(reply), true) = (message.one("name"), message.one("reply"), whole) else {
@@ -95,7 +95,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 /// The function that writes a reply as text: the main text, the detailed one, or one selected by a word of the command.
-fn text_of(reply: &TokenStream, message: &Said, views: &[Further]) -> TokenStream {
+fn text_of(reply: &TokenStream, message: &Attributes, views: &[Further]) -> TokenStream {
     let Some(shown) = message.one("text") else {
         return quote! {
             fn text(reply: &#reply, _: ::volley_object::View) -> ::std::string::String {

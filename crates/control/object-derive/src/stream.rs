@@ -1,6 +1,6 @@
 //! `stream(...)` of `#[query(...)]`: a query whose reply comes in items over time.
 
-use crate::attributes::{Form, Said, Words};
+use crate::attributes::{Attributes, Form, Words};
 use crate::object::Owner;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -17,11 +17,11 @@ const WORDS: &Words = &[
 ];
 
 /// The stream of a query.
-pub(crate) struct OfStream(Said);
+pub(crate) struct OfStream(Attributes);
 
 impl OfStream {
     pub(crate) fn read(group: &TokenStream) -> Result<Self> {
-        let message = Said::inside(group, WORDS)?;
+        let message = Attributes::inside(group, WORDS)?;
         let is_whole = ["items", "line", "end"]
             .iter()
             .all(|word| message.has(word));

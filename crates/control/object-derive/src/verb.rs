@@ -1,6 +1,6 @@
 //! `#[derive(Verb)]`.
 
-use crate::attributes::{Form, Said, Words, text};
+use crate::attributes::{Attributes, Form, Words, text};
 use crate::object::{OfFields, Owner};
 use crate::query::parameters;
 use proc_macro2::TokenStream;
@@ -17,7 +17,7 @@ const WORDS: &Words = &[
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let fields = parameters(input, "Verb")?;
-    let message = Said::read(&input.attrs, &["verb"], WORDS)?;
+    let message = Attributes::read(&input.attrs, &["verb"], WORDS)?;
     let text = text(&input.attrs, ident, "a verb")?;
     let Some(name) = message.one("name") else {
         let why = "a verb needs `name = \"...\"`";

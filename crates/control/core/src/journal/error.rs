@@ -34,7 +34,7 @@ pub enum JournalError {
         fault: Fault,
     },
     /// Neither copy of the head can be used.
-    #[error("{}: it is not known which commit is active: {why}; {}", place.display(), mended(place, .instead))]
+    #[error("{}: it is not known which commit is active: {why}; {}", place.display(), correction(place, .instead))]
     Head {
         /// Folder of the journal.
         place: PathBuf,
@@ -64,7 +64,7 @@ fn there_are(all: &[u64]) -> String {
 }
 
 /// The command that repairs a journal whose active commit cannot be applied; `instead` is a commit that can be applied.
-pub fn mended(place: &std::path::Path, instead: &Option<u64>) -> String {
+pub fn correction(place: &std::path::Path, instead: &Option<u64>) -> String {
     let place = place.display();
     match instead {
         Some(number) => format!(

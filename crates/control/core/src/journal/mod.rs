@@ -16,7 +16,7 @@ mod head;
 mod record;
 
 pub use disk::{Disk, Folder};
-pub use error::{JournalError, mended};
+pub use error::{JournalError, correction};
 pub use record::{About, Commit, Fault, Head, Lapsed};
 
 use std::collections::BTreeMap;

@@ -86,10 +86,13 @@ fn count(http: &mut Http) -> u64 {
     shown["tables"][0]["prefixes"].as_u64().unwrap()
 }
 
+/// Prefix and next hop of a number.
+type RouteOf = fn(u64) -> (Ipv4Addr, Ipv4Addr);
+
 /// Sends requests that add all routes of a length, and prints time and memory.
 fn measured(
     how: &str,
-    (length, route): (u8, fn(u64) -> (Ipv4Addr, Ipv4Addr)),
+    (length, route): (u8, RouteOf),
     requests: impl Fn(&BTreeMap<Ipv4Addr, Ipv4Addr>) -> Vec<Value>,
 ) {
     let daemon = Daemon::start(PLAIN, &[]);

@@ -20,7 +20,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 23] = [
+pub const ITEMS: [Item; 24] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -123,6 +123,23 @@ pub const ITEMS: [Item; 23] = [
                 "hostile",
                 "--",
                 "many_operations",
+            ],
+        ),
+    ),
+    long(
+        "soak",
+        "traffic, commits, rollbacks, peers, floods and API clients for two hours: 0 lost outside named drops, memory flat",
+        Work::Span(
+            "VOLLEY_SOAK_SECONDS",
+            7200,
+            &[
+                "test",
+                "-p",
+                "volley",
+                "--test",
+                "soak",
+                "--",
+                "nothing_is_lost",
             ],
         ),
     ),

@@ -98,6 +98,9 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
         }
         Work::Command(words) => run_items::command(sitting, words, &[]),
         Work::With(environment, words) => run_items::command(sitting, words, environment),
+        Work::Span(variable, seconds, words) => {
+            run_items::spanned(sitting, words, variable, *seconds)
+        }
         Work::Look(look) => look(sitting.home),
         Work::Call(call) => call(sitting),
     }

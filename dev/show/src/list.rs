@@ -48,6 +48,8 @@ pub enum Work {
         &'static [(&'static str, &'static str)],
         &'static [&'static str],
     ),
+    /// A test that runs for so many seconds, by this variable unless it is set already.
+    Span(&'static str, u64, &'static [&'static str]),
     /// A check of the checkout, without a program.
     Look(fn(&Home) -> Outcome),
     /// Anything else.
@@ -58,7 +60,9 @@ impl Work {
     /// Whether the item needs no release build: a test run builds what it needs.
     pub fn needs_no_build(&self) -> bool {
         match self {
-            Work::Command(words) | Work::With(_, words) => words.first() == Some(&"test"),
+            Work::Command(words) | Work::With(_, words) | Work::Span(_, _, words) => {
+                words.first() == Some(&"test")
+            }
             other => matches!(other, Work::Look(_)),
         }
     }

@@ -5,9 +5,34 @@ use xtask::cargo_test::{tests_line, tests_run};
 use xtask::report::{Fail, Outcome, Pass, Skip};
 use xtask::run::{Output, Program};
 
+/// The time limit of a command, beside what its tests run for by request.
+const LIMIT_SECONDS: u64 = 1800;
+
+/// Runs a test for the seconds that a variable has, or else for these.
+pub fn spanned(sitting: &Sitting<'_>, words: &[&str], variable: &str, seconds: u64) -> Outcome {
+    let set = std::env::var(variable).ok();
+    let seconds = set.and_then(|text| text.parse().ok()).unwrap_or(seconds);
+    let text = seconds.to_string();
+    limited(
+        sitting,
+        words,
+        &[(variable, &text)],
+        seconds + LIMIT_SECONDS,
+    )
+}
+
 /// Runs `cargo WORDS` with more variables in its environment; a test run must run at least one test, and no test may
 /// report that it could not run.
 pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str)]) -> Outcome {
+    limited(sitting, words, environment, LIMIT_SECONDS)
+}
+
+fn limited(
+    sitting: &Sitting<'_>,
+    words: &[&str],
+    environment: &[(&str, &str)],
+    seconds: u64,
+) -> Outcome {
     let is_test = words.first() == Some(&"test");
     let mut program = Program::cargo(sitting.home).args(words);
     if is_test {
@@ -19,7 +44,7 @@ pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str
     let program = environment
         .iter()
         .fold(program, |program, (name, value)| program.env(name, value));
-    match program.require() {
+    match program.limit_seconds(seconds).require() {
         Err(reason) => Fail(reason),
         Ok(output) if is_test && tests_run(&output.stdout) == 0 => {
             Fail(format!("`cargo {}`: no test ran", words.join(" ")))

@@ -154,7 +154,7 @@ fn traffic_leaves_a_router_that_falls_silent_and_the_other_one_loses_nothing() {
     assert_eq!(split(&bed, &mut router), (200, 0));
     let events = daemon.ok("show ip6 neighbors");
     assert!(
-        events.contains("default routers answered no more"),
+        events.contains("default routers did not answer"),
         "{events}"
     );
 }

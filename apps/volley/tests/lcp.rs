@@ -446,7 +446,7 @@ fn routes_of_volley_go_to_the_kernel() {
     assert!(stale.is_empty(), "nobody wants it: {stale}");
     let table = &daemon.json("show lcp")["tables"][0];
     assert_eq!(
-        (&table["told_ip4"], &table["told_ip6"]),
+        (&table["reported_ip4"], &table["reported_ip6"]),
         (&7.into(), &2.into()),
         "{table}"
     );
@@ -477,7 +477,7 @@ fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
     let (mut daemon, space) = mirrored(&bed);
     let reported = |d: &Daemon| {
         let tables = d.json("show lcp")["tables"].clone();
-        tables[0]["told_ip4"].as_u64().unwrap_or(0)
+        tables[0]["reported_ip4"].as_u64().unwrap_or(0)
     };
     let start = Instant::now();
     daemon.ok("ip route add 20.0.0.0/24 via 10.77.0.2 left count 50000");

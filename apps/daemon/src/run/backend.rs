@@ -50,6 +50,8 @@ pub struct Daemon {
     pub(super) commits: Commits,
     /// The lock of transactions: one at a time.
     pub(super) turn: Mutex<()>,
+    /// The lock of the desired state, which a helper thread may have: see [`Daemon::with_state`].
+    pub(super) state_lock: Mutex<()>,
     /// How long replies took.
     pub(super) latencies: Latencies,
     me: Weak<Daemon>,
@@ -65,6 +67,7 @@ impl Daemon {
             mirror: Rc::default(),
             commits,
             turn: Mutex::new(()),
+            state_lock: Mutex::new(()),
             latencies: Latencies::default(),
             me: me.clone(),
         })
@@ -123,13 +126,14 @@ impl Daemon {
         .await?
     }
 
-    /// Does work with the desired state, on a helper thread when `objects` are many or the state has many. The caller holds the
-    /// turn until the work is done, and is not cancelled: see [`Daemon::to_its_end`].
+    /// Does work with the desired state, on a helper thread when `objects` are many or the state has many. Work that changes
+    /// the state needs the lock of transactions. The caller must not be cancelled: see [`Daemon::to_its_end`].
     pub(super) async fn with_state<T: Send + 'static>(
         &self,
         objects: usize,
         work: impl FnOnce(&mut State) -> T + Send + 'static,
     ) -> Result<T, ModelError> {
+        let _lock = self.state_lock.lock().await;
         let mut state = self.core.borrow_mut().take_state();
         let is_large = objects.max(state.len()) > FEW;
         let work = move || {
@@ -145,8 +149,24 @@ impl Daemon {
         Ok(done.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
-    /// Sends the events of a transaction, in slices where they are many. The caller holds the turn.
-    pub(super) async fn send_events(&self, mut report: Report) -> Result<(), ModelError> {
+    /// Ends a transaction that was carried out, and sends its events; returns its number.
+    async fn complete(
+        &self,
+        transaction: Transaction,
+        applied: &Applied,
+    ) -> Result<u64, ModelError> {
+        let _lock = self.state_lock.lock().await;
+        let report = {
+            let mut core = self.core.borrow_mut();
+            core.complete(transaction, applied, &self.stack)
+        };
+        let number = report.transaction;
+        self.send_events(report).await?;
+        Ok(number)
+    }
+
+    /// Sends the events of a transaction, in slices where they are many. The caller must hold the lock of the desired state.
+    async fn send_events(&self, mut report: Report) -> Result<(), ModelError> {
         if report.len() <= FEW {
             report.sort();
             self.core.borrow_mut().report(&mut report, usize::MAX);
@@ -178,12 +198,7 @@ impl Daemon {
             match transaction.advance(&self.stack, STEPS) {
                 Progress::More => {}
                 Progress::Done(applied) => {
-                    let report = {
-                        let mut core = self.core.borrow_mut();
-                        core.complete(transaction, &applied, &self.stack)
-                    };
-                    let number = report.transaction;
-                    self.send_events(report).await?;
+                    let number = self.complete(transaction, &applied).await?;
                     self.tell_changed();
                     self.settle().await?;
                     return Ok((applied, Some(number)));

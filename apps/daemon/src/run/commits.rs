@@ -254,7 +254,8 @@ impl Daemon {
         }
     }
 
-    /// Reads a configuration. A helper thread reads files.
+    /// Reads a configuration, on a helper thread where that takes time. The caller must not be cancelled: see
+    /// [`Daemon::with_state`].
     async fn wanted(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
         let state = match source {
             ConfigSource::Running => self.with_state(0, |state| state.clone()).await?,
@@ -276,13 +277,10 @@ impl Daemon {
         Ok(self.wanted_of(state))
     }
 
-    /// As [`Daemon::wanted`], between two transactions and to its end.
+    /// As [`Daemon::wanted`], also if the caller is cancelled. It does not wait for a commit that is being written.
     async fn read(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
-        self.to_its_end(|me| async move {
-            let _turn = me.turn.lock().await;
-            me.wanted(source).await
-        })
-        .await?
+        self.to_its_end(|me| async move { me.wanted(source).await })
+            .await?
     }
 
     /// Whether a client may not see secrets: clients that may set them see them.

@@ -153,6 +153,7 @@ impl Calls {
                 return;
             };
             let _turn = daemon.turn.lock().await;
+            let _state = daemon.state_lock.lock().await;
             let done = (call.work)(&daemon);
             // The caller may have gone away.
             let _ = call.answer.send(done);

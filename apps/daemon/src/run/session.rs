@@ -180,9 +180,13 @@ impl Api for Session {
     fn object(&self, key: ObjectKey) -> Later<'_, Result<Option<Instance>, ModelError>> {
         Box::pin(async move {
             self.allow(Role::Read)?;
-            let _turn = self.daemon.turn.lock().await;
-            let core = self.daemon.core.borrow();
-            Ok(core.state().object(&key))
+            let object = move |state: &mut State| state.object(&key);
+            self.daemon
+                .to_its_end(|me| async move {
+                    let _turn = me.turn.lock().await;
+                    me.with_state(0, object).await
+                })
+                .await?
         })
     }
 

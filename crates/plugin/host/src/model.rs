@@ -1,7 +1,7 @@
 //! Objects of plugins.
 
 use crate::show::ShowPlugins;
-use std::path::Path;
+use std::path::PathBuf;
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, refuse};
 
 /// Maximum length of a plugin's name in bytes.
@@ -21,7 +21,7 @@ pub struct LoadedPlugin {
     pub name: String,
     /// Absolute path of the file, which root or the daemon's user owns and no other user can change.
     #[object(example = "/usr/lib/volley/plugins/libstamp.so")]
-    pub path: String,
+    pub path: PathBuf,
 }
 
 impl LoadedPlugin {
@@ -30,7 +30,7 @@ impl LoadedPlugin {
         if self.name.is_empty() || self.name.len() > LONGEST || !self.name.bytes().all(allowed) {
             return refuse("name", "must have 1 to 64 ASCII letters, digits, - _ .");
         }
-        match Path::new(&self.path).is_absolute() {
+        match self.path.is_absolute() {
             true => Ok(()),
             false => refuse(
                 "path",

@@ -79,7 +79,7 @@ impl Plugins {
             let name = key.values().first().map(ToString::to_string);
             let name = name.unwrap_or_default();
             let done = match now {
-                Some(plugin) => all.load(&plugin.name, Path::new(&plugin.path)),
+                Some(plugin) => all.load(&plugin.name, &plugin.path),
                 None => all.unload(&name),
             };
             let what = format!("plugin {name}");

@@ -246,7 +246,7 @@ fn lies_inside_a_record_are_errors() {
     assert!(
         auto(&rib(2, &[8, 1], &[entry(0, None, &HOP4)]))
             .unwrap_err()
-            .contains("before the peer")
+            .contains("precedes the peer")
     );
     let huge = [0, 0, 0, 1, 0, 13, 0, 2, 0x7f, 0xff, 0xff, 0xff];
     let mrt = ReadOptions {

@@ -86,6 +86,7 @@ pub const ITEMS: [Item; 24] = [
         "16: every thread, stopped and made to call execve, ptrace, mount and others, is refused; workers open nothing",
         Work::Command(&["test", "-p", "volley", "--test", "seccomp"]),
     ),
+    data::FULL_TABLE,
     data::MULTICAST,
     data::FRAGMENTS,
     data::SCAN,

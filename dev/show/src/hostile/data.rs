@@ -8,6 +8,15 @@ pub const MULTICAST: Item = item(
     Work::Command(&["test", "-p", "volley", "--test", "mroutes"]),
 );
 
+pub const FULL_TABLE: Item = item(
+    "full-table",
+    "7: 962,000 routes by API are added, compared, committed and rolled back: each answer meanwhile within 100 ms",
+    Work::With(
+        &[("VOLLEY_ROUTES", "962000"), ("VOLLEY_ANSWER_MS", "100")],
+        &["test", "-p", "volley", "--test", "answers"],
+    ),
+);
+
 pub const FRAGMENTS: Item = item(
     "held-buffers",
     "3: fragments for the router and in transit, and a scan, hold no more than their shares of the buffers: forwarding goes on",

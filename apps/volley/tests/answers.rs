@@ -1,0 +1,125 @@
+//! The control thread answers while others change, compare and commit a large configuration.
+//!
+//! `VOLLEY_ROUTES` sets the number of routes (default 50,000), `VOLLEY_ANSWER_MS` the longest time of an answer (default 2,000,
+//! because other tests use the cores). `cargo xtask show hostile` runs it with 962,000 routes and 100 ms.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use support::http::Http;
+use support::{Daemon, Folder, text};
+
+const PLAIN: &str = "\
+[[interface]]
+name = \"pg0\"
+kind = \"pg\"
+addresses = [\"198.51.100.1/24\"]
+";
+
+/// Next hops that the routes have in turn.
+const HOPS: u32 = 200;
+/// Time between two requests whose answers are timed.
+const PAUSE: Duration = Duration::from_millis(2);
+
+fn number(name: &str, default: u64) -> u64 {
+    let set = std::env::var(name).ok();
+    set.map_or(default, |text| text.parse().unwrap())
+}
+
+/// A request for many routes: /24 prefixes whose neighbours are added at other times.
+fn routes(count: u64) -> Value {
+    let hop = |i: u32| Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 51, 100, 2)) + i);
+    let path = |i: u32| json!([{"target": {"via": {"addr": hop(i), "interface": "pg0"}}}]);
+    let sets: Vec<Value> = (0..HOPS).map(path).collect();
+    let prefix = |i: u64| Ipv4Addr::from((20 << 24) + (i * 700_001 % 1_000_003) as u32 * 256);
+    let put = (0..count).map(|i| json!([format!("{}/24", prefix(i)), i % u64::from(HOPS)]));
+    json!([{"routes": {"family": "ip4", "sets": sets, "put": put.collect::<Vec<_>>()}}])
+}
+
+/// The longest answer of each phase.
+#[derive(Default)]
+struct Answers {
+    phase: Mutex<&'static str>,
+    longest: Mutex<BTreeMap<&'static str, Duration>>,
+    ends: AtomicBool,
+}
+
+impl Answers {
+    /// Times answers until the test ends.
+    fn measure(&self, http: &mut Http) {
+        while !self.ends.load(Relaxed) {
+            let phase = *self.phase.lock().unwrap();
+            let began = Instant::now();
+            http.get("/v1/show/version");
+            let took = began.elapsed();
+            let mut all = self.longest.lock().unwrap();
+            let longest = all.entry(phase).or_default();
+            *longest = took.max(*longest);
+            drop(all);
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn phase<T>(&self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        *self.phase.lock().unwrap() = name;
+        let began = Instant::now();
+        let done = work();
+        println!("{name}: {:.2} s", began.elapsed().as_secs_f64());
+        done
+    }
+}
+
+/// Ends the measurement when the test fails too.
+struct End<'a>(&'a Answers);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.ends.store(true, Relaxed);
+    }
+}
+
+#[test]
+fn the_control_thread_answers_while_a_large_configuration_changes() {
+    let (count, limit) = (
+        number("VOLLEY_ROUTES", 50_000),
+        number("VOLLEY_ANSWER_MS", 2000),
+    );
+    let state = Folder::new();
+    let place = text(state.file("state").as_os_str().as_encoded_bytes());
+    std::fs::create_dir(&place).unwrap();
+    let daemon = Daemon::start(PLAIN, &["--state-dir", &place]);
+    let socket = daemon.folder.file("s.http.sock");
+    let answers = Answers::default();
+    std::thread::scope(|scope| {
+        let end = End(&answers);
+        scope.spawn(|| answers.measure(&mut Http::connect(&socket)));
+        let mut http = Http::connect(&socket);
+        answers.phase("first commit", || daemon.ok("config commit"));
+        let body = serde_json::to_vec(&routes(count)).unwrap();
+        let (status, answer) = answers.phase("transaction", || {
+            http.call("POST", "/v1/transactions", &body)
+        });
+        assert_eq!(status, 200, "{}", text(&answer));
+        let lines = answers.phase("difference", || daemon.ok("config diff"));
+        assert_eq!(lines.lines().count() as u64, count);
+        answers.phase("commit", || daemon.ok("config commit"));
+        assert_eq!(daemon.ok("config diff"), "no difference\n");
+        answers.phase("one route", || {
+            daemon.ok("ip route add 9.9.9.0/24 via 198.51.100.9 pg0")
+        });
+        answers.phase("rollback", || daemon.ok("config rollback 1"));
+        let left = http.get("/v1/show/fib?family=ip4&address=20.0.0.1");
+        assert!(!left.to_string().contains("via"), "{left}");
+        drop(end);
+    });
+    let longest = answers.longest.into_inner().unwrap();
+    println!("{count} routes, longest answers: {longest:?}");
+    let limit = Duration::from_millis(limit);
+    let slow: Vec<_> = longest.iter().filter(|(_, took)| **took > limit).collect();
+    assert!(slow.is_empty(), "longer than {limit:?}: {slow:?}");
+}

@@ -108,7 +108,7 @@ pub enum ConfigError {
     /// The file has errors.
     #[error(transparent)]
     File(#[from] ConfigErrors),
-    /// Its parts contradict each other.
+    /// Parts of the file contradict each other.
     #[error("{}: {error}", .file.display())]
     Whole {
         /// The file.

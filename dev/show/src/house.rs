@@ -54,7 +54,7 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "words",
-        "no retired word in comments, strings of the program, pages and names",
+        "no retired word in comments, strings of the program, pages and names; no doc comment begins with a pronoun",
         Work::Look(|home| look(home, |house| house.words())),
     ),
     item(

@@ -2,7 +2,7 @@
 
 use super::imports::{self, Crate};
 use super::source::{self, Source};
-use super::{Finding, circles, once, retired, rooms, sizes, supported, tokens};
+use super::{Finding, circles, once, retired, rooms, sizes, subjects, supported, tokens};
 use crate::error::Error;
 use crate::home::Home;
 
@@ -37,7 +37,8 @@ impl<'a> House<'a> {
     /// Checks comments and pages for retired words; an error if there are any.
     pub fn words(&self) -> Result<String, String> {
         let findings = retired::words(self.home, &self.sources);
-        let findings = findings.map_err(|error| error.to_string())?;
+        let mut findings = findings.map_err(|error| error.to_string())?;
+        findings.extend(self.sources.iter().flat_map(subjects::pronouns));
         verdict(
             &findings,
             format!("{} Rust files and the pages", self.sources.len()),

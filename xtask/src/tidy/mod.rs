@@ -14,6 +14,7 @@ mod rooms;
 mod shared;
 mod sizes;
 pub mod source;
+mod subjects;
 mod supported;
 pub mod tokens;
 mod unsafe_code;
@@ -55,6 +56,7 @@ fn check_file(source: &Source) -> Vec<Finding> {
     findings.extend(files::opened(source));
     findings.extend(once::layouts(source));
     findings.extend(imports::unreadable(source));
+    findings.extend(subjects::pronouns(source));
     findings
 }
 

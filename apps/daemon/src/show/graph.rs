@@ -33,7 +33,7 @@ pub struct ShowGraph;
 /// One node in full.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NodeReply {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
     /// Index in the graph.
     pub index: u32,
@@ -45,7 +45,7 @@ pub struct NodeReply {
     pub previous: Vec<String>,
     /// Clocks, one row per worker.
     pub runtime: Vec<NodeRuntime>,
-    /// Its counters, zeros too.
+    /// Counters of the node, also those that are zero.
     pub counters: Vec<ErrorRow>,
 }
 
@@ -68,7 +68,7 @@ pub struct GraphReply {
 /// One node and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GraphNode {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
     /// `source`, `internal`, `sink` or `process`.
     pub kind: String,

@@ -54,7 +54,7 @@ pub struct RuntimeReply {
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerRuntime {
-    /// Its name (`worker0`, `main`).
+    /// Name of the thread (`worker0`, `main`).
     pub name: String,
     /// Core it is pinned to.
     pub core: Option<u32>,
@@ -95,7 +95,7 @@ pub struct WorkerRuntime {
 /// One node on one worker.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NodeRuntime {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
     /// `active` (internal, has run), `polling`, `interrupt wait`, `any wait`, `event wait`, `done`, `disabled`, `loop` (what
     /// the worker's rounds cost beside its nodes; calls are rounds).
@@ -244,7 +244,7 @@ pub struct TraceReply {
 /// The path of one packet.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedPacket {
-    /// Its number, from 1.
+    /// Number of the packet, from 1.
     pub packet: u32,
     /// Worker.
     pub worker: u32,

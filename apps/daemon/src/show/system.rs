@@ -84,7 +84,7 @@ pub struct HolderRow {
 /// One arena. `total = free + cached + used`.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArenaRow {
-    /// Its name.
+    /// Name of the memory.
     pub name: String,
     /// NUMA node.
     pub numa: u32,
@@ -117,7 +117,7 @@ pub struct ProcessReply {
     pub gid: u32,
     /// Numbers of its further groups.
     pub groups: Vec<u32>,
-    /// Its threads by number; the first is the control thread.
+    /// Threads of the daemon by number; the first is the control thread.
     pub threads: Vec<ThreadRow>,
 }
 
@@ -126,9 +126,9 @@ pub struct ProcessReply {
 pub struct ThreadRow {
     /// Number of the thread.
     pub id: u32,
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// Its effective capabilities.
+    /// Effective capabilities of the thread.
     pub capabilities: Vec<String>,
     /// Whether no program that it starts gets more privileges.
     pub no_new_privileges: bool,

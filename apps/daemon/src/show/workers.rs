@@ -37,7 +37,7 @@ pub struct WorkersReply {
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerRow {
-    /// Its number.
+    /// Number of the worker.
     pub worker: u32,
     /// Core it is pinned to.
     pub core: Option<u32>,
@@ -45,7 +45,7 @@ pub struct WorkerRow {
     pub numa: Option<u32>,
     /// `polling`, `sleeping`, `leaving`, or `stalled`: no round for longer than a second.
     pub state: String,
-    /// Its receive queues (`tap0 queue 1`).
+    /// Receive queues of the worker (`tap0 queue 1`).
     pub queues: Vec<String>,
     /// Share of the last second in rounds that found packets.
     pub load_percent: f64,
@@ -89,7 +89,7 @@ pub struct PausesReply {
 /// Where one worker paused.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerPauses {
-    /// Its number.
+    /// Number of the worker.
     pub worker: u32,
     /// The longest gap between the ends of two rounds since the last clear, sleep aside, in microseconds.
     pub longest_us: f64,

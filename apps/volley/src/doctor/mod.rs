@@ -28,11 +28,11 @@ pub struct Args {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It exists.
+    /// The machine has what is needed.
     Ok,
-    /// It exists, but could be better.
+    /// The machine has what is needed, but could be better.
     Limited,
-    /// It is missing.
+    /// The machine lacks what is needed.
     Missing,
 }
 
@@ -41,7 +41,7 @@ pub enum State {
 pub struct Finding {
     /// What was checked.
     pub name: &'static str,
-    /// Its state.
+    /// State of what was examined.
     pub state: State,
     /// What was found.
     pub found: String,

@@ -11,9 +11,9 @@ use volley_pcap::Packet;
 pub enum Works {
     /// Host .2 of its network replies to a ping, and pings the router all the time.
     Answers(Far),
-    /// It receives packets for which the router sends replies, and transmits these.
+    /// The interface receives packets for which the router sends replies, and transmits these.
     Replies,
-    /// It transmits packets of the router (neighbour discovery, MLD).
+    /// The interface transmits packets of the router (neighbour discovery, MLD).
     Transmits,
     /// The command is refused, because this Volley was built without the driver.
     Refused,

@@ -5,7 +5,7 @@
 pub struct Key {
     /// Name of the key.
     pub name: &'static str,
-    /// Its value and meaning.
+    /// Value and meaning of the key.
     pub text: &'static str,
 }
 

@@ -13,7 +13,7 @@ use volley_object::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
-    /// Its name, unique in the daemon.
+    /// Name of the interface, unique in the daemon.
     pub name: String,
     /// The type of the interface, such as its driver, and the settings of the type.
     #[serde(serialize_with = "of_class")]

@@ -158,10 +158,10 @@ proptest! {
     set = "post <id> {fields}"
 )]
 struct Post {
-    /// Its number.
+    /// Number of the post.
     #[object(key)]
     id: u32,
-    /// Its height.
+    /// Height of the post.
     #[object(default = 1, range = 1u32..=5)]
     height: u32,
 }

@@ -37,7 +37,7 @@ pub enum PluginError {
     InUse {
         /// The feature.
         feature: String,
-        /// Its arc.
+        /// Arc of the feature.
         arc: String,
     },
 }

@@ -22,12 +22,12 @@ pub struct PluginsReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PluginState {
-    /// Its nodes are in the graph.
+    /// The nodes of the plugin are in the graph.
     #[default]
     Loaded,
-    /// It was unloaded or replaced, and waits until no worker uses its code.
+    /// The plugin was unloaded or replaced, and waits until no worker uses its code.
     Leaving,
-    /// It was unloaded or replaced, and its code stays mapped: a thread has destructors of the plugin to run.
+    /// The plugin was unloaded or replaced, and its code stays mapped: a thread has destructors of the plugin to run.
     StillMapped,
 }
 
@@ -40,7 +40,7 @@ pub struct PluginRow {
     pub path: String,
     /// State.
     pub state: PluginState,
-    /// Its nodes.
+    /// Nodes of the plugin.
     pub nodes: Vec<PluginNodeRow>,
 }
 

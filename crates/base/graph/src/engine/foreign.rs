@@ -56,7 +56,7 @@ impl ForeignNode {
         }
     }
 
-    /// Its name in the graph.
+    /// Name of the node in the graph.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -42,7 +42,7 @@ pub enum PcapError {
         offset: u64,
         /// The truncated part.
         what: &'static str,
-        /// Its length according to the file.
+        /// Length of the truncated part according to the file.
         need: u64,
         /// The number of bytes available.
         have: u64,

@@ -13,7 +13,7 @@ use volley_wire::checksum::Sum;
 pub(crate) struct Pseudo {
     /// Offset of the two addresses.
     pub(crate) at: usize,
-    /// Their total length.
+    /// Total length of the two addresses.
     pub(crate) len: usize,
     /// The number of the transport protocol.
     pub(crate) protocol: u16,

@@ -14,7 +14,7 @@ pub enum Via {
     NextHop {
         /// The neighbour.
         addr: IpAddr,
-        /// Its interface.
+        /// Interface of the next hop.
         iface: u32,
     },
     /// The network is on the interface itself: each destination is its own next hop.

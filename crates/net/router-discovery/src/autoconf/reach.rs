@@ -37,9 +37,9 @@ pub enum Reach {
 pub enum ReachabilityEvent {
     /// There is no entry for the router.
     NoEntry,
-    /// Its address is being resolved.
+    /// The address of the router is being resolved.
     Sought,
-    /// Its MAC address is known.
+    /// The MAC address of the router is known.
     Known,
     /// The router answered.
     Answered,

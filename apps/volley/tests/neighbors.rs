@@ -173,7 +173,7 @@ fn configured_neighbours_stay_and_conflicts_are_told() {
     });
     assert_eq!(event(&daemon, "conflicts"), 1);
     let message = daemon.ok("show ip neighbors");
-    assert!(message.contains("1 conflicts: other stations"), "{message}");
+    assert!(message.contains("1 conflicts: other hosts"), "{message}");
 }
 
 #[test]

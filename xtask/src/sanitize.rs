@@ -39,7 +39,9 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Skip("AddressSanitizer is set up for x86-64 Linux".into());
     }
+    let kept = home.root.join(KEPT);
     let tests = address_tests(Program::cargo(home), home)
+        .env("LSAN_OPTIONS", format!("suppressions={}", kept.display()))
         .env("PROPTEST_CASES", cases.to_string())
         .env("VOLLEY_SMALL", "1");
     cargo_test::run(tests)
@@ -57,6 +59,8 @@ pub(crate) fn address_tests(cargo: Program, home: &Home) -> Program {
         .env("CARGO_TARGET_DIR", home.target.join("asan"))
 }
 
+/// Memory that stays allocated on purpose.
+const KEPT: &str = "xtask/lsan.supp";
 /// Suppressions for false positives in a standard library that is not built with ThreadSanitizer.
 const SUPPRESSED: &str = "xtask/tsan.supp";
 /// Two threads write one word: ThreadSanitizer must report this race.

@@ -20,7 +20,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 24] = [
+pub const ITEMS: [Item; 25] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",

@@ -1,4 +1,4 @@
-//! Facts of the build for the fingerprint: the compiler, and a hash of the sources of the crates that both sides share.
+//! Facts of the build for the fingerprint: the compiler, the target and its features, and a hash of the sources of the crates that both sides share.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -26,6 +26,8 @@ fn main() -> io::Result<()> {
     println!("cargo::rustc-env=VOLLEY_RUSTC={first}");
     let target = env::var("TARGET").unwrap_or_default();
     println!("cargo::rustc-env=VOLLEY_TARGET={target}");
+    let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    println!("cargo::rustc-env=VOLLEY_FEATURES={features}");
     let mut hasher = DefaultHasher::new();
     for folder in SHARED {
         for part in ["Cargo.toml", "src"] {

@@ -17,6 +17,8 @@ pub struct Fingerprint {
     revision: [u8; 8],
     rustc: [u8; 96],
     target: [u8; 48],
+    /// Features of the processor that the compiler may use everywhere: they decide how vectors are passed.
+    features: [u8; 1024],
     sdk: [u8; 32],
     sources: [u8; 16],
     /// Debug assertions and panic strategy: both change code and layouts that are shared.
@@ -111,6 +113,7 @@ impl Fingerprint {
         }),
         rustc: field(env!("VOLLEY_RUSTC")),
         target: field(env!("VOLLEY_TARGET")),
+        features: field(env!("VOLLEY_FEATURES")),
         sdk: field(env!("CARGO_PKG_VERSION")),
         sources: field(env!("VOLLEY_SOURCES")),
         profile: field(PROFILE),
@@ -125,10 +128,12 @@ impl Fingerprint {
         let rebuild = "build the plugin again with the SDK of this router's sources";
         let compiler = "build the plugin with the router's compiler";
         let profile = "build the plugin with the router's profile, such as `--release`";
-        let facts: [(&str, &[u8], &str); 7] = [
+        let flags = "build the plugin with the router's `RUSTFLAGS`";
+        let facts: [(&str, &[u8], &str); 8] = [
             ("revision of the entry call", &self.revision, rebuild),
             ("compiler", &self.rustc, compiler),
             ("target", &self.target, compiler),
+            ("list of processor features", &self.features, flags),
             ("SDK version", &self.sdk, rebuild),
             ("hash of the SDK's sources", &self.sources, rebuild),
             ("profile", &self.profile, profile),
@@ -164,11 +169,12 @@ mod tests {
     /// The fingerprint's bytes, as they are in a file.
     fn bytes() -> Vec<u8> {
         let it = Fingerprint::HERE;
-        let fields: [&[u8]; 8] = [
+        let fields: [&[u8]; 9] = [
             &it.magic,
             &it.revision,
             &it.rustc,
             &it.target,
+            &it.features,
             &it.sdk,
             &it.sources,
             &it.profile,

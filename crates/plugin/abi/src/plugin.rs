@@ -73,14 +73,9 @@ impl Plugin {
         arc: &'static str,
         make: impl FnMut(usize) -> N + 'static,
     ) -> &mut Self {
-        let feature = Feature {
-            name: N::NAME,
-            before: &[],
-            after: &[],
-        };
         self.features.push(PluginFeature {
             arc,
-            feature,
+            feature: Feature::after(N::NAME, &[]),
             consumes: false,
         });
         self.node(make)

@@ -65,7 +65,7 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
     let _ = fs::remove_dir_all(&folder);
     let (tree, tried) = (folder.join("tree"), folder.join("tried"));
     let (stripped, symbols) = split(home, &binary, &folder)?;
-    let installed = fs::metadata(&stripped).map_err(message(&stripped))?.len();
+    let installed = fs::metadata(&stripped).map_err(with_path(&stripped))?.len();
     if installed > MOST_BYTES {
         return Err(format!(
             "the binary has {installed} bytes without symbols, more than {MOST_BYTES}"
@@ -91,7 +91,7 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
 /// The installed binary, and a file with its debug information.
 fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf), String> {
     let (stripped, symbols) = (folder.join("volley"), folder.join("volley.debug"));
-    fs::create_dir_all(folder).map_err(message(folder))?;
+    fs::create_dir_all(folder).map_err(with_path(folder))?;
     let objcopy = || Program::new(home, "objcopy").limit_seconds(120);
     let keep = objcopy().args(["--only-keep-debug", "--compress-debug-sections"]);
     keep.arg(binary).arg(&symbols).require()?;
@@ -144,27 +144,27 @@ fn build(
          Maintainer: Volley developers <volley@localhost>\n{more}"
     );
     put(tree, "DEBIAN/control", control.as_bytes(), 0o644)?;
-    fs::create_dir_all(out).map_err(message(out))?;
+    fs::create_dir_all(out).map_err(with_path(out))?;
     let package = out.join(format!("{name}_{version}_{arch}.deb"));
     let build = Program::new(home, "dpkg-deb").args(["--root-owner-group", "-Zgzip", "--build"]);
     build.arg(tree).arg(&package).limit_seconds(300).require()?;
     Ok(package)
 }
 
-fn message(what: &Path) -> impl Fn(std::io::Error) -> String + '_ {
+fn with_path(what: &Path) -> impl Fn(std::io::Error) -> String + '_ {
     move |error| format!("{}: {error}", what.display())
 }
 
 fn put(tree: &Path, place: &str, content: &[u8], mode: u32) -> Result<(), String> {
     let path = tree.join(place);
     let folder = path.parent().unwrap_or(tree);
-    fs::create_dir_all(folder).map_err(message(folder))?;
-    fs::write(&path, content).map_err(message(&path))?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(message(&path))
+    fs::create_dir_all(folder).map_err(with_path(folder))?;
+    fs::write(&path, content).map_err(with_path(&path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(with_path(&path))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(message(path))
+    fs::read(path).map_err(with_path(path))
 }
 
 /// The files as they will be installed.
@@ -180,7 +180,7 @@ fn fill(home: &Home, binary: &Path, tree: &Path) -> Result<(), String> {
     }
     for folder in ["docs", "docs/generated"] {
         let pages = home.root.join(folder);
-        for page in fs::read_dir(&pages).map_err(message(&pages))?.flatten() {
+        for page in fs::read_dir(&pages).map_err(with_path(&pages))?.flatten() {
             let path = page.path();
             if path.extension().is_some_and(|e| e == "md" || e == "svg") {
                 let place = format!(
@@ -252,7 +252,7 @@ fn try_it(home: &Home, package: &Path, tried: &Path) -> Result<(), String> {
             ));
         }
     }
-    fs::create_dir_all(tried).map_err(message(tried))?;
+    fs::create_dir_all(tried).map_err(with_path(tried))?;
     let unpack = Program::new(home, "dpkg-deb")
         .arg("-x")
         .arg(package)
@@ -280,7 +280,7 @@ fn verify_unit(home: &Home, tried: &Path) -> Result<(), String> {
         &tried.join("usr/bin/volley").display().to_string(),
     );
     let copy = tried.join("volley.service");
-    fs::write(&copy, here).map_err(message(&copy))?;
+    fs::write(&copy, here).map_err(with_path(&copy))?;
     let verify = Program::new(home, "systemd-analyze")
         .arg("verify")
         .arg(&copy);

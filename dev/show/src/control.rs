@@ -72,27 +72,29 @@ pub const ITEMS: [Item; 23] = [
     item(
         "kill-9",
         "a daemon killed in commits: old or new, never a mix",
-        Work::Call(|sitting| message(sitting, "a_daemon_killed_at_any_time", "kills:", "12")),
+        Work::Call(|sitting| outcome_of(sitting, "a_daemon_killed_at_any_time", "kills:", "12")),
     ),
     long(
         "kill-9-many",
         "the same, 100 kills",
-        Work::Call(|sitting| message(sitting, "a_daemon_killed_at_any_time", "kills:", "100")),
+        Work::Call(|sitting| outcome_of(sitting, "a_daemon_killed_at_any_time", "kills:", "100")),
     ),
     item(
         "unconfirmed",
         "a commit that is not confirmed undoes itself, also after a restart",
-        Work::Call(|sitting| message(sitting, "a_commit_that_nobody_confirms", "test result", "")),
+        Work::Call(|sitting| {
+            outcome_of(sitting, "a_commit_that_nobody_confirms", "test result", "")
+        }),
     ),
     item(
         "commits",
         "compare, commit, restore, roll back, export",
-        Work::Call(|sitting| message(sitting, "a_commit_is_compared", "test result", "")),
+        Work::Call(|sitting| outcome_of(sitting, "a_commit_is_compared", "test result", "")),
     ),
     item(
         "file-errors",
         "all errors of a file at once, with line, key and allowed values",
-        Work::Call(|sitting| message(sitting, "errors_of_a_file", "test result", "")),
+        Work::Call(|sitting| outcome_of(sitting, "errors_of_a_file", "test result", "")),
     ),
     item(
         "transactions",
@@ -102,7 +104,7 @@ pub const ITEMS: [Item; 23] = [
     item(
         "batch",
         "batch files with undo, watch, completions",
-        Work::Call(|sitting| message(sitting, "a_batch_is_undone", "test result", "")),
+        Work::Call(|sitting| outcome_of(sitting, "a_batch_is_undone", "test result", "")),
     ),
     item("metrics", "Prometheus endpoint", Work::Call(figures)),
     item(
@@ -171,7 +173,7 @@ pub(super) fn line<'t>(text: &'t str, part: &str) -> Option<&'t str> {
 }
 
 /// Runs a test; the outcome is its output line that contains `part`.
-fn message(sitting: &Sitting<'_>, name: &str, part: &str, kills: &str) -> Outcome {
+fn outcome_of(sitting: &Sitting<'_>, name: &str, part: &str, kills: &str) -> Outcome {
     let text = test(sitting, name, kills);
     Outcome::of(text.map(|text| line(&text, part).unwrap_or_default().to_owned()))
 }

@@ -32,7 +32,7 @@ impl Folder {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("guest/run-{}-{number}", std::process::id());
         let path = home.target.join(name);
-        fs::create_dir_all(&path).map_err(message(&path))?;
+        fs::create_dir_all(&path).map_err(with_path(&path))?;
         Ok(Self(path))
     }
 }
@@ -49,7 +49,7 @@ pub fn pack(home: &Home, kernel: &Kernel, job: &Job, folder: &Folder) -> Result<
     let root = folder.0.join("root");
     for place in EMPTY {
         let path = root.join(place);
-        fs::create_dir_all(&path).map_err(message(&path))?;
+        fs::create_dir_all(&path).map_err(with_path(&path))?;
     }
     let busybox = kernel.tree.join("bin/busybox");
     put(&root, "bin/busybox", &read(&busybox)?)?;
@@ -94,16 +94,16 @@ fn needed(list: &str, names: &[&str]) -> Result<BTreeSet<String>, String> {
 fn put(root: &Path, place: impl AsRef<Path>, content: &[u8]) -> Result<(), String> {
     let path = root.join(place);
     let folder = path.parent().unwrap_or(root);
-    fs::create_dir_all(folder).map_err(message(folder))?;
-    fs::write(&path, content).map_err(message(&path))?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(message(&path))
+    fs::create_dir_all(folder).map_err(with_path(folder))?;
+    fs::write(&path, content).map_err(with_path(&path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(with_path(&path))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(message(path))
+    fs::read(path).map_err(with_path(path))
 }
 
-fn message(path: &Path) -> impl Fn(std::io::Error) -> String + '_ {
+fn with_path(path: &Path) -> impl Fn(std::io::Error) -> String + '_ {
     move |error| format!("{}: {error}", path.display())
 }
 

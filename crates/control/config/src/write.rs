@@ -31,7 +31,7 @@ struct Interface {
     /// Values of keys that combine several objects: the key, whether it is a list, and the entries.
     gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
     /// Objects of classes of which the file expresses one value by omission: the key and the value to write otherwise.
-    message: BTreeMap<&'static str, Option<(&'static str, String)>>,
+    settings: BTreeMap<&'static str, Option<(&'static str, String)>>,
 }
 
 impl Writer {
@@ -44,9 +44,9 @@ impl Writer {
         if object_write::written_without(object.class()).is_some()
             && let Written::Interface(name, key, value) = written
         {
-            let message = (!object_write::is_unsaid(object)).then_some((key, value));
+            let setting = (!object_write::is_unsaid(object)).then_some((key, value));
             let class = object.class().name();
-            self.interface(&name).message.insert(class, message);
+            self.interface(&name).settings.insert(class, setting);
             return;
         }
         match written {
@@ -88,9 +88,9 @@ impl Writer {
                 interface.keys.plain(key, all);
             }
             for class in classes.iter() {
-                let message = interface.message.remove(class.name());
-                let message = message.unwrap_or_else(|| object_write::written_without(class));
-                if let Some((key, value)) = message {
+                let setting = interface.settings.remove(class.name());
+                let setting = setting.unwrap_or_else(|| object_write::written_without(class));
+                if let Some((key, value)) = setting {
                     interface.keys.plain(key, value);
                 }
             }

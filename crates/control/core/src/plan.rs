@@ -64,9 +64,9 @@ pub(crate) fn interrupted(now: &State, changes: &Changes) -> Vec<Key> {
 
 /// The interruptions, each sentence once: many objects of an interface have the same one.
 pub(crate) fn interruptions(interrupted: &[Key]) -> Vec<String> {
-    let mut message = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let all = interrupted.iter().map(Key::interruption);
-    all.filter(|line| message.insert(line.clone())).collect()
+    all.filter(|line| seen.insert(line.clone())).collect()
 }
 
 /// Plans the steps from the state before `changes` to `now`.

@@ -277,8 +277,8 @@ impl Pattern {
 /// Replaces `{fields}` by an option for each field that the pattern does not name.
 fn filled(text: &str, fields: &[FieldDef]) -> String {
     let names = |field: &FieldDef| {
-        let message = [format!("<{}>", field.name), format!("@{}=", field.name)];
-        message.iter().any(|it| text.contains(it))
+        let spelled = [format!("<{}>", field.name), format!("@{}=", field.name)];
+        spelled.iter().any(|it| text.contains(it))
     };
     let rest = fields.iter().filter(|field| !field.key && !names(field));
     let options = rest.map(|field| format!("{} <{}>", field.dashed(), field.name));
@@ -355,7 +355,7 @@ fn one(part: &str, fields: &[FieldDef]) -> Result<Leaf, String> {
 struct Speller<'i> {
     instance: &'i Instance,
     words: Vec<String>,
-    message: BTreeSet<usize>,
+    spelled: BTreeSet<usize>,
 }
 
 /// The object as a command by this pattern; `None` when the pattern cannot express the whole object.
@@ -363,12 +363,12 @@ pub fn spell(pattern: &Pattern, instance: &Instance) -> Option<String> {
     let mut speller = Speller {
         instance,
         words: Vec::new(),
-        message: BTreeSet::new(),
+        spelled: BTreeSet::new(),
     };
     speller.say(pattern, false).then_some(())?;
     let fields = 0..instance.class().fields().len();
     let mut unsaid = fields.filter(|at| instance.slot(*at).is_some() && instance.is_set(*at));
-    let complete = unsaid.all(|at| speller.message.contains(&at));
+    let complete = unsaid.all(|at| speller.spelled.contains(&at));
     complete.then(|| speller.words.join(" "))
 }
 
@@ -384,7 +384,7 @@ impl Speller<'_> {
                     if self.instance.slot(*at) != Some(value) {
                         return false;
                     }
-                    self.message.insert(*at);
+                    self.spelled.insert(*at);
                 }
                 self.words.push(word.text.clone());
                 true
@@ -399,7 +399,7 @@ impl Speller<'_> {
                 }
                 let word = self.word(*at, value, contested);
                 self.words.push(word);
-                self.message.insert(*at);
+                self.spelled.insert(*at);
                 true
             }
             Pattern::Leaf(Leaf::Setting(_)) => false,
@@ -432,22 +432,22 @@ impl Speller<'_> {
     }
 
     fn attempt(&mut self, say: impl FnOnce(&mut Self) -> bool) -> bool {
-        let (words, message) = (self.words.len(), self.message.clone());
+        let (words, spelled) = (self.words.len(), self.spelled.clone());
         let done = say(self);
         if !done {
             self.words.truncate(words);
-            self.message = message;
+            self.spelled = spelled;
         }
         done
     }
 
     /// Writes a pattern that expresses a further value that differs from its default.
     fn says_more(&mut self, pattern: &Pattern) -> bool {
-        let before = self.message.clone();
+        let before = self.spelled.clone();
         let done = self.say(pattern, true);
         let instance = self.instance;
         done && self
-            .message
+            .spelled
             .difference(&before)
             .any(|at| instance.is_set(*at) || instance.class().fields()[*at].is_essential())
     }
@@ -475,7 +475,7 @@ impl Speller<'_> {
                 return false;
             }
         }
-        self.message.insert(at);
+        self.spelled.insert(at);
         true
     }
 

@@ -48,10 +48,10 @@ pub enum MapError {
     #[error("it is no shared memory (only memfds and files on tmpfs or hugetlbfs are)")]
     NotMemory,
     /// The region exceeds its file.
-    #[error("the peer says {message} bytes, but the file has {has}")]
+    #[error("the peer says {stated} bytes, but the file has {has}")]
     Size {
         /// The end of the region.
-        message: u64,
+        stated: u64,
         /// The size of the file.
         has: u64,
     },

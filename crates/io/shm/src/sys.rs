@@ -117,7 +117,7 @@ impl Map {
         let kind = Kind::of(file)?;
         if end > kind.size {
             return Err(MapError::Size {
-                message: end,
+                stated: end,
                 has: kind.size,
             });
         }

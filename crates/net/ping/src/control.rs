@@ -49,7 +49,7 @@ pub(crate) struct Control {
 }
 
 /// The result of an answer, by type and code.
-fn message(from: IpAddr, kind: u8, code: u8) -> ProbeResult {
+fn probe_result(from: IpAddr, kind: u8, code: u8) -> ProbeResult {
     use ProbeResult as S;
     match (from, kind, code) {
         (IpAddr::V4(_), 0, _) | (IpAddr::V6(_), 129, _) => S::Reply,
@@ -266,10 +266,10 @@ fn hear(entry: &mut Entry, heard: ProbeReply) {
             code,
             hops,
         } => {
-            let message = message(from, kind, code);
+            let probe_result = probe_result(from, kind, code);
             entry
                 .run
-                .answered(heard.number, heard.at, from, message, hops);
+                .answered(heard.number, heard.at, from, probe_result, hops);
         }
     }
 }

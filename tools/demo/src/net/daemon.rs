@@ -50,7 +50,7 @@ impl Daemon {
                 break control;
             }
             if !process.is_running() {
-                let (_, message, _) = process.message();
+                let (_, message, _) = process.outputs();
                 let last = message.trim().lines().last().unwrap_or("no message");
                 return Err(NetError::Volley(last.trim_start_matches("volley: ").into()));
             }

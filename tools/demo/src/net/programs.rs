@@ -87,13 +87,13 @@ impl Programs {
             }
             std::thread::sleep(LOOK);
         }
-        let (out, err, good) = started.message();
+        let (out, err, good) = started.outputs();
         if good {
             return Ok(out);
         }
         self.check()?;
-        let message = if err.trim().is_empty() { &out } else { &err };
-        let why = message.trim().lines().last().unwrap_or("no message");
+        let outputs = if err.trim().is_empty() { &out } else { &err };
+        let why = outputs.trim().lines().last().unwrap_or("no message");
         let (line, why) = (words(), why.to_owned());
         Err(NetError::Failed { line, why })
     }
@@ -127,7 +127,7 @@ impl Started {
     }
 
     /// Wait for the program's end; returns both outputs and whether it succeeded.
-    pub fn message(&mut self) -> (String, String, bool) {
+    pub fn outputs(&mut self) -> (String, String, bool) {
         let read = |from: Option<&mut dyn Read>| {
             let mut bytes = Vec::new();
             // Unreadable output counts as empty.

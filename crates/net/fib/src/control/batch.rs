@@ -23,7 +23,7 @@ impl Fib {
 
     fn batch_in<F: Side>(&mut self, batch: &RouteBatch) -> Result<u64, ModelError> {
         let index = self.table_index(F::AF, batch.table);
-        let index = self.into_model(index)?;
+        let index = self.model_result(index)?;
         let sets = batch
             .sets
             .iter()
@@ -45,7 +45,7 @@ impl Fib {
                 .map(|_| rows.len() as u64),
             false => self.put_each::<F>(index, batch.source, &sets, &rows),
         };
-        let put = self.into_model(put)?;
+        let put = self.model_result(put)?;
         // A removal needs no free capacity: nothing can fail from here on.
         let removed = gone
             .into_iter()
@@ -86,7 +86,7 @@ impl Fib {
 
     fn set_of<F: Side>(&self, number: u32, source: Source) -> Result<RouteSet, ModelError> {
         let index = self.table_index(F::AF, number);
-        let index = self.into_model(index)?;
+        let index = self.model_result(index)?;
         let (mut set, mut places) = (RouteSet::default(), HashMap::new());
         for (prefix, list) in self.lists_of::<F>(index, source) {
             let at = *places.entry(list).or_insert_with(|| {

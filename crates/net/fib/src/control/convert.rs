@@ -64,7 +64,7 @@ impl Fib {
                 let index = self.table_index(af, other.unwrap_or(table));
                 Via::Recursive {
                     addr: *addr,
-                    table: self.into_model(index)?,
+                    table: self.model_result(index)?,
                 }
             }
             PathTarget::Interface(name) => Via::Attached {
@@ -77,7 +77,7 @@ impl Fib {
             PathTarget::LookupIn(number) => {
                 let index = self.table_index(af, *number);
                 Via::LookupIn {
-                    table: self.into_model(index)?,
+                    table: self.model_result(index)?,
                 }
             }
         };
@@ -119,8 +119,8 @@ impl Fib {
         }
     }
 
-    /// Converts an error of the FIB into one of the model.
-    pub(super) fn into_model<T>(&self, done: Result<T, FibError>) -> Result<T, ModelError> {
+    /// Converts the error of a result of the FIB into one of the model.
+    pub(super) fn model_result<T>(&self, done: Result<T, FibError>) -> Result<T, ModelError> {
         done.map_err(|e| self.model_error(e))
     }
 

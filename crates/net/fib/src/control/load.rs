@@ -28,7 +28,7 @@ impl Fib {
             limit: load.limit,
         };
         let read = read_routes(&load.path, options);
-        let Routes { v4, v6, hops, .. } = self.into_model(read)?;
+        let Routes { v4, v6, hops, .. } = self.model_result(read)?;
         let v4 = self.ready::<V4>(load, v4, &hops)?;
         let v6 = self.ready::<V6>(load, v6, &hops)?;
         let new = self.both(load, &v4, &v6)?;
@@ -43,7 +43,7 @@ impl Fib {
         let gone4 = self.unload_in::<V4>(table);
         let gone6 = self.unload_in::<V6>(table);
         match (gone4, gone6) {
-            (Err(e), Err(_)) => self.into_model(Err(e)),
+            (Err(e), Err(_)) => self.model_result(Err(e)),
             (a, b) => Ok(Applied::changed(a.unwrap_or(0) + b.unwrap_or(0))),
         }
     }
@@ -84,7 +84,7 @@ impl Fib {
             Ok(more) => Ok(new + more),
             Err(e) => {
                 let index = self.table_index(A::AF, table);
-                self.take_back(self.into_model(index)?, Source::File, before);
+                self.take_back(self.model_result(index)?, Source::File, before);
                 Err(e)
             }
         }
@@ -99,7 +99,7 @@ impl Fib {
             return Ok(Vec::new());
         }
         let index = self.table_index(F::AF, table);
-        let index = self.into_model(index)?;
+        let index = self.model_result(index)?;
         let undo = |&(addr, len, _): &(F::Addr, u8, u32)| {
             let prefix = Prefix::around(addr, len);
             (prefix, self.paths_of(index, prefix, Source::File))
@@ -112,7 +112,7 @@ impl Fib {
             return Ok(0);
         }
         let done = self.load::<F>(table, Source::File, &ready.paths, &ready.rows);
-        self.into_model(done)
+        self.model_result(done)
     }
 
     /// Builds the paths of every rank that occurs.
@@ -127,7 +127,7 @@ impl Fib {
             return Ok(Ready { paths, rows });
         }
         let index = self.table_index(F::AF, load.table);
-        let index = self.into_model(index)?;
+        let index = self.model_result(index)?;
         let (count, fold) = self.choices(load, hops)?;
         let mut places: Vec<Option<u32>> = vec![None; count as usize];
         for row in &mut rows {
@@ -192,7 +192,7 @@ impl Fib {
                 path: format!("from {first}"),
                 why: "the file has routes of the other IP version: load one family at a time",
             };
-            return self.into_model(Err(why));
+            return self.model_result(Err(why));
         }
         let interfaces = &load.interfaces;
         let name = interfaces.get(rank as usize % interfaces.len().max(1));

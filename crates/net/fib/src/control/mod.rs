@@ -25,7 +25,7 @@ impl Fib {
     pub(crate) fn directed_broadcast_of(&mut self, interface: &str, on: bool) -> Done {
         let iface = self.named(interface)?;
         let done = self.set_directed_broadcast(iface, on);
-        self.into_model(done)
+        self.model_result(done)
             .map(|changed| Applied::changed(changed.into()))
     }
 
@@ -34,11 +34,11 @@ impl Fib {
         let iface = self.named(interface)?;
         if !there {
             let done = self.del_configured(iface, address);
-            return self.into_model(done).map(|()| Applied::one());
+            return self.model_result(done).map(|()| Applied::one());
         }
         self.give_way(iface, address);
         let done = self.add_address(iface, address);
-        self.into_model(done)?;
+        self.model_result(done)?;
         Ok(with_notes(Applied::one(), self.overlaps(iface, address)))
     }
 
@@ -52,7 +52,7 @@ impl Fib {
         let iface = self.named(interface)?;
         if there {
             let done = self.add_automatic(iface, address);
-            return self.into_model(done);
+            return self.model_result(done);
         }
         self.del_automatic(iface, address);
         Ok(())
@@ -64,7 +64,7 @@ impl Fib {
             true => self.add_table(family, table),
             false => self.del_table(family, table),
         };
-        self.into_model(done).map(|()| Applied::one())
+        self.model_result(done).map(|()| Applied::one())
     }
 
     /// Sets the number of buckets of resilient groups; none for the smallest groups that the weights allow.
@@ -86,7 +86,7 @@ impl Fib {
         let iface = self.named(name)?;
         let same = self.interface_table(iface, family) == table;
         let done = self.bind_interface(iface, family, table);
-        self.into_model(done).map(|()| {
+        self.model_result(done).map(|()| {
             if same {
                 Applied::nothing()
             } else {
@@ -100,7 +100,7 @@ impl Fib {
         let iface = self.named(name)?;
         let numbered = uses.map(|uses| self.named(uses)).transpose()?;
         let done = self.set_unnumbered(iface, numbered);
-        self.into_model(done)
+        self.model_result(done)
             .map(|changed| Applied::changed(changed.into()))
     }
 
@@ -116,7 +116,7 @@ impl Fib {
             Some(mac) => self.set_neighbor(iface, address, Neighbor::new(mac.0)),
             None => self.remove_neighbor(iface, address).map(|()| true),
         };
-        self.into_model(done)
+        self.model_result(done)
             .map(|changed| Applied::changed(changed.into()))
     }
 

@@ -28,7 +28,7 @@ impl Fib {
             Af::V4 => self.own_in::<V4>(table),
             Af::V6 => self.own_in::<V6>(table),
         };
-        self.into_model(routes)
+        self.model_result(routes)
     }
 
     fn own_in<F: Side>(&self, number: u32) -> Result<RouteSet, FibError> {

@@ -36,7 +36,7 @@ impl Fib {
         let mut room = limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
         for number in numbers {
             let index = self.table_index(F::AF, number);
-            let index = self.into_model(index)?;
+            let index = self.model_result(index)?;
             let mut out = self.table_head::<F>(number, index);
             let mut prefixes = self.selected::<F>(index, select);
             if let (FibSelect::Exact(asked), true) = (select, prefixes.is_empty()) {

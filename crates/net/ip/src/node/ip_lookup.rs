@@ -265,15 +265,23 @@ impl<F: Icmp> Node for Lookup<F> {
             None => lookup_each(&view, &v, leaf),
         }
         view.resolve_batch(leaf.words(n), dpo.words_mut(n));
-        if !all_equal(dpo.words(n)) {
-            let adjs = view.adjs();
-            for &word in dpo.words(n) {
-                adjs.prefetch(Dpo(word).index());
+        let all = dpo.words(n);
+        // If all objects are equal, the first one decides for all, and one prefetch would be too late to help.
+        let judged = match all_equal(all) {
+            true => &all[..n.min(1)],
+            false => {
+                let adjs = view.adjs();
+                for &word in all {
+                    adjs.prefetch(Dpo(word).index());
+                }
+                all
             }
+        };
+        if !odd(judged) {
+            v.put(DPO.col, dpo);
+            return v.send_all(Edge::REWRITE);
         }
-        if odd(dpo.words(n)) {
-            follow(&view, &v, dpo, next);
-        }
+        follow(&view, &v, dpo, next);
         send(cx, v, dpo, verdict, next)
     }
 }

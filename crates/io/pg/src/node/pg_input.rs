@@ -140,7 +140,7 @@ impl PgInput {
         }
     }
 
-    /// Determine the number of due packets of each stream, and their first node.
+    /// Determine the number of due packets of each stream.
     #[inline(always)]
     fn survey<I: Isa>(&mut self, now_ns: u64, out: &Output<'_, I, Next>) {
         for stream in &mut self.streams {
@@ -150,6 +150,13 @@ impl PgInput {
             }
             stream.quota = stream.due(now_ns, out.vector_size());
             stream.is_down = stream.rx().is_some_and(|rx| !self.table.has(rx, Flag::Up));
+        }
+    }
+
+    /// Determine the first node of the packets of each stream.
+    #[inline(always)]
+    fn find_targets<I: Isa>(&mut self, out: &Output<'_, I, Next>) {
+        for stream in self.streams.iter_mut().filter(|s| s.on) {
             let receiver = || stream.rx().map(|rx| out.receiver(rx));
             stream.target = stream.node().or_else(receiver).unwrap_or(self.drop_node);
         }
@@ -354,6 +361,7 @@ impl Source for PgInput {
             return 0;
         }
         self.survey(cx.now_ns(), out);
+        self.find_targets(out);
         match self.lap() {
             None => self.live(cx, out),
             Some(owner) => self.preloaded(cx, out, owner),

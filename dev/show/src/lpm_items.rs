@@ -75,6 +75,17 @@ pub fn updates(sitting: &Sitting<'_>, family: &Family) -> Outcome {
     })
 }
 
+/// Cycles of one lookup, as measured: the run does not measure the speed of the core.
+pub fn cycles(sitting: &Sitting<'_>, family: &Family, bar: f64) -> Outcome {
+    judge(sitting, family, |run| {
+        let cost = run.batched_cycles_per_lookup;
+        let more = |text: String| format!("{text} ({:.1} to {:.1})", cost.min, cost.max);
+        at_most(cost.median, bar, "cycles per lookup")
+            .map(more)
+            .map_err(more)
+    })
+}
+
 /// Both measurements in one run; DPDK's figure is the lowest of all its lookup functions that run here.
 pub fn against_dpdk(sitting: &Sitting<'_>, family: &Family) -> Outcome {
     let table = match sitting.home.data(family.table) {

@@ -1,6 +1,6 @@
 //! `show speed`: the cost of a packet from wire to wire (issue 27).
 
-use super::{Item, Sitting, Work, at_most, bench_items, item};
+use super::{Item, Sitting, Work, at_most, bench_items, item, lpm_items};
 use xtask::budget;
 use xtask::measure::{Bench, Spread};
 use xtask::report::Outcome;
@@ -9,8 +9,51 @@ use xtask::report::Outcome;
 const ROUND: f64 = 60.0;
 /// Instructions of a round with four packets, everything included: it was 6,700 when every source and stage was called.
 const ROUND_INSTRUCTIONS: f64 = 2_800.0;
+/// Cycles of one lookup in the IPv6 table.
+const LPM6: f64 = 13.0;
 
-pub const ITEMS: [Item; 6] = [
+/// Two items for each scenario: the graph alone, and everything included. A bar is the lower one of the figure that issue 27
+/// names and of VPP's figure of 2026-11-24 divided by 3 (graph) or by 2 (everything; 1.5 for the patch with short vectors).
+/// VPP's cycles with everything included are 2,600 divided by its Mpps, which is the clock of that machine's TSC.
+macro_rules! items {
+    ($($name:literal, $what:literal, $args:literal, $graph:literal, $together:literal;)* others: $($other:expr),* $(,)?) => {
+        pub const ITEMS: &[Item] = &[
+            $($other,)*
+            $(item(
+                concat!("graph-", $name),
+                concat!($what, ": all nodes but the source"),
+                Work::Cycles($args, $graph),
+            ),
+            item(
+                concat!("together-", $name),
+                concat!($what, ": everything included"),
+                Work::Call(|sitting| together(sitting, $args, $together)),
+            ),)*
+        ];
+    };
+}
+
+items! {
+    "xc", "patch", "--scenario xc", 4.4, 14.0;
+    "xc-64", "patch, vectors of 64", "--scenario xc --vector-size 64", 5.2, 28.4;
+    "xc-16", "patch, vectors of 16", "--scenario xc --vector-size 16", 13.3, 51.0;
+    "xc-4", "patch, vectors of 4", "--scenario xc --vector-size 4", 42.3, 133.3;
+    "l2xc", "L2 cross-connect", "--scenario l2xc", 8.3, 24.5;
+    "bridge", "bridge, one MAC address", "--scenario bridge", 15.2, 35.1;
+    "bridge-16", "bridge, 16 sources and destinations", "--scenario bridge --stations src-dst --macs 16", 15.0, 40.6;
+    "bridge-10k-dst", "bridge, 10,000 destinations", "--scenario bridge --stations dst --macs 10000", 25.1, 53.1;
+    "bridge-10k", "bridge, 10,000 sources and destinations", "--scenario bridge --stations src-dst --macs 10000", 33.1, 62.2;
+    "ip4", "IPv4, one route", "--scenario ip4", 15.0, 25.0;
+    "ip4-64", "IPv4, one route, vectors of 64", "--scenario ip4 --vector-size 64", 18.6, 41.9;
+    "ip4-16", "IPv4, one route, vectors of 16", "--scenario ip4 --vector-size 16", 44.3, 84.4;
+    "ip4-4", "IPv4, one route, vectors of 4", "--scenario ip4 --vector-size 4", 80.0, 245.3;
+    "ip4-64k", "IPv4, 16 routes and next hops, 65,536 destinations", "--scenario ip4 --destinations uniform --prefixes 16", 17.7, 40.0;
+    "ip4-full", "IPv4, full table, 65,536 destinations", "--scenario ip4 --destinations uniform TABLES", 24.0, 47.0;
+    "ip6", "IPv6, one route", "--scenario ip6", 18.0, 63.1;
+    "ip6-full", "IPv6, full table", "--scenario ip6 --destinations uniform TABLES", 32.0, 764.7;
+    "mix", "mix, one route each", "--scenario mix", 24.3, 49.6;
+    "mix-full", "mix, full tables", "--scenario mix --destinations uniform TABLES", 45.0, 333.3;
+    others:
     item(
         "round",
         "what a round costs beside nodes and sources, patch, vectors of 64",
@@ -31,7 +74,7 @@ pub const ITEMS: [Item; 6] = [
     item(
         "source",
         "pg-input, one template",
-        Work::Call(|sitting| source(sitting, PATCH, 12.0)),
+        Work::Call(|sitting| source(sitting, "--scenario xc", 12.0)),
     ),
     item(
         "source-64k",
@@ -39,18 +82,27 @@ pub const ITEMS: [Item; 6] = [
         Work::Call(|sitting| source(sitting, MANY, 25.0)),
     ),
     item(
-        "together-xc",
-        "patch, everything included",
-        Work::Call(|sitting| together(sitting, PATCH, 14.0)),
+        "lpm6",
+        "the IPv6 table alone, full table, 1,048,576 destinations",
+        Work::Call(|sitting| lpm_items::cycles(sitting, &lpm_items::V6, LPM6)),
     ),
     item(
-        "together-ip4-64k",
-        "ip4, 16 routes and next hops, 65,536 destinations, everything included",
-        Work::Call(|sitting| together(sitting, MANY, 40.0)),
+        "graph-bridge-1m",
+        "bridge, 1,000,000 sources and destinations: all nodes but the source",
+        Work::Cycles("--scenario bridge --stations src-dst --macs 1000000", 60.0),
     ),
-];
+    item(
+        "graph-ip4-1",
+        "IPv4, one route, vectors of 1: all nodes but the source",
+        Work::Cycles("--scenario ip4 --vector-size 1", 110.0),
+    ),
+    item(
+        "graph-ip4-full-1m",
+        "IPv4, full table, 1,048,576 destinations: all nodes but the source",
+        Work::Cycles("--scenario ip4 --destinations uniform --distinct 1048576 TABLES", 30.0),
+    ),
+}
 
-const PATCH: &str = "--scenario xc";
 /// The shortest vectors for which all runs are timed, so that the loop's figure is no estimate.
 const TIMED: &str = "--scenario xc --vector-size 64";
 const MANY: &str = "--scenario ip4 --destinations uniform --prefixes 16";

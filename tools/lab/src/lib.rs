@@ -1,0 +1,4 @@
+//! Statistics of measurements, and the search of the largest rate with a bounded loss.
+#![forbid(unsafe_code)]
+
+pub mod stats;

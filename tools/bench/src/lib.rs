@@ -20,6 +20,8 @@ mod verify;
 
 pub use args::Args;
 pub use error::BenchError;
+pub use measure::measure;
+pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 
 use args::Command;
 use std::process::ExitCode;

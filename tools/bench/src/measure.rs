@@ -2,7 +2,7 @@
 
 use super::args::{Args, Scenario, Style};
 use super::pace;
-use super::report::{CostKind, NodeCost, Report, Spread, print_json};
+use super::report::{CostKind, NodeCost, Report, Sample, Spread, print_json};
 use super::scenario::Bench;
 use super::{BenchError, scaling, verify};
 use std::collections::BTreeMap;
@@ -85,6 +85,40 @@ impl Sums {
 
 /// Set up, verify, measure, report.
 pub fn run(args: &Args) -> Result<(), BenchError> {
+    if args.workers > 1 {
+        let (mut bench, verified) = ready(args)?;
+        return scaling::run(args, &mut bench, verified);
+    }
+    let report = measure(args)?;
+    if args.json {
+        print_json(&report);
+    } else {
+        report.print_table();
+    }
+    Ok(())
+}
+
+/// Set up, verify and measure one worker, which runs on this thread; the thread stays pinned.
+pub fn measure(args: &Args) -> Result<Report, BenchError> {
+    if args.workers != 1 {
+        return Err(BenchError::Args(format!(
+            "--workers {}: a report is of one worker, choose 1",
+            args.workers
+        )));
+    }
+    let (mut bench, verified) = ready(args)?;
+    if !args.callgrind {
+        until(&mut bench, Duration::from_millis(100));
+    }
+    let before = drops(&bench);
+    let runs = repetitions(&mut bench, args);
+    let report = report(args, &bench, &runs, &before, verified);
+    bench.enable(false)?;
+    Ok(report)
+}
+
+/// The scenario with its streams enabled, and whether its output was verified.
+fn ready(args: &Args) -> Result<(Bench, bool), BenchError> {
     check(args)?;
     if args.workers == 1 {
         pin(args.core);
@@ -96,22 +130,7 @@ pub fn run(args: &Args) -> Result<(), BenchError> {
         verify::sample(&mut bench)? > 0
     };
     bench.enable(true)?;
-    if args.workers > 1 {
-        return scaling::run(args, &mut bench, verified);
-    }
-    if !args.callgrind {
-        until(&mut bench, Duration::from_millis(100));
-    }
-    let before = drops(&bench);
-    let runs = repetitions(&mut bench, args);
-    let report = report(args, &bench, &runs, &before, verified);
-    bench.enable(false)?;
-    if args.json {
-        print_json(&report);
-    } else {
-        report.print_table();
-    }
-    Ok(())
+    Ok((bench, verified))
 }
 
 fn check(args: &Args) -> Result<(), BenchError> {
@@ -332,5 +351,14 @@ fn report(
         table_load_seconds: bench.load_seconds,
         drops: lost.filter(|(_, n)| *n > 0).collect(),
         verified,
+        samples: sums
+            .iter()
+            .map(|r| Sample {
+                cycles_per_packet: cycles(r),
+                together_cycles_per_packet: r.together(),
+                mpps_with_source: r.packets as f64 / r.seconds / 1e6,
+                core_cycles_per_tsc: r.core_speed,
+            })
+            .collect(),
     }
 }

@@ -87,12 +87,17 @@ impl NodeCost {
         self.kind == CostKind::Source
     }
 
+    /// Cycles per packet of the node.
+    pub fn cycles_per_packet(&self) -> f64 {
+        self.clocks as f64 / self.vectors.max(1) as f64
+    }
+
     fn line(&self) -> NodeLine<'_> {
         NodeLine {
             name: &self.name,
             calls: self.calls,
             vectors: self.vectors,
-            cycles_per_packet: self.clocks as f64 / self.vectors.max(1) as f64,
+            cycles_per_packet: self.cycles_per_packet(),
             vectors_per_call: self.vectors as f64 / self.calls.max(1) as f64,
             kind: self.kind,
         }
@@ -110,6 +115,7 @@ fn shown(nodes: &[NodeCost]) -> impl Iterator<Item = NodeLine<'_>> {
 
 /// The result of one benchmark.
 #[derive(Serialize)]
+#[allow(missing_docs)] // The names are those of the output and are explained in docs/bench.md.
 pub struct Report {
     pub scenario: &'static str,
     pub destinations: &'static str,
@@ -148,6 +154,22 @@ pub struct Report {
     pub table_load_seconds: f64,
     pub drops: BTreeMap<String, u64>,
     pub verified: bool,
+    /// The repetitions one by one, for programs that link this crate.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// One repetition.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Cycles per packet of all nodes but the source.
+    pub cycles_per_packet: f64,
+    /// Cycles per packet of the complete rounds.
+    pub together_cycles_per_packet: f64,
+    /// Packets per second of wall-clock time, in millions.
+    pub mpps_with_source: f64,
+    /// Speed of the core: core cycles per TSC cycle.
+    pub core_cycles_per_tsc: f64,
 }
 
 impl Report {

@@ -1,5 +1,86 @@
-//! Statistics of measurements, and the search of the largest rate with a bounded loss.
+//! `volley lab`: reproduces the experiments of the source papers on this code, and compares runs.
+//!
+//! Exit status: 0 done; 1 a folder or an argument cannot be used; 2 a point could not be measured; 3 `compare` found a slower
+//! point; 130 interrupted.
 #![forbid(unsafe_code)]
 
+mod args;
+pub mod compare;
+mod environment;
+mod error;
+pub mod figure;
+pub mod meter;
+mod plot;
+pub mod report;
+pub mod run;
 pub mod search;
+pub mod series;
 pub mod stats;
+
+pub use args::Args;
+pub use environment::Environment;
+pub use error::LabError;
+
+use args::Command;
+use run::Run;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Run the command of the command line.
+pub fn main(args: Args) -> ExitCode {
+    match perform(args.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("volley lab: {error}");
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+fn perform(command: Command) -> Result<(), LabError> {
+    match command {
+        Command::List => {
+            for figure in figure::FIGURES {
+                println!("{:<14} {}", figure.name, figure.title);
+            }
+            Ok(())
+        }
+        Command::Run {
+            figures,
+            quick,
+            out,
+        } => measure(Run::create(&out, &figures, quick)?),
+        Command::Resume { dir } => measure(Run::read(&dir)?),
+        Command::Report { dir } => write(&Run::read(&dir)?),
+        Command::Compare { first, second } => {
+            let compared = compare::compare(&Run::read(&first)?, &Run::read(&second)?);
+            print!("{}", compared.text());
+            match compared.count(stats::Verdict::Larger) {
+                0 => Ok(()),
+                count => Err(LabError::Slower { count }),
+            }
+        }
+    }
+}
+
+/// Measure what is missing. The first Ctrl-C ends the run after the present point, the second one ends the process.
+fn measure(mut run: Run) -> Result<(), LabError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    let handler = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    handler.map_err(|e| LabError::file(&run.dir, format!("Ctrl-C cannot be handled: {e}")))?;
+    let measured = run.measure(&mut meter::Bench, &stop);
+    write(&run)?;
+    measured
+}
+
+fn write(run: &Run) -> Result<(), LabError> {
+    report::write(run)?;
+    println!("{}", run.dir.join("report.html").display());
+    Ok(())
+}

@@ -139,6 +139,8 @@ fn may_use(from: &str, to: &str) -> bool {
         "apps/daemon" => inside(to, "crates/"),
         // The reference model shares no code with the code that it checks.
         "tools/reference" => false,
+        // The lab measures with the benchmark.
+        "tools/lab" if to == "tools/bench" => true,
         _ if inside(from, "tools/") => {
             inside(to, "crates/") || ["apps/daemon", "tools/reference"].contains(&to)
         }
@@ -306,6 +308,7 @@ mod tests {
             ("apps/daemon", "crates/net/ip"),
             ("tools/demo", "apps/daemon"),
             ("tools/demo", "tools/reference"),
+            ("tools/lab", "tools/bench"),
             ("apps/volley", "tools/demo"),
             ("dev/show", "dev/experiments"),
             ("dev/experiments", "xtask"),
@@ -327,6 +330,7 @@ mod tests {
             ("apps/daemon", "tools/bench"),
             ("tools/reference", "crates/base/wire"),
             ("tools/bench", "tools/demo"),
+            ("tools/bench", "tools/lab"),
             ("xtask", "crates/base/wire"),
             ("xtask", "dev/show"),
             ("dev/show", "crates/base/wire"),

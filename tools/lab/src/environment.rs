@@ -1,0 +1,97 @@
+//! Record of the machine and the code that a run was made with.
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::Command;
+
+/// Largest file of /proc that is read.
+const MOST: u64 = 1 << 20;
+
+/// The machine and the code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of Volley.
+    pub version: String,
+    /// Commit of the current folder, `-dirty` with changes; empty outside a repository.
+    pub git: String,
+    /// Whether the program was built with debug assertions, which makes it slow.
+    pub debug_build: bool,
+    /// Model of the processor.
+    pub processor: String,
+    /// Number of processors.
+    pub processors: usize,
+    /// Flags of the processor.
+    pub flags: String,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// Command line of the kernel: isolated processors, pages.
+    pub kernel_command_line: String,
+    /// Lines of /proc/meminfo about huge pages.
+    pub huge_pages: Vec<String>,
+    /// Load averages at the start.
+    pub load: String,
+}
+
+fn read(path: &str) -> String {
+    let text = volley_file::read_text(Path::new(path), MOST).unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// Value of the first line `KEY : VALUE` of a file in the format of /proc/cpuinfo.
+fn field(text: &str, key: &str) -> String {
+    let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let found = pairs.find(|(name, _)| name.trim() == key);
+    found.map_or(String::new(), |(_, value)| value.trim().to_owned())
+}
+
+fn git() -> String {
+    let run = Command::new("git")
+        .args(["describe", "--always", "--dirty", "--abbrev=12"])
+        .output();
+    match run {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+impl Environment {
+    /// Of this machine, now. What cannot be read is empty.
+    pub fn now() -> Environment {
+        let cpu = read("/proc/cpuinfo");
+        let memory = read("/proc/meminfo");
+        let pages = memory.lines().filter(|line| line.contains("Huge"));
+        Environment {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            git: git(),
+            debug_build: cfg!(debug_assertions),
+            processor: field(&cpu, "model name"),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            flags: field(&cpu, "flags"),
+            kernel: read("/proc/sys/kernel/osrelease"),
+            kernel_command_line: read("/proc/cmdline"),
+            huge_pages: pages.map(str::to_owned).collect(),
+            load: read("/proc/loadavg"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_cpuinfo() {
+        let text = "processor\t: 0\nmodel name\t: A: B\nflags\t\t: fpu avx2\n";
+        assert_eq!(field(text, "model name"), "A: B");
+        assert_eq!(field(text, "flags"), "fpu avx2");
+        assert_eq!(field(text, "none"), "");
+    }
+
+    #[test]
+    fn this_machine_has_a_kernel_and_processors() {
+        let now = Environment::now();
+        assert!(now.processors >= 1 && !now.kernel.is_empty(), "{now:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Errors of the lab.
+
+use std::path::{Path, PathBuf};
+
+/// Errors of the lab.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A name that no figure has.
+    #[error("no figure is named {name}: choose from {known}")]
+    Figure {
+        /// The name.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// A file of a run could not be used.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Reason.
+        why: String,
+    },
+    /// A plot could not be drawn.
+    #[error("the plot of {figure} cannot be drawn: {why}")]
+    Plot {
+        /// Figure.
+        figure: String,
+        /// Reason.
+        why: String,
+    },
+    /// The run ended early.
+    #[error("the run was interrupted with {left} points left: `volley lab resume {}` continues it", dir.display())]
+    Interrupted {
+        /// Points that are not measured yet.
+        left: usize,
+        /// Folder of the run.
+        dir: PathBuf,
+    },
+    /// Points could not be measured.
+    #[error("{count} of the points could not be measured, the first: {first}")]
+    Points {
+        /// Number of points.
+        count: usize,
+        /// Name and reason of the first.
+        first: String,
+    },
+    /// The second run is worse.
+    #[error("{count} of the points are slower in the second run")]
+    Slower {
+        /// Number of points.
+        count: usize,
+    },
+}
+
+impl LabError {
+    /// An error of a file.
+    pub fn file(path: &Path, why: impl std::fmt::Display) -> LabError {
+        LabError::File {
+            path: path.to_owned(),
+            why: why.to_string(),
+        }
+    }
+
+    /// Exit status of the process.
+    pub fn status(&self) -> u8 {
+        match self {
+            LabError::Points { .. } => 2,
+            LabError::Slower { .. } => 3,
+            LabError::Interrupted { .. } => 130,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The report of a run: one HTML page without references to other files, Markdown, CSV and JSON.
+
+use crate::error::LabError;
+use crate::figure::Figure;
+use crate::figure::shape::Shape;
+use crate::plot;
+use crate::run::Run;
+use crate::series::{self, Series};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+const STYLE: &str = include_str!("report.css");
+
+/// One figure with its curves.
+struct Part {
+    figure: &'static Figure,
+    series: Vec<Series>,
+    shape: Shape,
+}
+
+/// One figure in the JSON file.
+#[derive(Serialize)]
+struct Json<'a> {
+    name: &'static str,
+    paper: &'static str,
+    number: &'static str,
+    title: &'static str,
+    series: &'a [Series],
+    paper_shows: crate::figure::Fact,
+    values: &'static [crate::figure::Value],
+    values_source: &'static str,
+    shape: &'a Shape,
+}
+
+/// Write `report.html`, `report.md`, `report.csv` and `report.json` into the folder of the run.
+///
+/// # Errors
+/// If a plot cannot be drawn or a file cannot be written.
+pub fn write(run: &Run) -> Result<(), LabError> {
+    let parts: Vec<Part> = run.figures().into_iter().map(|f| part(run, f)).collect();
+    let json: Vec<Json<'_>> = parts.iter().map(json).collect();
+    let json = serde_json::to_string_pretty(&json);
+    let json = json.map_err(|e| LabError::file(&run.dir.join("report.json"), e))?;
+    for (name, text) in [
+        ("report.html", html(run, &parts)?),
+        ("report.md", markdown(run, &parts)),
+        ("report.csv", csv(&parts)),
+        ("report.json", json),
+    ] {
+        let path = run.dir.join(name);
+        let file = volley_file::create(&path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|e| LabError::file(&path, e))?;
+    }
+    Ok(())
+}
+
+fn part(run: &Run, figure: &'static Figure) -> Part {
+    let series = series::of(run, figure);
+    let shape = series::judge(figure, &series);
+    Part {
+        figure,
+        series,
+        shape,
+    }
+}
+
+fn json(part: &Part) -> Json<'_> {
+    let figure = part.figure;
+    Json {
+        name: figure.name,
+        paper: figure.paper,
+        number: figure.number,
+        title: figure.title,
+        series: &part.series,
+        paper_shows: figure.fact,
+        values: figure.values,
+        values_source: figure.values_source,
+        shape: &part.shape,
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+fn verdict(shape: &Shape) -> &'static str {
+    match shape.agrees {
+        Some(true) => "agrees",
+        Some(false) => "differs",
+        None => "not judged",
+    }
+}
+
+/// The paragraph about method and noise.
+fn method(run: &Run) -> String {
+    let length = crate::meter::Length::of(run.plan.quick);
+    let e = &run.plan.environment;
+    let noise = run.drift().map_or(
+        "The control points were not both measured, so the noise is unknown.".to_owned(),
+        |drift| {
+            format!(
+                "The control point differed by {:.1} % between start and end of the run: smaller differences are noise.",
+                drift * 100.0
+            )
+        },
+    );
+    let debug = match e.debug_build {
+        true => " This was a debug build: its figures are not those of a release.",
+        false => "",
+    };
+    format!(
+        "{} repetitions of {} s for each point; medians with minimum and maximum; intervals of 95 % by order statistics. {noise} \
+         {} ({} processors), Linux {}, Volley {} {}, load at the start {}.{debug}",
+        length.repetitions,
+        length.seconds,
+        e.processor,
+        e.processors,
+        e.kernel,
+        e.version,
+        e.git,
+        e.load
+    )
+}
+
+fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>Volley lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Volley lab</h1>\n<p>{}</p>\n",
+        escape(&method(run))
+    );
+    page += "<h2>Shapes</h2>\n<table>\n<tr><th>figure</th><th>shape</th><th>why</th></tr>\n";
+    for part in parts {
+        let _ = writeln!(
+            page,
+            "<tr><td><a href=\"#{0}\">{0}</a></td><td>{1}</td><td>{2}</td></tr>",
+            part.figure.name,
+            verdict(&part.shape),
+            escape(&part.shape.why)
+        );
+    }
+    page += "</table>\n";
+    for part in parts {
+        section(&mut page, part)?;
+    }
+    page += "</main>\n</body>\n</html>\n";
+    Ok(page)
+}
+
+fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
+    let figure = part.figure;
+    let _ = writeln!(
+        page,
+        "<section id=\"{}\">\n<h2>{}</h2>\n<p>{}, figure {}. {} ({})</p>",
+        figure.name,
+        escape(figure.title),
+        escape(figure.paper),
+        figure.number,
+        escape(figure.fact.text),
+        escape(figure.fact.source)
+    );
+    let plot = match part.series.is_empty() {
+        true => "<p>No point of this figure was measured.</p>\n".to_owned(),
+        false => plot::svg(figure, &part.series)?,
+    };
+    let crosses = match figure.values_source {
+        "" => String::new(),
+        source => format!(" Crosses: {source}."),
+    };
+    let _ = writeln!(
+        page,
+        "<figure tabindex=\"0\">\n{plot}<figcaption>{} {} The shape {}: {}</figcaption>\n</figure>",
+        escape(figure.method),
+        escape(&crosses),
+        verdict(&part.shape),
+        escape(&part.shape.why)
+    );
+    *page += "<details>\n<summary>Table</summary>\n<table>\n<tr><th>curve</th><th>position</th><th>median</th><th>minimum</th><th>maximum</th><th>95 % interval</th><th>samples</th></tr>\n";
+    for (name, cell) in cells(part) {
+        let s = &cell.summary;
+        let interval = s.interval.map_or("none".to_owned(), |i| {
+            format!("{:.2} to {:.2}", i.low, i.high)
+        });
+        let _ = writeln!(
+            page,
+            "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td><td>{interval}</td><td>{}</td></tr>",
+            escape(name),
+            escape(&cell.label),
+            s.median,
+            s.min,
+            s.max,
+            s.count
+        );
+    }
+    *page += "</table>\n</details>\n</section>\n";
+    Ok(())
+}
+
+/// All cells with the names of their curves.
+fn cells(part: &Part) -> impl Iterator<Item = (&str, &series::Cell)> {
+    part.series
+        .iter()
+        .flat_map(|s| s.cells.iter().map(|c| (s.name.as_str(), c)))
+}
+
+fn markdown(run: &Run, parts: &[Part]) -> String {
+    let mut text = format!(
+        "# Volley lab\n\n{}\n\n| figure | shape | why |\n|---|---|---|\n",
+        method(run)
+    );
+    for part in parts {
+        let _ = writeln!(
+            text,
+            "| {}: {} | {} | {} |",
+            part.figure.name,
+            part.figure.title,
+            verdict(&part.shape),
+            part.shape.why
+        );
+    }
+    text
+}
+
+fn csv(parts: &[Part]) -> String {
+    let mut text = "figure,curve,x,label,unit,samples,min,q1,median,q3,max\n".to_owned();
+    for part in parts {
+        for (name, cell) in cells(part) {
+            let s = &cell.summary;
+            let _ = writeln!(
+                text,
+                "{},{name},{},\"{}\",{},{},{},{},{},{},{}",
+                part.figure.name,
+                cell.x,
+                cell.label,
+                part.figure.y.title,
+                s.count,
+                s.min,
+                s.q1,
+                s.median,
+                s.q3,
+                s.max
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::measured;
+
+    /// Reads tags in order, and fails if one is not closed by its own end.
+    fn check_nesting(page: &str) -> usize {
+        let mut open: Vec<&str> = Vec::new();
+        let mut count = 0;
+        let body = &page[page.find("</style>").unwrap() + "</style>".len()..];
+        for tag in body.split('<').skip(1) {
+            let (tag, _) = tag.split_once('>').expect(tag);
+            let name = tag.split_whitespace().next().unwrap();
+            count += 1;
+            match name.strip_prefix('/') {
+                Some(name) if ["head", "html"].contains(&name) => {}
+                Some(name) => assert_eq!(open.pop(), Some(name)),
+                None if tag.ends_with('/') => {}
+                None => open.push(name),
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+        count
+    }
+
+    #[test]
+    fn every_figure_of_the_page_has_a_plot_a_caption_and_a_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = measured(dir.path(), 0.0);
+        write(&run).unwrap();
+        let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
+        assert!(check_nesting(&page) > 200);
+        let sections: Vec<&str> = page.split("<section ").skip(1).collect();
+        assert_eq!(sections.len(), run.figures().len());
+        for (section, figure) in sections.iter().zip(run.figures()) {
+            assert!(section.starts_with(&format!("id=\"{}\"", figure.name)));
+            let dots = section.matches("<circle").count();
+            let rows = section.matches("<tr><td>").count();
+            assert!(dots >= rows && rows >= 2, "{}: {dots} {rows}", figure.name);
+            let caption = section.split("<figcaption>").nth(1).unwrap();
+            assert!(caption.contains("The shape "), "{}", figure.name);
+            assert!(!section.contains("http://") || !section.contains("href=\"http"));
+        }
+        let csv = std::fs::read_to_string(dir.path().join("report.csv")).unwrap();
+        let cells: usize = run
+            .figures()
+            .iter()
+            .flat_map(|f| series::of(&run, f))
+            .map(|s| s.cells.len())
+            .sum();
+        assert_eq!(csv.lines().count(), 1 + cells);
+        let json = std::fs::read_to_string(dir.path().join("report.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), run.figures().len());
+        let summary = std::fs::read_to_string(dir.path().join("report.md")).unwrap();
+        assert!(summary.contains("control point differed by"), "{summary}");
+    }
+
+    #[test]
+    fn a_figure_without_points_is_reported_as_such() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Run::create(dir.path(), &["vpp-9".to_owned()], true).unwrap();
+        write(&run).unwrap();
+        let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
+        assert!(page.contains("No point of this figure was measured."));
+        assert!(page.contains("not judged"));
+    }
+
+    #[test]
+    fn text_of_the_machine_cannot_change_the_page() {
+        assert_eq!(
+            escape("<a href=\"x\">&"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;"
+        );
+    }
+}

@@ -1,0 +1,414 @@
+//! A run is a folder: `run.json` (figures, length, environment) and `samples.jsonl` (one line for each measured point).
+//!
+//! Contract: a line is written when its point has been measured, so an interruption loses at most one point. A resumed run
+//! measures the points that have no line, or whose line has an error. A last line that was cut off is removed.
+
+use crate::environment::Environment;
+use crate::error::LabError;
+use crate::figure::{self, FIGURES, Figure, Point};
+use crate::meter::{Length, Meter, Samples};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Largest file of a run.
+const MOST: u64 = 256 << 20;
+/// Name of the control points, which are measured at the start and at the end of a run.
+pub const CONTROL: &str = "control";
+/// What the control points measure.
+const CONTROL_ARGS: &str = "--scenario ip4";
+
+/// The first file of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Names of the figures.
+    pub figures: Vec<String>,
+    /// Whether the run is quick.
+    pub quick: bool,
+    /// Machine and code.
+    pub environment: Environment,
+}
+
+/// One measured point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Figure, or [`CONTROL`].
+    pub figure: String,
+    /// Curve.
+    pub series: String,
+    /// Position.
+    pub x: f64,
+    /// Label of the position.
+    pub label: String,
+    /// Arguments of the benchmark.
+    pub args: String,
+    /// Samples by metric; empty if the point could not be measured.
+    pub samples: Samples,
+    /// Reason why the point could not be measured.
+    pub error: Option<String>,
+}
+
+/// A point of a figure or a control point.
+struct Task {
+    figure: &'static str,
+    point: Point,
+}
+
+impl Task {
+    fn is_of(&self, record: &Record) -> bool {
+        record.figure == self.figure
+            && record.series == self.point.series
+            && record.x == self.point.x
+    }
+
+    fn name(&self) -> String {
+        let point = &self.point;
+        format!("{} {} {}", self.figure, point.series, point.label)
+    }
+}
+
+/// A folder with a run.
+#[derive(Debug)]
+pub struct Run {
+    /// The folder.
+    pub dir: PathBuf,
+    /// Its plan.
+    pub plan: Plan,
+    /// Its points so far.
+    pub records: Vec<Record>,
+}
+
+impl Run {
+    /// Create the folder of a new run. Without names, all figures are part of it.
+    ///
+    /// # Errors
+    /// If a figure is unknown, or the folder already has a run or cannot be written.
+    pub fn create(dir: &Path, names: &[String], quick: bool) -> Result<Run, LabError> {
+        let mut figures = names.to_vec();
+        if figures.is_empty() {
+            figures = FIGURES.iter().map(|f| f.name.to_owned()).collect();
+        }
+        let plan = Plan {
+            figures,
+            quick,
+            environment: Environment::now(),
+        };
+        plan.known()?;
+        std::fs::create_dir_all(dir).map_err(|e| LabError::file(dir, e))?;
+        let path = dir.join("run.json");
+        let file = volley_file::create_new(&path);
+        let mut file = file.map_err(|e| LabError::file(&path, e))?;
+        let text = serde_json::to_string_pretty(&plan).map_err(|e| LabError::file(&path, e))?;
+        let written = file
+            .write_all(text.as_bytes())
+            .and_then(|()| file.sync_all());
+        written.map_err(|e| LabError::file(&path, e))?;
+        Ok(Run {
+            dir: dir.to_owned(),
+            plan,
+            records: Vec::new(),
+        })
+    }
+
+    /// Read a run.
+    ///
+    /// # Errors
+    /// If a file is missing or is no file of a run.
+    pub fn read(dir: &Path) -> Result<Run, LabError> {
+        let path = dir.join("run.json");
+        let text = volley_file::read_text(&path, MOST).map_err(|e| LabError::file(&path, e))?;
+        let plan: Plan = serde_json::from_str(&text).map_err(|e| LabError::file(&path, e))?;
+        plan.known()?;
+        let path = dir.join("samples.jsonl");
+        let mut records = Vec::new();
+        if path.exists() {
+            let text = volley_file::read_text(&path, MOST).map_err(|e| LabError::file(&path, e))?;
+            // A line without its end was cut off by an interruption.
+            let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+            for (at, line) in whole.lines().enumerate() {
+                let record = serde_json::from_str(line);
+                let bad = |e| LabError::file(&path, format!("line {} is no record: {e}", at + 1));
+                records.push(record.map_err(bad)?);
+            }
+        }
+        Ok(Run {
+            dir: dir.to_owned(),
+            plan,
+            records,
+        })
+    }
+
+    /// The figures of the run.
+    pub fn figures(&self) -> Vec<&'static Figure> {
+        let names = self.plan.figures.iter();
+        names.filter_map(|name| figure::find(name)).collect()
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        let control = |x: f64, label: &str| Task {
+            figure: CONTROL,
+            point: Point {
+                series: CONTROL,
+                x,
+                label: label.to_owned(),
+                args: CONTROL_ARGS.to_owned(),
+            },
+        };
+        let mut tasks = vec![control(0.0, "start")];
+        for figure in self.figures() {
+            let points = (figure.points)(self.plan.quick).into_iter();
+            tasks.extend(points.map(|point| Task {
+                figure: figure.name,
+                point,
+            }));
+        }
+        tasks.push(control(1.0, "end"));
+        tasks
+    }
+
+    /// Measure all points that are missing, until `stop` is set.
+    ///
+    /// # Errors
+    /// If the run is interrupted, a point cannot be measured, or the folder cannot be written.
+    pub fn measure(&mut self, meter: &mut dyn Meter, stop: &AtomicBool) -> Result<(), LabError> {
+        self.records.retain(|r| r.error.is_none());
+        self.rewrite()?;
+        let done = |task: &Task, run: &Run| run.records.iter().any(|r| task.is_of(r));
+        let tasks: Vec<Task> = self.tasks();
+        let missing: Vec<&Task> = tasks.iter().filter(|task| !done(task, self)).collect();
+        let bar = ProgressBar::new(missing.len() as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len}, {eta} left, {msg}") {
+            bar.set_style(style);
+        }
+        for (at, task) in missing.iter().enumerate() {
+            if stop.load(Ordering::Relaxed) {
+                bar.abandon();
+                return Err(LabError::Interrupted {
+                    left: missing.len() - at,
+                    dir: self.dir.clone(),
+                });
+            }
+            bar.set_message(task.name());
+            self.one(task, meter)?;
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        self.failures()
+    }
+
+    fn one(&mut self, task: &Task, meter: &mut dyn Meter) -> Result<(), LabError> {
+        let point = &task.point;
+        let (samples, error) = match meter.measure(&point.args, Length::of(self.plan.quick)) {
+            Ok(samples) => (rounded(samples), None),
+            Err(why) => (Samples::new(), Some(why)),
+        };
+        let record = Record {
+            figure: task.figure.to_owned(),
+            series: point.series.to_owned(),
+            x: point.x,
+            label: point.label.clone(),
+            args: point.args.clone(),
+            samples,
+            error,
+        };
+        let path = self.dir.join("samples.jsonl");
+        let line = serde_json::to_string(&record).map_err(|e| LabError::file(&path, e))? + "\n";
+        let file = volley_file::append(&path);
+        let written = file.and_then(|mut file| {
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        });
+        written.map_err(|e| LabError::file(&path, e))?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// Write the lines of the records that remain: a resumed run begins with whole lines and without errors.
+    fn rewrite(&self) -> Result<(), LabError> {
+        let path = self.dir.join("samples.jsonl");
+        let bad = |e: &dyn std::fmt::Display| LabError::file(&path, e);
+        let mut text = String::new();
+        for record in &self.records {
+            text += &serde_json::to_string(record).map_err(|e| bad(&e))?;
+            text.push('\n');
+        }
+        // The old file stays until the new one is complete.
+        let new = self.dir.join("samples.jsonl.new");
+        let written = volley_file::create(&new).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        written.map_err(|e| LabError::file(&new, e))?;
+        std::fs::rename(&new, &path).map_err(|e| bad(&e))
+    }
+
+    fn failures(&self) -> Result<(), LabError> {
+        let mut failed = self.records.iter().filter_map(|r| {
+            let why = r.error.as_ref()?;
+            Some(format!("{} {} {}: {why}", r.figure, r.series, r.label))
+        });
+        match failed.next() {
+            None => Ok(()),
+            Some(first) => Err(LabError::Points {
+                count: 1 + failed.count(),
+                first,
+            }),
+        }
+    }
+
+    /// Relative difference of the control points at the start and at the end; none if they were not measured.
+    pub fn drift(&self) -> Option<f64> {
+        let control = self.records.iter().filter(|r| r.figure == CONTROL);
+        let medians: Vec<f64> = control
+            .filter_map(|r| crate::stats::Summary::of(r.samples.get("cycles")?))
+            .map(|s| s.median)
+            .collect();
+        match medians[..] {
+            [start, end] if start > 0.0 => Some((end / start - 1.0).abs()),
+            _ => None,
+        }
+    }
+}
+
+impl Plan {
+    fn known(&self) -> Result<(), LabError> {
+        let unknown = self.figures.iter().find(|n| figure::find(n).is_none());
+        match unknown {
+            None => Ok(()),
+            Some(name) => Err(LabError::Figure {
+                name: name.clone(),
+                known: FIGURES.map(|f| f.name).join(", "),
+            }),
+        }
+    }
+}
+
+/// Samples with six decimals: such numbers are the same after they were written and read.
+fn rounded(mut samples: Samples) -> Samples {
+    for sample in samples.values_mut().flatten() {
+        *sample = (*sample * 1e6).round() / 1e6;
+    }
+    samples
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Samples about a number that depends on the arguments; counts the calls, and may stop the run or fail.
+    #[derive(Default)]
+    pub(crate) struct Synthetic {
+        pub calls: usize,
+        pub slower: f64,
+        pub stop_after: Option<usize>,
+        pub fail: bool,
+    }
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    impl Meter for (Synthetic, &AtomicBool) {
+        fn measure(&mut self, args: &str, _: Length) -> Result<Samples, String> {
+            self.0.calls += 1;
+            if self.0.stop_after == Some(self.0.calls) {
+                self.1.store(true, Ordering::Relaxed);
+            }
+            if self.0.fail && args.contains("uniform") {
+                return Err("no memory".to_owned());
+            }
+            let mut random = fastrand::Rng::with_seed(self.0.calls as u64);
+            let base = 20.0 + args.len() as f64;
+            let mut of = |base: f64| -> Vec<f64> {
+                (0..10)
+                    .map(|_| base * (1.0 + 0.004 * random.f64()))
+                    .collect()
+            };
+            let cycles = base * (1.0 + self.0.slower);
+            Ok(Samples::from([
+                ("mpps".to_owned(), of(1000.0 / cycles)),
+                ("cycles".to_owned(), of(cycles)),
+                ("core_cycles".to_owned(), of(cycles)),
+                ("node ip4-input".to_owned(), vec![cycles]),
+                ("node ip4-lookup".to_owned(), vec![2.0 * cycles]),
+            ]))
+        }
+    }
+
+    pub(crate) fn measured(dir: &Path, slower: f64) -> Run {
+        let mut run = Run::create(dir, &[], true).unwrap();
+        let synthetic = Synthetic {
+            slower,
+            ..Synthetic::default()
+        };
+        run.measure(&mut (synthetic, &NEVER), &NEVER).unwrap();
+        run
+    }
+
+    #[test]
+    fn an_interrupted_run_resumes_without_measuring_a_point_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], true).unwrap();
+        let stop = AtomicBool::new(false);
+        let mut meter = (
+            Synthetic {
+                stop_after: Some(2),
+                ..Synthetic::default()
+            },
+            &stop,
+        );
+        let error = run.measure(&mut meter, &stop).unwrap_err();
+        assert!(
+            matches!(error, LabError::Interrupted { left: 3, .. }),
+            "{error}"
+        );
+        assert_eq!(error.status(), 130);
+        // The process ended in the middle of a line.
+        let path = dir.path().join("samples.jsonl");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text + "{\"figure\":\"vp").unwrap();
+
+        let mut run = Run::read(dir.path()).unwrap();
+        assert_eq!(run.records.len(), 2);
+        let mut meter = (Synthetic::default(), &NEVER);
+        run.measure(&mut meter, &NEVER).unwrap();
+        assert_eq!(meter.0.calls, 3);
+        assert!(Run::read(dir.path()).unwrap().records == run.records);
+        assert!(run.drift().unwrap() < 0.01);
+        run.measure(&mut meter, &NEVER).unwrap();
+        assert_eq!(meter.0.calls, 3, "nothing is measured again");
+    }
+
+    #[test]
+    fn a_point_that_fails_is_reported_and_measured_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = Run::create(dir.path(), &["vpp-9".to_owned()], true).unwrap();
+        let failing = Synthetic {
+            fail: true,
+            ..Synthetic::default()
+        };
+        let error = run.measure(&mut (failing, &NEVER), &NEVER).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "1 of the points could not be measured, the first: vpp-9 IPv4 uniform: no memory"
+        );
+        assert_eq!(error.status(), 2);
+        let mut meter = (Synthetic::default(), &NEVER);
+        let mut run = Run::read(dir.path()).unwrap();
+        run.measure(&mut meter, &NEVER).unwrap();
+        assert_eq!(meter.0.calls, 1);
+    }
+
+    #[test]
+    fn folders_and_names_that_cannot_be_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Run::create(dir.path(), &["vpp-99".to_owned()], true).unwrap_err();
+        assert!(error.to_string().starts_with("no figure is named vpp-99"));
+        Run::create(dir.path(), &[], true).unwrap();
+        let again = Run::create(dir.path(), &[], true).unwrap_err();
+        assert!(again.to_string().contains("run.json"), "{again}");
+        std::fs::write(dir.path().join("samples.jsonl"), "{}\n").unwrap();
+        let error = Run::read(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("line 1 is no record"), "{error}");
+    }
+}

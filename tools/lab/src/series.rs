@@ -1,0 +1,82 @@
+//! The curves of a figure from the records of a run.
+
+use crate::figure::Figure;
+use crate::figure::shape::{Curve, Shape};
+use crate::meter::NODE;
+use crate::run::Run;
+use crate::stats::Summary;
+use serde::Serialize;
+
+/// One point of a curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cell {
+    /// Position.
+    pub x: f64,
+    /// Label of the position.
+    pub label: String,
+    /// Its samples in a few numbers.
+    pub summary: Summary,
+}
+
+/// One curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// Name.
+    pub name: String,
+    /// Points in ascending order.
+    pub cells: Vec<Cell>,
+}
+
+/// The measured curves of a figure, in the order of its points.
+pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    // Positions of nodes: the order in which they appear first.
+    let mut nodes: Vec<String> = Vec::new();
+    for record in run.records.iter().filter(|r| r.figure == figure.name) {
+        let mut cells = Vec::new();
+        match figure.metric {
+            "nodes" => {
+                for (metric, samples) in &record.samples {
+                    let Some(name) = metric.strip_prefix(NODE) else {
+                        continue;
+                    };
+                    if !nodes.iter().any(|n| n == name) {
+                        nodes.push(name.to_owned());
+                    }
+                    let x = nodes.iter().position(|n| n == name).unwrap_or(0) as f64;
+                    cells.push((x, name.to_owned(), samples));
+                }
+            }
+            metric => {
+                let samples = record.samples.get(metric);
+                cells.extend(samples.map(|s| (record.x, record.label.clone(), s)));
+            }
+        }
+        let cells = cells.into_iter().filter_map(|(x, label, samples)| {
+            let summary = Summary::of(samples)?;
+            Some(Cell { x, label, summary })
+        });
+        match all.iter_mut().find(|s| s.name == record.series) {
+            Some(series) => series.cells.extend(cells),
+            None => all.push(Series {
+                name: record.series.clone(),
+                cells: cells.collect(),
+            }),
+        }
+    }
+    all.retain(|s| !s.cells.is_empty());
+    for series in &mut all {
+        series.cells.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    all
+}
+
+/// Whether the shape of the curves agrees with the paper.
+pub fn judge(figure: &Figure, series: &[Series]) -> Shape {
+    let curve = |s: &Series| Curve {
+        series: s.name.clone(),
+        points: s.cells.iter().map(|c| (c.x, c.summary.median)).collect(),
+    };
+    let curves: Vec<Curve> = series.iter().map(curve).collect();
+    (figure.judge)(&curves)
+}

@@ -1,4 +1,4 @@
-//! `volley`: the daemon, its command line, the check of configuration files, the demo, the benchmark and the doctor.
+//! `volley`: the daemon, its command line, the check of configuration files, the demo, the benchmark, the doctor, and the start of the lab.
 //!
 //! Every error is one sentence on standard error (a configuration file: one per error) and exit code 1.
 #![forbid(unsafe_code)]
@@ -7,6 +7,7 @@ mod config;
 mod ctl;
 mod doc;
 mod doctor;
+mod lab;
 mod plugin;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -45,6 +46,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure the forwarding speed.
     Bench(Box<bench::Args>),
+    /// Measure figures of papers, write a report, and compare runs.
+    Lab(lab::Args),
     /// What this machine can do for Volley, what is missing, and the command that fixes it.
     Doctor(doctor::Args),
     /// Write the project of a plugin.
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
             run::logging::warnings();
             bench::main(*args)
         }
+        Command::Lab(args) => exit(lab::main(&args)),
         Command::Doctor(args) => exit(doctor::main(&args)),
         Command::Plugin { command } => exit(plugin::main(command)),
         Command::Completions { shell } => {

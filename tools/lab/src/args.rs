@@ -1,4 +1,4 @@
-//! The command line of `volley lab`.
+//! The command line of `volley-lab`.
 
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
@@ -44,4 +44,34 @@ pub enum Command {
         /// Folder of the second run.
         second: PathBuf,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: super::Args,
+    }
+
+    #[test]
+    fn every_command_of_the_pages_is_accepted() {
+        let pages = [
+            include_str!("../../../docs/lab.md"),
+            include_str!("../README.md"),
+        ];
+        for page in pages {
+            let lines = page.lines().filter(|line| line.starts_with("volley-lab "));
+            let mut count = 0;
+            for line in lines {
+                let parsed = Line::try_parse_from(line.split_whitespace());
+                let error = parsed.map(|line| line.args).err();
+                assert!(error.is_none(), "{line}: {error:?}");
+                count += 1;
+            }
+            assert!(count >= 2, "{count}");
+        }
+    }
 }

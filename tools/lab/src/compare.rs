@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 /// Differences up to this fraction never count.
 const FLOOR: f64 = 0.01;
+/// Largest noise with which differences are reported: beyond it, the machine was too busy for any result.
+const MOST_NOISE: f64 = 0.10;
 /// The metric that is compared. Core cycles do not depend on the clock that the core had.
 const METRIC: &str = "core_cycles";
 
@@ -29,7 +31,8 @@ pub struct Compared {
 
 /// Compare the cycles of the points that both runs have.
 pub fn compare(a: &Run, b: &Run) -> Compared {
-    let drift = |run: &Run| run.drift().unwrap_or(0.0);
+    // Without control points nothing is known about the noise.
+    let drift = |run: &Run| run.drift().unwrap_or(f64::INFINITY);
     let noise = FLOOR.max(drift(a)).max(drift(b));
     let mut lines = Vec::new();
     for first in a.records.iter().filter(|r| r.figure != CONTROL) {
@@ -42,7 +45,10 @@ pub fn compare(a: &Run, b: &Run) -> Compared {
             .iter()
             .find(same)
             .and_then(|second| Some((first.samples.get(METRIC)?, second.samples.get(METRIC)?)));
-        let comparison = samples.and_then(|(a, b)| stats::compare(a, b, noise));
+        let mut comparison = samples.and_then(|(a, b)| stats::compare(a, b, noise));
+        if let Some(comparison) = comparison.as_mut().filter(|_| noise > MOST_NOISE) {
+            comparison.verdict = Verdict::Unclear;
+        }
         lines.extend(comparison.map(|comparison| Line {
             name: format!("{} {} {}", first.figure, first.series, first.label),
             comparison,
@@ -71,6 +77,7 @@ impl Compared {
                 Verdict::Equal => "equal",
                 Verdict::Larger => "slower",
                 Verdict::Smaller => "faster",
+                Verdict::Unclear => "unclear",
             };
             let (low, high) = (percent(c.interval.low), percent(c.interval.high));
             let _ = writeln!(
@@ -82,12 +89,17 @@ impl Compared {
         }
         let _ = writeln!(
             text,
-            "{} equal, {} slower, {} faster; differences up to {:.1} % are noise",
+            "{} equal, {} unclear, {} slower, {} faster; differences up to {:.1} % are noise",
             self.count(Verdict::Equal),
+            self.count(Verdict::Unclear),
             self.count(Verdict::Larger),
             self.count(Verdict::Smaller),
             self.noise * 100.0
         );
+        if self.noise > MOST_NOISE {
+            text +=
+                "The machine was too busy for a comparison: repeat the runs without other load.\n";
+        }
         text
     }
 }
@@ -99,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_same_code_is_equal_and_five_percent_more_cycles_are_slower() {
-        let [a, b, c] = [0; 3].map(|_| tempfile::tempdir().unwrap());
+        let [a, b, c, d] = [0; 4].map(|_| tempfile::tempdir().unwrap());
         let first = measured(a.path(), 0.0);
         let same = compare(&first, &measured(b.path(), 0.0));
         assert_eq!(same.count(Verdict::Equal), same.lines.len());
@@ -107,5 +119,15 @@ mod tests {
         let slower = compare(&first, &measured(c.path(), 0.05));
         assert_eq!(slower.count(Verdict::Larger), slower.lines.len());
         assert!(slower.text().contains("slower"));
+        // The control point at the end has 30 % more cycles: another program used the core.
+        let mut busy = measured(d.path(), 0.05);
+        let end = busy.records.last_mut().unwrap();
+        assert_eq!(end.figure, CONTROL);
+        for cycles in end.samples.get_mut("cycles").unwrap() {
+            *cycles *= 1.3;
+        }
+        let busy = compare(&first, &busy);
+        assert_eq!(busy.count(Verdict::Unclear), busy.lines.len());
+        assert!(busy.text().contains("too busy"));
     }
 }

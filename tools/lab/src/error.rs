@@ -30,7 +30,7 @@ pub enum LabError {
         why: String,
     },
     /// The run ended early.
-    #[error("the run was interrupted with {left} points left: `volley lab resume {}` continues it", dir.display())]
+    #[error("the run was interrupted with {left} points left: `volley-lab resume {}` continues it", dir.display())]
     Interrupted {
         /// Points that are not measured yet.
         left: usize,

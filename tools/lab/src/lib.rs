@@ -1,4 +1,4 @@
-//! `volley lab`: reproduces the experiments of the source papers on this code, and compares runs.
+//! `volley-lab`: reproduces the experiments of the source papers on this code, and compares runs.
 //!
 //! Exit status: 0 done; 1 a folder or an argument cannot be used; 2 a point could not be measured; 3 `compare` found a slower
 //! point; 130 interrupted.
@@ -32,7 +32,7 @@ pub fn main(args: Args) -> ExitCode {
     match perform(args.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("volley lab: {error}");
+            eprintln!("volley-lab: {error}");
             ExitCode::from(error.status())
         }
     }

@@ -74,9 +74,9 @@ impl Task {
 pub struct Run {
     /// The folder.
     pub dir: PathBuf,
-    /// Its plan.
+    /// Plan of the run.
     pub plan: Plan,
-    /// Its points so far.
+    /// Points measured so far.
     pub records: Vec<Record>,
 }
 

@@ -14,7 +14,7 @@ pub struct Cell {
     pub x: f64,
     /// Label of the position.
     pub label: String,
-    /// Its samples in a few numbers.
+    /// Summary of the samples.
     pub summary: Summary,
 }
 

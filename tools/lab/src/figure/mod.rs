@@ -55,7 +55,7 @@ pub struct Figure {
     pub name: &'static str,
     /// The paper.
     pub paper: &'static str,
-    /// Its number in the paper.
+    /// Number of the figure in the paper.
     pub number: &'static str,
     /// Title.
     pub title: &'static str,

@@ -62,23 +62,31 @@ pub fn unknown() -> Shape {
     }
 }
 
-/// Every curve rises by at least a factor, and its knee (95 % of the maximum) is at most at a position.
+/// Fraction of the maximum from which a curve counts as flat.
+const FLAT: f64 = 0.9;
+
+/// Every curve rises by at least a factor, and is flat from at most a position on.
 pub fn rises_to_a_plateau(curves: &[Curve], factor: f64, knee_by: f64) -> Shape {
     let mut texts = Vec::new();
     let mut agrees = true;
     for curve in curves {
-        let (Some(gain), Some(knee)) = (curve.gain(), curve.knee(0.95)) else {
+        let Some(gain) = curve.gain() else {
             return unknown();
         };
-        let rises = curve.is_rising(0.10);
-        agrees &= rises && gain >= factor && knee <= knee_by;
+        let rises = curve.is_rising(1.0 - FLAT);
+        let knee = curve.knee(FLAT);
+        agrees &= rises && gain >= factor && knee.is_some_and(|knee| knee <= knee_by);
         let how = if rises {
             "rises"
         } else {
             "does not rise steadily"
         };
+        let flat = match knee {
+            Some(knee) => format!("with {:.0} % of the maximum from {knee} on", FLAT * 100.0),
+            None => "and falls at the end".to_owned(),
+        };
         texts.push(format!(
-            "{} {how}, by a factor of {gain:.1} from end to end, with 95 % of the maximum from {knee} on",
+            "{} {how}, by a factor of {gain:.1} from end to end, {flat}",
             curve.series
         ));
     }
@@ -129,6 +137,9 @@ mod tests {
         assert_eq!(rises_to_a_plateau(&good, 3.0, 8.0).agrees, Some(true));
         assert_eq!(rises_to_a_plateau(&good, 3.0, 2.0).agrees, Some(false));
         assert_eq!(rises_to_a_plateau(&good, 30.0, 8.0).agrees, Some(false));
+        let end = rises_to_a_plateau(&[curve(&[1.0, 4.0, 10.0, 5.0])], 3.0, 8.0);
+        assert_eq!(end.agrees, Some(false));
+        assert!(end.why.contains("falls at the end"), "{}", end.why);
         let dip = [curve(&[1.0, 6.0, 3.0, 10.0])];
         assert_eq!(rises_to_a_plateau(&dip, 3.0, 8.0).agrees, Some(false));
     }

@@ -12,6 +12,7 @@ mod guest_items;
 mod hostile;
 mod house;
 mod interfaces;
+mod lab;
 mod list;
 mod lpm_items;
 mod net_items;
@@ -46,9 +47,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "speed" => speed::ITEMS,
         "house" => house::ITEMS,
         "nodes" => nodes::ITEMS,
+        "lab" => lab::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house, nodes"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house, nodes, lab"
             )));
         }
     };

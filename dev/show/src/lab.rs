@@ -1,0 +1,72 @@
+//! The items of "The lab" that exist: the search, comparisons, reports and interrupted runs.
+
+use super::list::Sitting;
+use super::{Item, Work, item};
+use xtask::report::Outcome;
+use xtask::run::Program;
+
+const fn tests(name: &'static str, what: &'static str, words: &'static [&'static str]) -> Item {
+    item(name, what, Work::Command(words))
+}
+
+pub const ITEMS: &[Item] = &[
+    tests(
+        "search",
+        "NDR and PDR of synthetic devices within 1 %, with noise and with loss that is not monotonic",
+        &["test", "-p", "volley-lab", "--lib", "search::"],
+    ),
+    tests(
+        "compare",
+        "synthetic samples: the same code is equal, 5 % more cycles are slower",
+        &["test", "-p", "volley-lab", "--lib", "compare::"],
+    ),
+    item(
+        "compare-real",
+        "two quick runs of one figure of the same code compare as equal",
+        Work::Call(|sitting| Outcome::of(same_code(sitting))),
+    ),
+    tests(
+        "report",
+        "every figure of the page has a plot, a caption and a table",
+        &["test", "-p", "volley-lab", "--lib", "report::"],
+    ),
+    tests(
+        "resume",
+        "an interrupted run resumes without measuring a point again; failed points are measured again",
+        &["test", "-p", "volley-lab", "--lib", "run::"],
+    ),
+];
+
+/// Runs the figure twice and compares; `volley-lab compare` fails if the second run is slower.
+fn same_code(sitting: &Sitting<'_>) -> Result<String, String> {
+    let home = sitting.home;
+    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
+    Program::cargo(home).args(build).require()?;
+    let lab = home.target.join("release/volley-lab");
+    let dirs = ["a", "b"].map(|name| home.target.join(format!("show-lab-{name}")));
+    for dir in &dirs {
+        match std::fs::remove_dir_all(dir) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{}: {e}", dir.display()));
+            }
+            _ => {}
+        }
+        Program::new(home, &lab)
+            .args(["run", "vpp-9", "--quick", "--out"])
+            .arg(dir)
+            .limit_seconds(300)
+            .require()?;
+    }
+    let output = Program::new(home, &lab)
+        .arg("compare")
+        .args(&dirs)
+        .limit_seconds(60)
+        .require()?;
+    let mut lines = output.stdout.lines();
+    let summary = lines.find(|line| line.contains(" equal, "));
+    let summary = summary.unwrap_or_default().to_owned();
+    match summary.contains(" 0 unclear, 0 slower, 0 faster") {
+        true => Ok(summary),
+        false => Err(summary),
+    }
+}

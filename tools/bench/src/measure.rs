@@ -8,6 +8,10 @@ use super::{BenchError, scaling, verify};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use volley_graph::{NodeReport, NodeState, Severity};
+use volley_l2::model::MAC_LIMIT;
+
+/// Most MAC addresses of a bridge: a domain learns no more.
+const MOST_MACS: u32 = *MAC_LIMIT.end();
 
 /// Time between two measurements of the core's pace.
 pub(super) const SLICE: Duration = Duration::from_millis(4);
@@ -160,8 +164,8 @@ fn check(args: &Args) -> Result<(), BenchError> {
     if args.scenario == Scenario::Bridge && args.style == Style::Rtc {
         return bad("--style rtc knows no bridge: choose graph".into());
     }
-    if !(1..=65_536).contains(&args.macs) {
-        return bad(format!("--macs {}: choose 1 to 65536", args.macs));
+    if !(1..=MOST_MACS).contains(&args.macs) {
+        return bad(format!("--macs {}: choose 1 to {MOST_MACS}", args.macs));
     }
     Ok(())
 }

@@ -12,10 +12,27 @@ fuzz_target!(|bytes: &[u8]| {
     classes::register();
     both(bytes);
     for format in ["volley-commit-2", "volley-head-2"] {
-        let line = format!("{format} {} {:08x}\n", bytes.len(), crc32fast::hash(bytes));
-        both(&[line.as_bytes(), bytes].concat());
+        both(&sealed(format, bytes));
     }
+    // A large commit: the first line is the head.
+    let head = bytes
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let (head, requests) = bytes.split_at(head);
+    both(
+        &[
+            sealed("volley-commit-3", head),
+            sealed("volley-requests-3", requests),
+        ]
+        .concat(),
+    );
 });
+
+fn sealed(format: &str, bytes: &[u8]) -> Vec<u8> {
+    let line = format!("{format} {} {:08x}\n", bytes.len(), crc32fast::hash(bytes));
+    [line.as_bytes(), bytes].concat()
+}
 
 fn both(bytes: &[u8]) {
     match Head::read(bytes) {

@@ -347,12 +347,8 @@ fn nothing_was_lost(it: &Kept) {
     );
 }
 
-#[test]
-fn a_hundred_thousand_routes_are_one_transaction() {
-    let mut it = Kept::new();
-    let base = it.file("base.toml", FLOW);
-    it.start(&["-c", &base]);
-    std::thread::sleep(Duration::from_millis(300));
+/// Commands that add routes whose neighbours have other next hops.
+fn hundred_thousand() -> String {
     let mut lines = String::new();
     for i in 0..100_000u64 {
         // The factor and the modulus, a prime, have no common divisor: all differ, and consecutive ones are far apart.
@@ -365,7 +361,68 @@ fn a_hundred_thousand_routes_are_one_transaction() {
             i % 4 + 2
         );
     }
-    let file = it.file("routes.vly", &lines);
+    lines
+}
+
+/// Bytes of the commits on the disk.
+fn on_disk(it: &Kept) -> u64 {
+    let files = std::fs::read_dir(&it.state).unwrap().map(Result::unwrap);
+    let commits = files.filter(|it| it.file_name().to_string_lossy().starts_with("commit-"));
+    commits.map(|it| it.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn commits_of_one_change_each_share_the_rest() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", FLOW);
+    it.start(&["-c", &base]);
+    let file = it.file("routes.vly", &hundred_thousand());
+    it.ctl(&format!("exec {file} undo"));
+    it.ctl("config commit");
+    let whole = on_disk(&it);
+    for n in 2..=10 {
+        it.ctl(&format!("ip route add 10.{n}.0.0/16 via drop"));
+        it.ctl("config commit");
+    }
+    let all = on_disk(&it);
+    let share = all as f64 / whole as f64;
+    println!("one commit: {whole} bytes, ten: {all}, {share:.4} of it, bar 1.2");
+    assert!(whole > 5_000_000 && share <= 1.2, "{whole} {all}");
+    let times = (0..5).map(|_| {
+        let start = Instant::now();
+        let history = it.config(&["history"]).unwrap();
+        assert!(history.lines().count() >= 10, "{history}");
+        start.elapsed()
+    });
+    let mut times: Vec<Duration> = times.collect();
+    times.sort();
+    println!("config history: {times:?}, the fastest must be below 0.1 s");
+    // Other tests use the cores.
+    assert!(times[0] < Duration::from_millis(100), "{times:?}");
+    let difference = |commit: &str| it.ctl(&format!("config diff commit {commit}"));
+    let eight = difference("8");
+    assert!(
+        eight.contains("10.9.0.0/16") && eight.contains("10.10.0.0/16"),
+        "{eight}"
+    );
+    assert_eq!(eight.lines().count(), 2, "{eight}");
+    it.kill();
+    it.start(&[]);
+    let difference = |commit: &str| it.ctl(&format!("config diff commit {commit}"));
+    assert_eq!(difference("10"), "no difference\n");
+    it.config(&["rollback", "4"]).unwrap();
+    assert_eq!(difference("4"), "no difference\n");
+    let runs = it.ctl("show ip fib summary");
+    assert!(runs.contains("/16           3\n"), "{runs}");
+}
+
+#[test]
+fn a_hundred_thousand_routes_are_one_transaction() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", FLOW);
+    it.start(&["-c", &base]);
+    std::thread::sleep(Duration::from_millis(300));
+    let file = it.file("routes.vly", &hundred_thousand());
     let start = Instant::now();
     it.ctl(&format!("exec {file} undo"));
     let took = start.elapsed().as_secs_f64();

@@ -20,7 +20,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 25] = [
+pub const ITEMS: [Item; 26] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -87,6 +87,7 @@ pub const ITEMS: [Item; 25] = [
         Work::Command(&["test", "-p", "volley", "--test", "seccomp"]),
     ),
     data::FULL_TABLE,
+    data::COMMITS,
     data::MULTICAST,
     data::FRAGMENTS,
     data::SCAN,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use tracing::{debug, error, info, warn};
-use volley_control::journal::{About, Folder, Journal, JournalError};
+use volley_control::journal::{About, Folder, Journal, JournalError, Summary};
 use volley_control::{Core, State, TransactionError, requests, without_secrets};
 use volley_model::{
     Client, CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
@@ -209,13 +209,15 @@ fn row(journal: &Journal<Folder>, number: u64) -> CommitRow {
         confirm_by: head.confirm_by.filter(|_| current),
         ..CommitRow::default()
     };
-    match journal.commit(number) {
-        Ok(commit) => CommitRow {
-            time_s: commit.about.time_s,
-            user: commit.about.user,
-            how: commit.about.how,
-            comment: commit.about.comment,
-            requests: commit.requests.len() as u64,
+    match journal.summary(number) {
+        Ok(Summary {
+            about, requests, ..
+        }) => CommitRow {
+            time_s: about.time_s,
+            user: about.user,
+            how: about.how,
+            comment: about.comment,
+            requests,
             ..row
         },
         Err(fault) => CommitRow {

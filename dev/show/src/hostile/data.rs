@@ -17,6 +17,20 @@ pub const FULL_TABLE: Item = item(
     ),
 );
 
+pub const COMMITS: Item = item(
+    "commit-differences",
+    "7: ten commits of one change each with 100,000 routes: at most 1.2 times one commit on the disk, history within 100 ms",
+    Work::Command(&[
+        "test",
+        "-p",
+        "volley",
+        "--test",
+        "commits",
+        "--",
+        "commits_of_one_change_each",
+    ]),
+);
+
 pub const FRAGMENTS: Item = item(
     "held-buffers",
     "3: fragments for the router and in transit, and a scan, hold no more than their shares of the buffers: forwarding goes on",

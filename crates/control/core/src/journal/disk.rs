@@ -2,7 +2,7 @@
 
 use super::error::JournalError;
 use std::fs::{DirBuilder, File, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,12 @@ pub trait Disk {
     fn list(&self) -> io::Result<Vec<String>>;
     /// Reads a whole file.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+    /// Reads the first bytes of a file, at most `most`.
+    fn read_start(&self, name: &str, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = self.read(name)?;
+        bytes.truncate(most);
+        Ok(bytes)
+    }
     /// Creates a file with this content; the content is durable on return.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
     /// Renames a file atomically; a file that has the new name is replaced.
@@ -130,6 +136,13 @@ impl Disk for Folder {
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         volley_file::read(&self.path.join(name), MAX_FILE)
+    }
+
+    fn read_start(&self, name: &str, most: usize) -> io::Result<Vec<u8>> {
+        let file = volley_file::open(&self.path.join(name))?;
+        let mut bytes = Vec::new();
+        file.take(most as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {

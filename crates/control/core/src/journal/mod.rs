@@ -6,6 +6,7 @@
 //!   cannot be written is removed, because an old copy must not become valid again.
 //! - Every file has its length and CRC-32. A damaged file, or one with an unknown field, is reported as an error; another
 //!   commit replaces it only when an operator requests that ([`Journal::open_anyway`]).
+//! - A commit with many requests is stored as the differences from an earlier one, every 25th one whole ([`large`]).
 //! - The name of a commit's file contains its state (`commit-`, `waiting-`, `rolled-back-`), so that a commit that was rolled
 //!   back is known as such without the head.
 //! - [`Disk`] is the only access to a file system, so that tests can stop it at any byte.
@@ -13,19 +14,27 @@
 mod disk;
 mod error;
 mod head;
+mod large;
 mod record;
 
 pub use disk::{Disk, Folder};
 pub use error::{JournalError, correction};
+pub use large::Summary;
 pub use record::{About, Commit, Fault, Head, Lapsed};
+
+pub(crate) use large::Sizes;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use volley_model::Request;
 
-/// Number of commits that are kept; older ones are removed.
+/// Minimum number of commits that are kept; older ones are removed. A commit from which others are differences is removed with
+/// them.
 pub const KEPT: usize = 100;
+
+/// One of so many large commits is written whole, so that damage to one file leaves commits that can replace the others.
+const WHOLE_EVERY: u64 = 25;
 
 /// The state in the name of a commit's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +86,7 @@ pub struct Journal<D: Disk = Folder> {
     notes: Vec<String>,
     /// Why the active commit could not be determined.
     lost: Option<String>,
+    sizes: Sizes,
 }
 
 impl<D: Disk> Journal<D> {
@@ -140,7 +150,14 @@ impl<D: Disk> Journal<D> {
             in_doubt: false,
             left: BTreeMap::new(),
             lost: None,
+            sizes: large::SIZES,
         })
+    }
+
+    /// Sets which commits are stored as differences.
+    #[cfg(test)]
+    pub(crate) fn set_sizes(&mut self, sizes: Sizes) {
+        self.sizes = sizes;
     }
 
     /// Sentences about damage that was found and repaired or replaced, and about a folder that cannot be written.
@@ -186,20 +203,97 @@ impl<D: Disk> Journal<D> {
 
     /// Reads a commit.
     pub fn commit(&self, number: u64) -> Result<Commit, JournalError> {
+        self.read_with(number, |name| {
+            let bytes = self.bytes(name)?;
+            let commit = match self.base_file(&bytes)? {
+                Some(base) => large::read(&bytes, Some(&base)),
+                None => Commit::read(&bytes),
+            };
+            commit.map(|commit| (commit.number, commit))
+        })
+    }
+
+    /// Reads number, time, author and comment of a commit. Of a large commit only the head is read.
+    pub fn summary(&self, number: u64) -> Result<Summary, JournalError> {
+        self.read_with(number, |name| {
+            let bytes = self.start(name)?;
+            let summary = match large::is_large(&bytes) {
+                true => large::summary(&bytes)?,
+                false => Commit::read(&self.bytes(name)?)?.into(),
+            };
+            Ok((summary.number, summary))
+        })
+    }
+
+    /// Reads the file of a commit, and checks the commit's number.
+    fn read_with<T>(
+        &self,
+        number: u64,
+        read: impl FnOnce(&str) -> Result<(u64, T), Fault>,
+    ) -> Result<T, JournalError> {
         let missing = || JournalError::NoCommit {
             number,
             known: self.numbers(),
         };
         let name = self.files.get(&number).ok_or_else(missing)?.file(number);
-        let read = self.disk.read(&name);
-        let read = read.map_err(|e| Fault::Unread(e.to_string()));
-        let commit = read.and_then(|bytes| Commit::read(&bytes));
-        let commit = commit.and_then(|commit| match commit.number == number {
-            true => Ok(commit),
-            false => Err(Fault::Number(commit.number)),
+        let read = read(&name).and_then(|(found, it)| match found == number {
+            true => Ok(it),
+            false => Err(Fault::Number(found)),
         });
         let file = self.disk.place().join(name);
-        commit.map_err(|fault| JournalError::Commit { file, fault })
+        read.map_err(|fault| JournalError::Commit { file, fault })
+    }
+
+    fn bytes(&self, name: &str) -> Result<Vec<u8>, Fault> {
+        let read = self.disk.read(name);
+        read.map_err(|e| Fault::Unread(e.to_string()))
+    }
+
+    /// The start of a file with the whole head of a large commit.
+    fn start(&self, name: &str) -> Result<Vec<u8>, Fault> {
+        let start = self.disk.read_start(name, large::START);
+        let start = start.map_err(|e| Fault::Unread(e.to_string()))?;
+        let is_short = matches!(large::summary(&start), Err(Fault::Length { .. }));
+        match large::is_large(&start) && is_short {
+            true => self.bytes(name),
+            false => Ok(start),
+        }
+    }
+
+    /// The file of the commit from which the commit in these bytes is stored as differences.
+    fn base_file(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        if !large::is_large(bytes) {
+            return Ok(None);
+        }
+        let Some(base) = large::summary(bytes)?.base else {
+            return Ok(None);
+        };
+        let mark = self.files.get(&base).copied().unwrap_or(Mark::Commit);
+        let file = self.bytes(&mark.file(base));
+        file.map(Some)
+            .map_err(|why| Fault::Base(base, Box::new(why)))
+    }
+
+    /// The commit from which this one is stored as differences; itself if there is none, or if its file is damaged.
+    fn base_of(&self, number: u64, mark: Mark) -> Result<u64, Fault> {
+        let start = self.start(&mark.file(number))?;
+        let summary = large::is_large(&start).then(|| large::summary(&start));
+        let base = summary.and_then(|it| it.ok()?.base);
+        Ok(base.unwrap_or(number))
+    }
+
+    /// The commit from which the next one may be stored as differences, with its file.
+    fn next_base(&self) -> Option<(u64, Vec<u8>)> {
+        let (newest, mark) = self.files.last_key_value()?;
+        let base = self.base_of(*newest, *mark).ok()?;
+        let mark = self.files.get(&base)?;
+        if self.next.saturating_sub(base) >= WHOLE_EVERY {
+            return None;
+        }
+        let name = mark.file(base);
+        let is_large = large::is_large(&self.start(&name).ok()?);
+        let file = is_large.then(|| self.bytes(&name).ok()).flatten()?;
+        Some((base, file))
     }
 
     /// Writes a commit and makes it active. With `confirm_by` (seconds since 1970) the commit waits to be confirmed.
@@ -224,10 +318,11 @@ impl<D: Disk> Journal<D> {
             Some(_) => Mark::Waiting,
             None => Mark::Commit,
         };
+        let bytes = large::bytes(&commit, || self.next_base(), self.sizes);
         // The number is used from here on, whether or not the commit becomes active: two commits never have the same number.
         self.next = number.saturating_add(1);
         self.left.insert(number, mark);
-        let placed = self.place_file(&mark.file(number), &commit.bytes());
+        let placed = self.place_file(&mark.file(number), &bytes);
         placed.inspect_err(|_| self.remove_left())?;
         // A rollback returns to the last commit that was confirmed.
         let before = match self.head.confirm_by {
@@ -395,22 +490,51 @@ impl<D: Disk> Journal<D> {
         }
     }
 
+    /// Removes the oldest commits: a commit and those that are differences from it together.
     fn forget_old(&mut self) {
         while self.files.len() > KEPT {
-            let kept = [self.head.current, self.head.before];
-            let mut removable = self
-                .files
-                .iter()
-                .filter(|(n, _)| !kept.contains(&Some(**n)));
-            let Some((oldest, mark)) = removable.next().map(|(n, mark)| (*n, *mark)) else {
+            let Some(mut group) = self.oldest_group() else {
                 return;
             };
-            if self.disk.remove(&mark.file(oldest)).is_err_and(is_there) {
-                // The file is removed after the next commit.
+            if self.files.len() - group.len() < KEPT {
                 return;
             }
-            self.files.remove(&oldest);
+            let base = group.remove(0);
+            // The base is removed last, so that after a crash no commit is left that cannot be read.
+            if group.into_iter().rev().any(|number| !self.forget(number)) {
+                return;
+            }
+            if self.disk.sync().is_err() || !self.forget(base) {
+                return;
+            }
         }
+    }
+
+    /// The oldest commits that may be removed: a commit, and those that are stored as differences from it. `None` if the disk
+    /// does not answer, or if the only such commits are needed.
+    fn oldest_group(&self) -> Option<Vec<u64>> {
+        let mut groups: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for (number, mark) in &self.files {
+            let base = self.base_of(*number, *mark).ok()?;
+            groups.entry(base).or_default().push(*number);
+        }
+        let kept = [self.head.current, self.head.before];
+        let is_kept = |number: &u64| kept.contains(&Some(*number));
+        groups
+            .into_values()
+            .find(|group| !group.iter().any(is_kept))
+    }
+
+    /// Removes the file of a commit; false if it is to be removed after the next commit.
+    fn forget(&mut self, number: u64) -> bool {
+        let Some(mark) = self.files.get(&number) else {
+            return true;
+        };
+        if self.disk.remove(&mark.file(number)).is_err_and(is_there) {
+            return false;
+        }
+        self.files.remove(&number);
+        true
     }
 }
 

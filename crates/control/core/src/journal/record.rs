@@ -1,5 +1,7 @@
-//! What the files of the journal contain: a line with format, length and CRC-32 (IEEE 802.3), then lines of JSON.
+//! What the files of the journal contain: a line with format, length and CRC-32 (IEEE 802.3), then lines of JSON. Files of
+//! large commits have two such sections ([`super::large`]).
 
+use super::large;
 use serde::{Deserialize, Serialize};
 use volley_model::{CommitHow, Request};
 use volley_object::Startup;
@@ -121,19 +123,61 @@ pub enum Fault {
     /// The file belongs to the commit with this number.
     #[error("has commit {0} in it")]
     Number(u64),
+    /// The file has only the differences from the commit with this number.
+    #[error("has only the differences from commit {0}")]
+    Differences(u64),
+    /// The file of the commit to which the differences refer cannot be used.
+    #[error("has the differences from commit {0}, whose file {1}")]
+    Base(u64, Box<Fault>),
+    /// The commit to which the differences refer has other requests.
+    #[error(
+        "has the differences from commit {0}, but from other requests than those in the file of that commit"
+    )]
+    OtherBase(u64),
 }
 
 pub(super) fn sealed(format: &str, body: &[u8]) -> Vec<u8> {
-    let mut bytes = line(format, body).into_bytes();
+    let line = line(format, body.len() as u64, crc32fast::hash(body));
+    let mut bytes = line.into_bytes();
     bytes.extend_from_slice(body);
     bytes
 }
 
-fn line(format: &str, body: &[u8]) -> String {
-    format!("{format} {} {:08x}\n", body.len(), crc32fast::hash(body))
+fn line(format: &str, length: u64, crc: u32) -> String {
+    format!("{format} {length} {crc:08x}\n")
 }
 
+/// The body of a file that consists of one section.
 fn opened<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b [u8], Fault> {
+    let (wanted, _, body) = start(format, bytes)?;
+    let found = body.len() as u64;
+    match wanted == found {
+        true => section(format, bytes).map(|(body, _)| body),
+        false => Err(Fault::Length { wanted, found }),
+    }
+}
+
+/// A section and the bytes behind it.
+pub(super) fn section<'b>(
+    format: &'static str,
+    bytes: &'b [u8],
+) -> Result<(&'b [u8], &'b [u8]), Fault> {
+    let (length, wanted, rest) = start(format, bytes)?;
+    let cut = usize::try_from(length).ok();
+    let cut = cut.and_then(|length| rest.split_at_checked(length));
+    let (body, rest) = cut.ok_or(Fault::Length {
+        wanted: length,
+        found: rest.len() as u64,
+    })?;
+    let found = crc32fast::hash(body);
+    if wanted != found {
+        return Err(Fault::Crc { wanted, found });
+    }
+    Ok((body, rest))
+}
+
+/// Length and CRC in the first line of a section, and the bytes behind that line.
+fn start<'b>(format: &'static str, bytes: &'b [u8]) -> Result<(u64, u32, &'b [u8]), Fault> {
     let odd = || Fault::Line(format);
     let end = bytes.iter().take(LINE).position(|b| *b == b'\n');
     let end = end.ok_or_else(odd)?;
@@ -151,24 +195,16 @@ fn opened<'b>(format: &'static str, bytes: &'b [u8]) -> Result<&'b [u8], Fault> 
             odd()
         });
     }
-    let wanted: u64 = length.parse().map_err(|_| odd())?;
-    let found = body.len() as u64;
-    if wanted != found {
-        return Err(Fault::Length { wanted, found });
-    }
-    let wanted = u32::from_str_radix(crc, 16).map_err(|_| odd())?;
-    let found = crc32fast::hash(body);
-    if wanted != found {
-        return Err(Fault::Crc { wanted, found });
-    }
+    let length: u64 = length.parse().map_err(|_| odd())?;
+    let crc = u32::from_str_radix(crc, 16).map_err(|_| odd())?;
     // Numbers have several notations, of which the journal writes only one.
-    match line(format, body).as_bytes() == &bytes[..=end] {
-        true => Ok(body),
+    match line(format, length, crc).as_bytes() == &bytes[..=end] {
+        true => Ok((length, crc, body)),
         false => Err(odd()),
     }
 }
 
-fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, Fault> {
+pub(super) fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) -> Result<T, Fault> {
     serde_json::from_slice(json).map_err(|e| {
         let why = e.to_string();
         // The position that serde reports is relative to the line.
@@ -195,8 +231,11 @@ impl Commit {
         sealed(COMMIT, &body)
     }
 
-    /// Parses a commit's file.
+    /// Parses the file of a commit that has all its requests.
     pub fn read(bytes: &[u8]) -> Result<Commit, Fault> {
+        if large::is_large(bytes) {
+            return large::read(bytes, None);
+        }
         let body = opened(COMMIT, bytes)?;
         let mut lines = body.split(|b| *b == b'\n').zip(2usize..);
         let (first, at) = lines.next().unwrap_or_default();

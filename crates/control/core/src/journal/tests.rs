@@ -3,6 +3,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+mod differences;
+
 /// A disk that stops at any byte. A rename without a sync may be lost.
 #[derive(Clone, Default, Debug)]
 struct Crashing {
@@ -396,14 +398,14 @@ fn what_is_not_known_is_refused_by_its_name() {
     put(
         &disk,
         "commit-00000002",
-        Some(record::sealed("volley-commit-3", b"{}")),
+        Some(record::sealed("volley-commit-4", b"{}")),
     );
     let error = Journal::open(disk)
         .unwrap()
         .commit(2)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("'volley-commit-3'"), "{error}");
+    assert!(error.contains("'volley-commit-4'"), "{error}");
 }
 
 #[test]

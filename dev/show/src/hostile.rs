@@ -96,7 +96,7 @@ pub const ITEMS: [Item; 26] = [
     data::HOST_ROUTES,
     item(
         "faults",
-        "commits over a disk that fails, 2,000 seeds: the configuration is the old or the new one, no commit outlives its deadline",
+        "commits and reloads over a disk that fails, 2,000 seeds, whole commits and differences: the configuration is the old or the new one",
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
             &["test", "-p", "volley-control", "--lib", "simulation"],

@@ -4,7 +4,7 @@
 //! The content of a file is durable when `write` returns, its name is durable after `sync`, as in POSIX.
 
 use super::random::Random;
-use crate::journal::Disk;
+use crate::journal::{Disk, Sizes};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -65,15 +65,22 @@ pub(super) struct SimDisk {
     content: Rc<RefCell<Content>>,
     faults: Rc<Cell<Faults>>,
     random: Random,
+    sizes: Option<Sizes>,
 }
 
 impl SimDisk {
-    pub(super) fn new(random: &Random) -> SimDisk {
+    pub(super) fn new(random: &Random, sizes: Option<Sizes>) -> SimDisk {
         SimDisk {
+            sizes,
             content: Rc::default(),
             faults: Rc::default(),
             random: random.clone(),
         }
+    }
+
+    /// Which commits a journal on this disk stores as differences; `None`: those of the journal.
+    pub(super) fn sizes(&self) -> Option<Sizes> {
+        self.sizes
     }
 
     pub(super) fn fail(&self, faults: Faults) {
@@ -120,7 +127,7 @@ impl SimDisk {
 
     /// Another disk with these files.
     pub(super) fn with(files: Files) -> SimDisk {
-        let disk = SimDisk::new(&Random::new(0));
+        let disk = SimDisk::new(&Random::new(0), None);
         disk.content.borrow_mut().seen = files.clone();
         disk.content.borrow_mut().durable = files;
         disk

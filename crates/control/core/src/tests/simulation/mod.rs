@@ -3,6 +3,9 @@
 //! A [`Router`] uses core and journal like the daemon (`apps/daemon/src/run/{commits,restore}.rs`). A [`Model`] contains the
 //! expected state in plain maps. Both are compared after each operation and each start.
 //!
+//! Each seed runs twice: with small commits, and with commits that are stored as differences and configurations that are
+//! reloaded from files, which an editor may have written in part.
+//!
 //! `VOLLEY_SEEDS=N` runs N seeds. A failure prints its seed and the operations; `VOLLEY_SEED=SEED` repeats it.
 
 mod disk;
@@ -12,9 +15,10 @@ mod objects;
 mod random;
 mod router;
 
+use crate::journal::{Disk, Sizes};
 use disk::{Faults, SimDisk};
 use expected::Expected;
-use model::Model;
+use model::{Model, requested};
 use random::Random;
 use router::{Router, Source};
 use std::cell::RefCell;
@@ -30,6 +34,18 @@ const LONGEST_WAIT: usize = 20;
 
 type Log = Rc<RefCell<Vec<String>>>;
 
+/// The commits of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// All commits are small, and are written whole.
+    Small,
+    /// Commits are stored as differences, and files are reloaded.
+    Differences,
+}
+
+/// The file that an operator edits and commits.
+const FILE: &str = "volley.requests";
+
 /// The simulation of one seed.
 struct Simulation {
     random: Random,
@@ -38,19 +54,22 @@ struct Simulation {
     router: Option<Router>,
     expected: Expected,
     now: u64,
+    kind: Kind,
     log: Log,
 }
 
 impl Simulation {
-    fn new(seed: u64, log: &Log) -> Simulation {
+    fn new(seed: u64, kind: Kind, log: &Log) -> Simulation {
         let random = Random::new(seed);
-        let disk = SimDisk::new(&random);
+        let differs = kind == Kind::Differences;
+        let disk = SimDisk::new(&random, differs.then_some(Sizes { large: 1, share: 1 }));
         Simulation {
             router: Some(Router::start(&disk, 0)),
             expected: Expected::default(),
             now: 1,
             random,
             disk,
+            kind,
             log: log.clone(),
         }
     }
@@ -111,6 +130,7 @@ impl Simulation {
             11 => self.roll_back(),
             12 => self.replace(),
             13 => self.crash(self.random.percent(70)),
+            14 if self.kind == Kind::Differences => self.reload(),
             _ => self.wait(),
         }
         self.disarm();
@@ -166,6 +186,32 @@ impl Simulation {
         self.make(Source::Lines(lines), model, span, None);
     }
 
+    /// An operator edits a file and commits it; in some cases the editor has written only a part.
+    fn reload(&mut self) {
+        let mut model = self.expected.running.clone();
+        for _ in 0..self.random.below(8) {
+            model.change(&self.random);
+        }
+        let lines = model.changes();
+        let requests = lines.iter().map(|line| requested(line));
+        let lines: Vec<String> = requests
+            .filter_map(|request| serde_json::to_string(&request).ok())
+            .collect();
+        let mut text = lines.join("\n").into_bytes();
+        let is_whole = text.is_empty() || self.random.percent(60);
+        if !is_whole {
+            // A line that was written in part is no JSON.
+            text.truncate(self.random.below(text.len()));
+            text.push(b'{');
+        }
+        let written = self.disk.sound(|| self.disk.write(FILE, &text));
+        written.expect("the editor's disk is sound");
+        let span = self.random.percent(30).then_some(5);
+        self.say(format!("reload {span:?}, whole: {is_whole}"));
+        let is_made = self.make(Source::File(FILE), model, span, None);
+        assert!(is_whole || !is_made, "a part of a file was committed");
+    }
+
     fn roll_back(&mut self) {
         let known = self.expected.known();
         let Some((id, number)) = self.random.pick(&known).copied() else {
@@ -176,14 +222,22 @@ impl Simulation {
         self.make(Source::Commit(number), model, None, Some(id));
     }
 
-    fn make(&mut self, source: Source, model: Model, span: Option<u64>, back_to: Option<u64>) {
+    /// Commits; false if the commit was refused.
+    fn make(
+        &mut self,
+        source: Source,
+        model: Model,
+        span: Option<u64>,
+        back_to: Option<u64>,
+    ) -> bool {
         let Some(router) = &mut self.router else {
-            return;
+            return false;
         };
         let confirm_by = span.map(|span| self.now + span);
         let id = self.expected.attempt(&model, confirm_by);
         let done = router.commit(source, id, self.now, confirm_by);
         self.log.borrow_mut().push(format!("  #{id}: {done:?}"));
+        let is_made = done.is_ok();
         match done {
             Ok(number) => {
                 self.expected.accept(id, number, back_to);
@@ -194,6 +248,7 @@ impl Simulation {
             Err(_) => {}
         }
         self.expected.settle(router.journal.is_behind());
+        is_made
     }
 
     fn confirm(&mut self) {
@@ -317,24 +372,29 @@ impl Simulation {
     }
 }
 
-fn run(seed: u64) -> Result<(), String> {
+/// Runs a seed; returns how many files of commits are differences at its end.
+fn run(seed: u64, kind: Kind) -> Result<usize, String> {
     let log = Log::default();
     let work = || {
-        let mut simulation = Simulation::new(seed, &log);
+        let mut simulation = Simulation::new(seed, kind, &log);
         for _ in 0..OPERATIONS {
             simulation.operate();
         }
         simulation.lose_heads();
+        let files = simulation.disk.files();
+        let is_difference = |file: &&Vec<u8>| file.windows(8).any(|part| part == b"\"base\":{");
+        files.values().filter(is_difference).count()
     };
-    let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else {
-        return Ok(());
+    let panic = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(differences) => return Ok(differences),
+        Err(panic) => panic,
     };
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let why = text.or_else(|| panic.downcast_ref::<&str>().copied());
     let why = why.unwrap_or("a panic without a text");
     let operations = log.borrow().join("\n");
     Err(format!(
-        "seed {seed} fails (VOLLEY_SEED={seed} repeats it): {why}\nafter these operations:\n{operations}"
+        "seed {seed} with {kind:?} fails (VOLLEY_SEED={seed} repeats it): {why}\nafter these operations:\n{operations}"
     ))
 }
 
@@ -350,11 +410,16 @@ fn the_configuration_is_the_old_one_or_the_new_one_whatever_fails() {
         Some(seed) => seed..seed + 1,
         None => 0..many,
     };
+    let mut differences = 0;
     for seed in seeds {
-        if let Err(failure) = run(seed) {
-            panic!("{failure}");
+        for kind in [Kind::Small, Kind::Differences] {
+            match run(seed, kind) {
+                Ok(more) => differences += more,
+                Err(failure) => panic!("{failure}"),
+            }
         }
     }
+    assert!(differences > 0, "no commit is stored as differences");
 }
 
 /// Seeds that found a fault, which was fixed.
@@ -382,7 +447,7 @@ const FOUND: [(u64, &str); 6] = [
 #[test]
 fn what_was_found_once_does_not_come_back() {
     for (seed, fault) in FOUND {
-        if let Err(failure) = run(seed) {
+        if let Err(failure) = run(seed, Kind::Small) {
             panic!("{fault}: {failure}");
         }
     }

@@ -4,7 +4,7 @@ use super::disk::SimDisk;
 use super::expected::Head;
 use super::model::requested;
 use super::objects::{Objects, command};
-use crate::journal::{About, Journal, JournalError};
+use crate::journal::{About, Disk, Journal, JournalError};
 use crate::{Core, State, TransactionError, requests, spelled};
 use volley_model::Request;
 
@@ -14,6 +14,8 @@ pub(super) enum Source {
     Running,
     /// Changes that lead from an empty configuration to it.
     Lines(Vec<String>),
+    /// A file with requests, one a line.
+    File(&'static str),
     /// An earlier commit.
     Commit(u64),
 }
@@ -40,6 +42,7 @@ impl Refused {
 
 pub(super) struct Router {
     core: Core,
+    disk: SimDisk,
     pub(super) journal: Journal<SimDisk>,
     pub(super) objects: Objects,
     confirm_by: Option<u64>,
@@ -53,12 +56,16 @@ impl Router {
     /// Starts with the active commit of a disk.
     pub(super) fn start(disk: &SimDisk, now: u64) -> Router {
         let mut journal = Journal::open(disk.clone()).expect("the directory is not damaged");
+        if let Some(sizes) = disk.sizes() {
+            journal.set_sizes(sizes);
+        }
         if journal.head().confirm_by.is_some_and(|by| now >= by) {
             // The commit is not applied, whether or not the disk accepts that.
             let _ = journal.go_back(now);
         }
         let mut router = Router {
             core: Core::default(),
+            disk: disk.clone(),
             confirm_by: journal.head().confirm_by,
             before: State::default(),
             journal,
@@ -111,6 +118,13 @@ impl Router {
             Source::Commit(number) => self.committed(Some(number))?,
             Source::Lines(lines) => {
                 let requests: Vec<Request> = lines.iter().map(|line| requested(line)).collect();
+                Core::state_of(&requests).map_err(Refused::otherwise)?
+            }
+            Source::File(name) => {
+                let bytes = self.disk.read(name).map_err(Refused::otherwise)?;
+                let lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+                let requests: Result<Vec<Request>, _> = lines.map(serde_json::from_slice).collect();
+                let requests = requests.map_err(Refused::otherwise)?;
                 Core::state_of(&requests).map_err(Refused::otherwise)?
             }
         };

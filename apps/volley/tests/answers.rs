@@ -1,4 +1,5 @@
-//! The control thread answers while others change, compare and commit a large configuration.
+//! The control thread answers while others change, compare and commit a large configuration, and completion offers the names of
+//! objects meanwhile.
 //!
 //! `VOLLEY_ROUTES` sets the number of routes (default 50,000), `VOLLEY_ANSWER_MS` the longest time of an answer (default 2,000,
 //! because other tests use the cores). `cargo xtask show hostile` runs it with 962,000 routes and 100 ms.
@@ -7,7 +8,10 @@ mod support;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -65,6 +69,23 @@ impl Answers {
         }
     }
 
+    /// Completes the name of a table until the test ends: the table is always offered. Counts the answers.
+    fn complete(&self, socket: &Path) -> u64 {
+        let mut ask = UnixStream::connect(socket).unwrap();
+        let mut answers = BufReader::new(ask.try_clone().unwrap()).lines();
+        let mut count = 0;
+        while !self.ends.load(Relaxed) {
+            let line = json!({"op": "complete", "line": "ip table del "});
+            ask.write_all(format!("{line}\n").as_bytes()).unwrap();
+            let answer = answers.next().unwrap().unwrap();
+            let phase = *self.phase.lock().unwrap();
+            assert!(answer.contains("4711"), "{phase}, answer {count}: {answer}");
+            count += 1;
+            std::thread::sleep(PAUSE);
+        }
+        count
+    }
+
     fn phase<T>(&self, name: &'static str, work: impl FnOnce() -> T) -> T {
         *self.phase.lock().unwrap() = name;
         let began = Instant::now();
@@ -94,10 +115,12 @@ fn the_control_thread_answers_while_a_large_configuration_changes() {
     std::fs::create_dir(&place).unwrap();
     let daemon = Daemon::start(PLAIN, &["--state-dir", &place]);
     let socket = daemon.folder.file("s.http.sock");
+    daemon.ok("ip table add 4711");
     let answers = Answers::default();
     std::thread::scope(|scope| {
         let end = End(&answers);
         scope.spawn(|| answers.measure(&mut Http::connect(&socket)));
+        let completed = scope.spawn(|| answers.complete(&daemon.folder.file("s")));
         let mut http = Http::connect(&socket);
         answers.phase("first commit", || daemon.ok("config commit"));
         let body = serde_json::to_vec(&routes(count)).unwrap();
@@ -116,6 +139,8 @@ fn the_control_thread_answers_while_a_large_configuration_changes() {
         let left = http.get("/v1/show/fib?family=ip4&address=20.0.0.1");
         assert!(!left.to_string().contains("via"), "{left}");
         drop(end);
+        let completed = completed.join().unwrap();
+        assert!(completed > 20, "{completed} completions");
     });
     let longest = answers.longest.into_inner().unwrap();
     println!("{count} routes, longest answers: {longest:?}");

@@ -2,7 +2,7 @@
 
 use super::audit::{Attempt, Done};
 use super::commits::Commits;
-use super::large::{self, EVENTS, FEW, on_helper};
+use super::large::{self, EVENTS, FEW, Lent, names_of, on_helper};
 use crate::stack::Stack;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -52,6 +52,8 @@ pub struct Daemon {
     pub(super) turn: Mutex<()>,
     /// The lock of the desired state, which a helper thread may have: see [`Daemon::with_state`].
     pub(super) state_lock: Mutex<()>,
+    /// The names of the objects of the desired state while a helper thread has it.
+    lent: RefCell<Option<Lent>>,
     /// How long replies took.
     pub(super) latencies: Latencies,
     me: Weak<Daemon>,
@@ -68,6 +70,7 @@ impl Daemon {
             commits,
             turn: Mutex::new(()),
             state_lock: Mutex::new(()),
+            lent: RefCell::default(),
             latencies: Latencies::default(),
             me: me.clone(),
         })
@@ -136,7 +139,12 @@ impl Daemon {
         let _lock = self.state_lock.lock().await;
         let mut state = self.core.borrow_mut().take_state();
         let is_large = objects.max(state.len()) > FEW;
+        let (names, lent) = Lent::new();
+        *self.lent.borrow_mut() = is_large.then_some(lent);
         let work = move || {
+            if is_large {
+                let _ = names.send(names_of(&state));
+            }
             // A panic must not take the state along.
             let done = catch_unwind(AssertUnwindSafe(|| work(&mut state)));
             (state, done)
@@ -145,6 +153,7 @@ impl Daemon {
             true => on_helper(work).await?,
             false => work(),
         };
+        *self.lent.borrow_mut() = None;
         self.core.borrow_mut().put_state(state);
         Ok(done.unwrap_or_else(|panic| resume_unwind(panic)))
     }
@@ -402,7 +411,10 @@ impl Names for Daemon {
                 .iter()
                 .map(|arc| arc.name.to_owned())
                 .collect(),
-            NameKind::Object(class) => self.core.borrow().state().names_of(class),
+            NameKind::Object(class) => match &mut *self.lent.borrow_mut() {
+                Some(lent) => lent.of(class),
+                None => self.core.borrow().state().names_of(class),
+            },
         };
         names.sort();
         names.dedup();

@@ -10,7 +10,7 @@ pub const MULTICAST: Item = item(
 
 pub const FULL_TABLE: Item = item(
     "full-table",
-    "7: 962,000 routes by API are added, compared, committed and rolled back: each answer meanwhile within 100 ms",
+    "7: 962,000 routes by API are added, compared, committed and rolled back: each answer and completion meanwhile within 100 ms",
     Work::With(
         &[("VOLLEY_ROUTES", "962000"), ("VOLLEY_ANSWER_MS", "100")],
         &["test", "-p", "volley", "--test", "answers"],

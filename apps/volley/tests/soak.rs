@@ -2,7 +2,9 @@
 //! of fragments, scans and expired packets, API clients. No packet of the traffic is lost outside named drops, every request is
 //! answered in time, and the memory of the daemon stays flat.
 //!
-//! Runs for 10 seconds, or for `VOLLEY_SOAK_SECONDS`. `cargo xtask show hostile --long --only soak` runs it for two hours.
+//! Runs for 10 seconds, or for `VOLLEY_SOAK_SECONDS`. `cargo xtask show hostile --long --only soak` runs it for two hours. It
+//! takes about half of one core, so that a long run leaves the machine to other work; with `VOLLEY_SOAK_LOAD=full` it takes more
+//! than one.
 
 mod support;
 
@@ -43,9 +45,43 @@ via = "198.51.100.2"
 interface = "tx"
 "#;
 
-/// Packets of the traffic, and of the floods, a second.
-const RATE: u32 = 10_000;
-const FLOOD: u32 = 3_000;
+/// How much of everything happens.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Packets of the traffic, and of the floods, a second.
+    rate: u32,
+    flood: u32,
+    /// The pauses of commits, peers and clients are so many times as long.
+    pause: u32,
+    /// Whether the worker sleeps between packets.
+    sleeps: bool,
+}
+
+const HALF: Load = Load {
+    rate: 4_000,
+    flood: 2_000,
+    pause: 2,
+    sleeps: true,
+};
+const FULL: Load = Load {
+    rate: 10_000,
+    flood: 3_000,
+    pause: 1,
+    sleeps: false,
+};
+
+fn load() -> Load {
+    match std::env::var("VOLLEY_SOAK_LOAD").as_deref() {
+        Ok("full") => FULL,
+        Ok("half") | Err(_) => HALF,
+        Ok(other) => panic!("VOLLEY_SOAK_LOAD is {other}: give half or full"),
+    }
+}
+
+fn pause(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms) * load().pause);
+}
+
 /// Longest time of an answer of the HTTP interface, with other programs on the machine.
 const ANSWER: Duration = Duration::from_secs(5);
 /// The part of the time after which memory must not grow any more, in percent.
@@ -107,6 +143,13 @@ fn start(it: &mut Kept) -> [String; 2] {
     let packet = |data| Packet::ethernet(0, data);
     oracle::write(&file, &flood().into_iter().map(packet).collect::<Vec<_>>());
     let [vhost, memif] = ["v", "m"].map(|name| it.folder.file(name).display().to_string());
+    let Load {
+        rate,
+        flood,
+        sleeps,
+        ..
+    } = load();
+    let mode = if sleeps { "interrupt" } else { "adaptive" };
     for line in [
         format!("create vhost-user socket {vhost} server name v0"),
         format!("create memif socket id 1 filename {memif}"),
@@ -114,16 +157,19 @@ fn start(it: &mut Kept) -> [String; 2] {
         "set interface state v0 up".into(),
         "set interface state m0 up".into(),
         format!(
-            "packet-generator new name s interface rx rate {RATE} template {{ eth dst 02:fe:00:00:00:01 / \
+            "packet-generator new name s interface rx rate {rate} template {{ eth dst 02:fe:00:00:00:01 / \
              ip4 src 192.0.2.9 dst 99.0.0.1 / udp / payload 20 }}"
         ),
         format!(
-            "packet-generator new name f interface fl rate {FLOOD} pcap {}",
+            "packet-generator new name f interface fl rate {flood} pcap {}",
             file.display()
         ),
         "packet-generator enable".into(),
     ] {
         it.ctl(&line);
+    }
+    for name in ["rx", "fl", "v0", "m0"] {
+        it.ctl(&format!("set interface rx-mode {name} {mode}"));
     }
     let one = it.config(&["show"]).unwrap();
     let route = |n: u32| format!("[[route]]\nprefix = \"20.{n}.0.0/16\"\naction = \"drop\"\n");
@@ -144,7 +190,7 @@ fn commit(it: &Kept, versions: &[String; 2], end: Instant, done: &Done) {
             it.config(&["rollback", &(before - 1).to_string()]).unwrap();
             done.rollbacks.fetch_add(1, Relaxed);
         }
-        std::thread::sleep(Duration::from_millis(100));
+        pause(100);
     }
 }
 
@@ -167,7 +213,7 @@ fn peers(it: &Kept, end: Instant, done: &Done) {
             rustix::fs::ftruncate(&guest.file, 4096).unwrap();
             rustix::fs::ftruncate(&slave.file, 4096).unwrap();
         }
-        std::thread::sleep(Duration::from_millis(50));
+        pause(50);
     }
 }
 
@@ -203,7 +249,7 @@ fn ask(socket: &Path, client: u64, end: Instant, done: &Done) {
             drop(idle);
             http = Http::connect(socket);
         }
-        std::thread::sleep(Duration::from_millis(5));
+        pause(5);
     }
 }
 
@@ -216,6 +262,15 @@ fn private_kib(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|l| l.starts_with("RssAnon:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Processor time of a process since its start, in seconds.
+fn cpu_s(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    // Fields 14 and 15 of the line, in ticks of 10 ms; the name of the process is the second.
+    let ticks = fields.split(' ').skip(11).take(2);
+    ticks.map(|it| it.parse::<f64>().unwrap()).sum::<f64>() / 100.0
 }
 
 /// Samples of the private memory until the end, as seconds and KiB.
@@ -284,17 +339,20 @@ fn nothing_is_lost_and_memory_is_flat_under_everything_at_once() {
         }
         watch(pid, end)
     });
+    let cores = cpu_s(pid) / span.as_secs_f64();
     it.ctl("packet-generator disable");
     std::thread::sleep(Duration::from_millis(500));
     let [received, dropped, sent] = counted(it);
     let warm = samples.len() * WARM_UP as usize / 100;
     let more = growth(&samples[warm..]);
     println!(
-        "{} s: {received} packets in, {sent} out, {dropped} dropped by name; memory grew by {more:.0} KiB, at most {GROWTH_KIB}; {done:?}",
-        span.as_secs()
+        "{} s: {received} packets in, {sent} out, {dropped} dropped by name; memory grew by {more:.0} KiB to {:.0}, at most {GROWTH_KIB}; \
+         the daemon took {cores:.2} cores; {done:?}",
+        span.as_secs(),
+        samples[samples.len() - 1].1,
     );
     assert!(
-        received > u64::from(RATE) * seconds() / 20,
+        received > u64::from(load().rate) * seconds() / 20,
         "{received} packets"
     );
     assert_eq!(received, sent + dropped, "lost: {}", it.ctl("show drops"));

@@ -139,6 +139,9 @@ pub struct Args {
     /// Packets that the source sends at once (default: the vector size).
     #[arg(long)]
     pub maxframe: Option<u32>,
+    /// Offered packets per second of all streams together (default: as many as the worker forwards).
+    #[arg(long)]
+    pub rate: Option<u64>,
     /// Buffers in circulation: 512 stay in the cache, 65536 do not.
     #[arg(long, default_value_t = 512)]
     pub buffers: usize,

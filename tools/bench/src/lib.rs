@@ -20,7 +20,7 @@ mod verify;
 
 pub use args::Args;
 pub use error::BenchError;
-pub use measure::measure;
+pub use measure::{measure, speedup};
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 
 use args::Command;

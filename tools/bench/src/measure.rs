@@ -40,6 +40,9 @@ struct Sums {
     packets: u64,
     seconds: f64,
     graph_clocks: u64,
+    /// Calls of the nodes after the source, and packets of these calls.
+    graph_calls: u64,
+    graph_vectors: u64,
     source_clocks: u64,
     /// Cost of the rounds outside nodes, and number of rounds.
     loop_clocks: u64,
@@ -67,7 +70,11 @@ impl Run {
                         sums.packets += cost.vectors;
                         sums.source_clocks += cost.clocks;
                     }
-                    CostKind::Node => sums.graph_clocks += cost.clocks,
+                    CostKind::Node => {
+                        sums.graph_clocks += cost.clocks;
+                        sums.graph_calls += cost.calls;
+                        sums.graph_vectors += cost.vectors;
+                    }
                     CostKind::Loop => {
                         sums.loop_clocks += cost.clocks;
                         sums.rounds += cost.calls;
@@ -121,6 +128,13 @@ pub fn measure(args: &Args) -> Result<Report, BenchError> {
     Ok(report)
 }
 
+/// Set up, verify and measure several workers: the throughput of all together divided by that of one, for each repetition.
+/// Repetitions in which another program used the cores all the time are missing.
+pub fn speedup(args: &Args) -> Result<Vec<f64>, BenchError> {
+    let (mut bench, verified) = ready(args)?;
+    Ok(scaling::measure(args, &mut bench, verified)?.samples)
+}
+
 /// The scenario with its streams enabled, and whether its output was verified.
 fn ready(args: &Args) -> Result<(Bench, bool), BenchError> {
     check(args)?;
@@ -163,6 +177,12 @@ fn check(args: &Args) -> Result<(), BenchError> {
     }
     if args.scenario == Scenario::Bridge && args.style == Style::Rtc {
         return bad("--style rtc knows no bridge: choose graph".into());
+    }
+    if args
+        .rate
+        .is_some_and(|rate| !(1000..=1_000_000_000).contains(&rate))
+    {
+        return bad("--rate: choose 1000 to 1000000000 packets per second".into());
     }
     if !(1..=MOST_MACS).contains(&args.macs) {
         return bad(format!("--macs {}: choose 1 to {MOST_MACS}", args.macs));
@@ -362,6 +382,7 @@ fn report(
                 together_cycles_per_packet: r.together(),
                 mpps_with_source: r.packets as f64 / r.seconds / 1e6,
                 core_cycles_per_tsc: r.core_speed,
+                vectors_per_call: r.graph_vectors as f64 / r.graph_calls.max(1) as f64,
             })
             .collect(),
     }

@@ -170,6 +170,8 @@ pub struct Sample {
     pub mpps_with_source: f64,
     /// Speed of the core: core cycles per TSC cycle.
     pub core_cycles_per_tsc: f64,
+    /// Packets per call, over all nodes but the source.
+    pub vectors_per_call: f64,
 }
 
 impl Report {

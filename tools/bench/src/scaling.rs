@@ -41,8 +41,9 @@ struct Slice {
     work: Vec<Work>,
 }
 
+/// Result of several workers.
 #[derive(Serialize)]
-struct Scaling {
+pub(super) struct Scaling {
     scenario: &'static str,
     destinations: &'static str,
     prefixes: usize,
@@ -54,10 +55,22 @@ struct Scaling {
     together: Vec<Spread>,
     undisturbed: f64,
     verified: bool,
+    /// The values of `scaling`, one for each repetition.
+    #[serde(skip)]
+    pub(super) samples: Vec<f64>,
 }
 
 /// Measure and report.
 pub fn run(args: &Args, bench: &mut Bench, verified: bool) -> Result<(), BenchError> {
+    print(args, &measure(args, bench, verified)?)
+}
+
+/// Measure.
+pub(super) fn measure(
+    args: &Args,
+    bench: &mut Bench,
+    verified: bool,
+) -> Result<Scaling, BenchError> {
     let workers = args.workers;
     let shared = Shared {
         meet: Barrier::new(workers + 1),
@@ -96,7 +109,7 @@ pub fn run(args: &Args, bench: &mut Bench, verified: bool) -> Result<(), BenchEr
     }
     let result = result(args, *prefixes, &runs, verified);
     bench.enable(false)?;
-    print(args, &result)
+    Ok(result)
 }
 
 /// A worker's thread, which runs if its bit is set.
@@ -197,17 +210,19 @@ fn result(args: &Args, prefixes: usize, runs: &[Vec<Slice>], verified: bool) -> 
         let of = |w| Spread::of(runs.iter().filter_map(|run| of(run, w)));
         (0..workers).map(of).collect()
     };
+    let samples: Vec<f64> = runs.iter().filter_map(scaling).collect();
     Scaling {
         scenario: args.scenario.name(),
         destinations: args.destinations.name(),
         prefixes,
         workers,
-        scaling: Spread::of(runs.iter().filter_map(scaling)),
+        scaling: Spread::of(samples.iter().copied()),
         alone: spread(&alone),
         together: spread(&together),
         undisturbed: slices().filter(|s| s.pace >= bar).count() as f64
             / slices().count().max(1) as f64,
         verified,
+        samples,
     }
 }
 

@@ -398,12 +398,23 @@ impl Bench {
             ..StreamSpec::new(&name, rx, template.parse().map_err(bad)?)
         };
         let packets = args.in_circulation();
+        let streams = match args.scenario {
+            Scenario::Mix => 3,
+            _ => 1,
+        };
+        spec.rate = args
+            .rate
+            .map(|rate| (rate / streams / args.workers as u64).max(1));
         for worker in 0..args.workers {
             if worker > 0 {
                 spec.name = format!("bench-{family}-{worker}");
                 spec.worker = Some(worker as u32);
             }
-            self.stack.pg.preloaded(&spec, Preload { packets })?;
+            match spec.rate {
+                None => self.stack.pg.preloaded(&spec, Preload { packets })?,
+                // Packets that are made in advance have no times.
+                Some(_) => self.stack.apply(&set(&spec)?)?,
+            };
         }
         self.settle();
         Ok(())

@@ -20,6 +20,12 @@ pub struct Environment {
     pub processor: String,
     /// Number of processors.
     pub processors: usize,
+    /// Processor that the benchmark is pinned to.
+    #[serde(default)]
+    pub pinned: String,
+    /// Frequency of the time stamp counter in GHz.
+    #[serde(default)]
+    pub tsc_ghz: f64,
     /// Flags of the processor.
     pub flags: String,
     /// Version of the kernel.
@@ -42,6 +48,13 @@ fn field(text: &str, key: &str) -> String {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     let found = pairs.find(|(name, _)| name.trim() == key);
     found.map_or(String::new(), |(_, value)| value.trim().to_owned())
+}
+
+/// The last processor that the process may use, to which the benchmark pins itself, from the lines of /proc/self/status.
+fn last_allowed(status: &str) -> String {
+    let list = field(status, "Cpus_allowed_list");
+    let last = list.rsplit([',', '-']).next();
+    last.unwrap_or_default().to_owned()
 }
 
 fn git() -> String {
@@ -68,6 +81,8 @@ impl Environment {
             debug_build: cfg!(debug_assertions),
             processor: field(&cpu, "model name"),
             processors: std::thread::available_parallelism().map_or(1, usize::from),
+            pinned: last_allowed(&read("/proc/self/status")),
+            tsc_ghz: (volley_simd::cycles_per_second() / 1e6).round() / 1e3,
             flags: field(&cpu, "flags"),
             kernel: read("/proc/sys/kernel/osrelease"),
             kernel_command_line: read("/proc/cmdline"),
@@ -90,8 +105,16 @@ mod tests {
     }
 
     #[test]
+    fn the_last_processor_that_may_be_used() {
+        let of = |list: &str| last_allowed(&format!("Name:\tx\nCpus_allowed_list:\t{list}\n"));
+        assert_eq!([of("0-3"), of("0-1,7"), of("5")], ["3", "7", "5"]);
+        assert_eq!(last_allowed(""), "");
+    }
+
+    #[test]
     fn this_machine_has_a_kernel_and_processors() {
         let now = Environment::now();
         assert!(now.processors >= 1 && !now.kernel.is_empty(), "{now:?}");
+        assert!(now.tsc_ghz > 0.1 && !now.pinned.is_empty(), "{now:?}");
     }
 }

@@ -10,6 +10,7 @@ mod environment;
 mod error;
 pub mod figure;
 pub mod meter;
+mod method;
 mod plot;
 pub mod report;
 pub mod run;

@@ -4,11 +4,14 @@ use clap::Parser;
 use std::collections::BTreeMap;
 use volley_bench::{Args, CostKind, Report};
 
-/// Samples by metric: `mpps`, `cycles`, `core_cycles`, and `node NAME` for each node.
+/// Samples by metric: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, and
+/// `node NAME` and `share NAME` for each node. Several workers have `speedup` only.
 pub type Samples = BTreeMap<String, Vec<f64>>;
 
-/// Prefix of the metrics of nodes.
+/// Prefix of the metrics of nodes: cycles per packet.
 pub const NODE: &str = "node ";
+/// Prefix of the metrics of nodes, sources and the loop: percent of all cycles.
+pub const SHARE: &str = "share ";
 
 /// Length of the measurement of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +68,13 @@ impl Meter for Bench {
         args.repetitions = length.repetitions;
         // The benchmark pins its thread.
         let run = move || {
+            if args.workers > 1 {
+                let samples = volley_bench::speedup(&args).map_err(|e| e.to_string())?;
+                return match samples.is_empty() {
+                    true => Err("other programs used the cores all the time".to_owned()),
+                    false => Ok(Samples::from([("speedup".to_owned(), samples)])),
+                };
+            }
             let report = volley_bench::measure(&args).map_err(|e| e.to_string())?;
             Ok(samples(&report))
         };
@@ -78,20 +88,35 @@ impl Meter for Bench {
 fn samples(report: &Report) -> Samples {
     let of =
         |what: &dyn Fn(&volley_bench::Sample) -> f64| report.samples.iter().map(what).collect();
-    let mut all = Samples::from([
-        ("mpps".to_owned(), of(&|s| s.mpps_with_source)),
-        ("cycles".to_owned(), of(&|s| s.cycles_per_packet)),
+    let metrics: [(&str, Vec<f64>); 7] = [
+        ("mpps", of(&|s| s.mpps_with_source)),
+        ("cycles", of(&|s| s.cycles_per_packet)),
         (
-            "core_cycles".to_owned(),
+            "core_cycles",
             of(&|s| s.cycles_per_packet * s.core_cycles_per_tsc),
         ),
-    ]);
-    let nodes = report.nodes.iter().filter(|n| n.kind == CostKind::Node);
-    for node in nodes {
-        all.insert(
-            format!("{NODE}{}", node.name),
-            vec![node.cycles_per_packet()],
-        );
+        ("core_speed", of(&|s| s.core_cycles_per_tsc)),
+        ("vector_size", of(&|s| s.vectors_per_call)),
+        ("speedup", of(&|_| 1.0)),
+        ("undisturbed", vec![report.undisturbed]),
+    ];
+    let mut all: Samples = metrics
+        .into_iter()
+        .map(|(name, samples)| (name.to_owned(), samples))
+        .collect();
+    let whole: u64 = report.nodes.iter().map(|n| n.clocks).sum();
+    for node in &report.nodes {
+        let share = node.clocks as f64 * 100.0 / whole.max(1) as f64;
+        // Sources that sent nothing have shares near 0.
+        if share >= 0.5 {
+            all.insert(format!("{SHARE}{}", node.name), vec![share]);
+        }
+        if node.kind == CostKind::Node {
+            all.insert(
+                format!("{NODE}{}", node.name),
+                vec![node.cycles_per_packet()],
+            );
+        }
     }
     all
 }

@@ -1,13 +1,18 @@
 //! Draws the figures as SVG, with `plotters`. Colours of text and axes come from the page, for light and dark.
 
 use crate::error::LabError;
-use crate::figure::Figure;
+use crate::figure::{Figure, Scale};
 use crate::series::{Cell, Series};
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-const SIZE: (u32, u32) = (720, 400);
+const SIZE: (u32, u32) = (760, 420);
+/// Height of the row with the names of the curves.
+const LEGEND: i32 = 28;
+/// Part of the distance between two names that their bars take.
+const BARS: f64 = 0.76;
 /// Colours that are distinguishable without full colour vision (Okabe and Ito), on light and dark ground.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
@@ -17,6 +22,9 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Chart<'a, 'b, X> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<X, RangedCoordf64>>;
 
 /// The plot of a figure: medians with their ranges, and the values to compare with as crosses.
 ///
@@ -29,11 +37,8 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
     };
     let cells: Vec<&Cell> = series.iter().flat_map(|s| &s.cells).collect();
     let values = figure.values.iter().map(|v| v.y);
-    let top = cells
-        .iter()
-        .map(|c| c.summary.max)
-        .chain(values)
-        .fold(0.0, f64::max);
+    let tops = cells.iter().map(|c| c.summary.max).chain(values);
+    let top = tops.fold(0.0, f64::max);
     let ends = cells.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), c| {
         (a.min(c.x), b.max(c.x))
     });
@@ -41,21 +46,57 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
         return Err(bad("nothing was measured".to_owned()));
     }
     let mut text = String::new();
-    let drawn = match figure.x.log {
-        true => {
+    let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+    let (head, body) = area.split_vertically(LEGEND);
+    let drawn = legend(&head, figure, series).and_then(|()| match figure.x.scale {
+        Scale::Log2 => {
             let x = (ends.0 * 0.9..ends.1 * 1.1).log_scale().base(2.0);
-            draw(&mut text, figure, series, x, top)
+            draw(&body, figure, series, x, top)
         }
-        false => {
-            draw::<RangedCoordf64, _>(&mut text, figure, series, ends.0 - 0.5..ends.1 + 0.5, top)
+        Scale::Linear => {
+            let rim = 0.03 * (ends.1 - ends.0).max(1.0);
+            let x = (ends.0 - rim).max(0.0)..ends.1 + rim;
+            draw::<RangedCoordf64, _>(&body, figure, series, x, top)
         }
-    };
+        Scale::Names => {
+            let x = ends.0 - 0.5..ends.1 + 0.5;
+            draw::<RangedCoordf64, _>(&body, figure, series, x, top)
+        }
+    });
     drawn.map_err(bad)?;
+    area.present().map_err(|e| bad(e.to_string()))?;
+    drop((head, body, area));
     Ok(text)
 }
 
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Names of the curves in a row above the plot, where they hide nothing.
+fn legend(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(), String> {
+    let font = ("sans-serif", 14).into_font();
+    let (mut x, y) = (60, LEGEND / 2 + 4);
+    for (one, colour) in series.iter().zip(COLOURS.iter().cycle()) {
+        let mark = Rectangle::new([(x, y - 5), (x + 16, y + 5)], colour.filled());
+        area.draw(&mark).map_err(words)?;
+        let name = Text::new(one.name.clone(), (x + 22, y - 6), font.clone());
+        area.draw(&name).map_err(words)?;
+        x += 50 + 8 * one.name.len() as i32;
+    }
+    if !figure.values.is_empty() {
+        area.draw(&Cross::new((x + 8, y), 5, GREY.stroke_width(2)))
+            .map_err(words)?;
+        let name = Text::new("to compare with", (x + 22, y - 6), font);
+        area.draw(&name).map_err(words)?;
+    }
+    Ok(())
+}
+
+const GREY: RGBColor = RGBColor(128, 128, 128);
+
 fn draw<X, R>(
-    text: &mut String,
+    area: &Area<'_>,
     figure: &Figure,
     series: &[Series],
     x: R,
@@ -65,60 +106,121 @@ where
     X: Ranged<ValueType = f64> + ValueFormatter<f64>,
     R: AsRangedCoord<CoordDescType = X, Value = f64>,
 {
-    let words = |e: &dyn std::fmt::Display| e.to_string();
-    let area = SVGBackend::with_string(text, SIZE).into_drawing_area();
-    let mut chart = ChartBuilder::on(&area)
+    let mut chart = ChartBuilder::on(area)
         .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(56)
-        .build_cartesian_2d(x, 0.0..top * 1.08)
-        .map_err(|e| words(&e))?;
+        .x_label_area_size(48)
+        .y_label_area_size(60)
+        .build_cartesian_2d(x, 0.0..top * 1.06)
+        .map_err(words)?;
     let label = |x: &f64| label(figure, series, *x);
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
+    let ticks = match figure.x.scale {
+        // Ticks at the halves too, which have no label.
+        Scale::Names => 40,
+        _ => 12,
+    };
+    let mut mesh = chart.configure_mesh();
+    if figure.x.scale == Scale::Names {
+        mesh.set_tick_mark_size(LabelAreaPosition::Bottom, 0);
+    }
+    mesh.disable_x_mesh()
         .light_line_style(TRANSPARENT)
         .x_desc(figure.x.title)
         .y_desc(figure.y.title)
+        .axis_desc_style(("sans-serif", 14))
+        .label_style(("sans-serif", 12))
+        .x_labels(ticks)
         .x_label_formatter(&label)
         .draw()
-        .map_err(|e| words(&e))?;
-    for (one, colour) in series.iter().zip(COLOURS.iter().cycle()) {
-        let middle = one.cells.iter().map(|c| (c.x, c.summary.median));
-        let line = LineSeries::new(middle.clone(), colour.stroke_width(2));
-        let line = chart.draw_series(line).map_err(|e| words(&e))?;
-        let colour = *colour;
-        line.label(one.name.as_str())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-        let dots = middle.map(|at| Circle::new(at, 3, colour.filled()));
-        chart.draw_series(dots).map_err(|e| words(&e))?;
-        let ranges = one.cells.iter().map(|c| {
-            PathElement::new(
-                [(c.x, c.summary.min), (c.x, c.summary.max)],
-                colour.stroke_width(1),
-            )
-        });
-        chart.draw_series(ranges).map_err(|e| words(&e))?;
-        let values = figure.values.iter().filter(|v| v.series == one.name);
-        let crosses = values.map(|v| Cross::new((v.x, v.y), 5, colour.stroke_width(1)));
-        chart.draw_series(crosses).map_err(|e| words(&e))?;
+        .map_err(words)?;
+    drop(mesh);
+    for (at, one) in series.iter().enumerate() {
+        let colour = COLOURS[at % COLOURS.len()];
+        let width = BARS / series.len() as f64;
+        let shift = match figure.x.scale {
+            Scale::Names => (at as f64 + 0.5) * width - BARS / 2.0,
+            _ => 0.0,
+        };
+        match figure.x.scale {
+            Scale::Names => bars(&mut chart, one, colour, shift, width * 0.92)?,
+            _ => line(&mut chart, one, colour)?,
+        }
+        ranges(&mut chart, one, shift)?;
+        crosses(&mut chart, figure, one, shift)?;
     }
-    chart
-        .configure_series_labels()
-        .border_style(TRANSPARENT)
-        .position(SeriesLabelPosition::UpperLeft)
-        .draw()
-        .map_err(|e| words(&e))?;
-    drop(chart);
-    area.present().map_err(|e| words(&e))
+    Ok(())
 }
 
-/// Label of a position: of the points, on an axis without a scale.
-fn label(figure: &Figure, series: &[Series], x: f64) -> String {
-    if figure.x.log {
-        return x.round().to_string();
+fn bars<X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, X>,
+    one: &Series,
+    colour: RGBColor,
+    shift: f64,
+    width: f64,
+) -> Result<(), String> {
+    let bar = |c: &Cell| {
+        let (left, right) = (c.x + shift - width / 2.0, c.x + shift + width / 2.0);
+        Rectangle::new([(left, 0.0), (right, c.summary.median)], colour.filled())
+    };
+    let all = one.cells.iter().map(bar);
+    chart.draw_series(all).map_err(words)?;
+    Ok(())
+}
+
+fn line<X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, X>,
+    one: &Series,
+    colour: RGBColor,
+) -> Result<(), String> {
+    let middle = one.cells.iter().map(|c| (c.x, c.summary.median));
+    let line = LineSeries::new(middle.clone(), colour.stroke_width(2));
+    chart.draw_series(line).map_err(words)?;
+    let dots = middle.map(|at| Circle::new(at, 4, colour.filled()));
+    chart.draw_series(dots).map_err(words)?;
+    Ok(())
+}
+
+/// Lines from the smallest to the largest sample.
+fn ranges<X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, X>,
+    one: &Series,
+    shift: f64,
+) -> Result<(), String> {
+    let range = |c: &Cell| {
+        let x = c.x + shift;
+        PathElement::new([(x, c.summary.min), (x, c.summary.max)], BLACK)
+    };
+    let all = one.cells.iter().filter(|c| c.summary.count > 1).map(range);
+    chart.draw_series(all).map_err(words)?;
+    Ok(())
+}
+
+/// Values to compare with, at the positions of measured cells.
+fn crosses<X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, X>,
+    figure: &Figure,
+    one: &Series,
+    shift: f64,
+) -> Result<(), String> {
+    for value in figure.values.iter().filter(|v| v.series == one.name) {
+        let Some(cell) = one.cells.iter().find(|c| c.label == value.label) else {
+            continue;
+        };
+        let at = (cell.x + shift, value.y);
+        let cross = Cross::new(at, 5, GREY.stroke_width(2));
+        chart.draw_series([cross]).map_err(words)?;
     }
-    let mut cells = series.iter().flat_map(|s| &s.cells);
-    let found = cells.find(|c| (c.x - x).abs() < 1e-6);
-    found.map_or(String::new(), |c| c.label.clone())
+    Ok(())
+}
+
+/// Label of a position: of the points, on an axis with names.
+fn label(figure: &Figure, series: &[Series], x: f64) -> String {
+    match figure.x.scale {
+        Scale::Log2 => x.round().to_string(),
+        Scale::Linear => ((x * 1e3).round() / 1e3).to_string(),
+        Scale::Names => {
+            let mut cells = series.iter().flat_map(|s| &s.cells);
+            let found = cells.find(|c| (c.x - x).abs() < 1e-6);
+            found.map_or(String::new(), |c| c.label.clone())
+        }
+    }
 }

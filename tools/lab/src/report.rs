@@ -1,8 +1,9 @@
 //! The report of a run: one HTML page without references to other files, Markdown, CSV and JSON.
 
 use crate::error::LabError;
-use crate::figure::Figure;
 use crate::figure::shape::Shape;
+use crate::figure::{Figure, PEERS, SKIPPED, Scale};
+use crate::method;
 use crate::plot;
 use crate::run::Run;
 use crate::series::{self, Series};
@@ -96,43 +97,14 @@ fn verdict(shape: &Shape) -> &'static str {
     }
 }
 
-/// The paragraph about method and noise.
-fn method(run: &Run) -> String {
-    let length = crate::meter::Length::of(run.plan.quick);
-    let e = &run.plan.environment;
-    let noise = run.drift().map_or(
-        "The control points were not both measured, so the noise is unknown.".to_owned(),
-        |drift| {
-            format!(
-                "The control point differed by {:.1} % between start and end of the run: smaller differences are noise.",
-                drift * 100.0
-            )
-        },
-    );
-    let debug = match e.debug_build {
-        true => " This was a debug build: its figures are not those of a release.",
-        false => "",
-    };
-    format!(
-        "{} repetitions of {} s for each point; medians with minimum and maximum; intervals of 95 % by order statistics. {noise} \
-         {} ({} processors), Linux {}, Volley {} {}, load at the start {}.{debug}",
-        length.repetitions,
-        length.seconds,
-        e.processor,
-        e.processors,
-        e.kernel,
-        e.version,
-        e.git,
-        e.load
-    )
-}
-
 fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Volley lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Volley lab</h1>\n<p>{}</p>\n",
-        escape(&method(run))
+         <title>Volley lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>Volley lab</h1>\n<h2>Method and noise</h2>\n",
     );
+    for paragraph in method::paragraphs(run) {
+        let _ = writeln!(page, "<p>{}</p>", escape(&paragraph));
+    }
     page += "<h2>Shapes</h2>\n<table>\n<tr><th>figure</th><th>shape</th><th>why</th></tr>\n";
     for part in parts {
         let _ = writeln!(
@@ -147,19 +119,44 @@ fn html(run: &Run, parts: &[Part]) -> Result<String, LabError> {
     for part in parts {
         section(&mut page, part)?;
     }
+    skipped(&mut page);
     page += "</main>\n</body>\n</html>\n";
     Ok(page)
+}
+
+/// Tables of the figures and peers that are not part of the run.
+fn skipped(page: &mut String) {
+    *page += "<section id=\"skipped\">\n<h2>Skipped figures</h2>\n<table>\n<tr><th>figure</th><th>contents</th><th>reason</th></tr>\n";
+    for other in &SKIPPED {
+        let _ = writeln!(
+            page,
+            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+            other.name,
+            escape(other.title),
+            escape(other.why)
+        );
+    }
+    *page += "</table>\n<h2>Skipped peers</h2>\n<table>\n<tr><th>peer</th><th>reason</th></tr>\n";
+    for peer in &PEERS {
+        let _ = writeln!(
+            page,
+            "<tr><td>{}</td><td>{}</td></tr>",
+            peer.name,
+            escape(&peer.why())
+        );
+    }
+    *page += "</table>\n</section>\n";
 }
 
 fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
     let figure = part.figure;
     let _ = writeln!(
         page,
-        "<section id=\"{}\">\n<h2>{}</h2>\n<p>{}, figure {}. {} ({})</p>",
+        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"paper\">{}, {}</p>\n<p>The paper: {} ({})</p>",
         figure.name,
         escape(figure.title),
         escape(figure.paper),
-        figure.number,
+        figure.place(),
         escape(figure.fact.text),
         escape(figure.fact.source)
     );
@@ -167,19 +164,29 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
         true => "<p>No point of this figure was measured.</p>\n".to_owned(),
         false => plot::svg(figure, &part.series)?,
     };
+    let dots = match (figure.is_by_node(), figure.x.scale) {
+        (true, _) => "Bars: sums over the repetitions.",
+        (_, Scale::Names) => "Bars: medians; lines: from the lowest to the highest repetition.",
+        _ => "Points: medians; vertical lines: from the lowest to the highest repetition.",
+    };
     let crosses = match figure.values_source {
         "" => String::new(),
         source => format!(" Crosses: {source}."),
     };
     let _ = writeln!(
         page,
-        "<figure tabindex=\"0\">\n{plot}<figcaption>{} {} The shape {}: {}</figcaption>\n</figure>",
-        escape(figure.method),
+        "<figure tabindex=\"0\" aria-label=\"{}\">\n{plot}<figcaption>{dots}{} {} <strong>Shape {}:</strong> {}</figcaption>\n</figure>",
+        escape(figure.title),
         escape(&crosses),
+        escape(figure.method),
         verdict(&part.shape),
         escape(&part.shape.why)
     );
-    *page += "<details>\n<summary>Table</summary>\n<table>\n<tr><th>curve</th><th>position</th><th>median</th><th>minimum</th><th>maximum</th><th>95 % interval</th><th>samples</th></tr>\n";
+    let _ = write!(
+        page,
+        "<details>\n<summary>Table ({})</summary>\n<table>\n<tr><th>curve</th><th>position</th><th>median</th><th>minimum</th><th>maximum</th><th>95 % interval</th><th>samples</th></tr>\n",
+        escape(figure.y.title)
+    );
     for (name, cell) in cells(part) {
         let s = &cell.summary;
         let interval = s.interval.map_or("none".to_owned(), |i| {
@@ -210,7 +217,7 @@ fn cells(part: &Part) -> impl Iterator<Item = (&str, &series::Cell)> {
 fn markdown(run: &Run, parts: &[Part]) -> String {
     let mut text = format!(
         "# Volley lab\n\n{}\n\n| figure | shape | why |\n|---|---|---|\n",
-        method(run)
+        method::paragraphs(run).join("\n\n")
     );
     for part in parts {
         let _ = writeln!(
@@ -221,6 +228,13 @@ fn markdown(run: &Run, parts: &[Part]) -> String {
             verdict(&part.shape),
             part.shape.why
         );
+    }
+    text += "\n| skipped | contents | reason |\n|---|---|---|\n";
+    for other in &SKIPPED {
+        let _ = writeln!(text, "| {} | {} | {} |", other.name, other.title, other.why);
+    }
+    for peer in &PEERS {
+        let _ = writeln!(text, "| {} | peer | {} |", peer.name, peer.why());
     }
     text
 }
@@ -282,14 +296,20 @@ mod tests {
         let page = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(check_nesting(&page) > 200);
         let sections: Vec<&str> = page.split("<section ").skip(1).collect();
-        assert_eq!(sections.len(), run.figures().len());
+        assert_eq!(sections.len(), run.figures().len() + 1);
+        let skipped = sections.last().unwrap();
+        let rows = skipped.matches("<tr><td>").count();
+        assert_eq!(rows, SKIPPED.len() + PEERS.len());
         for (section, figure) in sections.iter().zip(run.figures()) {
             assert!(section.starts_with(&format!("id=\"{}\"", figure.name)));
-            let dots = section.matches("<circle").count();
+            let dots = match figure.x.scale {
+                Scale::Names => section.matches("<rect").count(),
+                _ => section.matches("<circle").count(),
+            };
             let rows = section.matches("<tr><td>").count();
             assert!(dots >= rows && rows >= 2, "{}: {dots} {rows}", figure.name);
             let caption = section.split("<figcaption>").nth(1).unwrap();
-            assert!(caption.contains("The shape "), "{}", figure.name);
+            assert!(caption.contains("<strong>Shape "), "{}", figure.name);
             assert!(!section.contains("http://") || !section.contains("href=\"http"));
         }
         let csv = std::fs::read_to_string(dir.path().join("report.csv")).unwrap();
@@ -304,7 +324,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json.as_array().unwrap().len(), run.figures().len());
         let summary = std::fs::read_to_string(dir.path().join("report.md")).unwrap();
-        assert!(summary.contains("control point differed by"), "{summary}");
+        assert!(summary.contains("control point (IPv4"), "{summary}");
     }
 
     #[test]

@@ -331,6 +331,12 @@ pub(crate) mod tests {
                 ("core_cycles".to_owned(), of(cycles)),
                 ("node ip4-input".to_owned(), vec![cycles]),
                 ("node ip4-lookup".to_owned(), vec![2.0 * cycles]),
+                ("share ip4-input".to_owned(), vec![33.0]),
+                ("share ip4-lookup".to_owned(), vec![67.0]),
+                ("vector_size".to_owned(), of(256.0)),
+                ("speedup".to_owned(), vec![1.0]),
+                ("core_speed".to_owned(), vec![1.0]),
+                ("undisturbed".to_owned(), vec![1.0]),
             ]))
         }
     }

@@ -1,8 +1,7 @@
 //! The curves of a figure from the records of a run.
 
 use crate::figure::Figure;
-use crate::figure::shape::{Curve, Shape};
-use crate::meter::NODE;
+use crate::figure::shape::{Curve, Pair, Shape, follows};
 use crate::run::Run;
 use crate::stats::Summary;
 use serde::Serialize;
@@ -35,9 +34,9 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
     for record in run.records.iter().filter(|r| r.figure == figure.name) {
         let mut cells = Vec::new();
         match figure.metric {
-            "nodes" => {
+            prefix if figure.is_by_node() => {
                 for (metric, samples) in &record.samples {
-                    let Some(name) = metric.strip_prefix(NODE) else {
+                    let Some(name) = metric.strip_prefix(prefix) else {
                         continue;
                     };
                     if !nodes.iter().any(|n| n == name) {
@@ -71,12 +70,34 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
     all
 }
 
-/// Whether the shape of the curves agrees with the paper.
+/// The cells at whose positions the figure has values to compare with.
+fn pairs(figure: &Figure, series: &[Series]) -> Vec<Pair> {
+    let pair = |value: &crate::figure::Value| {
+        let one = series.iter().find(|s| s.name == value.series)?;
+        let cell = one.cells.iter().find(|c| c.label == value.label)?;
+        Some(Pair {
+            series: one.name.clone(),
+            label: cell.label.clone(),
+            measured: cell.summary.median,
+            value: value.y,
+        })
+    };
+    figure.values.iter().filter_map(pair).collect()
+}
+
+/// Whether the shape of the curves agrees with the paper, and with the values to compare with.
 pub fn judge(figure: &Figure, series: &[Series]) -> Shape {
     let curve = |s: &Series| Curve {
         series: s.name.clone(),
         points: s.cells.iter().map(|c| (c.x, c.summary.median)).collect(),
     };
     let curves: Vec<Curve> = series.iter().map(curve).collect();
-    (figure.judge)(&curves)
+    let shape = (figure.judge)(&curves);
+    let Some(other) = follows(&pairs(figure, series)) else {
+        return shape;
+    };
+    Shape {
+        agrees: shape.agrees,
+        why: format!("{} {}", shape.why, other.why),
+    }
 }

@@ -1,9 +1,12 @@
 //! The figures: paper, axes, facts of the paper, how they are measured here, and how the shape is judged.
 
 mod moonroute;
+mod others;
 pub mod shape;
 mod vpp;
 
+use crate::meter;
+pub use others::{Other, PEERS, Peer, SKIPPED};
 use serde::Serialize;
 use shape::{Curve, Shape};
 
@@ -12,8 +15,20 @@ use shape::{Curve, Shape};
 pub struct Axis {
     /// Quantity and unit.
     pub title: &'static str,
-    /// Whether the axis is logarithmic (base 2).
-    pub log: bool,
+    /// Scale of the positions.
+    pub scale: Scale,
+}
+
+/// Scale of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// Numbers.
+    Linear,
+    /// Numbers, logarithmic with base 2.
+    Log2,
+    /// Names without an order: bars instead of lines.
+    Names,
 }
 
 /// A fact that the figure of the paper shows, with its source.
@@ -30,8 +45,8 @@ pub struct Fact {
 pub struct Value {
     /// Curve of the figure.
     pub series: &'static str,
-    /// Position.
-    pub x: f64,
+    /// Label of the position.
+    pub label: &'static str,
     /// Value.
     pub y: f64,
 }
@@ -63,7 +78,8 @@ pub struct Figure {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// Quantity of the samples: a name that [`crate::meter`] defines.
+    /// Quantity of the samples: a name that [`crate::meter`] defines; [`meter::NODE`] and [`meter::SHARE`] are prefixes of one
+    /// quantity for each node.
     pub metric: &'static str,
     /// What the paper shows.
     pub fact: Fact,
@@ -79,14 +95,32 @@ pub struct Figure {
     pub judge: fn(&[Curve]) -> Shape,
 }
 
-/// All figures, in the order of the papers.
-pub const FIGURES: [&Figure; 6] = [
+impl Figure {
+    /// Where the figure is in the paper: `figure 5`, `table 1`.
+    pub fn place(&self) -> String {
+        match self.number.starts_with("table") {
+            true => self.number.to_owned(),
+            false => format!("figure {}", self.number),
+        }
+    }
+
+    /// Whether each point gives a value for each node.
+    pub fn is_by_node(&self) -> bool {
+        [meter::NODE, meter::SHARE].contains(&self.metric)
+    }
+}
+
+/// All figures that can be measured, in the order of the papers.
+pub const FIGURES: [&Figure; 9] = [
+    &vpp::OFFERED,
     &vpp::VECTOR_SIZE,
     &vpp::NODES,
     &vpp::STYLE,
     &vpp::DESTINATIONS,
+    &moonroute::CORES,
     &moonroute::TABLE,
     &moonroute::BATCH,
+    &moonroute::MODULES,
 ];
 
 /// The figure of a name.
@@ -97,7 +131,21 @@ pub fn find(name: &str) -> Option<&'static Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::meter;
+
+    #[test]
+    fn values_to_compare_with_are_at_positions_of_both_lengths() {
+        for figure in FIGURES {
+            for (value, quick) in figure.values.iter().flat_map(|v| [(v, true), (v, false)]) {
+                let points = (figure.points)(quick);
+                let mut of = points.iter().filter(|p| p.series == value.series);
+                let found = match figure.is_by_node() {
+                    true => of.next().is_some(),
+                    false => of.any(|p| p.label == value.label),
+                };
+                assert!(found, "{} {} {}", figure.name, value.series, value.label);
+            }
+        }
+    }
 
     #[test]
     fn every_figure_has_points_that_the_benchmark_accepts() {
@@ -105,7 +153,7 @@ mod tests {
             assert_eq!(find(figure.name).unwrap().title, figure.title);
             for quick in [true, false] {
                 let points = (figure.points)(quick);
-                assert!(points.len() >= 2, "{}", figure.name);
+                assert!(!points.is_empty(), "{}", figure.name);
                 for point in &points {
                     let args = meter::parse(&point.args);
                     assert!(args.is_ok(), "{}: {}", figure.name, point.args);
@@ -118,6 +166,11 @@ mod tests {
             assert!((figure.points)(true).len() <= (figure.points)(false).len());
             assert!(figure.values.is_empty() || !figure.values_source.is_empty());
         }
+        let mut names: Vec<_> = FIGURES.iter().map(|f| f.name).collect();
+        names.extend(SKIPPED.iter().map(|o| o.name));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), FIGURES.len() + SKIPPED.len());
         assert!(find("none").is_none());
     }
 }

@@ -1,14 +1,15 @@
 //! Figures of the MoonRoute paper.
 
-use super::shape::{falls_to, rises_to_a_plateau};
-use super::{Axis, Fact, Figure, Point};
+use super::shape::{Curve, Shape, falls_to, rises_to_a_plateau, unknown};
+use super::{Axis, Fact, Figure, Point, Scale};
+use crate::meter::SHARE;
 
 const PAPER: &str = "Gallenmüller, Emmerich, Schönberger, Raumer, Carle: Building Fast but Flexible Software Routers (ANCS 2017)";
-const NO_NUMBERS: &str = "shape only: the paper's numbers are not transcribed";
+const NO_NUMBERS: &str = "the paper's numbers are not transcribed";
 
 const MPPS: Axis = Axis {
     title: "Mpps",
-    log: false,
+    scale: Scale::Linear,
 };
 
 fn point(x: usize, args: String) -> Point {
@@ -20,6 +21,55 @@ fn point(x: usize, args: String) -> Point {
     }
 }
 
+/// Figure 8: number of cores.
+pub const CORES: Figure = Figure {
+    name: "moonroute-8",
+    paper: PAPER,
+    number: "8",
+    title: "Throughput by number of cores",
+    x: Axis {
+        title: "workers, each on a core",
+        scale: Scale::Linear,
+    },
+    y: Axis {
+        title: "throughput, multiples of one worker",
+        scale: Scale::Linear,
+    },
+    metric: "speedup",
+    fact: Fact {
+        text: "The rate increases with the number of cores.",
+        source: NO_NUMBERS,
+    },
+    values: &[],
+    values_source: "",
+    method: "volley bench --workers, 65,536 destinations over 130,000 routes: all workers together compared with each alone, in alternating slices, without the cost of the source. The processors of this machine may be threads that share a core's units.",
+    points: |_| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let counts = (0..7).map(|n| 1usize << n).take_while(|n| *n <= cores);
+        let at = |n: usize| {
+            let args =
+                format!("--scenario ip4 --prefixes 130000 --destinations uniform --workers {n}");
+            point(n, args)
+        };
+        counts.map(at).collect()
+    },
+    judge: rises_with_cores,
+};
+
+/// Part of the throughput of independent workers from which scaling counts as such.
+const SCALES: f64 = 0.8;
+
+fn rises_with_cores(curves: &[Curve]) -> Shape {
+    let last = curves.iter().filter_map(|c| c.points.last()).next();
+    match last {
+        Some(&(cores, speedup)) if cores > 1.0 => Shape {
+            agrees: Some(speedup >= SCALES * cores),
+            why: format!("{cores} workers forward {speedup:.2} times as much as one."),
+        },
+        _ => unknown(),
+    }
+}
+
 /// Figure 9: entries of the table.
 pub const TABLE: Figure = Figure {
     name: "moonroute-9",
@@ -28,7 +78,7 @@ pub const TABLE: Figure = Figure {
     title: "Rate by number of table entries",
     x: Axis {
         title: "entries of the table",
-        log: true,
+        scale: Scale::Log2,
     },
     y: MPPS,
     metric: "mpps",
@@ -64,7 +114,7 @@ pub const BATCH: Figure = Figure {
     title: "Rate by number of packets that are received at once",
     x: Axis {
         title: "packets received at once",
-        log: true,
+        scale: Scale::Log2,
     },
     y: MPPS,
     metric: "mpps",
@@ -85,3 +135,65 @@ pub const BATCH: Figure = Figure {
     },
     judge: |curves| rises_to_a_plateau(curves, 2.0, 256.0),
 };
+
+/// Table 1: share of each module.
+pub const MODULES: Figure = Figure {
+    name: "moonroute-t1",
+    paper: PAPER,
+    number: "table 1",
+    title: "Share of the time by module",
+    x: Axis {
+        title: "module",
+        scale: Scale::Names,
+    },
+    y: Axis {
+        title: "percent of the cycles",
+        scale: Scale::Linear,
+    },
+    metric: SHARE,
+    fact: Fact {
+        text: "The time of forwarding is divided among reception, lookup, change of the header and transmission.",
+        source: NO_NUMBERS,
+    },
+    values: &[],
+    values_source: "",
+    method: "Clocks of all nodes, of the source (pg-input: reception) and of the loop (worker-loop) of volley bench, 65,536 destinations over 130,000 routes: sums over all repetitions. The paper has a network card.",
+    points: |_| {
+        let args = "--scenario ip4 --prefixes 130000 --destinations uniform";
+        vec![point(0, args.to_owned())]
+    },
+    judge: largest_share,
+};
+
+/// Names the largest share. The paper's shares are not known here, so the shape is not judged.
+fn largest_share(curves: &[Curve]) -> Shape {
+    let shares = curves.iter().flat_map(|c| &c.points);
+    let Some(largest) = shares.map(|p| p.1).max_by(f64::total_cmp) else {
+        return unknown();
+    };
+    Shape {
+        agrees: None,
+        why: format!(
+            "The largest share is {largest:.0} % of the cycles; there is no share of the paper to compare with."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_add_little_do_not_scale() {
+        let of = |points: &[(f64, f64)]| {
+            let curve = Curve {
+                series: "IPv4".to_owned(),
+                points: points.to_vec(),
+            };
+            rises_with_cores(&[curve]).agrees
+        };
+        assert_eq!(of(&[(1.0, 1.0), (2.0, 1.9)]), Some(true));
+        assert_eq!(of(&[(1.0, 1.0), (2.0, 1.9), (4.0, 2.1)]), Some(false));
+        assert_eq!(of(&[(1.0, 1.0)]), None);
+    }
+}

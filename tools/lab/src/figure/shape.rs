@@ -118,6 +118,86 @@ pub fn falls_to(curves: &[Curve], fraction: f64) -> Shape {
     }
 }
 
+/// Every curve rises, and ends at least at this multiple of its beginning.
+pub fn rises_by(curves: &[Curve], factor: f64) -> Shape {
+    let mut texts = Vec::new();
+    let mut agrees = true;
+    for curve in curves {
+        let Some(gain) = curve.gain() else {
+            return unknown();
+        };
+        agrees &= gain >= factor && curve.is_rising(1.0 - FLAT);
+        texts.push(format!(
+            "{} ends at {gain:.1} times its beginning",
+            curve.series
+        ));
+    }
+    match texts.is_empty() {
+        true => unknown(),
+        false => Shape {
+            agrees: Some(agrees),
+            why: texts.join("; ") + ".",
+        },
+    }
+}
+
+/// A measured median beside a value to compare with, at one position of a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// Curve.
+    pub series: String,
+    /// Label of the position.
+    pub label: String,
+    /// Measured median.
+    pub measured: f64,
+    /// Value to compare with.
+    pub value: f64,
+}
+
+/// Changes up to this fraction count as none.
+const SAME: f64 = 0.1;
+/// Changes from this fraction on count in any case.
+const CHANGED: f64 = 0.3;
+
+/// Whether two changes, each a ratio of neighbouring values, have the same direction.
+fn is_same_direction(a: f64, b: f64) -> bool {
+    let is_flat = |ratio: f64| (ratio - 1.0).abs() <= SAME;
+    let is_changed = |ratio: f64| (ratio - 1.0).abs() >= CHANGED;
+    match (is_flat(a), is_flat(b)) {
+        (true, true) => true,
+        (true, false) => !is_changed(b),
+        (false, true) => !is_changed(a),
+        (false, false) => (a > 1.0) == (b > 1.0),
+    }
+}
+
+/// Whether the measured curves rise and fall where the values to compare with do. None if there are no two of a curve.
+pub fn follows(pairs: &[Pair]) -> Option<Shape> {
+    let mut differ = Vec::new();
+    let mut steps = 0;
+    for step in pairs.windows(2).filter(|s| s[0].series == s[1].series) {
+        let [a, b] = step else { continue };
+        steps += 1;
+        if !is_same_direction(b.measured / a.measured, b.value / a.value) {
+            differ.push(format!("{} from {} to {}", a.series, a.label, b.label));
+        }
+    }
+    let ratios = || pairs.iter().map(|p| p.measured / p.value);
+    let (low, high) = (
+        ratios().min_by(f64::total_cmp)?,
+        ratios().max_by(f64::total_cmp)?,
+    );
+    let levels = format!("The medians are {low:.2} to {high:.2} times the values to compare with");
+    let why = match differ.is_empty() {
+        true => format!("{levels}, and rise and fall with them."),
+        false => format!("{levels}; the directions differ for {}.", differ.join(", ")),
+    };
+    (steps > 0).then_some(Shape {
+        agrees: Some(differ.is_empty()),
+        why,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +228,42 @@ mod tests {
     fn falling_curves() {
         assert_eq!(falls_to(&[curve(&[10.0, 8.0])], 0.9).agrees, Some(true));
         assert_eq!(falls_to(&[curve(&[10.0, 9.9])], 0.9).agrees, Some(false));
+    }
+
+    #[test]
+    fn rising_curves() {
+        assert_eq!(rises_by(&[curve(&[1.0, 2.0, 4.0])], 3.0).agrees, Some(true));
+        assert_eq!(rises_by(&[curve(&[1.0, 2.0])], 3.0).agrees, Some(false));
+        assert_eq!(
+            rises_by(&[curve(&[1.0, 9.0, 4.0])], 3.0).agrees,
+            Some(false)
+        );
+        assert_eq!(rises_by(&[], 3.0).agrees, None);
+    }
+
+    fn pairs(all: &[(f64, f64)]) -> Vec<Pair> {
+        let pair = |(at, (measured, value)): (usize, &(f64, f64))| Pair {
+            series: "c".to_owned(),
+            label: at.to_string(),
+            measured: *measured,
+            value: *value,
+        };
+        all.iter().enumerate().map(pair).collect()
+    }
+
+    #[test]
+    fn directions_are_compared_and_not_levels() {
+        let shape = follows(&pairs(&[(10.0, 5.0), (20.0, 9.0), (21.0, 9.2)])).unwrap();
+        assert_eq!(shape.agrees, Some(true));
+        assert!(shape.why.contains("2.00 to 2.28 times"), "{}", shape.why);
+        // The values rise to the fivefold, the medians stay.
+        let shape = follows(&pairs(&[(10.0, 5.0), (10.5, 25.0)])).unwrap();
+        assert_eq!(shape.agrees, Some(false));
+        assert!(shape.why.contains("c from 0 to 1"), "{}", shape.why);
+        let shape = follows(&pairs(&[(10.0, 5.0), (8.0, 6.0)])).unwrap();
+        assert_eq!(shape.agrees, Some(false));
+        assert_eq!(follows(&pairs(&[(1.0, 1.0)])), None);
+        assert_eq!(follows(&[]), None);
     }
 
     #[test]

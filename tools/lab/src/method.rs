@@ -1,0 +1,112 @@
+//! Method and noise of a run, in sentences.
+
+use crate::meter::Length;
+use crate::run::{CONTROL, Record, Run};
+use crate::stats::Summary;
+
+/// The paragraphs of the report: method, noise, machine.
+pub fn paragraphs(run: &Run) -> Vec<String> {
+    vec![method(run), noise(run), machine(run)]
+}
+
+fn is_measured(record: &&Record) -> bool {
+    record.error.is_none() && record.figure != CONTROL
+}
+
+fn method(run: &Run) -> String {
+    let length = Length::of(run.plan.quick);
+    let measured = run.records.iter().filter(is_measured);
+    let samples = |r: &Record| r.samples.get("cycles").map_or(0, Vec::len);
+    let (points, trials) = measured.fold((0, 0), |(points, trials), record| {
+        (points + 1, trials + samples(record))
+    });
+    let pinned = match run.plan.environment.pinned.as_str() {
+        "" => "one processor".to_owned(),
+        number => format!("processor {number}"),
+    };
+    format!(
+        "Packets are created and freed in memory by the packet generator of volley bench, whose only worker is pinned to {pinned}. \
+         Each point has {} repetitions of {} s, after a warm-up of 0.1 s and a comparison of packets with the reference model: \
+         {points} points and {trials} repetitions in this run. A point is the median of its repetitions, with the lowest and the highest; \
+         confidence intervals (95 %) come from order statistics. Cycles are those of the time stamp counter.",
+        length.repetitions, length.seconds
+    )
+}
+
+fn noise(run: &Run) -> String {
+    let mut text = match run.drift() {
+        None => "The control points were not both measured, so the noise of the run is unknown."
+            .to_owned(),
+        Some(drift) => format!(
+            "The control point (IPv4, one route), measured first and last, differed by {:.1} %: smaller differences are noise.",
+            drift * 100.0
+        ),
+    };
+    let spread = |r: &Record| {
+        let s = Summary::of(r.samples.get("cycles")?)?;
+        (s.median > 0.0).then(|| (s.max - s.min) / s.median * 100.0)
+    };
+    let measured = || run.records.iter().filter(is_measured);
+    let spreads: Vec<f64> = measured().filter_map(spread).collect();
+    if let Some(s) = Summary::of(&spreads) {
+        text += &format!(
+            " Between the lowest and the highest repetition, the cycles of a point differ by {:.1} % (median over the points), at most by {:.1} %.",
+            s.median, s.max
+        );
+    }
+    let all = |metric: &str| -> Vec<f64> {
+        let of = measured().filter_map(|r| r.samples.get(metric));
+        of.flatten().copied().collect()
+    };
+    if let Some(s) = Summary::of(&all("undisturbed")) {
+        text += &format!(
+            " Slices of 4 ms in which other programs used the core are excluded: {:.0} % of the time counts (median over the points), at least {:.0} %.",
+            s.median * 100.0,
+            s.min * 100.0
+        );
+    }
+    if let Some(s) = Summary::of(&all("core_speed")) {
+        text += &format!(
+            " The core ran {:.2} cycles per cycle of the counter ({:.2} to {:.2}).",
+            s.median, s.min, s.max
+        );
+    }
+    text
+}
+
+fn machine(run: &Run) -> String {
+    let e = &run.plan.environment;
+    let debug = match e.debug_build {
+        true => " This was a debug build: its figures are not those of a release.",
+        false => "",
+    };
+    format!(
+        "Machine: {}, {} processors, time stamp counter {} GHz, Linux {}, load averages at the start {}. Code: Volley {} {}.{debug}",
+        e.processor, e.processors, e.tsc_ghz, e.kernel, e.load, e.version, e.git
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::measured;
+
+    #[test]
+    fn the_noise_is_computed_from_the_samples() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut run = measured(dir.path(), 0.0);
+        let points = run.records.len() - 2;
+        assert!(method(&run).contains(&format!("{points} points and {} repetitions", points * 10)));
+        for record in &mut run.records {
+            let cycles = record.samples.get_mut("cycles").unwrap();
+            *cycles = vec![9.0, 10.0, 11.0];
+            record.samples.insert("undisturbed".to_owned(), vec![0.5]);
+        }
+        let text = noise(&run);
+        assert!(text.contains("differed by 0.0 %"), "{text}");
+        assert!(text.contains("differ by 20.0 % (median"), "{text}");
+        assert!(text.contains("50 % of the time counts"), "{text}");
+        run.records.clear();
+        assert!(noise(&run).starts_with("The control points were not both measured"));
+    }
+}

@@ -4,6 +4,9 @@ use crate::meter::Length;
 use crate::run::{CONTROL, Record, Run};
 use crate::stats::Summary;
 
+/// Difference of the control point, and spread of the repetitions in percent, from which a run is called rough.
+const ROUGH: f64 = 10.0;
+
 /// The paragraphs of the report: method, noise, machine.
 pub fn paragraphs(run: &Run) -> Vec<String> {
     vec![method(run), noise(run), machine(run)]
@@ -53,6 +56,11 @@ fn noise(run: &Run) -> String {
             " Between the lowest and the highest repetition, the cycles of a point differ by {:.1} % (median over the points), at most by {:.1} %.",
             s.median, s.max
         );
+    }
+    let drift = run.drift().map_or(0.0, |drift| drift * 100.0);
+    let spread = Summary::of(&spreads).map_or(0.0, |s| s.median);
+    if drift.max(spread) > ROUGH {
+        text += " The machine was busy with other programs: only large differences of this run mean anything.";
     }
     let all = |metric: &str| -> Vec<f64> {
         let of = measured().filter_map(|r| r.samples.get(metric));
@@ -106,6 +114,7 @@ mod tests {
         assert!(text.contains("differed by 0.0 %"), "{text}");
         assert!(text.contains("differ by 20.0 % (median"), "{text}");
         assert!(text.contains("50 % of the time counts"), "{text}");
+        assert!(text.contains("The machine was busy"), "{text}");
         run.records.clear();
         assert!(noise(&run).starts_with("The control points were not both measured"));
     }

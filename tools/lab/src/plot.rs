@@ -7,8 +7,14 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-const SIZE: (u32, u32) = (760, 420);
+const SIZE: (u32, u32) = (760, 440);
+/// Height below the plot, for the labels and the title of the axis.
+const FOOT: i32 = 54;
+/// Height with names from top to bottom, which more than [`FEW`] names need.
+const TALL_FOOT: i32 = 132;
+const FEW: usize = 6;
 /// Height of the row with the names of the curves.
 const LEGEND: i32 = 28;
 /// Part of the distance between two names that their bars take.
@@ -75,7 +81,7 @@ fn words(error: impl std::fmt::Display) -> String {
 
 /// Names of the curves in a row above the plot, where they hide nothing.
 fn legend(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(), String> {
-    let font = ("sans-serif", 14).into_font();
+    let font = ("sans-serif", 15).into_font();
     let (mut x, y) = (60, LEGEND / 2 + 4);
     for (one, colour) in series.iter().zip(COLOURS.iter().cycle()) {
         let mark = Rectangle::new([(x, y - 5), (x + 16, y + 5)], colour.filled());
@@ -85,15 +91,13 @@ fn legend(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(), Str
         x += 50 + 8 * one.name.len() as i32;
     }
     if !figure.values.is_empty() {
-        area.draw(&Cross::new((x + 8, y), 5, GREY.stroke_width(2)))
+        area.draw(&Cross::new((x + 8, y), 5, BLACK.stroke_width(2)))
             .map_err(words)?;
         let name = Text::new("to compare with", (x + 22, y - 6), font);
         area.draw(&name).map_err(words)?;
     }
     Ok(())
 }
-
-const GREY: RGBColor = RGBColor(128, 128, 128);
 
 fn draw<X, R>(
     area: &Area<'_>,
@@ -106,33 +110,39 @@ where
     X: Ranged<ValueType = f64> + ValueFormatter<f64>,
     R: AsRangedCoord<CoordDescType = X, Value = f64>,
 {
+    let names = names(figure, series);
+    let foot = match names.len() > FEW {
+        true => TALL_FOOT,
+        false => FOOT,
+    };
     let mut chart = ChartBuilder::on(area)
         .margin(12)
-        .x_label_area_size(48)
-        .y_label_area_size(60)
+        .x_label_area_size(foot)
+        .y_label_area_size(64)
         .build_cartesian_2d(x, 0.0..top * 1.06)
         .map_err(words)?;
-    let label = |x: &f64| label(figure, series, *x);
     let ticks = match figure.x.scale {
-        // Ticks at the halves too, which have no label.
-        Scale::Names => 40,
+        Scale::Names => 0,
         _ => 12,
     };
-    let mut mesh = chart.configure_mesh();
-    if figure.x.scale == Scale::Names {
-        mesh.set_tick_mark_size(LabelAreaPosition::Bottom, 0);
-    }
-    mesh.disable_x_mesh()
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
         .light_line_style(TRANSPARENT)
         .x_desc(figure.x.title)
         .y_desc(figure.y.title)
-        .axis_desc_style(("sans-serif", 14))
-        .label_style(("sans-serif", 12))
+        .axis_desc_style(("sans-serif", 15))
+        .label_style(("sans-serif", 13))
         .x_labels(ticks)
-        .x_label_formatter(&label)
+        .x_label_formatter(&number)
+        .y_label_formatter(&number)
         .draw()
         .map_err(words)?;
-    drop(mesh);
+    let base = area.get_base_pixel();
+    for (x, name) in &names {
+        let (x, y) = chart.backend_coord(&(*x, 0.0));
+        draw_name(area, name, (x - base.0, y - base.1 + 8), names.len() > FEW)?;
+    }
     for (at, one) in series.iter().enumerate() {
         let colour = COLOURS[at % COLOURS.len()];
         let width = BARS / series.len() as f64;
@@ -145,7 +155,12 @@ where
             _ => line(&mut chart, one, colour)?,
         }
         ranges(&mut chart, one, shift)?;
-        crosses(&mut chart, figure, one, shift)?;
+        // A cross of the colour of its bar would be invisible on it.
+        let cross = match figure.x.scale {
+            Scale::Names => BLACK,
+            _ => colour,
+        };
+        crosses(&mut chart, figure, one, (shift, cross))?;
     }
     Ok(())
 }
@@ -199,28 +214,44 @@ fn crosses<X: Ranged<ValueType = f64>>(
     chart: &mut Chart<'_, '_, X>,
     figure: &Figure,
     one: &Series,
-    shift: f64,
+    (shift, colour): (f64, RGBColor),
 ) -> Result<(), String> {
     for value in figure.values.iter().filter(|v| v.series == one.name) {
         let Some(cell) = one.cells.iter().find(|c| c.label == value.label) else {
             continue;
         };
         let at = (cell.x + shift, value.y);
-        let cross = Cross::new(at, 5, GREY.stroke_width(2));
+        let cross = Cross::new(at, 5, colour.stroke_width(2));
         chart.draw_series([cross]).map_err(words)?;
     }
     Ok(())
 }
 
-/// Label of a position: of the points, on an axis with names.
-fn label(figure: &Figure, series: &[Series], x: f64) -> String {
-    match figure.x.scale {
-        Scale::Log2 => x.round().to_string(),
-        Scale::Linear => ((x * 1e3).round() / 1e3).to_string(),
-        Scale::Names => {
-            let mut cells = series.iter().flat_map(|s| &s.cells);
-            let found = cells.find(|c| (c.x - x).abs() < 1e-6);
-            found.map_or(String::new(), |c| c.label.clone())
+/// Labels of a scale: without zeros at the end.
+fn number(x: &f64) -> String {
+    ((x * 1e3).round() / 1e3).to_string()
+}
+
+/// Positions and names of an axis with names.
+fn names(figure: &Figure, series: &[Series]) -> Vec<(f64, String)> {
+    let mut names: Vec<(f64, String)> = Vec::new();
+    if figure.x.scale == Scale::Names {
+        for cell in series.iter().flat_map(|s| &s.cells) {
+            if !names.iter().any(|(x, _)| *x == cell.x) {
+                names.push((cell.x, cell.label.clone()));
+            }
         }
     }
+    names
+}
+
+/// A name below the axis, from bottom to top if it is upright.
+fn draw_name(area: &Area<'_>, name: &str, at: (i32, i32), upright: bool) -> Result<(), String> {
+    let font = ("sans-serif", 13).into_font();
+    let style = match upright {
+        true => TextStyle::from(font.transform(FontTransform::Rotate270))
+            .pos(Pos::new(HPos::Right, VPos::Center)),
+        false => TextStyle::from(font).pos(Pos::new(HPos::Center, VPos::Top)),
+    };
+    area.draw_text(name, &style, at).map_err(words)
 }

@@ -152,7 +152,7 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
     let figure = part.figure;
     let _ = writeln!(
         page,
-        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"paper\">{}, {}</p>\n<p>The paper: {} ({})</p>",
+        "<section id=\"{}\">\n<h2>{}</h2>\n<p class=\"paper\">{}, {}</p>\n<p>The paper: {} {}</p>",
         figure.name,
         escape(figure.title),
         escape(figure.paper),

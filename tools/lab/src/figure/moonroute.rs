@@ -5,7 +5,7 @@ use super::{Axis, Fact, Figure, Point, Scale};
 use crate::meter::SHARE;
 
 const PAPER: &str = "Gallenmüller, Emmerich, Schönberger, Raumer, Carle: Building Fast but Flexible Software Routers (ANCS 2017)";
-const NO_NUMBERS: &str = "the paper's numbers are not transcribed";
+const NO_NUMBERS: &str = "The paper's numbers are not transcribed.";
 
 const MPPS: Axis = Axis {
     title: "Mpps",
@@ -29,7 +29,7 @@ pub const CORES: Figure = Figure {
     title: "Throughput by number of cores",
     x: Axis {
         title: "workers, each on a core",
-        scale: Scale::Linear,
+        scale: Scale::Log2,
     },
     y: Axis {
         title: "throughput, multiples of one worker",

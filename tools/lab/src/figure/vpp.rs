@@ -5,7 +5,7 @@ use super::{Axis, Fact, Figure, Point, Scale, Value};
 use crate::meter::NODE;
 
 const PAPER: &str = "Barach, Linguaglossa, Marion, Pfister, Pontarelli, Rossi: High-Speed Software Data Plane via Vectorized Packet Processing (2018)";
-const NO_NUMBERS: &str = "the paper's numbers are not transcribed";
+const NO_NUMBERS: &str = "The paper's numbers are not transcribed.";
 /// Figures of the peer from another day: shapes can be compared, levels only roughly.
 const RATES: &str = "VPP 26.10-rc0 on 24 November 2026, one core of an AMD EPYC (Zen 4, TSC 2.596 GHz), source and main loop included";
 const GRAPH: &str = "VPP 26.10-rc0 in November 2026, one core of an AMD EPYC (Zen 4, TSC 2.596 GHz), graph without the source";

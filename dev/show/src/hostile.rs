@@ -20,7 +20,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 26] = [
+pub const ITEMS: [Item; 27] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -108,6 +108,14 @@ pub const ITEMS: [Item; 26] = [
         Work::With(
             &[("VOLLEY_SEEDS", "2000")],
             &["test", "-p", "volley-memif", "--test", "simulation"],
+        ),
+    ),
+    item(
+        "vhost-faults",
+        "vhost-user and virtio-user peers over sockets, memory and eventfds that fail, 2,000 seeds: up and exchanging frames, or down with a reason",
+        Work::With(
+            &[("VOLLEY_SEEDS", "2000")],
+            &["test", "-p", "volley-vhost", "--test", "simulation"],
         ),
     ),
     long(

@@ -4,12 +4,15 @@
 //! enabled. A message that changes any of these stops the ring first, so no sequence of messages leaves a running ring
 //! with a resource that no longer exists.
 
+use crate::calls::{Call, Calls, Kernel};
 use crate::device::{Layout, Packed, Split};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::memory::{Memory, Place};
 use crate::protocol::{Message, RingAddr, code, reply};
 use crate::wire::{MAX_PAIRS, PATIENCE, Ring, RingSlot, Running, VhostPort};
+use rustix::io::Errno;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -41,6 +44,7 @@ pub struct Backend {
     /// Memory charged to the interface's peers.
     account: Arc<Account>,
     rings: Vec<Described>,
+    calls: Rc<dyn Calls>,
 }
 
 impl Drop for Backend {
@@ -65,7 +69,14 @@ impl Backend {
             memory: None,
             account,
             rings: (0..RINGS).map(|_| Described::default()).collect(),
+            calls: Rc::new(Kernel),
         }
+    }
+
+    /// The same connection, with system calls that may fail.
+    pub fn with_calls(mut self, calls: Rc<dyn Calls>) -> Self {
+        self.calls = calls;
+        self
     }
 
     /// Negotiated features.
@@ -193,6 +204,8 @@ impl Backend {
         self.stop_all()?;
         // Unmap the old memory before the new one is mapped: a front end may send the same memory repeatedly.
         self.memory = None;
+        let failed = |e: Errno| named("region-not-mapped", format!("memory region 0: {e}"));
+        self.calls.before(Call::PeerMemory).map_err(failed)?;
         self.memory = Some(Arc::new(Memory::map(&specs, files, &self.account)?));
         self.start_all()
     }
@@ -201,7 +214,9 @@ impl Backend {
         if matches!(message.code, code::SET_VRING_KICK | code::SET_VRING_CALL) {
             let (ring, file) = message.ring_file()?;
             let ring = self.ring(ring)?;
-            let bad = |e| named("bad-event-file", format!("ring {ring}: {e}"));
+            let bad = |e: std::io::Error| named("bad-event-file", format!("ring {ring}: {e}"));
+            let may_fail = self.calls.before(Call::PeerEvent);
+            may_fail.map_err(|e| bad(e.into()))?;
             let event = file.map(Event::of_peer).transpose().map_err(bad)?;
             let event = event.map(Arc::new);
             self.stop(ring)?;

@@ -5,6 +5,7 @@
 //! is due.
 
 use crate::backend::Backend;
+use crate::calls::{Call, Calls};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::frontend::Frontend;
@@ -13,6 +14,7 @@ use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
 use crate::wire::{List, MAX_PAIRS, PortList, Stuck, VhostPort};
+use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
@@ -101,12 +103,18 @@ pub struct Ports {
     ports: Vec<Port>,
     vhost: PortList,
     virtio: PortList,
+    calls: Rc<dyn Calls>,
     _tick: Option<Watch>,
 }
 
 impl Ports {
     /// An empty set of interfaces.
-    pub fn new(host: DriverHost, vhost: List, virtio: List) -> Rc<RefCell<Self>> {
+    pub fn new(
+        host: DriverHost,
+        vhost: List,
+        virtio: List,
+        calls: Rc<dyn Calls>,
+    ) -> Rc<RefCell<Self>> {
         Rc::new_cyclic(|me| {
             RefCell::new(Ports {
                 host,
@@ -114,6 +122,7 @@ impl Ports {
                 ports: Vec::new(),
                 vhost: PortList::new(vhost),
                 virtio: PortList::new(virtio),
+                calls,
                 _tick: None,
             })
         })
@@ -176,7 +185,7 @@ impl Ports {
             listener,
             _listen: watch,
             peer: None,
-            retry: Instant::now(),
+            retry: self.calls.now(),
             pairs: 0,
             fault: None,
             connections: 0,
@@ -252,6 +261,7 @@ impl Ports {
                 Activation::Idle
             }
         };
+        self.calls.before(Call::Watch).ok()?;
         let fd = fd.try_clone_to_owned().ok()?;
         // If the watch fails, the periodic tick services the interface, a little later.
         self.host.processes.watch(INFO, fd, body).ok()
@@ -270,12 +280,12 @@ impl Ports {
         let Some(at) = self.ports.iter().position(|p| p.index == index) else {
             return false;
         };
-        let port = &mut self.ports[at];
+        let (port, calls) = (&mut self.ports[at], &*self.calls);
         let mut more = false;
         port.account.reconcile(&mut port.reconciled);
         let ended = match port.trouble() {
             Some(fault) => Some(Err(fault)),
-            None => port.converse().map_or_else(
+            None => port.converse(calls).map_or_else(
                 |fault| Some(Err(fault)),
                 |talk| {
                     more = talk == HandshakeState::More;
@@ -291,11 +301,11 @@ impl Ports {
                     warn!(target: "vhost", interface = interface(), "peer disconnected: {fault}");
                 }
             }
-            port.hang_up(end.err());
+            port.hang_up(end.err(), calls.now());
         }
         if port.peer.is_none()
             && port.wire.is_clear()
-            && let Some(socket) = port.meet()
+            && let Some(socket) = port.meet(calls)
         {
             self.welcome(at, socket);
             more = true;
@@ -314,12 +324,13 @@ impl Ports {
         let (wanted, wire) = (wanted(&port.spec, port.front), port.wire.clone());
         let end = if port.front {
             let size = (port.spec.ring as u16, port.spec.queues as usize);
-            match Frontend::new(wanted, wire, size, &socket) {
+            match Frontend::new(wanted, wire, size, &socket, self.calls.clone()) {
                 Ok(end) => End::Front(end),
-                Err(fault) => return port.hang_up(Some(fault)),
+                Err(fault) => return port.hang_up(Some(fault), self.calls.now()),
             }
         } else {
-            End::Back(Backend::new(wanted, wire, port.account.clone()))
+            let end = Backend::new(wanted, wire, port.account.clone());
+            End::Back(end.with_calls(self.calls.clone()))
         };
         port.peer = Some(Peer {
             socket,
@@ -382,11 +393,16 @@ impl Port {
     }
 
     /// Handle the messages that the peer has sent.
-    fn converse(&mut self) -> Result<HandshakeState, Fault> {
+    fn converse(&mut self, calls: &dyn Calls) -> Result<HandshakeState, Fault> {
         let Some(peer) = &mut self.peer else {
             return Ok(HandshakeState::Idle);
         };
         for _ in 0..MESSAGES {
+            match calls.before(Call::Receive) {
+                Ok(()) => {}
+                Err(Errno::AGAIN) => return Ok(HandshakeState::Idle),
+                Err(error) => return Err(Fault::of_socket(error)),
+            }
             let message = match peer.socket.receive()? {
                 Arrived::Message(message) => message,
                 Arrived::Nothing => return Ok(HandshakeState::Idle),
@@ -395,6 +411,7 @@ impl Port {
             match &mut peer.end {
                 End::Back(end) => {
                     if let Some(answer) = end.handle(message)? {
+                        calls.before(Call::Send).map_err(Fault::of_socket)?;
                         peer.socket.send(&answer, &[])?;
                     }
                 }
@@ -405,7 +422,7 @@ impl Port {
     }
 
     /// Close the connection, which the peer ended or which has a fault.
-    fn hang_up(&mut self, fault: Option<Fault>) {
+    fn hang_up(&mut self, fault: Option<Fault>, now: Instant) {
         // Dropping the peer drops its rings.
         self.peer = None;
         // A peer that closes the socket while a message is sent to it has disconnected; this is not a fault.
@@ -414,19 +431,21 @@ impl Port {
             self.fault = Some(Stuck.into());
         }
         self.faults += u64::from(self.fault.is_some());
-        self.retry = Instant::now() + PATIENCE;
+        self.retry = now + PATIENCE;
     }
 
     /// Accept or connects to the next peer.
-    fn meet(&mut self) -> Option<Socket> {
+    fn meet(&mut self, calls: &dyn Calls) -> Option<Socket> {
         if let Some(listener) = &self.listener {
+            calls.before(Call::Accept).ok()?;
             return listener.accept().ok().flatten();
         }
-        let now = Instant::now();
+        let now = calls.now();
         if now < self.retry {
             return None;
         }
         self.retry = now + PATIENCE;
+        calls.before(Call::Connect).ok()?;
         connect(&self.spec.socket).ok()
     }
 }

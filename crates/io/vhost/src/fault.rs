@@ -1,5 +1,6 @@
 //! Faults of a peer by name, as `show vhost-user` and `show hardware-interfaces` print them.
 
+use rustix::io::Errno;
 use std::fmt;
 
 macro_rules! faults {
@@ -76,6 +77,19 @@ impl Fault {
         Fault {
             name,
             text: text.into(),
+        }
+    }
+}
+
+impl Fault {
+    /// The fault of a peer to which a message cannot be sent, or from which none can be received.
+    pub fn of_socket(error: Errno) -> Fault {
+        match error {
+            Errno::AGAIN => Fault::new("peer-does-not-read", "the peer's socket is full"),
+            Errno::PIPE | Errno::CONNRESET => {
+                Fault::new("peer-closed", "the peer has closed the connection")
+            }
+            other => Fault::new("socket-error", other.to_string()),
         }
     }
 }

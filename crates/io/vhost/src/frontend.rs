@@ -1,12 +1,14 @@
 //! The front end of the control channel: negotiates features, then sends memory and rings, one request at a time. Each
 //! connection gets new memory, so a back end that reconnects finds no data of the previous connection.
 
+use crate::calls::{Call, Calls};
 use crate::driver::{PackedDriver, RingDirection, Shared, SplitDriver};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::protocol::{Link, Message, RingAddr, code, encode, regions, ring_addr};
 use crate::wire::{PATIENCE, Ring, Running, VhostPort};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -25,6 +27,7 @@ pub struct Frontend {
     asked: Option<u32>,
     /// Eventfds that notify the back end.
     kicks: Vec<Arc<Event>>,
+    calls: Rc<dyn Calls>,
 }
 
 impl Drop for Frontend {
@@ -48,6 +51,7 @@ impl Frontend {
         wire: Arc<VhostPort>,
         (size, pairs): (u16, usize),
         link: &Link,
+        calls: Rc<dyn Calls>,
     ) -> Result<Self, Fault> {
         wire.clear();
         let mut frontend = Frontend {
@@ -59,6 +63,7 @@ impl Frontend {
             protocol: 0,
             asked: None,
             kicks: Vec::new(),
+            calls,
         };
         frontend.ask(link, code::GET_FEATURES)?;
         Ok(frontend)
@@ -85,13 +90,18 @@ impl Frontend {
         self.kicks.iter().any(|kick| kick.is_stuck())
     }
 
+    fn send(&self, link: &Link, bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Fault> {
+        self.calls.before(Call::Send).map_err(Fault::of_socket)?;
+        link.send(bytes, files)
+    }
+
     fn ask(&mut self, link: &Link, what: u32) -> Result<(), Fault> {
         self.asked = Some(what);
-        link.send(&encode(what, 0, &[]), &[])
+        self.send(link, &encode(what, 0, &[]), &[])
     }
 
     fn say(&self, link: &Link, what: u32, number: u64) -> Result<(), Fault> {
-        link.send(&encode(what, 0, &number.to_le_bytes()), &[])
+        self.send(link, &encode(what, 0, &number.to_le_bytes()), &[])
     }
 
     /// Handle a reply.
@@ -135,11 +145,13 @@ impl Frontend {
         if self.pairs == 1 {
             self.features &= !feature::MQ;
         }
+        let may_fail = self.calls.before(Call::OwnMemory);
+        may_fail.map_err(|e| system(e.into()))?;
         let shared = Shared::new(2 * self.pairs, self.size).map_err(system)?;
-        link.send(&encode(code::SET_OWNER, 0, &[]), &[])?;
+        self.send(link, &encode(code::SET_OWNER, 0, &[]), &[])?;
         self.say(link, code::SET_FEATURES, self.features)?;
         let table = encode(code::SET_MEM_TABLE, 0, &regions(&[shared.spec]));
-        link.send(&table, &[shared.file.as_fd()])?;
+        self.send(link, &table, &[shared.file.as_fd()])?;
         let Shared { memory, spots, .. } = shared;
         let memory = Arc::new(memory);
         let offloads = feature::CSUM | feature::GUEST_CSUM;
@@ -193,7 +205,11 @@ impl Frontend {
         }
         if self.features & feature::PROTOCOL != 0 {
             for ring in 0..2 * self.pairs {
-                link.send(&encode(code::SET_VRING_ENABLE, 0, &pair(ring, 1)), &[])?;
+                self.send(
+                    link,
+                    &encode(code::SET_VRING_ENABLE, 0, &pair(ring, 1)),
+                    &[],
+                )?;
             }
         }
         self.wire.pairs.store(self.pairs, Relaxed);
@@ -202,7 +218,11 @@ impl Frontend {
 
     /// Describe a ring to the back end; returns the ring's kick and call eventfds.
     fn describe(&self, link: &Link, addr: &RingAddr) -> Result<[Arc<Event>; 2], Fault> {
-        let event = || Event::new().map(Arc::new).map_err(system);
+        let event = || {
+            let may_fail = self.calls.before(Call::OwnEvent);
+            may_fail.map_err(|e| system(e.into()))?;
+            Event::new().map(Arc::new).map_err(system)
+        };
         let (kick, call) = (event()?, event()?);
         let ring = addr.ring as usize;
         let base = if self.features & feature::RING_PACKED != 0 {
@@ -211,14 +231,31 @@ impl Frontend {
             0
         };
         let number = (ring as u64).to_le_bytes();
-        link.send(&encode(code::SET_VRING_CALL, 0, &number), &[call.as_fd()])?;
-        link.send(
+        self.send(
+            link,
+            &encode(code::SET_VRING_CALL, 0, &number),
+            &[call.as_fd()],
+        )?;
+        self.send(
+            link,
             &encode(code::SET_VRING_NUM, 0, &pair(ring, u64::from(self.size))),
             &[],
         )?;
-        link.send(&encode(code::SET_VRING_BASE, 0, &pair(ring, base)), &[])?;
-        link.send(&encode(code::SET_VRING_ADDR, 0, &ring_addr(addr)), &[])?;
-        link.send(&encode(code::SET_VRING_KICK, 0, &number), &[kick.as_fd()])?;
+        self.send(
+            link,
+            &encode(code::SET_VRING_BASE, 0, &pair(ring, base)),
+            &[],
+        )?;
+        self.send(
+            link,
+            &encode(code::SET_VRING_ADDR, 0, &ring_addr(addr)),
+            &[],
+        )?;
+        self.send(
+            link,
+            &encode(code::SET_VRING_KICK, 0, &number),
+            &[kick.as_fd()],
+        )?;
         Ok([kick, call])
     }
 }

@@ -12,13 +12,14 @@
 //!   buffers.
 //! - [`device`] and [`driver`]: the two ends of split and packed rings, in safe code.
 //! - [`wire`]: slots for ring ends, shared by control thread and workers; [`mod@ring`]: the claim on a slot.
-//! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel.
+//! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel; [`calls`]: its system calls.
 //! - [`kernel`]: driver rings served by the kernel (vhost-net), for taps.
 //! - [`node`]: `vhost-user-input`, `virtio-user-input`, `vhost-net-input` and the transmit node of each interface.
 #![deny(unsafe_code)]
 
 pub mod backend;
 pub mod batch;
+pub mod calls;
 pub mod control;
 pub mod device;
 pub mod driver;
@@ -40,18 +41,25 @@ pub mod wire;
 
 pub use model::classes;
 
+use calls::{Calls, Kernel};
 use control::{Ports, VhostHandler};
 use node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use show::ShowVhostUser;
+use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::Registry;
 use wire::List;
 
 /// Register both sources, both interface kinds and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    register_with(registry, Rc::new(Kernel))
+}
+
+/// Like [`register`], with system calls that may fail.
+pub fn register_with(registry: &mut Registry, calls: Rc<dyn Calls>) -> Result<(), GraphError> {
     let vhost = source(registry, VhostInput::NAME)?;
     let virtio = source(registry, VIRTIO_NAME)?;
-    let ports = Ports::new(registry.host(), vhost, virtio);
+    let ports = Ports::new(registry.host(), vhost, virtio, calls);
     let shown = ports.clone();
     registry.answer(move |query: ShowVhostUser| shown.borrow().show(query.name.as_deref()));
     registry.handlers.push(Box::new(VhostHandler(ports)));

@@ -192,7 +192,7 @@ impl Link {
             Ok(got) => Ok(Some(got.bytes)),
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(Errno::CONNRESET | Errno::PIPE) => Ok(Some(0)),
-            Err(e) => Err(Fault::new("socket-error", e.to_string())),
+            Err(e) => Err(Fault::of_socket(e)),
         }
     }
 
@@ -206,15 +206,8 @@ impl Link {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match rustix::net::sendmsg(&self.fd, &[IoSlice::new(bytes)], &mut control, flags) {
             Ok(n) if n == bytes.len() => Ok(()),
-            Ok(_) | Err(Errno::AGAIN) => Err(Fault::new(
-                "peer-does-not-read",
-                "the peer's socket is full",
-            )),
-            Err(Errno::PIPE | Errno::CONNRESET) => Err(Fault::new(
-                "peer-closed",
-                "the peer has closed the connection",
-            )),
-            Err(e) => Err(Fault::new("socket-error", e.to_string())),
+            Ok(_) => Err(Fault::of_socket(Errno::AGAIN)),
+            Err(e) => Err(Fault::of_socket(e)),
         }
     }
 }

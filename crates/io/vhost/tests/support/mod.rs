@@ -7,6 +7,7 @@ pub mod testpmd;
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
@@ -18,6 +19,7 @@ use volley_iface::AdminState;
 use volley_iface::{Admin, IfCounts, ReceiveFeature, Registry};
 use volley_model::{InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Object};
+use volley_vhost::calls::{Calls, Kernel};
 use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
 use volley_vhost::show::{ShowVhostUser, VhostUserRow};
 
@@ -101,6 +103,10 @@ impl Bench {
     }
 
     pub fn with(level: Level, vector_size: usize) -> Bench {
+        Bench::with_calls(level, vector_size, Rc::new(Kernel))
+    }
+
+    pub fn with_calls(level: Level, vector_size: usize, calls: Rc<dyn Calls>) -> Bench {
         let buffers = 8192;
         let pool = Pool::new(buffers).unwrap();
         let settings = Settings {
@@ -113,7 +119,7 @@ impl Bench {
         let engine = Engine::new(settings, pool.clone(), Domain::new()).unwrap();
         let mut registry = Registry::new(engine);
         volley_iface::register(&mut registry).unwrap();
-        volley_vhost::register(&mut registry).unwrap();
+        volley_vhost::register_with(&mut registry, calls).unwrap();
         let (todo, got) = (Todo::default(), Got::default());
         {
             let mut engine = registry.engine.borrow_mut();

@@ -13,12 +13,17 @@ type Act = Box<dyn Fn(&Invocation) -> Option<Action> + Send + Sync>;
 
 static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
     let all = [
-        of(|it: Help| Action::Builtin(Builtin::Help(it.command.unwrap_or_default().0)).into()),
-        of(|_: Quit| Action::Builtin(Builtin::Quit).into()),
-        of(|_: History| Action::Builtin(Builtin::History).into()),
-        of(|Exec { file, undo }| Action::Builtin(Builtin::Exec { file, undo }).into()),
-        // `watch` is parsed together with the command that it repeats, before the grammar of that command.
-        of(|_: Watch| None),
+        of(|it: Help| Action::Builtin(Builtin::Help(it.command.unwrap_or_default().0))),
+        of(|_: Quit| Action::Builtin(Builtin::Quit)),
+        of(|_: History| Action::Builtin(Builtin::History)),
+        of(|Exec { file, undo }| Action::Builtin(Builtin::Exec { file, undo })),
+        of(|it: Watch| {
+            Action::Builtin(Builtin::Watch {
+                every_s: it.every.unwrap_or(1).into(),
+                times: it.times.unwrap_or(0).into(),
+                line: it.command.0,
+            })
+        }),
         of(|it: ConfigCheck| {
             config(ConfigAction::Check {
                 source: file(it.file),
@@ -69,17 +74,17 @@ static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
     all.into_iter().flatten().collect()
 });
 
-fn of<T: Verb + 'static>(act: fn(T) -> Option<Action>) -> Option<(VerbClass, Act)> {
+fn of<T: Verb + 'static>(act: fn(T) -> Action) -> Option<(VerbClass, Act)> {
     let class = VerbClass::new(T::definition()).ok()?;
-    Some((class, Box::new(move |it| it.get().and_then(act))))
+    Some((class, Box::new(move |it| it.get().map(act))))
 }
 
-fn config(action: ConfigAction) -> Option<Action> {
-    Some(Action::Config(action))
+fn config(action: ConfigAction) -> Action {
+    Action::Config(action)
 }
 
-fn request(request: Request) -> Option<Action> {
-    Some(Action::Request(Box::new(request)))
+fn request(request: Request) -> Action {
+    Action::Request(Box::new(request))
 }
 
 fn file(file: PathBuf) -> ConfigSource {
@@ -96,7 +101,7 @@ pub(crate) fn named(name: &str) -> Option<&'static VerbClass> {
     all().find(|class| class.name() == name)
 }
 
-/// The action of a command; `None` for a command that is parsed elsewhere (`watch`).
+/// The action of a command.
 pub(crate) fn action(invocation: &Invocation) -> Option<Action> {
     ALL.iter().find_map(|(_, act)| act(invocation))
 }

@@ -2,15 +2,14 @@
 
 use crate::error::{ConfigError, ConfigErrors, Lines};
 use crate::schema::Table;
+use indexmap::IndexSet;
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::PathBuf;
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
-use volley_model::ObjectKind;
-use volley_model::limits::NAMES_LISTED;
-use volley_object::Value;
+use toml::de::{DeTable, DeValue};
+use volley_model::{ObjectKind, listed};
+use volley_object::{Value, shown};
 
 /// The file: its errors so far, its declarations and its references.
 pub(crate) struct Doc<'a> {
@@ -21,37 +20,7 @@ pub(crate) struct Doc<'a> {
 }
 
 /// Names declared in the file, in file order.
-#[derive(Default)]
-pub(crate) struct Names {
-    order: Vec<String>,
-    set: HashSet<String>,
-}
-
-impl Names {
-    /// Adds a name; false if the name was added before.
-    pub(crate) fn add(&mut self, name: String) -> bool {
-        let new = self.set.insert(name.clone());
-        if new {
-            self.order.push(name);
-        }
-        new
-    }
-
-    /// The first twelve names, as the end of a sentence.
-    fn listed(&self) -> String {
-        let first: Vec<_> = self
-            .order
-            .iter()
-            .take(NAMES_LISTED)
-            .map(String::as_str)
-            .collect();
-        match self.order.len().saturating_sub(NAMES_LISTED) {
-            _ if first.is_empty() => String::new(),
-            0 => format!("; there are: {}", first.join(", ")),
-            more => format!("; there are: {} and {more} more", first.join(", ")),
-        }
-    }
-}
+pub(crate) type Names = IndexSet<String>;
 
 /// A reference to a name.
 struct Use {
@@ -79,8 +48,8 @@ impl<'a> Doc<'a> {
 
     /// Reports every reference of a class to a name that is not declared.
     pub(crate) fn check_uses(&self, class: &str, declared: &Names) {
-        let (known, noun) = (declared.listed(), class.replace('_', " "));
-        let missing = |u: &&Use| u.class == class && !declared.set.contains(&u.name);
+        let (known, noun) = (listed(declared), class.replace('_', " "));
+        let missing = |u: &&Use| u.class == class && !declared.contains(&u.name);
         for u in self.uses.borrow().iter().filter(missing) {
             let name = &u.name;
             let message = format!("there is no {noun} {name} in this file{known}");
@@ -188,12 +157,8 @@ pub(crate) fn unknown<'n>(
 ) -> String {
     let near = volley_model::nearest(key, names.clone());
     let hint = near.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
-    let shown: String = key.chars().take(64).collect();
-    let all = names.collect::<Vec<_>>().join(", ");
-    format!(
-        "unknown key '{}' in {place}: {hint}allowed are {all}",
-        shown.escape_debug()
-    )
+    let (shown, all) = (shown(key), names.collect::<Vec<_>>().join(", "));
+    format!("unknown key '{shown}' in {place}: {hint}allowed are {all}")
 }
 
 /// One value of the file.
@@ -280,12 +245,8 @@ impl<'a> Field<'a> {
         let found = choices.iter().find(|(name, _)| *name == text);
         if found.is_none() {
             let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-            let shown: String = text.chars().take(64).collect();
-            self.error(format!(
-                "must be one of {}, not '{}'",
-                names.join(", "),
-                shown.escape_debug()
-            ));
+            let (names, shown) = (names.join(", "), shown(text));
+            self.error(format!("must be one of {names}, not '{shown}'"));
         }
         found.map(|(_, value)| *value)
     }
@@ -340,35 +301,30 @@ impl<'a> Field<'a> {
 
     /// The elements of an array; `None` for another type, which is reported.
     pub(crate) fn elements(&self) -> Option<Vec<Field<'a>>> {
-        self.value
-            .get_ref()
-            .is_array()
-            .then(|| self.list())
-            .or_else(|| self.wrong_type("a list"))
+        let field = |value| Field {
+            doc: self.doc,
+            key: self.key.clone(),
+            value,
+        };
+        match self.value.get_ref().as_array() {
+            Some(array) => Some(array.iter().map(field).collect()),
+            None => self.wrong_type("a list"),
+        }
     }
 
     /// The entries of the table, or of each table of the array.
     pub(crate) fn tables(&self) -> Vec<Vec<(String, Field<'a>)>> {
-        match self.value.get_ref() {
-            DeValue::Array(array) => {
-                let all = elements(self.doc, &self.key, array);
-                all.iter()
-                    .filter(|it| it.is_table())
-                    .map(Field::entries)
-                    .collect()
-            }
-            _ if self.is_table() => vec![self.entries()],
-            _ => Vec::new(),
-        }
+        let all = match self.value.get_ref() {
+            DeValue::Array(_) => self.list(),
+            _ => vec![self.clone()],
+        };
+        let tables = all.iter().filter(|it| it.is_table());
+        tables.map(Field::entries).collect()
     }
 
-    /// The elements of an array.
+    /// The elements of an array; none for another type, which is reported.
     pub(crate) fn list(&self) -> Vec<Field<'a>> {
-        let Some(array) = self.value.get_ref().as_array() else {
-            self.wrong_type::<()>("a list");
-            return Vec::new();
-        };
-        elements(self.doc, &self.key, array)
+        self.elements().unwrap_or_default()
     }
 
     /// The value as an inline table.
@@ -400,7 +356,7 @@ impl<'a> Field<'a> {
     pub(crate) fn declares(&self, kind: ObjectKind, declared: &mut Names) -> Option<String> {
         let name = self.text()?.to_string();
         self.check(volley_model::check_name(kind, &name))?;
-        if !declared.add(name.clone()) {
+        if !declared.insert(name.clone()) {
             self.error(format!("{kind} {name} is declared twice"));
             return None;
         }
@@ -414,13 +370,4 @@ fn article(noun: &str) -> &'static str {
     } else {
         "a"
     }
-}
-
-fn elements<'a>(doc: &'a Doc<'a>, key: &str, array: &'a DeArray<'a>) -> Vec<Field<'a>> {
-    let field = |value| Field {
-        doc,
-        key: key.to_string(),
-        value,
-    };
-    array.iter().map(field).collect()
 }

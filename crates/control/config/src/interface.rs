@@ -3,7 +3,7 @@
 use crate::field::{Field, Section};
 use crate::object::{kept, rows, value};
 use std::collections::BTreeMap;
-use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place};
+use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place, names};
 
 /// The fields of a type that appear in the file.
 fn fields(class: &Class) -> impl Iterator<Item = &FieldDef> {
@@ -22,8 +22,7 @@ pub(crate) fn table_key(class: &Class) -> Option<&'static str> {
 fn keys(class: &Class) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> = match table_key(class) {
         Some(key) => {
-            let names: Vec<&str> = fields(class).map(|f| f.name).collect();
-            vec![(key, format!("table with {}", names.join(", ")))]
+            vec![(key, format!("table with {}", names(fields(class))))]
         }
         None => fields(class).map(|f| (f.name, f.file_help())).collect(),
     };

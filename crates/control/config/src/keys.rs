@@ -1,21 +1,12 @@
 //! Keys and values of a table, written as TOML.
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
+use toml_writer::{ToTomlValue, TomlStringBuilder};
 
 /// A text as a quoted string of TOML.
 pub(crate) fn quoted(text: impl Display) -> String {
-    let mut out = String::from("\"");
-    for c in text.to_string().chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => _ = write!(out, "\\u{:04X}", u32::from(c)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    let text = text.to_string();
+    TomlStringBuilder::new(&text).as_basic().to_toml_value()
 }
 
 pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {

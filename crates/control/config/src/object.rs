@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use toml::de::DeTable;
 use volley_model::Request;
 use volley_object::{
-    Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value,
+    Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value, names,
 };
 
 /// Stores a table for the lifetime of the process; equal tables are stored once, however often classes are added and removed.
@@ -114,8 +114,7 @@ pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
 
 /// The notation of a value in `[[interface]]`.
 fn form(class: &Class) -> String {
-    let names: Vec<&str> = inner_fields(class).iter().map(|f| f.name).collect();
-    let names = names.join(", ");
+    let names = names(inner_fields(class));
     match (class.def().file, class.keys().get(1)) {
         (Place::InterfaceMap(_), Some(key)) if class.values().len() == 1 => {
             format!("table of {} = {names}", key.name)
@@ -445,12 +444,12 @@ fn finish(
         return None;
     }
     // Several tables of one object are merged, if the class allows that.
-    if !plan.keys.add(key.to_string()) && !class.joins() {
+    if !plan.keys.insert(key.to_string()) && !class.joins() {
         error(format!("{key} is declared twice"));
         return None;
     }
     let names = plan.objects_of.entry(class.name()).or_default();
-    names.add(key.name());
+    names.insert(key.name());
     Some(object)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::keys::{Keys, list, quoted};
 use crate::object::plain;
+use toml_writer::{ToTomlKey, TomlKeyBuilder};
 use volley_object::{Class, FieldDef, Instance, Place, TextTable, Value};
 
 /// A part of the file, by its position.
@@ -70,11 +71,9 @@ pub(crate) fn written_without(class: &Class) -> Option<(&'static str, String)> {
 /// A key value as a TOML key.
 fn toml_key(value: Option<&Value>) -> String {
     let text = value.map(Value::to_string).unwrap_or_default();
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !text.is_empty() && text.chars().all(bare) {
-        true => text,
-        false => quoted(text),
-    }
+    let key = TomlKeyBuilder::new(&text);
+    let bare = key.as_unquoted();
+    bare.unwrap_or_else(|| key.as_basic()).to_toml_key()
 }
 
 /// The fields from `first` on that are part of the key or differ from their defaults.

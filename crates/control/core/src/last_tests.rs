@@ -2,7 +2,7 @@
 
 use crate::tests::{Reported, all, message, request};
 use volley_model::Request;
-use volley_object::{Object, Value};
+use volley_object::{Change, Object, Value};
 
 /// Sends by an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -39,7 +39,9 @@ fn sender(name: &str, interface: &str) -> Request {
 fn change(name: Option<&str>, on: bool) -> Vec<Request> {
     let mut fields = vec![("enabled", Value::Bool(on))];
     fields.extend(name.map(|name| ("name", name.into())));
-    vec![Request::change_fields("test_sender", &fields).unwrap()]
+    vec![Request::Change(
+        Change::of_fields("test_sender", &fields).unwrap(),
+    )]
 }
 
 #[test]

@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
 use volley_model::{InterfaceSpec, ModelError, ObjectKind, Request};
-use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes};
+use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes, names, shown};
 
 /// Splits a path into the class and the words of the key.
 fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
@@ -24,8 +24,7 @@ fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
     let name = words.next().transpose()?.unwrap_or_default();
     let classes = classes();
     let Some(class) = classes.get(&name).cloned() else {
-        let shown: String = name.chars().take(64).collect();
-        let shown = shown.escape_debug();
+        let shown = shown(&name);
         let message = format!("there is no path /v1/{shown}; GET /v1/openapi.json lists them");
         return Err(Problem::no_such_path(message));
     };
@@ -78,11 +77,8 @@ fn filtered(all: Vec<Instance>, class: &Class, query: &str) -> Result<Vec<Instan
     let mut wanted = Vec::new();
     for (name, text) in parameters(Some(query))? {
         let Some((at, field)) = class.field(&name) else {
-            let names: Vec<&str> = class.fields().iter().map(|f| f.name).collect();
-            let message = format!(
-                "there is no parameter '{name}'; there are: {}",
-                names.join(", ")
-            );
+            let names = names(class.fields());
+            let message = format!("there is no parameter '{name}'; there are: {names}");
             return Err(Problem::malformed(message).at(name));
         };
         let value = field.kind.element().read(&text);

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 use std::sync::OnceLock;
 use volley_model::ConfigAction;
-use volley_object::{Asked, Classes, QueryClass, classes};
+use volley_object::{Asked, Classes, QueryClass, classes, names};
 
 /// One variant of an enumeration of the model.
 #[derive(Clone, Debug)]
@@ -104,10 +104,9 @@ fn no_such_query(classes: &Classes, name: &str) -> Problem {
 }
 
 fn no_such_parameter(query: &QueryClass, parameter: &str) -> Problem {
-    let names: Vec<&str> = query.class().fields().iter().map(|f| f.name).collect();
-    let known = match &names[..] {
+    let known = match query.class().fields() {
         [] => "it takes none".to_owned(),
-        names => format!("it takes: {}", names.join(", ")),
+        fields => format!("it takes: {}", names(fields)),
     };
     let name = query.name();
     let message = format!("/v1/show/{name} has no parameter '{parameter}'; {known}");

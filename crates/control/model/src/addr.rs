@@ -214,22 +214,6 @@ impl Prefix {
         Prefix { addr, len }
     }
 
-    /// Network address.
-    pub fn addr(self) -> IpAddr {
-        self.addr
-    }
-
-    /// Length in bits.
-    #[expect(clippy::len_without_is_empty, reason = "a prefix is no collection")]
-    pub fn len(self) -> u8 {
-        self.len
-    }
-
-    /// IP version.
-    pub fn family(self) -> Family {
-        Family::of(self.addr)
-    }
-
     /// The address as a number: the low 32 bits for IPv4, 128 bits for IPv6.
     pub fn bits(self) -> u128 {
         to_bits(self.addr)
@@ -260,21 +244,6 @@ impl Prefix {
     }
 }
 
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.addr, self.len)
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = AddrError;
-
-    fn from_str(text: &str) -> Result<Self, AddrError> {
-        let (addr, len) = split(text)?;
-        Prefix::new(addr, len)
-    }
-}
-
 /// An address on an interface with the length of its subnet: `192.0.2.1/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IfAddress {
@@ -288,30 +257,11 @@ impl IfAddress {
         Prefix::masked(addr, len).map(|_| IfAddress { addr, len })
     }
 
-    /// The address.
-    pub fn addr(self) -> IpAddr {
-        self.addr
-    }
-
-    /// Length of the subnet's prefix in bits.
-    #[expect(clippy::len_without_is_empty, reason = "an address is no collection")]
-    pub fn len(self) -> u8 {
-        self.len
-    }
-
-    /// IP version.
-    pub fn family(self) -> Family {
-        Family::of(self.addr)
-    }
-
     /// The connected subnet.
     pub fn subnet(self) -> Prefix {
-        let family = self.family();
-        let addr = to_addr(family, to_bits(self.addr) & mask(family, self.len));
-        Prefix {
-            addr,
-            len: self.len,
-        }
+        let (family, len) = (self.family(), self.len);
+        let addr = to_addr(family, to_bits(self.addr) & mask(family, len));
+        Prefix { addr, len }
     }
 
     /// From which of these to speak to a receiver: the one whose subnet it is in, else the first one of its family; never
@@ -334,20 +284,44 @@ impl IfAddress {
     }
 }
 
-impl fmt::Display for IfAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.addr, self.len)
-    }
-}
+/// Implements what an address with a length has, for types of both.
+macro_rules! with_length {
+    ($($t:ty),*) => {$(
+        impl $t {
+            /// The address; of a prefix, that of the network.
+            pub fn addr(self) -> IpAddr {
+                self.addr
+            }
 
-impl FromStr for IfAddress {
-    type Err = AddrError;
+            /// Length of the prefix in bits.
+            #[expect(clippy::len_without_is_empty, reason = "it is no collection")]
+            pub fn len(self) -> u8 {
+                self.len
+            }
 
-    fn from_str(text: &str) -> Result<Self, AddrError> {
-        let (addr, len) = split(text)?;
-        IfAddress::new(addr, len)
-    }
+            /// IP version.
+            pub fn family(self) -> Family {
+                Family::of(self.addr)
+            }
+        }
+
+        impl fmt::Display for $t {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}/{}", self.addr, self.len)
+            }
+        }
+
+        impl FromStr for $t {
+            type Err = AddrError;
+
+            fn from_str(text: &str) -> Result<Self, AddrError> {
+                let (addr, len) = split(text)?;
+                <$t>::new(addr, len)
+            }
+        }
+    )*};
 }
+with_length!(Prefix, IfAddress);
 
 fn split(text: &str) -> Result<(IpAddr, u8), AddrError> {
     let (addr, len) = match text.split_once('/') {

@@ -1,11 +1,11 @@
 //! The client that makes a change.
 
 use crate::role::Role;
-use std::fmt;
 use std::sync::Arc;
+use volley_object::Choice;
 
 /// The interface through which a change comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
 pub enum Via {
     /// The control socket of `volley ctl`.
     Cli,
@@ -17,18 +17,6 @@ pub enum Via {
     LinuxCp,
     /// The daemon itself.
     Daemon,
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Via::Cli => "cli",
-            Via::Http => "http",
-            Via::Start => "start",
-            Via::LinuxCp => "linux-cp",
-            Via::Daemon => "daemon",
-        })
-    }
 }
 
 /// The user of a unix socket's peer, by the operating system.

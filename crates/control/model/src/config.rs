@@ -207,22 +207,13 @@ pub struct CommitRow {
 }
 
 /// How a commit was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Choice)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitHow {
     /// An operator committed it.
     Operator,
     /// An operator rolled back to an earlier commit.
     Rollback,
-}
-
-impl std::fmt::Display for CommitHow {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            CommitHow::Operator => "operator",
-            CommitHow::Rollback => "rollback",
-        })
-    }
 }
 
 /// Parses a time span such as `30s`, `5m`, `2h`; a number alone is seconds.

@@ -5,10 +5,22 @@ use crate::role::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use volley_object::Choice;
 
 /// Kinds of objects that requests name.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    Choice,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
@@ -19,6 +31,7 @@ pub enum ObjectKind {
     /// Feature of an arc.
     Feature,
     /// Feature arc (`ip4-unicast`).
+    #[object(name = "feature arc")]
     Arc,
     /// IP table (VRF).
     Table,
@@ -32,38 +45,16 @@ pub enum ObjectKind {
     Neighbor,
     /// Packet capture.
     Capture,
-    /// The path batcher's settings.
-    PathBatcher,
     /// Queue of the path batcher.
+    #[object(name = "path-batcher queue")]
     PathQueue,
     /// Rule of the path batcher.
+    #[object(name = "path-batcher rule")]
     PathRule,
     /// Worker.
     Worker,
     /// An object of a registered class.
     Object,
-}
-
-impl fmt::Display for ObjectKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ObjectKind::Interface => "interface",
-            ObjectKind::Node => "node",
-            ObjectKind::Feature => "feature",
-            ObjectKind::Arc => "feature arc",
-            ObjectKind::Table => "table",
-            ObjectKind::Route => "route",
-            ObjectKind::Path => "path",
-            ObjectKind::Address => "address",
-            ObjectKind::Neighbor => "neighbor",
-            ObjectKind::Capture => "capture",
-            ObjectKind::PathBatcher => "path batcher",
-            ObjectKind::PathQueue => "path-batcher queue",
-            ObjectKind::PathRule => "path-batcher rule",
-            ObjectKind::Worker => "worker",
-            ObjectKind::Object => "object",
-        })
-    }
 }
 
 /// Why a request or query was refused. A refused request changed nothing.
@@ -234,21 +225,15 @@ fn called(kind: &ObjectKind, name: &str) -> String {
     }
 }
 
-fn listed(known: &[String]) -> String {
-    if known.is_empty() {
-        return String::new();
+/// The first names that exist, as the end of a sentence.
+pub fn listed<'n>(known: impl IntoIterator<Item = &'n String>) -> String {
+    let mut known = known.into_iter().map(String::as_str);
+    let first: Vec<&str> = known.by_ref().take(NAMES_LISTED).collect();
+    match known.count() {
+        _ if first.is_empty() => String::new(),
+        0 => format!("; there are: {}", first.join(", ")),
+        more => format!("; there are: {} and {more} more", first.join(", ")),
     }
-    let shown = known.iter().take(NAMES_LISTED).cloned();
-    let more = known.len().saturating_sub(NAMES_LISTED);
-    let tail = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!(
-        "; there are: {}{tail}",
-        shown.collect::<Vec<_>>().join(", ")
-    )
 }
 
 /// A text that cannot be parsed: the position, and what was expected. `column` counts characters from 1.

@@ -38,7 +38,7 @@ pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
 };
-pub use error::{ModelError, ObjectKind, SyntaxError};
+pub use error::{ModelError, ObjectKind, SyntaxError, listed};
 pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use field::one_host;

@@ -101,14 +101,6 @@ impl Request {
         }
     }
 
-    /// Changes fields of an object of the class of this name, by the names of the fields; without the key, of all its objects.
-    pub fn change_fields(
-        class: &str,
-        fields: &[(&str, volley_object::Value)],
-    ) -> Result<Request, FieldError> {
-        Change::of_fields(class, fields).map(Request::Change)
-    }
-
     /// Removes an object, or resets a setting to its defaults.
     pub fn unset(object: &impl Object) -> Result<Request, FieldError> {
         object.instance().map(|object| Request::Unset(object.key()))

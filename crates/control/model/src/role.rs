@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
-use volley_object::Choice;
+use volley_object::{Choice, choice_named};
 
 /// A role of a client. Each one may do what the roles before it may.
 #[derive(
@@ -23,15 +23,8 @@ impl FromStr for Role {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Role, String> {
-        let found = Role::ALL.iter().find(|(name, ..)| *name == text);
-        let bad = || {
-            let shown: String = text.chars().take(32).collect();
-            format!(
-                "'{}' is no role: write read, operate or configure",
-                shown.escape_debug()
-            )
-        };
-        found.map(|(.., role)| *role).ok_or_else(bad)
+        choice_named(text)
+            .map_err(|why| format!("'{}' is no role: {why}", volley_object::shown(text)))
     }
 }
 

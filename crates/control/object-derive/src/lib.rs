@@ -13,40 +13,37 @@ mod stream;
 mod verb;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, parse_macro_input};
+use syn::{DeriveInput, Result};
 
 /// A class of configuration objects, from a struct.
 #[proc_macro_derive(Object, attributes(object))]
 pub fn object(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    object::expand(&input)
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    expanded(input, object::expand)
 }
 
 /// A field with a fixed list of values, from an enum without data.
 #[proc_macro_derive(Choice, attributes(object))]
 pub fn choice(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    choice::expand(&input)
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    expanded(input, choice::expand)
 }
 
 /// A query, from a struct whose fields are its parameters.
 #[proc_macro_derive(Query, attributes(query))]
 pub fn query(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    query::expand(&input)
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    expanded(input, query::expand)
 }
 
 /// A verb, from a struct whose fields are its parameters.
 #[proc_macro_derive(Verb, attributes(verb))]
 pub fn verb(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    verb::expand(&input)
-        .unwrap_or_else(|error| error.to_compile_error())
-        .into()
+    expanded(input, verb::expand)
+}
+
+/// The code of a derive macro, or its error.
+fn expanded(
+    input: TokenStream,
+    expand: fn(&DeriveInput) -> Result<proc_macro2::TokenStream>,
+) -> TokenStream {
+    let code = syn::parse(input).and_then(|input| expand(&input));
+    code.unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -62,6 +62,12 @@ pub struct FieldDef {
     pub unsaved: Option<Value>,
 }
 
+/// The names of fields, as sentences list them.
+pub fn names<'f>(fields: impl IntoIterator<Item = &'f FieldDef>) -> String {
+    let names: Vec<&str> = fields.into_iter().map(|field| field.name).collect();
+    names.join(", ")
+}
+
 /// Computes the value of a field from the others.
 pub type Derived = fn(&Instance) -> Option<Value>;
 

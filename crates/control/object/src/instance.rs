@@ -4,7 +4,6 @@ use crate::class::{Class, Effect};
 use crate::kind::FieldType;
 use crate::pattern::{Pattern, spell};
 use crate::place::Strength;
-use crate::table::TextTable;
 use crate::value::Value;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -91,11 +90,9 @@ impl ObjectKey {
 
     /// Renames an object of `class` in every reference of the key.
     pub fn renamed(&self, class: &str, from: &str, to: &str) -> ObjectKey {
-        let rename = |(field, value): (&crate::FieldDef, &Value)| {
-            renamed(field.reference.map(|r| r.class), value, class, from, to)
-        };
         let values = self.class.keys().iter().zip(self.values.iter());
-        ObjectKey::new(self.class.clone(), values.map(rename).collect())
+        let values = values.map(|(field, value)| field.renamed(value, class, from, to));
+        ObjectKey::new(self.class.clone(), values.collect())
     }
 
     /// A key with sample values; references are to `owner`.
@@ -187,26 +184,19 @@ impl crate::FieldDef {
     }
 }
 
-fn renamed(refers: Option<&str>, value: &Value, class: &str, from: &str, to: &str) -> Value {
-    match value {
-        Value::Text(text) if refers == Some(class) && &**text == from => Value::text(to),
-        Value::List(all) if refers == Some(class) => {
-            let rename = |v| renamed(refers, v, class, from, to);
-            Value::List(all.iter().map(rename).collect())
+impl crate::FieldDef {
+    /// Renames an object of `class` in a value of the field.
+    fn renamed(&self, value: &Value, class: &str, from: &str, to: &str) -> Value {
+        let refers = self.reference.is_some_and(|it| it.class == class);
+        match (value, self.kind.table()) {
+            (Value::Text(text), Some(table)) => Value::text(table.renamed(text, class, from, to)),
+            (Value::Text(text), None) if refers && &**text == from => Value::text(to),
+            (Value::List(all), table) if refers || table.is_some() => {
+                let rename = |one| self.renamed(one, class, from, to);
+                Value::List(all.iter().map(rename).collect())
+            }
+            _ => value.clone(),
         }
-        other => other.clone(),
-    }
-}
-
-/// Renames an object in a text that is a table, or in a list of such texts.
-fn renamed_texts(table: &TextTable, value: &Value, class: &str, from: &str, to: &str) -> Value {
-    match value {
-        Value::Text(text) => Value::text(table.renamed(text, class, from, to)),
-        Value::List(all) => {
-            let rename = |one| renamed_texts(table, one, class, from, to);
-            Value::List(all.iter().map(rename).collect())
-        }
-        other => other.clone(),
     }
 }
 
@@ -400,11 +390,7 @@ impl Instance {
     pub fn renamed(&self, class: &str, from: &str, to: &str) -> Instance {
         let fields = self.class.fields().iter();
         let rename = |(field, slot): (&crate::FieldDef, &Option<Value>)| {
-            let refers = field.reference.map(|r| r.class);
-            let value = slot.as_ref().map(|v| match field.kind.table() {
-                Some(table) => renamed_texts(table, v, class, from, to),
-                None => renamed(refers, v, class, from, to),
-            })?;
+            let value = field.renamed(slot.as_ref()?, class, from, to);
             // A set has sorted values. A duplicate name is kept: the new name is in the set already.
             Some(field.normal(value.clone()).unwrap_or(value))
         };

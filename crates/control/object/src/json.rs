@@ -1,11 +1,11 @@
 //! Objects in JSON: one flat map of the class and all fields.
 
-use crate::class::{Class, FieldDef};
+use crate::class::{Class, FieldDef, names};
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::Kind;
 use crate::registry::{Classes, classes};
 use crate::table::TableField;
-use crate::value::Value;
+use crate::value::{Value, shown};
 use schemars::{Schema, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -94,19 +94,12 @@ impl Class {
         map: &Map<String, Json>,
         fields: &[FieldDef],
     ) -> Result<Vec<Option<Value>>, String> {
-        let allowed = || {
-            let names: Vec<&str> = fields.iter().map(|f| f.name).collect();
-            names.join(", ")
-        };
-        for key in map.keys().filter(|key| *key != tag) {
-            if !fields.iter().any(|f| f.name == key) {
-                let shown: String = key.chars().take(64).collect();
-                let (shown, noun) = (shown.escape_debug(), self.noun());
-                return Err(format!(
-                    "unknown field `{shown}` of {noun}, expected one of {}",
-                    allowed()
-                ));
-            }
+        let mut keys = map.keys().filter(|key| *key != tag);
+        if let Some(key) = keys.find(|key| !fields.iter().any(|f| f.name == *key)) {
+            let (shown, noun, allowed) = (shown(key), self.noun(), names(fields));
+            return Err(format!(
+                "unknown field `{shown}` of {noun}, expected one of {allowed}"
+            ));
         }
         let slot = |field: &FieldDef| match map.get(field.name) {
             None | Some(Json::Null) => Ok(None),
@@ -318,10 +311,9 @@ pub fn interface_from_json(name: &str, json: &Json) -> Result<Instance, String> 
     let before = |kind: &str| {
         let found = all.iter().find(|c| c.is_interface() && had_name(c, kind));
         found.cloned().ok_or_else(|| {
-            let shown: String = kind.chars().take(64).collect();
             let known = all.interfaces();
             let known: Vec<&str> = known.iter().map(|class| class.name()).collect();
-            let (shown, known) = (shown.escape_debug(), known.join(", "));
+            let (shown, known) = (shown(kind), known.join(", "));
             format!("there is no kind '{shown}' of interfaces; classes are: {known}")
         })
     };
@@ -399,8 +391,7 @@ pub(crate) fn of_map(all: &Classes, map: &Map<String, Json>) -> Result<Class, St
 
 /// One sentence: the name does not exist, and which names exist.
 pub(crate) fn unknown((what, of): (&str, &str), name: &str, known: &[&str]) -> String {
-    let shown: String = name.chars().take(64).collect();
-    let (shown, known) = (shown.escape_debug(), known.join(", "));
+    let (shown, known) = (shown(name), known.join(", "));
     format!("there is no {what} '{shown}'{of}; there are: {known}")
 }
 

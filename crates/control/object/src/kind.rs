@@ -2,7 +2,7 @@
 
 use crate::packing::{Packed, Packing};
 use crate::table::TextTable;
-use crate::value::Value;
+use crate::value::{Value, shown};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
@@ -162,12 +162,8 @@ impl Kind {
     }
 
     fn refuse<T>(&self, found: &str) -> Result<T, String> {
-        let shown: String = found.chars().take(64).collect();
-        Err(format!(
-            "must be {}, not '{}'",
-            self.describe(),
-            shown.escape_debug()
-        ))
+        let (what, shown) = (self.describe(), shown(found));
+        Err(format!("must be {what}, not '{shown}'"))
     }
 
     /// Parses a word.
@@ -531,8 +527,7 @@ macro_rules! text_field {
     };
     ($ty:ty, $noun:literal, $shape:ident, $samples:tt, $parts:literal) => {
         $crate::text_field!(@ $ty, $noun, $shape, $samples, $parts, None, |text, error| {
-            let shown: String = text.chars().take(64).collect();
-            let shown = shown.escape_debug();
+            let shown = $crate::shown(text);
             $crate::TextError::from(format!("must be {}, not '{shown}': {error}", $noun))
         });
     };

@@ -63,7 +63,7 @@ mod view;
 pub use asked::Asked;
 pub use bulk::{Bulk, BulkReader};
 pub use change::Change;
-pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References};
+pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References, names};
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
 pub use json::{
@@ -90,7 +90,7 @@ pub use strategy::{instances, keys};
 pub use stream::{Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_MS, whole_run};
 pub use stream_def::StreamDef;
 pub use table::{TableField, TextTable};
-pub use value::{Value, quote};
+pub use value::{Value, quote, shown};
 pub use verb::{Invocation, Verb};
 pub use verb_class::{VerbClass, VerbDef};
 pub use view::View;

@@ -2,7 +2,7 @@
 
 use crate::FieldError;
 use crate::kind::Kind;
-use crate::value::Value;
+use crate::value::{Value, shown};
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -82,9 +82,7 @@ impl TextTable {
             .keys()
             .find(|key| !fields.iter().any(|f| f.name == *key))
         {
-            let shown: String = key.chars().take(64).collect();
-            let shown = shown.escape_debug();
-            let names = self.names();
+            let (shown, names) = (shown(key), self.names());
             return Err(format!(
                 "has an unknown field `{shown}`, expected one of {names}"
             ));

@@ -77,6 +77,12 @@ impl Display for Value {
     }
 }
 
+/// The beginning of a text that a user typed, for a sentence.
+pub fn shown(text: &str) -> String {
+    let first: String = text.chars().take(64).collect();
+    first.escape_debug().to_string()
+}
+
 /// A word as a command line needs it: quoted when it has blanks or special characters.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"\"'\\{}|#".contains(c);

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tracing::{info, warn};
 use volley_model::{Applied, Client, Identity, ModelError, Owners, Peer, Role, key_value};
-use volley_object::DefinitionError;
+use volley_object::{DefinitionError, ObjectKey};
 
 /// The default group whose members may open the sockets.
 pub const USUAL_GROUP: &str = "volley";
@@ -67,6 +67,28 @@ impl State {
         let member = || peer.groups.iter().any(|group| group == self.group());
         own.or_else(of_groups)
             .or_else(|| member().then_some(Role::Configure))
+    }
+
+    /// Sets or removes the role of a user or a group. While sockets are served, a warning reports an account that the system
+    /// does not have.
+    fn change(
+        &mut self,
+        all: impl Fn(&mut State) -> &mut BTreeMap<Account, Role>,
+        key: &ObjectKey,
+        role: Option<Role>,
+        (what, has): (&str, &dyn Fn(&str) -> bool),
+    ) -> Applied {
+        let name: Account = key_value(key, 0);
+        let unknown = role.is_some() && !self.sockets.is_empty() && !has(name.as_str());
+        let text = format!("the system knows no {what} {name} yet");
+        match role {
+            Some(role) => all(self).insert(name, role),
+            None => all(self).remove(&name),
+        };
+        with(
+            Applied::one(),
+            unknown.then_some(text).into_iter().collect(),
+        )
     }
 
     /// Sets group and mode of a socket; returns a sentence if the configured group cannot be set.
@@ -120,29 +142,15 @@ impl Rights {
         })?;
         let state = self.0.clone();
         owners.own(move |key, now: Option<User>| {
-            let mut state = state.borrow_mut();
-            let name: Account = key_value(key, 0);
-            let serves = !state.sockets.is_empty();
-            let unknown = now.is_some() && serves && !account::has_user(name.as_str());
-            let text = format!("the system knows no user {name} yet");
-            change(&mut state.users, name, now.map(|it| it.role));
-            Ok(with(
-                Applied::one(),
-                unknown.then_some(text).into_iter().collect(),
-            ))
+            let (role, mut state) = (now.map(|it| it.role), state.borrow_mut());
+            let has = |name: &str| account::has_user(name);
+            Ok(state.change(|state| &mut state.users, key, role, ("user", &has)))
         })?;
         let state = self.0.clone();
         owners.own(move |key, now: Option<UserGroup>| {
-            let mut state = state.borrow_mut();
-            let name: Account = key_value(key, 0);
-            let serves = !state.sockets.is_empty();
-            let unknown = now.is_some() && serves && group_number(name.as_str()).is_none();
-            let text = format!("the system knows no group {name} yet");
-            change(&mut state.groups, name, now.map(|it| it.role));
-            Ok(with(
-                Applied::one(),
-                unknown.then_some(text).into_iter().collect(),
-            ))
+            let (role, mut state) = (now.map(|it| it.role), state.borrow_mut());
+            let has = |name: &str| group_number(name).is_some();
+            Ok(state.change(|state| &mut state.groups, key, role, ("group", &has)))
         })?;
         Ok(())
     }
@@ -192,13 +200,6 @@ impl Rights {
         warn!(target: "client", user, %via, from, role, %needed, "refused: {error}");
         Err(error)
     }
-}
-
-fn change(all: &mut BTreeMap<Account, Role>, name: Account, role: Option<Role>) {
-    match role {
-        Some(role) => all.insert(name, role),
-        None => all.remove(&name),
-    };
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ fn switch() -> impl Strategy<Value = Request> {
         volley_pg::classes().unwrap();
         let mut fields = vec![("enabled", volley_object::Value::Bool(on))];
         fields.extend(stream.as_deref().map(|name| ("name", name.into())));
-        Request::change_fields("stream", &fields).unwrap()
+        Request::Change(volley_object::Change::of_fields("stream", &fields).unwrap())
     })
 }
 

@@ -12,7 +12,7 @@ use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_mcast::{Groups, Mroute, Source};
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_model::{Family, IfAddress, InterfaceSpec, Mac, Prefix, Request};
-use volley_object::{Instance, Object, Value};
+use volley_object::{Change, Instance, Object, Value};
 use volley_pcap::model::{Pace, PcapInterface, Repeat};
 use volley_pg::model::PgInterface;
 use volley_pg::{Sizes, StreamSpec};
@@ -338,7 +338,7 @@ fn stream() -> impl Strategy<Value = Request> {
 fn sends(stream: Option<u8>, on: bool) -> Request {
     let mut fields = vec![("enabled", Value::Bool(on))];
     fields.extend(stream.map(|n| ("name", format!("s{n}").as_str().into())));
-    Request::change_fields("stream", &fields).unwrap()
+    Request::Change(Change::of_fields("stream", &fields).unwrap())
 }
 
 fn table() -> impl Strategy<Value = Request> {

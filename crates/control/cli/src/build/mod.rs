@@ -15,14 +15,11 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
         return Err(SyntaxError::new(1, message));
     }
     let line = &*aliased(line);
-    if let Some(watch) = watched(line)? {
-        let action = Action::Builtin(watch);
-        return Ok(Command {
-            action,
-            pipes: Vec::new(),
-        });
-    }
-    let (command, pipes) = pipe::split(line)?;
+    // The pipes of a line that begins with `watch` belong to the command that it repeats.
+    let (command, pipes) = match line.trim_start().starts_with("watch ") {
+        true => (line.to_owned(), Vec::new()),
+        false => pipe::split(line)?,
+    };
     if token::tokens(&command, 1)?.is_empty() {
         if pipes.is_empty() {
             return Ok(Command {
@@ -35,8 +32,10 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     let (definition, pieces) = run(&command)?;
     let end = command.trim_end().chars().count() + 1;
     let action = build(definition.id, &pieces, end)?;
-    if let Action::Request(request) = &action {
-        request.validate().map_err(|e| located(e, &pieces))?;
+    match &action {
+        Action::Request(request) => request.validate().map_err(|e| located(e, &pieces))?,
+        Action::Builtin(Builtin::Watch { line, .. }) => check_watched(line, &pieces)?,
+        _ => {}
     }
     if pipes.contains(&Pipe::Json) && matches!(action, Action::Builtin(_)) {
         return Err(SyntaxError::new(
@@ -47,34 +46,17 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     Ok(Command { action, pipes })
 }
 
-/// `watch [every SECONDS] [times N] COMMAND`: the rest of the line, pipes included, is the command.
-fn watched(line: &str) -> Result<Option<Builtin>, SyntaxError> {
-    let mut rest = line.trim_start();
-    let Some(behind) = rest.strip_prefix("watch ") else {
-        return Ok(None);
+/// Checks the command that `watch` repeats, which is the last word of its line.
+fn check_watched(line: &str, pieces: &[Piece]) -> Result<(), SyntaxError> {
+    let column = match pieces.last() {
+        Some(Piece::Slot(_, token)) => token.column,
+        _ => 1,
     };
-    rest = behind.trim_start();
-    let (mut every_s, mut times) = (1, 0);
-    for (word, value) in [("every ", &mut every_s), ("times ", &mut times)] {
-        let Some(behind) = rest.strip_prefix(word) else {
-            continue;
-        };
-        let column = line.chars().count() - behind.chars().count() + 1;
-        let (number, after) = behind.trim_start().split_once(' ').unwrap_or((behind, ""));
-        let read = number.parse().ok().filter(|n| (1..=86_400).contains(n));
-        *value = read.ok_or_else(|| SyntaxError::new(column, "expected a number, 1 to 86400"))?;
-        rest = after.trim_start();
-    }
-    let column = line.chars().count() - rest.chars().count();
-    let action = parse_line(rest).map_err(|e| e.shifted(column))?.action;
+    let action = parse_line(line).map_err(|e| e.shifted(column - 1))?.action;
     match action.shows() {
-        true => Ok(Some(Builtin::Watch {
-            every_s,
-            times,
-            line: rest.to_owned(),
-        })),
+        true => Ok(()),
         false => Err(SyntaxError::new(
-            column + 1,
+            column,
             "only commands that show something can be watched",
         )),
     }

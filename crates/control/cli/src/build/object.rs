@@ -84,9 +84,7 @@ pub(super) fn invocation(id: Id, pieces: &[Piece], end: usize) -> Result<Action,
 /// Builds the action of a command of the command line itself.
 pub(super) fn own(id: Id, pieces: &[Piece], end: usize) -> Result<Action, SyntaxError> {
     let verb = own::named(id.class).ok_or_else(|| gone(id))?;
-    let action = own::action(&invoked(verb, id, pieces, end)?);
-    let short = || SyntaxError::new(1, format!("write `{}` in full", id.class));
-    action.ok_or_else(short)
+    own::action(&invoked(verb, id, pieces, end)?).ok_or_else(|| gone(id))
 }
 
 fn invoked(

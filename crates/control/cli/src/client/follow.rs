@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::error::ClientError;
+use super::screen::put;
 use crate::server::{Answer, Ask, Op, bytes};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::time::Duration;
@@ -112,20 +113,13 @@ fn show(answer: Answer, is_bytes: bool, out: &mut dyn Write) -> Result<(), Clien
         ClientError::Broken(std::io::Error::new(ErrorKind::InvalidData, why))
     };
     let bytes = bytes(&answer.bytes).ok_or_else(odd)?;
-    let written = match is_bytes {
-        true => out
-            .write_all(&bytes)
-            .and_then(|()| std::io::stderr().write_all(answer.text.as_bytes())),
-        false => out.write_all(answer.text.as_bytes()),
-    };
-    written
-        .and_then(|()| out.flush())
-        .map_err(ClientError::Output)?;
-    match answer.error {
-        Some(failure) => Err(ClientError::Refused {
-            column: failure.column,
-            message: failure.message,
-        }),
-        None => Ok(()),
+    let text = answer.text.as_bytes();
+    match is_bytes {
+        true => {
+            put(&bytes, out)?;
+            put(text, &mut std::io::stderr())?;
+        }
+        false => put(text, out)?,
     }
+    answer.accepted().map(drop)
 }

@@ -2,9 +2,8 @@
 
 use super::connection::Connection;
 use super::error::ClientError;
-use super::run::{all_or_none, batch, probed};
-use super::screen::Screen;
-use super::watch::watch;
+use super::run::by_client;
+use super::screen::{Screen, put};
 use crate::script::open;
 use crate::server::{Answer, Ask, Op};
 use crate::{Action, Builtin, parse_line};
@@ -116,10 +115,7 @@ struct Shell<'a> {
 
 impl Shell<'_> {
     fn say(&mut self, text: &str) -> Result<(), ClientError> {
-        let written = self.out.write_all(text.as_bytes());
-        written
-            .and_then(|()| self.out.flush())
-            .map_err(ClientError::Output)
+        put(text.as_bytes(), self.out)
     }
 
     fn report(&mut self, done: Result<(), ClientError>) -> Result<(), ClientError> {
@@ -140,7 +136,8 @@ impl Shell<'_> {
         let command = parse_line(line);
         if let Ok(command) = &command {
             let mut connection = self.connection.borrow_mut();
-            let done = probed(&mut connection, (line, command), false, self.out);
+            let (command, screen) = ((line, command), self.screen);
+            let done = by_client(&mut connection, command, false, screen, self.out);
             drop(connection);
             if let Some(done) = done {
                 self.report(done)?;
@@ -153,28 +150,6 @@ impl Shell<'_> {
             Ok(Action::Builtin(Builtin::History)) => {
                 let lines: String = history.iter().map(|l| format!("{l}\n")).collect();
                 self.say(&lines)?;
-            }
-            Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
-                let run = if undo { all_or_none } else { batch };
-                let done = run(&mut self.connection.borrow_mut(), &file, false, self.out);
-                self.report(done)?;
-            }
-            Ok(Action::Builtin(Builtin::Watch {
-                every_s,
-                times,
-                line,
-            })) => {
-                let mut connection = self.connection.borrow_mut();
-                let done = watch(
-                    &mut connection,
-                    &line,
-                    every_s,
-                    times,
-                    self.screen,
-                    self.out,
-                );
-                drop(connection);
-                self.report(done)?;
             }
             _ => self.ask(line)?,
         }

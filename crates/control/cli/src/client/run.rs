@@ -31,25 +31,10 @@ pub(super) fn carry_out(
     screen: Screen,
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
-    let command = crate::parse_line(line);
-    if let Ok(command) = &command
-        && let Some(done) = probed(connection, (line, command), json, out)
+    if let Ok(command) = crate::parse_line(line)
+        && let Some(done) = by_client(connection, (line, &command), json, screen, out)
     {
         return done;
-    }
-    match command.map(|c| c.action) {
-        Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
-            let run = if undo { all_or_none } else { batch };
-            return run(connection, &file, json, out);
-        }
-        Ok(Action::Builtin(Builtin::Watch {
-            every_s,
-            times,
-            line,
-        })) => {
-            return watch(connection, &line, every_s, times, screen, out);
-        }
-        _ => {}
     }
     let answer = connection.answer(line, json)?;
     // A failed run may have data nevertheless.
@@ -60,19 +45,30 @@ pub(super) fn carry_out(
     screen.show(&answer.accepted()?.text, out)
 }
 
-/// Prints an answer of several parts as they arrive; `None` if the command has a single answer, or if the answer is written as
-/// data or through a pipe.
-pub(super) fn probed(
+/// Carries out a command of which the client makes several requests or gets several answers; `None` for any other command, and
+/// if the answer is written as data or through a pipe. An answer of several parts is printed as the parts arrive.
+pub(super) fn by_client(
     connection: &mut Connection,
     (line, command): (&str, &Command),
     json: bool,
+    screen: Screen,
     out: &mut dyn Write,
 ) -> Option<Result<(), ClientError>> {
-    if json || !command.pipes.is_empty() {
-        return None;
-    }
-    let asked = command.action.stream()?;
-    Some(follow::run(connection, line, asked, out))
+    Some(match &command.action {
+        Action::Builtin(Builtin::Exec { file, undo: true }) => {
+            all_or_none(connection, file, json, out)
+        }
+        Action::Builtin(Builtin::Exec { file, undo: false }) => batch(connection, file, json, out),
+        Action::Builtin(Builtin::Watch {
+            every_s,
+            times,
+            line,
+        }) => watch(connection, line, *every_s, *times, screen, out),
+        action if !json && command.pipes.is_empty() => {
+            follow::run(connection, line, action.stream()?, out)
+        }
+        _ => return None,
+    })
 }
 
 /// Runs the lines of a file as one transaction: all of them or none. An error names file and line.

@@ -68,11 +68,14 @@ impl Screen {
         if self.pages && text.lines().count() > PAGE && paged(&painted) {
             return Ok(());
         }
-        let written = out.write_all(painted.as_bytes());
-        written
-            .and_then(|()| out.flush())
-            .map_err(ClientError::Output)
+        put(painted.as_bytes(), out)
     }
+}
+
+/// Writes bytes so that the user sees them at once.
+pub(super) fn put(bytes: &[u8], out: &mut dyn Write) -> Result<(), ClientError> {
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(ClientError::Output)
 }
 
 /// Sends a text to the pager; false when no pager can be started.

@@ -8,6 +8,7 @@ use super::words;
 use crate::token::{Form, Token, tokens};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_model::SyntaxError;
+use volley_object::{Shape, shown};
 
 #[derive(Debug, Default)]
 struct State {
@@ -200,29 +201,32 @@ impl Walk {
     pub(super) fn accepted(&self) -> Option<(CommandDef, Vec<Piece>)> {
         let states = &self.grammar.automaton.states;
         let accepts = |t: &Thread| states[t.state].accepts.map(|i| (i, t.last));
-        let (index, mut last) = self.threads.iter().find_map(accepts)?;
-        let mut pieces = Vec::new();
-        while let Some((piece, before)) = last.and_then(|i| self.eaten.get(i)) {
-            pieces.push(piece.clone());
-            last = *before;
-        }
-        pieces.reverse();
+        let (index, last) = self.threads.iter().find_map(accepts)?;
+        let pieces = self.eaten_until(last).into_iter().cloned().collect();
         let command = self.grammar.commands.get(index)?;
         Some((*command, pieces))
     }
 
-    /// The consumed words of the pattern, in the pattern's spelling; and whether slots were consumed, too.
-    pub(super) fn words(&self) -> (Vec<&'static str>, bool) {
-        let mut last = self.threads.first().and_then(|t| t.last);
-        let (mut words, mut slots) = (Vec::new(), false);
+    /// The consumed pieces up to one of them, in the order of the line.
+    fn eaten_until(&self, mut last: Option<usize>) -> Vec<&Piece> {
+        let mut pieces = Vec::new();
         while let Some((piece, before)) = last.and_then(|i| self.eaten.get(i)) {
-            match piece {
-                Piece::Word(word, _) => words.push(*word),
-                Piece::Slot(..) => slots = true,
-            }
+            pieces.push(piece);
             last = *before;
         }
-        words.reverse();
+        pieces.reverse();
+        pieces
+    }
+
+    /// The consumed words of the pattern, in the pattern's spelling; and whether slots were consumed, too.
+    pub(super) fn words(&self) -> (Vec<&'static str>, bool) {
+        let pieces = self.eaten_until(self.threads.first().and_then(|t| t.last));
+        let word = |piece: &&Piece| match piece {
+            Piece::Word(word, _) => Some(*word),
+            Piece::Slot(..) => None,
+        };
+        let words: Vec<&str> = pieces.iter().filter_map(word).collect();
+        let slots = words.len() < pieces.len();
         (words, slots)
     }
 
@@ -285,7 +289,7 @@ impl Walk {
     /// True when the rest of the line belongs to the next slot.
     fn wants_rest(&self, token: &Token) -> bool {
         let rest = |(fit, eats, _): &(Fit, Eats, Thread)| {
-            *fit == Fit::Any && matches!(eats, Eats::Slot(s) if s.takes == Takes::Rest)
+            *fit == Fit::Any && matches!(eats, Eats::Slot(s) if s.takes == Takes::Text(Shape::Rest))
         };
         let fits = self.fits(token);
         token.form == Form::Plain && !fits.is_empty() && fits.iter().all(rest)
@@ -293,19 +297,15 @@ impl Walk {
 
     fn wants_block(&self) -> bool {
         self.expected()
-            .any(|e| matches!(e, Eats::Slot(s) if s.takes == Takes::Block))
+            .any(|e| matches!(e, Eats::Slot(s) if s.takes == Takes::Text(Shape::Block)))
     }
 
     fn unexpected(&self, token: &Token) -> SyntaxError {
-        let shown: String = token.text.chars().take(64).collect();
+        let (shown, wanted) = (shown(&token.text), self.wanted());
         let expected: Vec<Word> = self.expected().filter_map(Eats::word).collect();
-        let nearly = volley_model::nearest(&shown, expected.iter().map(|word| word.text));
+        let nearly = volley_model::nearest(&token.text, expected.iter().map(|word| word.text));
         let meant = nearly.map_or_else(String::new, |word| format!("did you mean '{word}'? "));
-        let message = format!(
-            "'{}' is not understood here: {meant}expected {}",
-            shown.escape_debug(),
-            self.wanted()
-        );
+        let message = format!("'{shown}' is not understood here: {meant}expected {wanted}");
         SyntaxError::new(token.column, message)
     }
 

@@ -239,6 +239,7 @@ mod tests {
     use crate::grammar::NoNames;
     use crate::grammar::objects;
     use crate::grammar::pattern::{Pattern, Word};
+    use volley_object::Shape;
 
     struct Some2;
     impl Names for Some2 {
@@ -284,11 +285,11 @@ mod tests {
     fn sample(takes: Takes) -> &'static str {
         match takes {
             Takes::Number => "1",
-            Takes::Prefix => "10.0.0.0/8",
-            Takes::Address => "192.0.2.1",
-            Takes::Network => "239.1.1.1",
-            Takes::Mac => "02:00:00:00:00:01",
-            Takes::Block => "{ x }",
+            Takes::Text(Shape::Prefix) => "10.0.0.0/8",
+            Takes::Text(Shape::Address) => "192.0.2.1",
+            Takes::Text(Shape::Network) => "239.1.1.1",
+            Takes::Text(Shape::Mac) => "02:00:00:00:00:01",
+            Takes::Text(Shape::Block) => "{ x }",
             Takes::OneOf(all) => all[0],
             _ => "x9",
         }

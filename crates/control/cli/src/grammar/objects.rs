@@ -189,7 +189,7 @@ fn converted((class, classes): (&Class, &Classes), of: Of, leaf: &Leaf) -> Patte
         Leaf::Word(it) => word(&it.text, &it.tail),
         Leaf::Field(0) if class.is_interface() => {
             let takes = match of {
-                Of::Object(Effect::Set) => Takes::Any,
+                Of::Object(Effect::Set) => Takes::Text(Shape::Any),
                 _ => Takes::Name(NameKind::Interface),
             };
             let field = &class.fields()[0];
@@ -230,7 +230,7 @@ fn part_of(field: &FieldDef, part: &'static str) -> Eats {
     let inner = table.into_iter().flatten().find(|it| it.name == part);
     let (takes, help) = match inner {
         Some(inner) => (takes_of(&inner.kind, inner.needs), inner.help()),
-        None => (Takes::Any, field.help()),
+        None => (Takes::Text(Shape::Any), field.help()),
     };
     Eats::Slot(any_slot(format!("{name} {part}"), help, takes))
 }
@@ -252,7 +252,10 @@ fn slot(class: &Class, at: usize) -> &'static Slot {
     let field = &class.fields()[at];
     let takes = match (at, field.key, takes(field)) {
         // Completion offers the existing objects.
-        (0, true, Takes::Any | Takes::Number) => Takes::Name(NameKind::Object(class.name())),
+        (0, true, Takes::Number) => Takes::Name(NameKind::Object(class.name())),
+        (0, true, Takes::Text(Shape::Any | Shape::Numbers | Shape::File)) => {
+            Takes::Name(NameKind::Object(class.name()))
+        }
         (_, _, takes) => takes,
     };
     any_slot(field.dashed(), field.help(), takes)
@@ -290,16 +293,8 @@ fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             Takes::OneOf(interned_list(&names))
         }
-        (Kind::Text(text), _) => match text.shape {
-            Shape::Any | Shape::Numbers | Shape::File => Takes::Any,
-            Shape::Rest => Takes::Rest,
-            Shape::Block => Takes::Block,
-            Shape::Prefix => Takes::Prefix,
-            Shape::Address => Takes::Address,
-            Shape::Network => Takes::Network,
-            Shape::Mac => Takes::Mac,
-        },
-        (Kind::List(_), _) => Takes::Any,
+        (Kind::Text(text), _) => Takes::Text(text.shape),
+        (Kind::List(_), _) => Takes::Text(Shape::Any),
     }
 }
 

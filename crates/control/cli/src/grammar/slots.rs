@@ -2,6 +2,7 @@
 
 use super::names::NameKind;
 use crate::token::{Form, Token};
+use volley_object::Shape;
 
 /// A slot.
 #[derive(Debug)]
@@ -16,24 +17,12 @@ pub(crate) struct Slot {
 pub(crate) enum Takes {
     /// A number, perhaps with a unit or a range: begins with a digit.
     Number,
-    /// An IP address with a length.
-    Prefix,
-    /// An IP address.
-    Address,
-    /// An IP address, with or without a length.
-    Network,
-    /// A MAC address.
-    Mac,
     /// A word from this list.
     OneOf(&'static [&'static str]),
     /// The name of an existing object.
     Name(NameKind),
-    /// Any word.
-    Any,
-    /// Text in braces or quotes.
-    Block,
-    /// The rest of the line, or one word in quotes.
-    Rest,
+    /// A text of this form.
+    Text(Shape),
 }
 
 use Takes as T;
@@ -45,17 +34,17 @@ impl Slot {
         let plain = token.form == Form::Plain;
         let shaped = |yes: bool| yes.then_some(Fit::Shape);
         match self.takes {
-            T::Block => (token.form != Form::Plain).then_some(Fit::Shape),
+            T::Text(Shape::Block) => (token.form != Form::Plain).then_some(Fit::Shape),
             _ if token.form == Form::Block => None,
             T::Number => {
                 shaped(plain && text.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
             }
-            T::Prefix => shaped(plain && text.contains('/') && addressed(text)),
-            T::Address => shaped(plain && !text.contains('/') && addressed(text)),
-            T::Network => shaped(plain && addressed(text)),
-            T::Mac => shaped(plain && text.split([':', '-', '.']).count() >= 3),
+            T::Text(Shape::Prefix) => shaped(plain && text.contains('/') && addressed(text)),
+            T::Text(Shape::Address) => shaped(plain && !text.contains('/') && addressed(text)),
+            T::Text(Shape::Network) => shaped(plain && addressed(text)),
+            T::Text(Shape::Mac) => shaped(plain && text.split([':', '-', '.']).count() >= 3),
             T::OneOf(words) => (plain && words.contains(&text)).then_some(Fit::Exact),
-            T::Name(_) | T::Any | T::Rest => Some(Fit::Any),
+            T::Name(_) | T::Text(_) => Some(Fit::Any),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::backend::{Backend, Pending};
 use super::limits::Limits;
 use super::lines::{Line, Lines, send};
-use super::protocol::{Answer, Ask};
+use super::protocol::{Answer, Ask, Failure};
 use crate::parse_line;
 use tokio::net::UnixStream;
 use volley_object::ReplyPart;
@@ -24,19 +24,9 @@ pub(super) async fn serve(
     (stream, lines): (&mut UnixStream, &mut Lines),
     limits: Limits,
 ) -> bool {
-    let begun = match parse_line(&ask.line) {
-        Ok(command) => match command.action.stream() {
-            Some(asked) => backend.follow(asked).map_err(|e| Answer::failure(None, e)),
-            None => {
-                let why = "the answer to this command does not come in parts";
-                Err(Answer::failure(Some(1), why))
-            }
-        },
-        Err(e) => Err(Answer::failure(Some(e.column), e.message)),
-    };
-    let mut answers = match begun {
+    let mut answers = match begin(&ask.line, backend) {
         Ok(answers) => answers,
-        Err(refused) => return send(stream, refused).await.is_ok(),
+        Err(refused) => return send(stream, refused.into()).await.is_ok(),
     };
     let mut stopped = false;
     loop {
@@ -58,7 +48,7 @@ pub(super) async fn serve(
                 let more = !part.is_last;
                 (answer(part), more)
             }
-            Err(error) => (Answer::failure(None, error), false),
+            Err(error) => (Failure::new(error).into(), false),
         };
         // A client may read at any speed: the memory for unread parts is bounded by its stream.
         if send(stream, answer).await.is_err() {
@@ -71,6 +61,14 @@ pub(super) async fn serve(
     }
 }
 
+fn begin(line: &str, backend: &dyn Backend) -> Result<Box<dyn AnswerStream>, Failure> {
+    let command = parse_line(line)?;
+    let asked = command.action.stream();
+    let asked = asked
+        .ok_or_else(|| Failure::of_line("the answer to this command does not come in parts"))?;
+    backend.follow(asked).map_err(Failure::new)
+}
+
 fn answer(part: ReplyPart) -> Answer {
     let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or_default();
     let digits = |byte: &u8| [digit(byte >> 4), digit(byte & 15)];
@@ -78,9 +76,7 @@ fn answer(part: ReplyPart) -> Answer {
         text: part.text,
         bytes: part.bytes.iter().flat_map(digits).collect(),
         more: !part.is_last,
-        error: part
-            .failure
-            .and_then(|why| Answer::failure(None, why).error),
+        error: part.failure.map(Failure::new),
         ..Answer::default()
     }
 }

@@ -3,7 +3,7 @@
 use crate::grammar::Candidate;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use volley_model::{acts_on_terminals, escape, escape_lines};
+use volley_model::{SyntaxError, acts_on_terminals, escape, escape_lines};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,24 +128,43 @@ impl Answer {
             ..Answer::default()
         }
     }
+}
 
-    /// The same failure with the number of its line.
-    pub(crate) fn at_line(mut self, line: usize) -> Answer {
-        if let Some(failure) = &mut self.error {
-            failure.line = Some(line);
+impl Failure {
+    pub(crate) fn new(message: impl ToString) -> Failure {
+        Failure {
+            column: None,
+            line: None,
+            message: message.to_string(),
         }
-        self
     }
 
-    pub(crate) fn failure(column: Option<usize>, message: impl ToString) -> Answer {
-        let message = message.to_string();
-        let error = Some(Failure {
+    /// A refusal of a line that is no command for this operation.
+    pub(crate) fn of_line(why: &str) -> Failure {
+        SyntaxError::new(1, why).into()
+    }
+
+    /// The same failure with the number of its line.
+    pub(crate) fn at_line(self, line: usize) -> Failure {
+        let line = Some(line);
+        Failure { line, ..self }
+    }
+}
+
+impl From<SyntaxError> for Failure {
+    fn from(error: SyntaxError) -> Failure {
+        let column = Some(error.column);
+        Failure {
             column,
-            line: None,
-            message,
-        });
+            ..Failure::new(error.message)
+        }
+    }
+}
+
+impl From<Failure> for Answer {
+    fn from(failure: Failure) -> Answer {
         Answer {
-            error,
+            error: Some(failure),
             ..Answer::default()
         }
     }

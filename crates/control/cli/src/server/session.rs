@@ -5,7 +5,7 @@ use super::follow;
 use super::limits::Limits;
 use super::lines::{Line, Lines, by_length, send};
 use super::listen::Place;
-use super::protocol::{Answer, Ask, Op};
+use super::protocol::{Answer, Ask, Failure, Op};
 use crate::grammar::{complete, help};
 use crate::pipe::Pipe;
 use crate::{Action, Builtin, Command, parse_line};
@@ -36,7 +36,7 @@ pub(super) async fn serve(
             "{} clients are connected, no more are allowed; try again later",
             limits.clients
         );
-        let _ = timeout(GOODBYE, send(&mut stream, Answer::failure(None, text))).await;
+        let _ = timeout(GOODBYE, send(&mut stream, Failure::new(text).into())).await;
         return;
     }
     debug!(target: "client", %user, %from, via = %Via::Cli, "connected");
@@ -78,13 +78,13 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
                 }
                 // The answer that `stop` refers to has ended already.
                 Ok(ask) if ask.op == Op::Stop => continue,
-                Ok(ask) => answer(&ask, backend).await,
-                Err(refused) => *refused,
+                Ok(ask) => answer(&ask, backend).await.unwrap_or_else(Answer::from),
+                Err(refused) => refused.into(),
             },
             Line::Closed => return,
             Line::Bad(why) => {
                 debug!(target: "client", %user, %from, via = %Via::Cli, "cut off: {why}");
-                let _ = timeout(GOODBYE, send(stream, Answer::failure(None, why))).await;
+                let _ = timeout(GOODBYE, send(stream, Failure::new(why).into())).await;
                 return;
             }
         };
@@ -99,30 +99,25 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
     }
 }
 
-/// Parses a request; returns an answer with the error if the line is not a request.
-fn read(line: &[u8]) -> Result<Ask, Box<Answer>> {
-    let refuse = |why: String| Err(Box::new(Answer::failure(None, why)));
-    let line = match std::str::from_utf8(line) {
-        Ok(line) => line,
-        Err(e) => {
-            return refuse(format!(
-                "the request is not UTF-8 text: byte {} does not belong there",
-                e.valid_up_to()
-            ));
-        }
-    };
-    match serde_json::from_str(line) {
-        Ok(ask) => Ok(ask),
-        Err(e) => refuse(format!(
+/// Parses a request.
+fn read(line: &[u8]) -> Result<Ask, Failure> {
+    let line = std::str::from_utf8(line).map_err(|e| {
+        Failure::new(format!(
+            "the request is not UTF-8 text: byte {} does not belong there",
+            e.valid_up_to()
+        ))
+    })?;
+    serde_json::from_str(line).map_err(|e| {
+        Failure::new(format!(
             "the request is not of the form {{\"op\":\"exec\",\"line\":\"show version\"}}: {e}"
-        )),
-    }
+        ))
+    })
 }
 
-async fn answer(ask: &Ask, backend: &dyn Backend) -> Answer {
-    match ask.op {
-        Op::Exec => exec(ask, backend).await,
-        Op::Transact => transact(&ask.line, ask.json, backend).await,
+async fn answer(ask: &Ask, backend: &dyn Backend) -> Result<Answer, Failure> {
+    Ok(match ask.op {
+        Op::Exec => return exec(ask, backend).await,
+        Op::Transact => return transact(&ask.line, ask.json, backend).await,
         Op::Help => Answer::text(help(&ask.line, backend)),
         Op::Complete => {
             let found = complete(&ask.line, backend);
@@ -134,55 +129,49 @@ async fn answer(ask: &Ask, backend: &dyn Backend) -> Answer {
         }
         // The caller handles them.
         Op::Follow | Op::Stop => Answer::default(),
-    }
+    })
 }
 
 /// Runs the commands of a text as one transaction.
-async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
+async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Result<Answer, Failure> {
     // Long files are parsed on a helper thread, so that this thread can process packets and answer other clients.
     let text = text.to_owned();
     let read = tokio::task::spawn_blocking(move || read_all(&text)).await;
-    let requests = match read {
-        Ok(Ok(requests)) => requests,
-        Ok(Err(answer)) => return *answer,
-        Err(e) => return Answer::failure(None, e),
-    };
+    let requests = read.map_err(Failure::new)??;
     let (lines, requests): (Vec<usize>, Vec<Request>) = requests.into_iter().unzip();
-    match backend.transact_placed(requests).await {
-        Ok(applied) => {
-            let value = serde_json::to_value(&applied).ok();
-            Answer {
-                text: render::applied(&applied),
-                data: value.filter(|_| data),
-                ..Answer::default()
-            }
+    let done = backend.transact_placed(requests).await;
+    let applied = done.map_err(|(index, error)| {
+        let failure = Failure::new(error);
+        match index.and_then(|i| lines.get(i)) {
+            Some(line) => failure.at_line(*line),
+            None => failure,
         }
-        Err((index, error)) => {
-            let answer = Answer::failure(None, error);
-            match index.and_then(|i| lines.get(i)) {
-                Some(line) => answer.at_line(*line),
-                None => answer,
-            }
-        }
-    }
+    })?;
+    let value = serde_json::to_value(&applied).ok();
+    Ok(Answer {
+        text: render::applied(&applied),
+        data: value.filter(|_| data),
+        ..Answer::default()
+    })
 }
 
 /// The changes in a text, each with its line.
-fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
+fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Failure> {
     let mut requests = Vec::new();
     for (line, command) in crate::script::commands(text) {
-        let refuse = |why: &str| Err(Box::new(Answer::failure(Some(1), why).at_line(line)));
         match parse_line(&command).map(|c| (c.action, c.pipes.is_empty())) {
             Ok((Action::Nothing, _)) => {}
             Ok((Action::Request(request), true)) if request.is_configuration() => {
                 requests.push((line, *request));
             }
             Ok(_) => {
-                return refuse("this is no change of the configuration, so it cannot be undone");
+                let why = "this is no change of the configuration, so it cannot be undone";
+                return Err(Failure::of_line(why).at_line(line));
             }
             Err(e) => {
-                let answer = Answer::failure(Some(e.column), e.to_string());
-                return Err(Box::new(answer.at_line(line)));
+                let message = e.to_string();
+                let failure = Failure::from(e).at_line(line);
+                return Err(Failure { message, ..failure });
             }
         }
     }
@@ -217,52 +206,42 @@ async fn configuration(
 }
 
 /// Runs one line.
-async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
+async fn exec(ask: &Ask, backend: &dyn Backend) -> Result<Answer, Failure> {
     let data = ask.json;
-    let Command { action, pipes } = match parse_line(&ask.line) {
-        Ok(command) => command,
-        Err(e) => return Answer::failure(Some(e.column), e.message),
-    };
+    let Command { action, pipes } = parse_line(&ask.line)?;
     let wants_json = pipes.contains(&Pipe::Json);
     let mut failure = None;
     let (text, value) = match action {
-        Action::Nothing => return Answer::default(),
+        Action::Nothing => return Ok(Answer::default()),
         Action::Builtin(Builtin::Help(words)) => (reference::listing(&words), None),
         Action::Builtin(_) => {
             let why = "this is a command of the interactive command line";
-            return Answer::failure(Some(1), why);
+            return Err(Failure::of_line(why));
         }
-        Action::Request(request) => match backend.apply(*request).await {
-            Ok(applied) => (
-                render::applied(&applied),
-                serde_json::to_value(&applied).ok(),
-            ),
-            Err(e) => return Answer::failure(None, e),
-        },
-        Action::Config(action) => match configuration(action, ask.text.as_deref(), backend).await {
-            Ok(reply) => {
-                // The text of a configuration may be long.
-                let wanted = data || wants_json;
-                let write = move || {
-                    let value = wanted.then(|| serde_json::to_value(&reply).ok());
-                    (render::config(&reply), value.flatten())
-                };
-                match tokio::task::spawn_blocking(write).await {
-                    Ok(written) => written,
-                    Err(e) => return Answer::failure(None, e),
-                }
-            }
-            Err(e) => return Answer::failure(None, e),
-        },
-        Action::Query(query, view) => match backend.query(query).await {
-            Ok(reply) => {
-                let value = (data || wants_json).then(|| reply.json());
-                // In data, the failure of a run is a separate field; in text, the text reports it.
-                failure = data.then(|| reply.failure()).flatten();
-                (reply.text(view), value)
-            }
-            Err(e) => return Answer::failure(None, e),
-        },
+        Action::Request(request) => {
+            let applied = backend.apply(*request).await.map_err(Failure::new)?;
+            let value = serde_json::to_value(&applied).ok();
+            (render::applied(&applied), value)
+        }
+        Action::Config(action) => {
+            let reply = configuration(action, ask.text.as_deref(), backend).await;
+            let reply = reply.map_err(Failure::new)?;
+            // The text of a configuration may be long.
+            let wanted = data || wants_json;
+            let write = move || {
+                let value = wanted.then(|| serde_json::to_value(&reply).ok());
+                (render::config(&reply), value.flatten())
+            };
+            let written = tokio::task::spawn_blocking(write).await;
+            written.map_err(Failure::new)?
+        }
+        Action::Query(query, view) => {
+            let reply = backend.query(query).await.map_err(Failure::new)?;
+            let value = (data || wants_json).then(|| reply.json());
+            // In data, the failure of a run is a separate field; in text, the text reports it.
+            failure = data.then(|| reply.failure()).flatten();
+            (reply.text(view), value)
+        }
     };
     let text = match &value {
         Some(value) if wants_json => format!("{value:#}\n"),
@@ -270,15 +249,11 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
     };
     let length = text.len();
     let filter = move || pipes.iter().fold(text, |text, pipe| pipe.run(&text));
-    let text = match by_length(length, filter).await {
-        Ok(text) => text,
-        Err(e) => return Answer::failure(None, e),
-    };
-    let data = value.filter(|_| data);
-    Answer {
+    let text = by_length(length, filter).await.map_err(Failure::new)?;
+    Ok(Answer {
         text,
-        data,
-        error: failure.and_then(|why| Answer::failure(None, why).error),
+        data: value.filter(|_| data),
+        error: failure.map(Failure::new),
         ..Answer::default()
-    }
+    })
 }

@@ -133,7 +133,10 @@ impl Api for Session {
     fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>> {
         Box::pin(async move {
             let (applied, number) = self.make(requests).await?;
-            Ok(Change::new(applied, number))
+            Ok(Change {
+                applied,
+                transaction: number,
+            })
         })
     }
 

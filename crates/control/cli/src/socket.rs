@@ -42,8 +42,3 @@ pub(crate) fn connect_within(path: &Path, limit: Duration) -> io::Result<UnixStr
 pub(crate) fn peer(stream: &UnixStream) -> io::Result<u32> {
     Ok(sockopt::socket_peercred(stream)?.uid.as_raw())
 }
-
-/// The user ID of this process.
-pub(crate) fn own_user() -> u32 {
-    rustix::process::geteuid().as_raw()
-}

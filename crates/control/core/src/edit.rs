@@ -61,12 +61,6 @@ impl Editor<'_> {
             Request::InterfaceCreate(spec) => self.create(spec),
             Request::InterfaceDelete { name } => self.delete(name),
             Request::InterfaceRename { name, new_name } => self.rename(name, new_name),
-            other => self.edit_more(other),
-        }
-    }
-
-    fn edit_more(&mut self, request: &Request) -> Done {
-        match request {
             Request::Set(object) => self.set_object(object),
             Request::Unset(key) => self.unset_object(key),
             Request::UnsetExact(object) => self.unset_exact(object),
@@ -102,13 +96,6 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// All objects that are parts of an interface.
-    fn parts(&self, name: &str) -> Vec<Key> {
-        let mut parts = self.objects_of(name);
-        parts.retain(|k| self.state.has(k));
-        parts
-    }
-
     fn delete(&mut self, name: &str) -> Done {
         let key = Key::Interface(name.to_owned());
         self.exists(&key)?;
@@ -118,7 +105,7 @@ impl Editor<'_> {
         for sub in self.subs(name) {
             self.delete(&sub)?;
         }
-        for part in self.parts(name) {
+        for part in self.objects_of(name) {
             self.put(part, None);
         }
         self.lose(name);
@@ -168,7 +155,7 @@ impl Editor<'_> {
         }
         self.is_new(&Key::Interface(new_name.to_owned()))?;
         self.keeps_name(name)?;
-        let mut touched = self.parts(name);
+        let mut touched = self.objects_of(name);
         touched.extend(self.losing(name));
         if self.state.is_needed(&key) {
             touched.extend(self.objects_that_refer());
@@ -214,16 +201,11 @@ impl Editor<'_> {
     }
 }
 
-fn other_name(name: &str, from: &str, to: &str) -> String {
-    if name == from { to } else { name }.to_owned()
-}
-
 fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
-    let new = |name: &String| other_name(name, from, to);
     match key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Last(it) => Key::Last(it.renamed("interface", from, to)),
-        Key::Interface(n) => Key::Interface(new(n)),
+        Key::Interface(name) if name == from => Key::Interface(to.to_owned()),
         other => other.clone(),
     }
 }

@@ -76,6 +76,10 @@ impl Events {
             before: Vec::new(),
             after: vec![what.to_owned()],
         };
+        self.emit(event);
+    }
+
+    fn emit(&mut self, event: Event) {
         self.next += 1;
         // Without a reader the event is dropped.
         let _ = self.sender.send(event);
@@ -99,9 +103,8 @@ impl Events {
                 }
                 _ => continue,
             };
-            let sequence = self.next;
-            self.next += 1;
             if !has_reader {
+                self.next += 1;
                 continue;
             }
             let (object, name) = key.called();
@@ -109,8 +112,8 @@ impl Events {
                 let commands = spelled(key, value).into_iter();
                 commands.map(|c| hidden(&c).into_owned()).collect()
             };
-            let event = Event {
-                sequence,
+            self.emit(Event {
+                sequence: self.next,
                 time: report.time,
                 user: report.user.clone(),
                 transaction: report.transaction,
@@ -119,9 +122,7 @@ impl Events {
                 name,
                 before: before.as_ref().map_or(Vec::new(), shown),
                 after: after.map_or(Vec::new(), shown),
-            };
-            // All readers may have ended.
-            let _ = self.sender.send(event);
+            });
         }
         true
     }

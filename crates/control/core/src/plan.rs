@@ -74,7 +74,8 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     let planner = Planner::new(now, changes);
     let mut steps = Steps::default();
     let mut undone_last: Option<&ObjectKey> = None;
-    for (key, before) in planner.in_old_order().into_iter().rev() {
+    let old = planner.in_order(|key| planner.old_place(key));
+    for (key, before) in old.into_iter().rev() {
         let made = steps.count();
         if let Some(of) = key.together() {
             let is_next = undone_last.is_some_and(|it| it.is_of_group(of));
@@ -93,7 +94,7 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
             undone_last = Some(of);
         }
     }
-    for (key, before) in planner.in_new_order() {
+    for (key, before) in planner.in_order(|key| now.place(key)) {
         planner.bring(key, before, &mut steps);
     }
     Plan {
@@ -154,17 +155,10 @@ impl<'a> Planner<'a> {
         changed.unwrap_or_else(|| self.now.place(key))
     }
 
-    /// All touched objects in order of dependence; ordered objects in their previous order.
-    fn in_old_order(&self) -> Vec<Touched<'_>> {
+    /// All touched objects in order of dependence; ordered objects in the order of their places.
+    fn in_order(&self, place: impl Fn(&Key) -> Option<u64>) -> Vec<Touched<'_>> {
         let mut all: Vec<Touched<'_>> = self.touched.iter().map(|(k, v)| (k, *v)).collect();
-        by_place(&mut all, |(key, _)| key, |key| self.old_place(key));
-        all
-    }
-
-    /// All touched objects in order of dependence; ordered objects in their new order.
-    fn in_new_order(&self) -> Vec<Touched<'_>> {
-        let mut all: Vec<Touched<'_>> = self.touched.iter().map(|(k, v)| (k, *v)).collect();
-        by_place(&mut all, |(key, _)| key, |key| self.now.place(key));
+        by_place(&mut all, |(key, _)| key, place);
         all
     }
 

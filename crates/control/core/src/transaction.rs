@@ -6,7 +6,7 @@ use crate::secret::hidden;
 use crate::state::{Changes, State};
 use std::fmt;
 use volley_model::{Applied, ModelError, Request};
-use volley_object::{Class, ObjectKey};
+use volley_object::{Class, Instance, ObjectKey};
 
 /// Carries out single requests: the handlers of the daemon.
 pub trait Executor: Probe {
@@ -357,25 +357,23 @@ fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
     let reaches =
         |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
     let together = |key: ObjectKey| key.class().def().together;
+    let changes = |object: &Instance| {
+        let key = Key::object(object.key());
+        let before = own.before.get(&key).and_then(Option::as_ref);
+        before.is_some_and(|before| state.get(&key) != Some(before))
+    };
     match request {
         // Many objects are many steps, between which other work runs.
         Request::Bulk(_) | Request::Add(_) | Request::Take(_) => true,
         Request::Set(object) if object.class().def().bulk => true,
         Request::Unset(key) if key.class().def().bulk => true,
         // An unchanged object is carried out again; if no object changes or is removed, others are created again.
-        Request::Set(object) if together(object.key()) => {
-            let key = Key::object(object.key());
-            let before = own.before.get(&key).and_then(Option::as_ref);
-            before.is_some_and(|before| state.get(&key) != Some(before))
-        }
+        Request::Set(object) if together(object.key()) => changes(object),
         Request::Unset(key) if together(key.clone()) => !key.is_of_many(),
         Request::UnsetExact(_) | Request::UnsetAny(_) | Request::Change(_) => true,
         Request::Set(object) if object.class().def().recreate => {
-            let key = Key::object(object.key());
-            let before = own.before.get(&key).and_then(Option::as_ref);
-            let changes = before.is_some_and(|before| state.get(&key) != Some(before));
             let separate = object.class().def().separate;
-            state.is_needed(&key) || changes && separate
+            state.is_needed(&Key::object(object.key())) || changes(object) && separate
         }
         Request::Set(object) => reaches(object.class()),
         Request::Unset(key) => reaches(key.class()),

@@ -17,27 +17,11 @@ use volley_object::{Instance, ObjectKey};
 /// The result of a request or transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Change {
-    /// Number of objects created, changed or removed (for a bulk request, each object counts); 0: the state was as requested
-    /// already.
-    pub changed: u64,
-    /// Name of the created object, if any.
-    pub name: Option<String>,
-    /// Sentences for the operator, normally none.
-    pub notes: Vec<String>,
+    /// The result without the number of the transaction.
+    #[serde(flatten)]
+    pub applied: Applied,
     /// Number of the transaction, in the order of execution; none for an observation.
     pub transaction: Option<u64>,
-}
-
-impl Change {
-    /// The result of a transaction with this number.
-    pub fn new(applied: Applied, transaction: Option<u64>) -> Change {
-        Change {
-            changed: applied.changed,
-            name: applied.name,
-            notes: applied.notes,
-            transaction,
-        }
-    }
 }
 
 /// The running desired state.

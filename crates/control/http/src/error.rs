@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use volley_control::TransactionError;
-use volley_model::ModelError;
+use volley_model::{ModelError, escape};
 
 /// The reason of a refusal. A refused request changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -45,13 +45,13 @@ impl Problem {
     }
 
     pub(crate) fn malformed(message: impl ToString) -> Problem {
-        let message = one_line(&message.to_string());
-        Problem::new(StatusCode::BAD_REQUEST, "malformed", message)
+        let message = message.to_string();
+        Problem::new(StatusCode::BAD_REQUEST, "malformed", escape(&message))
     }
 
     pub(crate) fn no_such_path(message: impl ToString) -> Problem {
-        let message = one_line(&message.to_string());
-        Problem::new(StatusCode::NOT_FOUND, "no-such-path", message)
+        let message = message.to_string();
+        Problem::new(StatusCode::NOT_FOUND, "no-such-path", escape(&message))
     }
 
     pub(crate) fn method(message: impl ToString) -> Problem {
@@ -67,15 +67,6 @@ impl Problem {
         self.place = Some(place);
         self
     }
-}
-
-/// A message may quote text from the client: escape it to one line.
-fn one_line(text: &str) -> String {
-    let plain = |c: char| match c.is_control() {
-        true => c.escape_default().collect(),
-        false => c.to_string(),
-    };
-    text.chars().map(plain).collect()
 }
 
 impl From<ModelError> for Problem {

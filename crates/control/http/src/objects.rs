@@ -9,7 +9,7 @@ use axum::http::{Method, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
-use volley_model::{InterfaceSpec, ModelError, ObjectKind, Request};
+use volley_model::{ModelError, ObjectKind, Request};
 use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes, names, shown};
 
 /// Splits a path into the class and the words of the key.
@@ -129,24 +129,6 @@ fn merged(
     class.from_json(&body).map_err(Problem::malformed)
 }
 
-/// The request that creates or changes an object.
-fn set(object: Instance) -> Request {
-    match object.class().is_interface() {
-        true => Request::InterfaceCreate(InterfaceSpec::of_object(object)),
-        false => Request::Set(object),
-    }
-}
-
-/// The request that removes an object.
-fn unset(key: &ObjectKey) -> Request {
-    match (key.class().is_interface(), key.values().first()) {
-        (true, Some(name)) => Request::InterfaceDelete {
-            name: name.to_string(),
-        },
-        _ => Request::Unset(key.clone()),
-    }
-}
-
 type Work = Result<Json, Problem>;
 
 fn reported<T: serde::Serialize>(value: &T) -> Work {
@@ -181,7 +163,7 @@ async fn work(
         return reported(&found.ok_or_else(|| absent(&key))?);
     }
     // Before the body is read: a client without the right must not learn about the object.
-    api.allow(unset(&key).role())?;
+    api.allow(Request::without(key.clone()).role())?;
     let is_interface = class.is_interface();
     let before = match is_interface || class.def().once || method == Method::PATCH {
         true => now(&*api, &key).await?,
@@ -192,7 +174,7 @@ async fn work(
         let missing = is_interface && before.is_none();
         return match missing {
             true => Err(absent(&key)),
-            false => changed(&*api, vec![unset(&key)]).await,
+            false => changed(&*api, vec![Request::without(key.clone())]).await,
         };
     }
     let kept = match method == Method::PATCH {
@@ -204,8 +186,10 @@ async fn work(
     let requests = match before {
         Some(before) if before == object.kept() => return reported(&Change::default()),
         Some(_) if is_interface => return Err(has_other_values(&key)),
-        Some(_) if class.def().once => vec![unset(&key), set(object)],
-        _ => vec![set(object)],
+        Some(_) if class.def().once => {
+            vec![Request::without(key.clone()), Request::of_object(object)]
+        }
+        _ => vec![Request::of_object(object)],
     };
     changed(&*api, requests).await
 }

@@ -52,6 +52,22 @@ impl Request {
         object.instance().map(Request::Set)
     }
 
+    /// Creates an interface, or creates or changes another object.
+    pub fn of_object(object: Instance) -> Request {
+        match object.class().is_interface() {
+            true => Request::InterfaceCreate(InterfaceSpec::of_object(object)),
+            false => Request::Set(object),
+        }
+    }
+
+    /// Deletes an interface, or removes another object or resets it to its defaults.
+    pub fn without(key: ObjectKey) -> Request {
+        match key.class().is_interface() {
+            true => Request::InterfaceDelete { name: key.name() },
+            false => Request::Unset(key),
+        }
+    }
+
     /// Whether the request creates or changes an object that comes after all other objects, and is not part of an interface.
     pub fn is_of_last(&self) -> bool {
         let is_last = |class: &Class| class.def().last && class.part_of().is_none();

@@ -6,16 +6,11 @@ use crate::role::Role;
 use volley_object::{Asked, VerbClass};
 
 impl Request {
-    /// The role that a client needs for the request: for a verb by its definition, otherwise by [`Request::is_configuration`];
-    /// new kinds of requests count as configuration.
+    /// The role that a client needs for the request: for a verb by its definition; all other requests are configuration.
     pub fn role(&self) -> Role {
-        let configures = match self {
-            Request::Do(invocation) => return Role::from(invocation.verb()),
-            other => other.is_configuration(),
-        };
-        match configures {
-            true => Role::Configure,
-            false => Role::Operate,
+        match self {
+            Request::Do(invocation) => Role::from(invocation.verb()),
+            _ => Role::Configure,
         }
     }
 }

@@ -5,19 +5,9 @@ use crate::interface::InterfaceSpec;
 use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
-use std::fmt::Display;
-use std::ops::RangeInclusive;
 use volley_object::Class;
 
 type Check = Result<(), ModelError>;
-
-fn within<T: PartialOrd + Display>(what: &str, value: T, range: RangeInclusive<T>) -> Check {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let why = format!("it must be {} to {}", range.start(), range.end());
-    Err(ModelError::invalid(format!("{what} {value}"), why))
-}
 
 fn interface(name: &str) -> Check {
     check_name(ObjectKind::Interface, name)
@@ -39,7 +29,9 @@ impl Request {
             Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
             Request::Unset(key) => no_interface(key.class()),
             Request::Change(change) => no_interface(change.class()),
-            Request::InterfaceRename { name, new_name } => two(name, new_name),
+            Request::InterfaceRename { name, new_name } => {
+                interface(name).and_then(|()| interface(new_name))
+            }
             Request::InterfaceDelete { name } => interface(name),
             Request::Do(_) => Ok(()),
             Request::Add(object) => joins(object.class()),
@@ -60,11 +52,6 @@ fn joins(class: &Class) -> Check {
     }
 }
 
-fn two(rx: &str, tx: &str) -> Check {
-    interface(rx)?;
-    interface(tx)
-}
-
 pub(crate) fn unicast(mac: crate::Mac) -> Check {
     mac.not_of_one_host().map_or(Ok(()), |why| {
         let why = format!("it must be {why}");
@@ -82,8 +69,10 @@ impl InterfaceSpec {
         if let Some(mac) = self.mac {
             unicast(mac)?;
         }
-        if let Some(mtu) = self.mtu {
-            within("mtu", mtu, limits::MTU)?;
+        if let Some(mtu) = self.mtu.filter(|mtu| !limits::MTU.contains(mtu)) {
+            let (least, most) = limits::MTU.into_inner();
+            let why = format!("it must be {least} to {most}");
+            return Err(ModelError::invalid(format!("mtu {mtu}"), why));
         }
         let (kind, class) = (&self.kind, self.kind.class());
         if kind.name() != self.name {

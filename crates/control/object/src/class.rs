@@ -14,7 +14,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// One field of a class.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FieldDef {
     /// Name of the field in the file and in JSON, snake_case; on the command line with dashes.
     pub name: &'static str,
@@ -81,22 +81,8 @@ impl FieldDef {
             kind: T::kind(),
             optional: T::OPTIONAL,
             default: T::usual().filter(|_| !key),
-            unit: "",
-            example: "",
-            reference: None,
-            built_in: None,
-            each: false,
             set: T::SET,
-            least: 0,
-            derived: None,
-            request: false,
-            secret: false,
-            in_file: None,
-            typed: None,
-            joined: false,
-            repeats: false,
-            inline: false,
-            unsaved: None,
+            ..FieldDef::default()
         }
     }
 

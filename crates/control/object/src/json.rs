@@ -216,12 +216,6 @@ impl Kind {
 
 /// The object of a request in the format of an earlier version: `{"interface-lamp": {"name": "pg0"}}`. `None` if no class had
 /// such requests.
-pub fn formerly(json: &[u8]) -> Option<Result<Instance, String>> {
-    let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
-    let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
-    former(&classes(), name, content)
-}
-
 fn former(all: &Classes, name: &str, content: &Json) -> Option<Result<Instance, String>> {
     let had = |class: &&Class| had_name(class, name) && !class.is_interface();
     let class = all.iter().filter(|_| !name.is_empty()).find(had)?;
@@ -238,12 +232,6 @@ fn former(all: &Classes, name: &str, content: &Json) -> Option<Result<Instance, 
 
 /// Converts a request of an earlier version to the current JSON, by the class that can convert it, see
 /// [`crate::ClassDef::upgrade`], or by the verb that replaced it.
-pub fn upgraded(json: &[u8]) -> Option<Json> {
-    let request: Map<String, Json> = serde_json::from_slice(json).ok()?;
-    let (name, content) = request.iter().next().filter(|_| request.len() == 1)?;
-    upgrade(&classes(), name, content)
-}
-
 fn upgrade(all: &Classes, name: &str, content: &Json) -> Option<Json> {
     let mut upgrades = all.iter().filter_map(|class| class.def().upgrade);
     let upgraded = upgrades.find_map(|upgrade| upgrade(name, content));

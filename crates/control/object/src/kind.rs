@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The type of a field's value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum Kind {
     /// On or off.
+    #[default]
     Bool,
     /// A whole number within bounds.
     Number {

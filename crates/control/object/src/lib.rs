@@ -66,9 +66,7 @@ pub use change::Change;
 pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References, names};
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
-pub use json::{
-    formerly, interface_from_json, interface_schema, interface_to_json, of_today, upgraded,
-};
+pub use json::{interface_from_json, interface_schema, interface_to_json, of_today};
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextError, TextKind, choice_from, choice_kind, choice_name,
     choice_named, choice_value,

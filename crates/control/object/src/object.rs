@@ -4,7 +4,7 @@ use crate::class::{Class, ClassDef};
 use crate::instance::{Instance, ObjectKey};
 use crate::registry::{classes, register_once};
 use crate::value::Value;
-use crate::{DefinitionError, FieldError};
+use crate::{DefinitionError, FieldError, refuse};
 
 /// A class of configuration objects as a struct, by `#[derive(Object)]`.
 ///
@@ -96,10 +96,7 @@ pub trait Object: Sized {
 
     /// Converts to an object, checked. Returns the first error if a value is out of its range.
     fn instance(&self) -> Result<Instance, FieldError> {
-        let class = Self::class().map_err(|error| FieldError {
-            field: Self::CLASS,
-            why: error.to_string(),
-        })?;
+        let class = Self::class().or_else(|error| refuse(Self::CLASS, error.to_string()))?;
         class.instance(self.slots())
     }
 

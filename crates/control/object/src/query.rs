@@ -7,7 +7,7 @@ use crate::query_class::{Figures, QueryClass, QueryDef};
 use crate::registry::{classes, register_query_once};
 use crate::value::Value;
 use crate::view::View;
-use crate::{DefinitionError, FieldError};
+use crate::{DefinitionError, FieldError, refuse};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -66,10 +66,7 @@ pub trait Query: Sized {
 
     /// The query with its parameters, checked. Returns the first error if a value is out of its range.
     fn asked(&self) -> Result<Asked, FieldError> {
-        let query = Self::query().map_err(|error| FieldError {
-            field: Self::NAME,
-            why: error.to_string(),
-        })?;
+        let query = Self::query().or_else(|error| refuse(Self::NAME, error.to_string()))?;
         query.ask(self.slots())
     }
 }

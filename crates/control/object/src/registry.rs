@@ -10,7 +10,7 @@ use crate::place::{Place, Reference, Strength};
 use crate::query_class::{QueryClass, QueryDef};
 use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// Referenced kinds of objects that are not defined as classes.
 const ELSEWHERE: [&str; 4] = ["interface", "node", "arc", "arc_feature"];
@@ -218,12 +218,6 @@ impl Classes {
         if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
-        if let Some(why) = self.interface_fault(def) {
-            return refuse(why.to_owned());
-        }
-        if let Some(why) = self.last_fault(def) {
-            return refuse(why);
-        }
         let keys = def.fields.iter().filter(|f| f.key).count();
         if def.together && !(def.ordered && def.recreate && !def.once && keys > 1) {
             return refuse(
@@ -231,11 +225,14 @@ impl Classes {
                     .into(),
             );
         }
-        if let Some(why) = startup_fault(def) {
-            return refuse(why.to_owned());
-        }
-        if let Some(why) = bulk_fault(def) {
-            return refuse(why.to_owned());
+        let faults = [
+            self.interface_fault(def),
+            startup_fault(def),
+            bulk_fault(def),
+        ];
+        let fault = faults.into_iter().flatten().next().map(str::to_owned);
+        if let Some(why) = fault.or_else(|| self.last_fault(def)) {
+            return refuse(why);
         }
         if def.ordered && !def.together && !(def.once && keys == def.fields.len()) {
             return refuse("its objects have an order: they are keys alone, created once".into());
@@ -418,26 +415,18 @@ fn same_place(a: Place, b: Place) -> bool {
     name(a).is_some_and(|a| name(b) == Some(a))
 }
 
-fn shared() -> &'static RwLock<Arc<Classes>> {
-    static SHARED: OnceLock<RwLock<Arc<Classes>>> = OnceLock::new();
-    SHARED.get_or_init(RwLock::default)
-}
+static SHARED: LazyLock<RwLock<Arc<Classes>>> = LazyLock::new(RwLock::default);
 
 /// The classes that exist now.
 pub fn classes() -> Arc<Classes> {
-    match shared().read() {
-        Ok(all) => all.clone(),
-        Err(poisoned) => poisoned.into_inner().clone(),
-    }
+    let all = SHARED.read().unwrap_or_else(PoisonError::into_inner);
+    all.clone()
 }
 
 fn change<T>(
     edit: impl FnOnce(&mut Classes) -> Result<T, DefinitionError>,
 ) -> Result<T, DefinitionError> {
-    let mut all = match shared().write() {
-        Ok(all) => all,
-        Err(poisoned) => poisoned.into_inner(),
-    };
+    let mut all = SHARED.write().unwrap_or_else(PoisonError::into_inner);
     let mut next = Classes::clone(&all);
     let done = edit(&mut next)?;
     next.generation += 1;

@@ -1,9 +1,10 @@
 use crate::Effect;
 use crate::{
-    Choice, FieldError, Instance, Object, Place, Value, classes, formerly, instances, register,
+    Choice, FieldError, Instance, Object, Place, Value, classes, instances, of_today, register,
     text_field, unregister,
 };
 use proptest::prelude::*;
+use serde_json::json;
 
 /// How a lamp shines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
@@ -342,20 +343,18 @@ fn what_is_built_in_is_neither_created_nor_removed() {
 fn a_request_of_an_older_commit_is_an_object() {
     Rail::class().unwrap();
     Stop::class().unwrap();
-    let read = |json: &str| formerly(json.as_bytes());
-    let stop = read(r#"{"test-stop-add":{"id":2,"ways":["3 b1"]}}"#)
-        .unwrap()
-        .unwrap();
+    let read = |name: &str, json| of_today(name, &json);
+    let stop = read("test-stop-add", json!({"id": 2, "ways": ["3 b1"]}));
+    let stop = stop.unwrap().unwrap()["set"].take();
+    let stop: Instance = serde_json::from_value(stop).unwrap();
     assert_eq!(stop.set_command(), "set stop 2 way 3 b1");
-    let wrong = read(r#"{"test-stop-add":{"id":2,"way":[]}}"#)
-        .unwrap()
-        .unwrap_err();
+    let wrong = read("test-stop-add", json!({"id": 2, "way": []}));
+    let wrong = wrong.unwrap().unwrap_err();
     assert!(
         wrong.contains("unknown field `way` of test stop"),
         "{wrong}"
     );
-    assert_eq!(read(r#"{"test-stop-del":{"id":2}}"#), None);
-    assert_eq!(read("[]"), None);
+    assert_eq!(read("test-stop-del", json!({"id": 2})), None);
 }
 
 /// A wire from some interfaces to others.

@@ -6,7 +6,7 @@ use crate::json::{of_json, unknown};
 use crate::registry::{Classes, classes, register_verb_once};
 use crate::value::Value;
 use crate::verb_class::{VerbClass, VerbDef};
-use crate::{DefinitionError, FieldError};
+use crate::{DefinitionError, FieldError, refuse};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 use std::fmt::{self, Debug, Formatter};
@@ -50,10 +50,7 @@ pub trait Verb: Sized {
 
     /// The verb with its parameters, checked. Returns the first error if a value is out of its range.
     fn invocation(&self) -> Result<Invocation, FieldError> {
-        let verb = Self::verb().map_err(|error| FieldError {
-            field: Self::NAME,
-            why: error.to_string(),
-        })?;
+        let verb = Self::verb().or_else(|error| refuse(Self::NAME, error.to_string()))?;
         verb.invoke(self.slots())
     }
 }
@@ -92,10 +89,10 @@ impl Invocation {
     /// The verb of this name, with some of its parameters by name; the others get their defaults.
     pub fn of_fields(verb: &str, fields: &[(&str, Value)]) -> Result<Invocation, FieldError> {
         let all = classes();
-        let verb = all.verb(verb).ok_or_else(|| FieldError {
-            field: "verb",
-            why: format!("must be registered: {verb}"),
-        })?;
+        let found = all
+            .verb(verb)
+            .map_or_else(|| refuse("verb", format!("must be registered: {verb}")), Ok);
+        let verb = found?;
         verb.invoke(verb.class.slots(fields))
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn has_user(name: &str) -> bool {
 }
 
 /// The user ID of this process.
-pub(crate) fn own_user() -> u32 {
+pub fn own_user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 

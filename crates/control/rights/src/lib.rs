@@ -10,7 +10,7 @@
 mod account;
 mod model;
 
-pub use account::{group_name, group_number, peer, user_name};
+pub use account::{group_name, group_number, own_user, peer, user_name};
 pub use model::{Access, Account, User, UserGroup, classes};
 
 use std::cell::RefCell;

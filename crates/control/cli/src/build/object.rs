@@ -38,13 +38,9 @@ pub(super) fn request(id: Id, pieces: &[Piece], end: usize) -> Result<Action, Sy
             read.settings.iter().for_each(|it| spec.create_with(it));
             Request::InterfaceCreate(spec)
         }),
-        Effect::Unset if class.is_interface() => key().map(|key| {
-            let name = key.name();
-            Request::InterfaceDelete { name }
-        }),
         Effect::Set => whole().map(Request::Set),
         Effect::Unset if of_values => whole().map(Request::UnsetExact),
-        Effect::Unset => class.key_or_group(keys()).map(Request::Unset),
+        Effect::Unset => class.key_or_group(keys()).map(Request::without),
         Effect::Add => whole().map(Request::Add),
         Effect::Take if no_values() => key().map(Request::Unset),
         Effect::Take => Part::new(class, read.slots.clone()).map(Request::Take),

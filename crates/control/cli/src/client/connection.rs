@@ -3,7 +3,7 @@
 use super::error::ClientError;
 use super::files::OwnFiles;
 use crate::server::{Answer, Ask, Op};
-use crate::socket::{connect_within, own_user, peer};
+use crate::socket::{connect_within, peer};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -33,7 +33,7 @@ fn hint(socket: &Path, error: &std::io::Error) -> String {
 /// How a user gets access to a socket. If a folder hides the socket, the advice names the default group.
 fn rights_hint(socket: &Path) -> String {
     let meta = std::fs::symlink_metadata(socket).ok();
-    let user = volley_rights::user_name(own_user());
+    let user = volley_rights::user_name(volley_rights::own_user());
     if let Some(meta) = meta.as_ref().filter(|meta| meta.mode() & 0o060 == 0) {
         let owner = match meta.uid() {
             0 => "root".to_owned(),
@@ -68,7 +68,7 @@ impl Connection {
         let stream = connect_within(socket, PATIENCE).map_err(connect)?;
         let server = peer(&stream).map_err(connect)?;
         let user = volley_rights::user_name(server);
-        if ![0, own_user()].contains(&server) && user != SERVICE {
+        if ![0, volley_rights::own_user()].contains(&server) && user != SERVICE {
             let path = socket.to_path_buf();
             return Err(ClientError::Foreign { path, user });
         }

@@ -8,9 +8,6 @@ pub use volley_object::View;
 
 /// The result of a change as text: empty if there are no notes.
 pub fn applied(applied: &Applied) -> String {
-    let mut out = String::new();
-    for note in &applied.notes {
-        out += &format!("{note}\n");
-    }
-    out
+    let notes = applied.notes.iter();
+    notes.map(|note| format!("{note}\n")).collect()
 }

@@ -6,12 +6,12 @@
 mod classes;
 
 use libfuzzer_sys::fuzz_target;
-use volley_cli::{NameKind, Names, complete, help};
+use volley_cli::{Names, complete, help};
 
 struct Odd;
 
 impl Names for Odd {
-    fn names(&self, _: NameKind) -> Vec<String> {
+    fn names(&self, _: &str) -> Vec<String> {
         ["pg0", "a b", "\"", "", "show", "ü"]
             .map(String::from)
             .into()

@@ -2,7 +2,7 @@
 
 use super::keyed::{all, error, refusal, state};
 use proptest::prelude::*;
-use volley_cli::{Action, NameKind, Names, complete, parse_line};
+use volley_cli::{Action, Names, complete, parse_line};
 use volley_fib::Route;
 use volley_fib::path::{Path, PathTarget, RouteSource};
 use volley_model::{Prefix, Request};
@@ -108,9 +108,9 @@ fn errors_are_one_sentence_with_the_column() {
 struct Two;
 
 impl Names for Two {
-    fn names(&self, kind: NameKind) -> Vec<String> {
-        match kind {
-            NameKind::Interface => vec!["pg0".into(), "pg1".into()],
+    fn names(&self, class: &str) -> Vec<String> {
+        match class {
+            "interface" => vec!["pg0".into(), "pg1".into()],
             _ => Vec::new(),
         }
     }

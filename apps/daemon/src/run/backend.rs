@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
+use volley_cli::Names;
 use volley_cli::server::Pending;
-use volley_cli::{NameKind, Names};
 use volley_control::{
     Core, Executor, Probe, Progress, Report, State, Transaction, TransactionError, requests,
 };
@@ -386,10 +386,10 @@ impl Executor for Stack {
 }
 
 impl Names for Daemon {
-    fn names(&self, kind: NameKind) -> Vec<String> {
+    fn names(&self, class: &str) -> Vec<String> {
         let stack = &self.stack;
-        let mut names = match kind {
-            NameKind::Interface => {
+        let mut names = match class {
+            "interface" => {
                 return stack
                     .interfaces
                     .borrow()
@@ -397,21 +397,21 @@ impl Names for Daemon {
                     .map(|i| i.name.clone())
                     .collect();
             }
-            NameKind::Node => stack
+            "node" => stack
                 .engine
                 .borrow()
                 .edges()
                 .map(|(name, _)| name.to_owned())
                 .collect(),
-            NameKind::Feature => self.features(),
-            NameKind::Arc => stack
+            "arc_feature" => self.features(),
+            "arc" => stack
                 .engine
                 .borrow()
                 .arcs()
                 .iter()
                 .map(|arc| arc.name.to_owned())
                 .collect(),
-            NameKind::Object(class) => match &mut *self.lent.borrow_mut() {
+            class => match &mut *self.lent.borrow_mut() {
                 Some(lent) => lent.of(class),
                 None => self.core.borrow().state().names_of(class),
             },

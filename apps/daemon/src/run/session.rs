@@ -6,8 +6,8 @@ use super::backend::Daemon;
 use std::pin::Pin;
 use std::rc::Rc;
 use tracing::debug;
+use volley_cli::Names;
 use volley_cli::server::{AnswerStream, Backend, Misplaced, Pending};
-use volley_cli::{NameKind, Names};
 use volley_control::{State, TransactionError};
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Events, Later, RecordRead, Records, RunningState};
@@ -47,9 +47,9 @@ impl Session {
 }
 
 impl Names for Session {
-    fn names(&self, kind: NameKind) -> Vec<String> {
+    fn names(&self, class: &str) -> Vec<String> {
         match self.daemon.stack.rights.role(&self.client) {
-            Some(_) => self.daemon.names(kind),
+            Some(_) => self.daemon.names(class),
             None => Vec::new(),
         }
     }

@@ -26,7 +26,7 @@ mod token;
 
 pub use action::{Action, Builtin, Command};
 pub use build::parse_line;
-pub use grammar::{Candidate, Completion, NameKind, Names, NoNames, complete, help};
+pub use grammar::{Candidate, Completion, Names, NoNames, complete, help};
 pub use pipe::Pipe;
 pub use reference::reference;
 pub use render::View;

@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use support::{Lamps, ShowLamps};
 use volley_cli::client::{Connection, ScriptOptions, one_shot, script};
 use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
-use volley_cli::{Backend, NameKind, Names};
+use volley_cli::{Backend, Names};
 use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Request};
 use volley_object::{Answer as Reply, Asked, Query as _};
 
 struct Fake;
 
 impl Names for Fake {
-    fn names(&self, kind: NameKind) -> Vec<String> {
-        match kind {
-            NameKind::Interface => vec!["pg0".into(), "pg1".into()],
+    fn names(&self, class: &str) -> Vec<String> {
+        match class {
+            "interface" => vec!["pg0".into(), "pg1".into()],
             _ => Vec::new(),
         }
     }

@@ -55,6 +55,8 @@ pub struct DirectedBroadcast {
 /// Static neighbour: MAC address of a host on the link of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "neighbor", file = "[[neighbor]]", check = StaticNeighbor::check)]
+#[object(group("set ip", "Static neighbours and settings of IPv4."))]
+#[object(group("set ip6", "Static neighbours and settings of IPv6."))]
 #[object(group("set ip neighbor", "Add and remove static IPv4 neighbours."))]
 #[object(group("set ip6 neighbor", "Add and remove static IPv6 neighbours."))]
 #[object(formerly = "neighbor-add")]
@@ -130,6 +132,14 @@ pub struct InterfaceTable {
 #[object(class = "address", file = "interface.addresses[]", check = Address::check)]
 #[object(set = "set interface (ip | ip6) address <interface> <address>")]
 #[object(unset = "set interface (ip | ip6) address del <interface> <address>")]
+#[object(group(
+    "set interface ip",
+    "IPv4 settings of an interface: address, table and others."
+))]
+#[object(group(
+    "set interface ip6",
+    "IPv6 settings of an interface: address, table and others."
+))]
 #[object(example = "set interface ip address pg0 192.0.2.1/24")]
 #[object(once, ordered, after = "interface_table", formerly = "address-add")]
 #[object(

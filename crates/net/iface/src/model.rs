@@ -12,6 +12,17 @@ use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, ref
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "mtu", file = "interface.mtu")]
+#[object(group("create interface", "Create an interface of one of these kinds."))]
+#[object(group("delete interface", "Delete an interface, or its description."))]
+#[object(group(
+    "set interface",
+    "State, MTU, addresses, table, layer-2 mode and other settings of an interface."
+))]
+#[object(group(
+    "show interface",
+    "Interfaces: state, rates, counters, addresses, features, queues."
+))]
+#[object(group("workers", "Add and delete workers."))]
 #[object(set = "set interface mtu [packet] <mtu> <interface>")]
 #[object(unset = "set interface mtu default <interface>")]
 #[object(example = "set interface mtu 1500 pg0")]

@@ -53,6 +53,7 @@ pub struct Autoconf {
     file = "interface.router_advertisement",
     check = RouterAdvertisement::check
 )]
+#[object(group("ip6 nd", "Neighbour discovery: router advertisements, SLAAC."))]
 #[object(set = "ip6 nd <interface> ra-send {fields}")]
 #[object(
     set = "ip6 nd <interface> ra-send {ra-interval <max_interval> [<min_interval>] | ra-lifetime <lifetime> | \

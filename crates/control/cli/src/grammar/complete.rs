@@ -3,8 +3,7 @@
 use super::automaton::Grammar;
 use super::automaton::{Walk, walk};
 use super::commands::{CommandDef, Of};
-use super::keywords::{Scope, keyword};
-use super::names::{NameKind, Names};
+use super::names::Names;
 use super::pattern::Eats;
 use super::slots::Takes;
 use super::words;
@@ -125,9 +124,8 @@ fn split(line: &str) -> (&str, &str) {
 }
 
 fn words(takes: Takes, names: &dyn Names) -> Vec<String> {
-    let of = |kind: NameKind| names.names(kind).into_iter().take(MAX_NAMES).collect();
     match takes {
-        Takes::Name(kind) => of(kind),
+        Takes::Name(class) => names.names(class).into_iter().take(MAX_NAMES).collect(),
         Takes::OneOf(words) => words.iter().map(|w| w.to_string()).collect(),
         _ => Vec::new(),
     }
@@ -140,7 +138,7 @@ fn meaning(before: &str, word: &str) -> String {
     let line = format!("{before}{word}");
     let reached = walk(&line, 1, &mut way, 0).is_ok();
     let (words, slots) = way.words();
-    let Some((last, context)) = words.split_last().filter(|_| reached) else {
+    let Some(last) = words.last().filter(|_| reached) else {
         return String::new();
     };
     let led = match slots {
@@ -151,11 +149,6 @@ fn meaning(before: &str, word: &str) -> String {
             .copied()
             .collect::<Vec<CommandDef>>(),
     };
-    match keyword(context, last) {
-        Some((text, Scope::Command)) => return text.to_owned(),
-        Some((text, Scope::All)) if led.is_empty() => return text.to_owned(),
-        _ => {}
-    }
     match &led[..] {
         [] => given(&way, last).unwrap_or_else(|| inside(&way)),
         [only] => only.text.to_owned(),
@@ -243,9 +236,9 @@ mod tests {
 
     struct Some2;
     impl Names for Some2 {
-        fn names(&self, kind: NameKind) -> Vec<String> {
-            match kind {
-                NameKind::Interface => vec!["pg0".into(), "pg1".into(), "tap0".into()],
+        fn names(&self, class: &str) -> Vec<String> {
+            match class {
+                "interface" => vec!["pg0".into(), "pg1".into(), "tap0".into()],
                 _ => Vec::new(),
             }
         }

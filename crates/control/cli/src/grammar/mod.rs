@@ -8,7 +8,6 @@
 mod automaton;
 mod commands;
 mod complete;
-mod keywords;
 mod names;
 mod objects;
 mod pattern;
@@ -19,5 +18,5 @@ pub(crate) use automaton::Grammar;
 pub(crate) use automaton::{Piece, run};
 pub(crate) use commands::{CommandDef, Id, Of};
 pub use complete::{Candidate, Completion, complete, help};
-pub use names::{NameKind, Names, NoNames};
+pub use names::{Names, NoNames};
 pub(crate) use words::aliased;

@@ -1,24 +1,10 @@
 //! Existing names, which completion offers.
 
-/// Kinds of names that can be completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NameKind {
-    /// Interfaces.
-    Interface,
-    /// Graph nodes.
-    Node,
-    /// Features of all arcs.
-    Feature,
-    /// Feature arcs.
-    Arc,
-    /// Objects of a registered class, by the first value of their keys.
-    Object(&'static str),
-}
-
 /// Source of the names that exist now: the daemon.
 pub trait Names {
-    /// Names of a kind, in display order.
-    fn names(&self, kind: NameKind) -> Vec<String>;
+    /// The names of what a field can refer to, in display order: of interfaces, of nodes, arcs and their features, or of the
+    /// objects of a registered class by the first value of their keys. `class` is the class of the reference.
+    fn names(&self, class: &str) -> Vec<String>;
 }
 
 /// A source without names.
@@ -26,7 +12,7 @@ pub trait Names {
 pub struct NoNames;
 
 impl Names for NoNames {
-    fn names(&self, _: NameKind) -> Vec<String> {
+    fn names(&self, _: &str) -> Vec<String> {
         Vec::new()
     }
 }

@@ -1,7 +1,6 @@
 //! Commands of registered classes: patterns, slots and help texts, derived from the definitions.
 
 use super::commands::{CommandDef, Id, Of};
-use super::names::NameKind;
 use super::pattern::{Eats, Pattern, Word};
 use super::slots::{Slot, Takes};
 use crate::own;
@@ -190,7 +189,7 @@ fn converted((class, classes): (&Class, &Classes), of: Of, leaf: &Leaf) -> Patte
         Leaf::Field(0) if class.is_interface() => {
             let takes = match of {
                 Of::Object(Effect::Set) => Takes::Text(Shape::Any),
-                _ => Takes::Name(NameKind::Interface),
+                _ => Takes::Name("interface"),
             };
             let field = &class.fields()[0];
             slot(any_slot(field.dashed(), field.help(), takes))
@@ -252,9 +251,9 @@ fn slot(class: &Class, at: usize) -> &'static Slot {
     let field = &class.fields()[at];
     let takes = match (at, field.key, takes(field)) {
         // Completion offers the existing objects.
-        (0, true, Takes::Number) => Takes::Name(NameKind::Object(class.name())),
-        (0, true, Takes::Text(Shape::Any | Shape::Numbers | Shape::File)) => {
-            Takes::Name(NameKind::Object(class.name()))
+        (0, true, Takes::Number)
+        | (0, true, Takes::Text(Shape::Any | Shape::Numbers | Shape::File)) => {
+            Takes::Name(class.name())
         }
         (_, _, takes) => takes,
     };
@@ -282,11 +281,7 @@ fn takes(field: &FieldDef) -> Takes {
 /// What a value that names objects of a class, or of none, accepts.
 fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
     match (kind.element(), class) {
-        (_, Some("interface")) => Takes::Name(NameKind::Interface),
-        (_, Some("node")) => Takes::Name(NameKind::Node),
-        (_, Some("arc")) => Takes::Name(NameKind::Arc),
-        (_, Some("arc_feature")) => Takes::Name(NameKind::Feature),
-        (_, Some(class)) => Takes::Name(NameKind::Object(class)),
+        (_, Some(class)) => Takes::Name(class),
         (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
         (Kind::Number { .. }, _) => Takes::Number,
         (Kind::Choice(all), _) => {

@@ -1,6 +1,5 @@
 //! Slots: the variable parts of commands, written `<slot>` in a pattern.
 
-use super::names::NameKind;
 use crate::token::{Form, Token};
 use volley_object::Shape;
 
@@ -19,8 +18,8 @@ pub(crate) enum Takes {
     Number,
     /// A word from this list.
     OneOf(&'static [&'static str]),
-    /// The name of an existing object.
-    Name(NameKind),
+    /// The name of an existing object of this class, see [`Names`](super::Names).
+    Name(&'static str),
     /// A text of this form.
     Text(Shape),
 }

@@ -91,45 +91,14 @@ const GROUPS: &[(&str, &str)] = &[
         "The configuration as a whole: check, compare, commit, roll back.",
     ),
     ("create", "Create interfaces and sockets."),
-    (
-        "create interface",
-        "Create an interface of one of these kinds.",
-    ),
     ("default", "Give objects their defaults back."),
     ("delete", "Delete interfaces and sockets."),
-    (
-        "delete interface",
-        "Delete an interface, or its description.",
-    ),
-    (
-        "ip6 nd",
-        "Neighbour discovery: router advertisements, SLAAC.",
-    ),
     (
         "set",
         "Set properties of interfaces, neighbours, features and the router.",
     ),
-    (
-        "set interface",
-        "State, MTU, addresses, table, layer-2 mode and other settings of an interface.",
-    ),
-    (
-        "set interface ip",
-        "IPv4 settings of an interface: address, table and others.",
-    ),
-    (
-        "set interface ip6",
-        "IPv6 settings of an interface: address, table and others.",
-    ),
-    ("set ip", "Static neighbours and settings of IPv4."),
-    ("set ip6", "Static neighbours and settings of IPv6."),
     ("show", "Show state, counters and configuration."),
-    (
-        "show interface",
-        "Interfaces: state, rates, counters, addresses, features, queues.",
-    ),
     ("trace", "Trace packets through the graph."),
-    ("workers", "Add and delete workers."),
 ];
 
 /// The purpose of a group of commands.

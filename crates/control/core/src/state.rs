@@ -181,24 +181,36 @@ impl State {
         all
     }
 
+    /// The objects of a class that is not a bulk class; with an owner, only those that belong to it by the first value of their
+    /// keys.
+    pub(crate) fn near(
+        &self,
+        class: &Class,
+        owner: Option<&str>,
+    ) -> impl Iterator<Item = (&Key, &Instance)> {
+        let first = match owner {
+            Some(owner) => ObjectKey::first_of(class, owner),
+            None => ObjectKey::least_of(class),
+        };
+        let same = move |key: &Key| match key.of_class() {
+            Some(it) => it.class() == class && (owner.is_none() || it.owner() == owner),
+            None => false,
+        };
+        let all = self.from(Key::object(first));
+        let all = all.take_while(move |(key, _)| same(key));
+        all.filter_map(|(key, value)| match value {
+            Value::Object(it) => Some((key, &**it)),
+            _ => None,
+        })
+    }
+
     /// The keys of the objects of a class that refer to an interface.
     pub(crate) fn referring(&self, class: &Class, interface: &str) -> impl Iterator<Item = &Key> {
         // If the first value of the key is the only reference, the objects of an interface are adjacent.
         let near = class.part_of() == Some("interface") && class.names_once("interface");
-        let first = match near {
-            true => ObjectKey::first_of(class, interface),
-            false => ObjectKey::least_of(class),
-        };
-        let all = self.from(Key::object(first));
-        let same = move |(key, _): &(&Key, &Value)| match key.of_class() {
-            Some(it) => it.class() == class && (!near || it.owner() == Some(interface)),
-            None => false,
-        };
-        let refers = move |(_, value): &(&Key, &Value)| match value {
-            Value::Object(it) => it.refers_to("interface", interface),
-            _ => false,
-        };
-        all.take_while(same).filter(refers).map(|(key, _)| key)
+        let all = self.near(class, near.then_some(interface));
+        let all = all.filter(move |(_, it)| it.refers_to("interface", interface));
+        all.map(|(key, _)| key)
     }
 
     /// The first values of the keys of a registered class that is not a bulk class.

@@ -2,10 +2,9 @@
 
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::InterfaceSpec;
-use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
-use volley_object::Class;
+use volley_object::{Class, Instance};
 
 type Check = Result<(), ModelError>;
 
@@ -52,13 +51,6 @@ fn joins(class: &Class) -> Check {
     }
 }
 
-pub(crate) fn unicast(mac: crate::Mac) -> Check {
-    mac.not_of_one_host().map_or(Ok(()), |why| {
-        let why = format!("it must be {why}");
-        Err(ModelError::invalid(format!("MAC address {mac}"), why))
-    })
-}
-
 impl InterfaceSpec {
     fn validate(&self) -> Check {
         // If the name has a default, the driver numbers an interface without a name.
@@ -66,25 +58,19 @@ impl InterfaceSpec {
         if !(numbered && self.name.is_empty()) {
             interface(&self.name)?;
         }
-        if let Some(mac) = self.mac {
-            unicast(mac)?;
-        }
-        if let Some(mtu) = self.mtu.filter(|mtu| !limits::MTU.contains(mtu)) {
-            let (least, most) = limits::MTU.into_inner();
-            let why = format!("it must be {least} to {most}");
-            return Err(ModelError::invalid(format!("mtu {mtu}"), why));
-        }
         let (kind, class) = (&self.kind, self.kind.class());
         if kind.name() != self.name {
             let why = format!("its kind says that it is called {}", kind.name());
             return Err(ModelError::invalid(format!("interface {}", self.name), why));
         }
-        for (setting, _) in self.settings() {
+        for (setting, value) in self.settings() {
             if !class.is_created_with(setting) {
                 let why = format!("an interface of kind {} takes no {setting}", class.noun());
                 let what = format!("{setting} of {}", self.name);
                 return Err(ModelError::invalid(what, why));
             }
+            let checked = Instance::of_value(setting, &self.name, value);
+            checked.map_err(|error| ModelError::invalid(&self.name, error))?;
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ mod verb_class;
 mod verb_tests;
 mod view;
 
-pub use asked::Asked;
+pub use asked::{Asked, Call};
 pub use bulk::{Bulk, BulkReader};
 pub use change::Change;
 pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References, names};

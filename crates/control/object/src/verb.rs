@@ -1,5 +1,6 @@
 //! Verbs (`clear ...`, `pcap trace ...`): each is a struct with `#[derive(Verb)]` in the crate of its feature.
 
+use crate::asked::Call;
 use crate::class::{Class, Effect};
 use crate::instance::Instance;
 use crate::json::{of_json, unknown};
@@ -9,7 +10,6 @@ use crate::verb_class::{VerbClass, VerbDef};
 use crate::{DefinitionError, FieldError, refuse};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
-use std::fmt::{self, Debug, Formatter};
 
 /// A verb as a struct, by `#[derive(Verb)]`: an action that the router performs once, and that is not configuration: neither
 /// files nor commits contain it. Its fields are the parameters. Its doc comment is the text for operators in every interface:
@@ -56,17 +56,13 @@ pub trait Verb: Sized {
 }
 
 /// A verb and its checked parameters. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
-#[derive(Clone)]
-pub struct Invocation {
-    verb: VerbClass,
-    parameters: Instance,
-}
+pub type Invocation = Call<VerbClass>;
 
 impl VerbClass {
     /// Builds the verb with these parameter values, in order.
     pub fn invoke(&self, slots: Vec<Option<Value>>) -> Result<Invocation, FieldError> {
         Ok(Invocation {
-            verb: self.clone(),
+            of: self.clone(),
             parameters: self.class.instance(slots)?,
         })
     }
@@ -98,12 +94,7 @@ impl Invocation {
 
     /// The verb.
     pub fn verb(&self) -> &VerbClass {
-        &self.verb
-    }
-
-    /// The parameters.
-    pub fn parameters(&self) -> &Instance {
-        &self.parameters
+        &self.of
     }
 
     /// The parameters as the struct of the verb; `None` when this is another verb.
@@ -113,29 +104,15 @@ impl Invocation {
 
     /// Whether this is the verb `V`.
     pub fn is<V: Verb>(&self) -> bool {
-        self.verb.name() == V::NAME
+        self.of.name() == V::NAME
     }
 
     /// The command, by the first pattern that can express all parameters.
     pub fn command(&self) -> String {
         let spelled = self.parameters.spelled(Effect::Set);
-        spelled.unwrap_or_else(|| self.verb.name().to_owned())
+        spelled.unwrap_or_else(|| self.of.name().to_owned())
     }
 }
-
-impl Debug for Invocation {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.parameters.fmt(f)
-    }
-}
-
-impl PartialEq for Invocation {
-    fn eq(&self, other: &Invocation) -> bool {
-        self.parameters == other.parameters
-    }
-}
-
-impl Eq for Invocation {}
 
 impl Serialize for Invocation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,7 +5,7 @@ use super::error::ClientError;
 use super::files::MAX_BATCH;
 use super::run::carry_out;
 use super::screen::Screen;
-use crate::script::open;
+use crate::script::Lines;
 use crate::{Action, Builtin, parse_line};
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -33,9 +33,9 @@ pub fn script(
         pages: false,
         ..Screen::of_stdout()
     };
-    let mut lines = Lines { input, at: 0 };
+    let mut lines = Lines::new(input, MAX_BATCH);
     let (mut failed, mut all) = (0, 0);
-    while let Some((first, command)) = lines.next()? {
+    while let Some((first, command)) = lines.next().map_err(|(line, why)| at_line(line, &why))? {
         let action = parse_line(&command).map(|c| c.action);
         match action {
             Ok(Action::Nothing) => continue,
@@ -68,35 +68,5 @@ fn at_line(line: usize, why: &dyn std::fmt::Display) -> ClientError {
     ClientError::Batch {
         place: format!("stdin:{line}"),
         why: why.to_string(),
-    }
-}
-
-/// Commands of an input, each with the number of its first line. A command with an open brace continues in the next line.
-struct Lines<'a> {
-    input: &'a mut dyn BufRead,
-    /// Number of lines read.
-    at: usize,
-}
-
-impl Lines<'_> {
-    fn next(&mut self) -> Result<Option<(usize, String)>, ClientError> {
-        let (mut held, first) = (String::new(), self.at + 1);
-        loop {
-            let before = held.len();
-            let read = self.input.read_line(&mut held);
-            read.map_err(|error| at_line(self.at + 1, &error))?;
-            if held.len() == before {
-                return Ok((!held.is_empty()).then_some((first, held)));
-            }
-            self.at += 1;
-            if held.len() as u64 > MAX_BATCH {
-                let why = format!("the command has more than {MAX_BATCH} bytes");
-                return Err(at_line(first, &why));
-            }
-            if !open(&held) {
-                let command = held.trim_end_matches(['\r', '\n']).to_owned();
-                return Ok(Some((first, command)));
-            }
-        }
     }
 }

@@ -161,21 +161,10 @@ impl Editor<'_> {
         let classes = volley_object::classes();
         let mut found = Vec::new();
         for class in classes.parts_of("interface") {
-            let elsewhere = class.has_parts_elsewhere("interface");
-            let first = match elsewhere {
-                true => ObjectKey::least_of(class),
-                false => ObjectKey::first_of(class, interface),
-            };
-            let near = |(key, _): &(&Key, &Value)| match key.of_class() {
-                Some(it) => it.class() == class && (elsewhere || it.owner() == Some(interface)),
-                None => false,
-            };
-            let of = |(_, value): &(&Key, &Value)| match value {
-                Value::Object(it) => it.is_part_of("interface", interface),
-                _ => false,
-            };
-            let near = self.state.from(Key::object(first)).take_while(near);
-            found.extend(near.filter(of).map(|(key, _)| key.clone()));
+            let near = !class.has_parts_elsewhere("interface");
+            let all = self.state.near(class, near.then_some(interface));
+            let all = all.filter(|(_, it)| it.is_part_of("interface", interface));
+            found.extend(all.map(|(key, _)| key.clone()));
         }
         found
     }

@@ -312,9 +312,12 @@ fn refers<'f>(object: &Instance, field: impl Fn(&'static str) -> Option<Field<'f
         if let Some(table) = def.kind.table() {
             let tables = field(def.name).map(|it| it.tables()).unwrap_or_default();
             for inner in (table.fields)() {
-                let Some(class) = inner.needs.filter(|it| has_versions(it)) else {
+                let Some(class) = inner.reference.map(|it| it.class) else {
                     continue;
                 };
+                if !has_versions(class) {
+                    continue;
+                }
                 if def.inline
                     && let Some(it) = field(inner.name)
                     && let Some(value) = it.value(String::new)
@@ -362,22 +365,17 @@ pub(crate) fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
             all.map(|all| Value::List(all.into()))
         }
         (Some(table), _) => text(table, found),
-        (None, kind) => plain_value(kind, field.reference.map(|r| r.class), found, None),
+        (None, _) => plain_value(field, found, None),
     }
 }
 
 /// A value that is not a table, in an object of this IP version.
-fn plain_value(
-    kind: &Kind,
-    class: Option<&'static str>,
-    found: &Field<'_>,
-    version: Option<u8>,
-) -> Option<Value> {
-    let value = found.value(|| kind.describe())?;
-    let value = found.check(kind.check(&value))?;
-    if let Some(class) = class {
+fn plain_value(field: &FieldDef, found: &Field<'_>, version: Option<u8>) -> Option<Value> {
+    let value = found.value(|| field.kind.describe())?;
+    let value = found.check(field.kind.check(&value))?;
+    if let Some(reference) = field.reference {
         let names = value.elements().iter();
-        names.for_each(|name| refers_to(found, class, name, version));
+        names.for_each(|name| refers_to(found, reference.class, name, version));
     }
     Some(value)
 }
@@ -398,7 +396,7 @@ pub(crate) fn text_in(
     let (mut values, mut whole) = (Vec::with_capacity(fields.len()), true);
     for field in fields {
         let given = section.get(field.name);
-        let read = given.map(|it| plain_value(&field.kind, field.needs, &it, version));
+        let read = given.map(|it| plain_value(field, &it, version));
         whole &= !matches!(read, Some(None));
         values.push(read.flatten());
     }

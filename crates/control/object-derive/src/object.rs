@@ -20,23 +20,15 @@ const TEXTS: &[&str] = &[
     "one_of",
     "removed_with",
 ];
-/// Fields of the definition with any number of texts.
-const LISTS: &[&str] = &[
-    "add",
-    "after",
-    "change",
-    "set",
-    "take",
-    "unset",
-    "unset_any",
-];
+/// Effects of commands, each with any number of commands.
+const EFFECTS: &[&str] = &["add", "change", "set", "take", "unset", "unset_any"];
 
 /// The words in `#[object(...)]` of the struct.
 const WORDS: &Words = &[
     (Form::Flag, FLAGS),
     (Form::Text, TEXTS),
-    (Form::Text, LISTS),
-    (Form::Text, &["class", "file"]),
+    (Form::Text, EFFECTS),
+    (Form::Text, &["after", "class", "file"]),
     (Form::Code, &["check", "normal", "references", "upgrade"]),
     (Form::Group, &["group", "instead", "starts"]),
 ];
@@ -109,14 +101,20 @@ fn class_definition(
 ) -> TokenStream {
     let code = code_of(ident, class);
     let (names, values) = class.pairs(&[FLAGS, TEXTS].concat());
-    let (lists, items) = class.pairs(LISTS);
+    let commands = EFFECTS.iter().flat_map(|word| {
+        let effect = Ident::new(&camel(word), ident.span());
+        let texts = class.all(word).iter();
+        texts.map(move |text| quote! { (::volley_object::Effect::#effect, #text) })
+    });
+    let after = class.all("after");
     let (file, upgrade) = (class.all("file"), class.all("upgrade"));
     let [starts, groups, instead] = ["starts", "group", "instead"].map(|word| class.all(word));
     quote! {
         let mut class = ::volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
         #(class.#names = #values;)*
-        #(class.#lists.push(#items);)*
+        class.commands = ::std::vec![#(#commands),*];
+        class.after = ::std::vec![#(#after),*];
         #(class.file = ::volley_object::Place::read(#file);)*
         #(class.upgrade = ::core::option::Option::Some(#upgrade);)*
         #(
@@ -128,6 +126,14 @@ fn class_definition(
         #code
         class
     }
+}
+
+/// `unset_any` as `UnsetAny`.
+fn camel(word: &str) -> String {
+    let parts = word.split('_').map(|part| part.split_at(1));
+    parts
+        .map(|(first, rest)| first.to_uppercase() + rest)
+        .collect()
 }
 
 /// The statements for rules between fields and for computed references.

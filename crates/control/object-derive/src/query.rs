@@ -73,7 +73,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn definition() -> ::volley_object::QueryDef {
                 let mut query = ::volley_object::QueryDef::new::<Self>(#text);
                 query.class.fields = ::std::vec![#(#definitions),*];
-                query.class.set = ::std::vec![#(#show),*];
+                #(query.class.commands.push((::volley_object::Effect::Set, #show));)*
                 #(query.class.example = #example;)*
                 #(query.class.check = #check;)*
                 query.views = ::std::vec![#(::volley_object::ViewDef { word: #words, doc: #docs }),*];

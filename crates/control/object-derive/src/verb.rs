@@ -39,7 +39,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn definition() -> ::volley_object::VerbDef {
                 let mut verb = ::volley_object::VerbDef::new(#name, #text);
                 verb.class.fields = ::std::vec![#(#definitions),*];
-                verb.class.set = ::std::vec![#(#command),*];
+                #(verb.class.commands.push((::volley_object::Effect::Set, #command));)*
                 #(verb.class.example = #example;)*
                 #(verb.class.formerly = #formerly;)*
                 #(verb.class.check = #check;)*

@@ -170,8 +170,9 @@ impl FieldDef {
     /// The classes to which the field refers.
     pub(crate) fn named_classes(&self) -> Vec<&'static str> {
         let table = self.kind.table().map(|table| (table.fields)());
-        let inner = table.into_iter().flatten().filter_map(|field| field.needs);
-        inner.chain(self.reference.map(|r| r.class)).collect()
+        let fields = table.into_iter().flatten().chain([self]);
+        let named = fields.filter_map(|field| field.reference);
+        named.map(|reference| reference.class).collect()
     }
 
     /// One line of help: meaning, accepted values and default.
@@ -202,7 +203,7 @@ impl FieldDef {
         }
         let doc = self.doc.trim_end_matches('.');
         if let Some(table) = self.kind.table() {
-            let names = table.names();
+            let names = names((table.fields)());
             return match self.kind {
                 Kind::List(_) => format!("{doc}: a list, each a table with {names}"),
                 _ => format!("{doc}: a table with {names}"),
@@ -235,20 +236,14 @@ pub struct ClassDef {
     pub fields: Vec<FieldDef>,
     /// Position in the file.
     pub file: Place,
-    /// Commands that create or change an object.
-    pub set: Vec<&'static str>,
-    /// Commands that remove an object.
-    pub unset: Vec<&'static str>,
-    /// Commands that change fields of an existing object, or, without its key, of all objects of the class.
-    pub change: Vec<&'static str>,
+    /// Commands, each with its effect on an object.
+    pub commands: Vec<(Effect, &'static str)>,
     /// A complete command.
     pub example: &'static str,
     /// Rules between fields.
     pub check: Option<Check>,
     /// References that follow from fields.
     pub references: Option<References>,
-    /// Commands that remove the object with this key, in any class of the group.
-    pub unset_any: Vec<&'static str>,
     /// The group of classes of which an interface has at most one object; empty: no group.
     pub one_of: &'static str,
     /// A changed object is removed and created again: two objects may exchange values that must be unique.
@@ -291,10 +286,6 @@ pub struct ClassDef {
     /// Very many objects are expected: they are stored compactly, and carried out many at a time. The first key field has a
     /// packed form, and keys that differ only in it form a group.
     pub bulk: bool,
-    /// Commands that merge an object into the existing one, see [`FieldDef::joined`].
-    pub add: Vec<&'static str>,
-    /// Commands that remove items from the lists of an object, or the object if they name no items.
-    pub take: Vec<&'static str>,
     /// Returns the normal form of an object; `None` if the object is in normal form.
     pub normal: Option<fn(&Instance) -> Option<Instance>>,
     /// Objects that are created again when objects of another class, which are removed together, are: `class.field` is that
@@ -341,13 +332,13 @@ impl ClassDef {
 /// The effect of a command on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Merges the object into the existing one.
+    /// Merges the object into the existing one, see [`FieldDef::joined`].
     Add,
     /// Creates or changes the object.
     Set,
-    /// Changes fields of the object, or of all objects of the class.
+    /// Changes fields of an existing object, or, without its key, of all objects of the class.
     Change,
-    /// Removes items from the object's lists, or the object.
+    /// Removes items from the object's lists, or the object if the command names no items.
     Take,
     /// Removes the object.
     Unset,
@@ -365,18 +356,6 @@ impl Effect {
         Effect::Unset,
         Effect::UnsetAny,
     ];
-
-    /// The commands of a definition with this effect.
-    fn texts(self, def: &ClassDef) -> &[&'static str] {
-        match self {
-            Effect::Add => &def.add,
-            Effect::Set => &def.set,
-            Effect::Change => &def.change,
-            Effect::Take => &def.take,
-            Effect::Unset => &def.unset,
-            Effect::UnsetAny => &def.unset_any,
-        }
-    }
 }
 
 struct Inner {
@@ -398,12 +377,10 @@ impl Class {
         reaches: BTreeSet<&'static str>,
     ) -> Result<Class, DefinitionError> {
         let mut patterns = [const { Vec::new() }; Effect::ALL.len()];
-        for effect in Effect::ALL {
-            for text in effect.texts(&def) {
-                let read = Pattern::read(text, &def.fields);
-                let read = read.map_err(|why| DefinitionError::new(def.name, why));
-                patterns[effect as usize].push(read?);
-            }
+        for (effect, text) in &def.commands {
+            let read = Pattern::read(text, &def.fields);
+            let read = read.map_err(|why| DefinitionError::new(def.name, why));
+            patterns[*effect as usize].push(read?);
         }
         let inner = Inner {
             def,

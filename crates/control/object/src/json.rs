@@ -4,7 +4,6 @@ use crate::class::{Class, FieldDef, names};
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::Kind;
 use crate::registry::{Classes, classes};
-use crate::table::TableField;
 use crate::value::{Value, shown};
 use schemars::{Schema, json_schema};
 use serde::ser::SerializeMap;
@@ -84,33 +83,18 @@ impl Class {
         map: &Map<String, Json>,
         fields: &[FieldDef],
     ) -> Result<Vec<Option<Value>>, String> {
-        self.slots_beside("class", map, fields)
+        self.slots_beside(Some("class"), map, fields)
     }
 
     /// The values of fields from a JSON map in which the name of the class is the key `tag`, or absent.
     pub(crate) fn slots_beside(
         &self,
-        tag: &str,
+        tag: Option<&str>,
         map: &Map<String, Json>,
         fields: &[FieldDef],
     ) -> Result<Vec<Option<Value>>, String> {
-        let mut keys = map.keys().filter(|key| *key != tag);
-        if let Some(key) = keys.find(|key| !fields.iter().any(|f| f.name == *key)) {
-            let (shown, noun, allowed) = (shown(key), self.noun(), names(fields));
-            return Err(format!(
-                "unknown field `{shown}` of {noun}, expected one of {allowed}"
-            ));
-        }
-        let slot = |field: &FieldDef| match map.get(field.name) {
-            None | Some(Json::Null) => Ok(None),
-            Some(json) => {
-                let value = field.kind.read_json(json);
-                value
-                    .map(Some)
-                    .map_err(|why| format!("{} {why}", field.name))
-            }
-        };
-        fields.iter().map(slot).collect()
+        let of = format!(" of {}", self.noun());
+        slots_of(map, fields, tag, ("", &of))
     }
 
     /// An object from a JSON map, with or without `class`.
@@ -157,6 +141,33 @@ impl Class {
     }
 }
 
+/// The values of fields from a JSON map that may also have the key `tag`; `before` and `of` complete the sentence about an
+/// unknown field.
+pub(crate) fn slots_of(
+    map: &Map<String, Json>,
+    fields: &[FieldDef],
+    tag: Option<&str>,
+    (before, of): (&str, &str),
+) -> Result<Vec<Option<Value>>, String> {
+    let mut keys = map.keys().filter(|key| Some(key.as_str()) != tag);
+    if let Some(key) = keys.find(|key| !fields.iter().any(|f| f.name == *key)) {
+        let (shown, allowed) = (shown(key), names(fields));
+        return Err(format!(
+            "{before}unknown field `{shown}`{of}, expected one of {allowed}"
+        ));
+    }
+    let slot = |field: &FieldDef| match map.get(field.name) {
+        None | Some(Json::Null) => Ok(None),
+        Some(json) => {
+            let value = field.kind.read_json(json);
+            value
+                .map(Some)
+                .map_err(|why| format!("{} {why}", field.name))
+        }
+    };
+    fields.iter().map(slot).collect()
+}
+
 impl FieldDef {
     /// The JSON Schema of the field.
     pub fn schema(&self) -> Json {
@@ -188,11 +199,7 @@ impl Kind {
                 serde_json::json!({ "type": "string", "enum": names })
             }
             Kind::Text(text) if let Some(table) = text.table => {
-                let property = |field: &TableField| {
-                    let mut schema = field.kind.schema();
-                    schema["description"] = field.doc.into();
-                    (field.name.to_owned(), schema)
-                };
+                let property = |field: &FieldDef| (field.name.to_owned(), field.schema());
                 let properties: Map<String, Json> = (table.fields)().iter().map(property).collect();
                 serde_json::json!({
                     "type": "object",

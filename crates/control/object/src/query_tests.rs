@@ -157,7 +157,9 @@ fn definitions_that_contradict_themselves_are_refused() {
             "query test-other-gongs: no command has the word 'nothing'",
         ),
         (
-            Box::new(|def: &mut QueryDef| def.class.set = vec!["show <nothing>"]),
+            Box::new(|def: &mut QueryDef| {
+                def.class.commands = vec![(Effect::Set, "show <nothing>")]
+            }),
             "query test-other-gongs: pattern 'show <nothing>': there is no field 'nothing'",
         ),
     ] {

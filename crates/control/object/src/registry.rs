@@ -3,7 +3,7 @@
 //! The process has one set of classes, because text that names a class (a command, a file, JSON) is parsed in many modules. A
 //! reader takes a snapshot of the set ([`classes`]) and may keep it for any time; registering creates a new set.
 
-use crate::class::{Class, ClassDef, FieldDef};
+use crate::class::{Class, ClassDef, Effect, FieldDef};
 use crate::definition_error::DefinitionError;
 use crate::kind::Kind;
 use crate::place::{Place, Reference, Strength};
@@ -215,7 +215,9 @@ impl Classes {
             return refuse(why);
         }
         let is_alone = def.is_part_alone("interface");
-        if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
+        let of_group = |(effect, _): &(Effect, &str)| *effect == Effect::UnsetAny;
+        let is_of_group = !def.one_of.is_empty() || def.commands.iter().any(of_group);
+        if is_of_group && !is_alone {
             return refuse("the key of a class of a group is an interface, nothing else".into());
         }
         let keys = def.fields.iter().filter(|f| f.key).count();
@@ -368,9 +370,8 @@ fn fault(field: &FieldDef) -> Option<String> {
 /// Checks a class whose object is read at start.
 fn startup_fault(def: &ClassDef) -> Option<&'static str> {
     let may_be_missing = |field: &FieldDef| !field.key && !field.required();
-    let commands = def.set.len() + def.unset.len() + def.change.len();
     let right = matches!(def.file, Place::Table(_))
-        && commands == 0
+        && def.commands.is_empty()
         && def.fields.iter().all(may_be_missing);
     (def.startup && !right).then_some(
         "its object is read at start: it has a table in the file, no key, no commands, and a default for every field",

@@ -1,8 +1,10 @@
 //! Texts that are tables of fields in the file and in JSON.
 
 use crate::FieldError;
+use crate::class::FieldDef;
+use crate::json::slots_of;
 use crate::kind::Kind;
-use crate::value::{Value, shown};
+use crate::value::Value;
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -11,8 +13,8 @@ use std::ptr;
 /// The syntax of a text that is a table in the file and in JSON, and several words on the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct TextTable {
-    /// The fields of the table.
-    pub fields: fn() -> &'static [TableField],
+    /// The fields of the table. A key identifies a table in a list of tables; a reference is to an object that the text needs.
+    pub fields: fn() -> &'static [FieldDef],
     /// Writes a table as text, from the values of its fields in order.
     pub text: fn(&[Option<Value>]) -> Result<String, FieldError>,
     /// Parses a text in normal form to the values of the fields.
@@ -22,44 +24,12 @@ pub struct TextTable {
     pub begins: &'static [&'static str],
 }
 
-/// A field of such a table.
-#[derive(Clone, Debug)]
-pub struct TableField {
-    /// Name of the field in the file and in JSON.
-    pub name: &'static str,
-    /// Meaning of the field.
-    pub doc: &'static str,
-    /// Type of the value.
-    pub kind: Kind,
-    /// The class of the referenced objects, which cannot be removed while the field names them.
-    pub needs: Option<&'static str>,
-    /// Whether the field identifies a table in a list of tables.
-    pub key: bool,
-}
-
-impl TableField {
-    /// Help: meaning and accepted values.
-    pub fn help(&self) -> String {
-        let doc = self.doc.trim_end_matches('.');
-        match (self.needs, &self.kind) {
-            (Some(class), Kind::Text(_)) => format!("{doc}: {}", name_of(class)),
-            (_, kind) => format!("{doc}: {}", kind.describe()),
-        }
-    }
-}
-
 impl TextTable {
-    /// The names of the fields, as sentences list them.
-    pub fn names(&self) -> String {
-        let names: Vec<&str> = (self.fields)().iter().map(|field| field.name).collect();
-        names.join(", ")
-    }
-
     /// The references of a text: class and value of each.
     pub(crate) fn references(&self, text: &str) -> Vec<(&'static str, Value)> {
         let fields = (self.fields)().iter().zip((self.values)(text));
         fields
-            .filter_map(|(field, value)| Some((field.needs?, value?)))
+            .filter_map(|(field, value)| Some((field.reference?.class, value?)))
             .collect()
     }
 
@@ -68,7 +38,7 @@ impl TextTable {
         let mut values = (self.values)(text);
         for (field, value) in (self.fields)().iter().zip(&mut values) {
             let named = value.as_ref().and_then(Value::as_text) == Some(from);
-            if field.needs == Some(class) && named {
+            if field.reference.is_some_and(|it| it.class == class) && named {
                 *value = Some(Value::text(to));
             }
         }
@@ -78,27 +48,12 @@ impl TextTable {
     /// The text of a table in JSON. An error is one sentence.
     pub(crate) fn read(&self, map: &Map<String, Json>) -> Result<String, String> {
         let fields = (self.fields)();
-        if let Some(key) = map
-            .keys()
-            .find(|key| !fields.iter().any(|f| f.name == *key))
-        {
-            let (shown, names) = (shown(key), self.names());
-            return Err(format!(
-                "has an unknown field `{shown}`, expected one of {names}"
-            ));
-        }
-        let value = |field: &TableField| match map.get(field.name) {
-            None | Some(Json::Null) => Ok(None),
-            Some(json) => {
-                let value = field.kind.read_json(json);
-                let value = value.and_then(|value| field.kind.check(&value));
-                value
-                    .map(Some)
-                    .map_err(|why| format!("{} {why}", field.name))
-            }
-        };
-        let values: Result<Vec<Option<Value>>, String> = fields.iter().map(value).collect();
-        (self.text)(&values?).map_err(|error| error.to_string())
+        let given = slots_of(map, fields, None, ("has an ", ""))?;
+        let checked = fields.iter().zip(given);
+        let checked = checked.map(|(field, value)| field.checked(value));
+        let checked: Result<Vec<Option<Value>>, FieldError> = checked.collect();
+        let text = checked.and_then(|values| (self.text)(&values));
+        text.map_err(|error| error.to_string())
     }
 
     /// A list of tables that was read from JSON: many objects have an equal list, which is stored once.
@@ -134,7 +89,7 @@ impl TextTable {
     /// The table of a text in JSON.
     pub(crate) fn write(&self, text: &str) -> Map<String, Json> {
         let fields = (self.fields)().iter().zip((self.values)(text));
-        let entry = |(field, value): (&TableField, Option<Value>)| {
+        let entry = |(field, value): (&FieldDef, Option<Value>)| {
             let value = field.kind.to_json(&value?);
             Some((field.name.to_owned(), value))
         };

@@ -205,7 +205,9 @@ fn contradictions_are_refused_with_one_sentence() {
         unknown.contains("test_nothing, which no class is called"),
         "{unknown}"
     );
-    let pattern = refused("test_p4", &|def| def.set = vec!["post <idd>"]);
+    let pattern = refused("test_p4", &|def| {
+        def.commands = vec![(Effect::Set, "post <idd>")]
+    });
     assert_eq!(
         pattern,
         "class test_p4: pattern 'post <idd>': there is no field 'idd'"

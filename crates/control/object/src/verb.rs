@@ -71,7 +71,7 @@ impl VerbClass {
     pub fn invoke_with(&self, parameters: &Map<String, Json>) -> Result<Invocation, String> {
         let slots = self
             .class
-            .slots_beside("", parameters, self.class.fields())?;
+            .slots_beside(None, parameters, self.class.fields())?;
         self.invoke(slots).map_err(|error| error.to_string())
     }
 
@@ -137,7 +137,9 @@ of_json!(
     |map| {
         let all = classes();
         let verb = verb_of(&all, map)?;
-        let slots = verb.class.slots_beside("verb", map, verb.class.fields())?;
+        let slots = verb
+            .class
+            .slots_beside(Some("verb"), map, verb.class.fields())?;
         verb.invoke(slots).map_err(|error| error.to_string())
     },
     || {

@@ -1,5 +1,6 @@
 //! Verbs: definition, parameters, command, JSON, and refused definitions.
 
+use crate::Effect;
 use crate::{
     FieldError, Invocation, Value, Verb, VerbDef, classes, register_verb, unregister_verb,
 };
@@ -160,7 +161,9 @@ fn definitions_that_contradict_themselves_are_refused() {
             "verb test-other-ring: field verb: choose another name",
         ),
         (
-            Box::new(|def: &mut VerbDef| def.class.set = vec!["ring <nothing>"]),
+            Box::new(|def: &mut VerbDef| {
+                def.class.commands = vec![(Effect::Set, "ring <nothing>")]
+            }),
             "verb test-other-ring: pattern 'ring <nothing>': there is no field 'nothing'",
         ),
     ] {

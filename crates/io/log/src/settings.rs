@@ -9,8 +9,7 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use volley_model::escape;
 use volley_object::{
-    Choice, FieldError, FieldType, Object, TableField, TextTable, Value, choice_named, refuse,
-    syntax_field,
+    Choice, FieldDef, FieldError, Object, TextTable, Value, choice_named, refuse, syntax_field,
 };
 
 /// The valid range of the size limit of a file.
@@ -44,15 +43,12 @@ fn modules() -> impl Iterator<Item = &'static str> {
     LogModule::ALL.iter().map(|(name, ..)| *name)
 }
 
-fn of_table() -> &'static [TableField] {
-    static FIELDS: OnceLock<Vec<TableField>> = OnceLock::new();
+fn of_table() -> &'static [FieldDef] {
+    static FIELDS: OnceLock<Vec<FieldDef>> = OnceLock::new();
     FIELDS.get_or_init(|| {
-        let field = |(name, doc, _): &(&'static str, &'static str, LogModule)| TableField {
-            name,
-            doc,
-            kind: LogLevel::kind(),
-            needs: None,
-            key: false,
+        let field = |(name, doc, _): &(&'static str, &'static str, LogModule)| FieldDef {
+            optional: true,
+            ..FieldDef::new::<LogLevel>(name, doc, false)
         };
         LogModule::ALL.iter().map(field).collect()
     })

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::OnceLock;
 use volley_object::{
-    FieldError, FieldType, Kind, TableField, TextError, TextTable, Value, syntax_field,
+    FieldDef, FieldError, FieldType, Kind, Reference, TextError, TextTable, Value, syntax_field,
 };
 
 syntax_field!(
@@ -51,15 +51,17 @@ const ACTIONS: [(&str, &str, PathTarget); 4] = [
     ),
 ];
 
-fn fields() -> &'static [TableField] {
-    static FIELDS: OnceLock<Vec<TableField>> = OnceLock::new();
+fn fields() -> &'static [FieldDef] {
+    static FIELDS: OnceLock<Vec<FieldDef>> = OnceLock::new();
     FIELDS.get_or_init(|| {
-        let field = |name, doc, kind, needs| TableField {
+        let field = |name, doc, kind, reference| FieldDef {
             name,
             doc,
             kind,
-            needs,
+            reference,
             key: !["onlink", "weight", "preference"].contains(&name),
+            optional: true,
+            ..FieldDef::default()
         };
         let number = |min, max| Kind::Number {
             min,
@@ -68,7 +70,7 @@ fn fields() -> &'static [TableField] {
         };
         let actions = ACTIONS.iter().map(|(name, doc, _)| (*name, *doc)).collect();
         let weights = number((*WEIGHT.start()).into(), (*WEIGHT.end()).into());
-        let (table, interface) = (Some("table"), Some("interface"));
+        let [table, interface] = ["table", "interface"].map(|class| Some(Reference::needs(class)));
         vec![
             field("via", "Next hop.", IpAddr::kind(), None),
             field(

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use volley_object::pattern::{Leaf, Tree, spell};
 use volley_object::{
-    Change, Class, Classes, Effect, FieldDef, Instance, Kind, ObjectKey, Shape, TableField, Value,
+    Change, Class, Classes, Effect, FieldDef, Instance, Kind, ObjectKey, Shape, Value,
 };
 
 /// All commands with their patterns.
@@ -228,7 +228,7 @@ fn part_of(field: &FieldDef, part: &'static str) -> Eats {
     let part = part.trim_end_matches('>');
     let inner = table.into_iter().flatten().find(|it| it.name == part);
     let (takes, help) = match inner {
-        Some(inner) => (takes_of(&inner.kind, inner.needs), inner.help()),
+        Some(inner) => (takes(inner), inner.help()),
         None => (Takes::Text(Shape::Any), field.help()),
     };
     Eats::Slot(any_slot(format!("{name} {part}"), help, takes))
@@ -237,9 +237,9 @@ fn part_of(field: &FieldDef, part: &'static str) -> Eats {
 /// The help of a word of a value that is a table: a value of one of its fields, or a boolean field that the word switches on.
 fn meaning_of(field: &FieldDef, word: &str) -> String {
     let table = field.kind.table().map(|table| (table.fields)());
-    let meaning = |inner: &TableField| match &inner.kind {
+    let meaning = |inner: &FieldDef| match &inner.kind {
         Kind::Choice(all) => all.iter().find(|(name, _)| *name == word).map(|it| it.1),
-        Kind::Bool => (inner.name.replace('_', "-") == word).then_some(inner.doc),
+        Kind::Bool => (inner.dashed() == word).then_some(inner.doc),
         _ => None,
     };
     let found = table.into_iter().flatten().find_map(meaning);
@@ -274,14 +274,10 @@ fn any_slot(name: String, text: String, takes: Takes) -> &'static Slot {
     })
 }
 
+/// What a value of a field accepts.
 fn takes(field: &FieldDef) -> Takes {
-    takes_of(&field.kind, field.reference.map(|r| r.class))
-}
-
-/// What a value that names objects of a class, or of none, accepts.
-fn takes_of(kind: &Kind, class: Option<&'static str>) -> Takes {
-    match (kind.element(), class) {
-        (_, Some(class)) => Takes::Name(class),
+    match (field.kind.element(), field.reference) {
+        (_, Some(reference)) => Takes::Name(reference.class),
         (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
         (Kind::Number { .. }, _) => Takes::Number,
         (Kind::Choice(all), _) => {

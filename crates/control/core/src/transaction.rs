@@ -68,8 +68,7 @@ impl TransactionError {
         TransactionError {
             index: Some(index),
             request: Some(shortened(request)),
-            error: Box::new(error),
-            left: Vec::new(),
+            ..error.into()
         }
     }
 

@@ -114,24 +114,15 @@ impl Control {
         Control(sender)
     }
 
-    /// Runs work in a client's name.
+    /// Runs work in a client's name; if the caller is dropped, the work is done nevertheless.
     pub async fn ask_for<T: Send + 'static>(
         &self,
         client: Client,
         work: impl FnOnce(Rc<dyn Api>) -> Later<'static, T> + Send + 'static,
     ) -> Result<T, Problem> {
-        self.ask(move |api| work(api.api_for(&client).unwrap_or(api)))
-            .await
-    }
-
-    /// Runs work; if the caller is dropped, the work is done nevertheless.
-    async fn ask<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(Rc<dyn Api>) -> Later<'static, T> + Send + 'static,
-    ) -> Result<T, Problem> {
         let (answer, answered) = oneshot::channel();
         let work: Work = Box::new(move |api| {
-            let done = work(api);
+            let done = work(api.api_for(&client).unwrap_or(api));
             Box::pin(async move {
                 let _ = answer.send(done.await);
             })

@@ -1,8 +1,9 @@
 //! Objects of registered classes as resources: `/v1/CLASS` and `/v1/CLASS/KEY...`.
 
-use crate::answer::{Answer, Caller, internal, json, parameters};
+use crate::answer::{Answer, Caller, internal, json};
 use crate::control::{Api, Change};
 use crate::error::Problem;
+use crate::shows::given;
 use axum::body::Body;
 use axum::extract::RawQuery;
 use axum::http::{Method, Uri};
@@ -10,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
 use volley_model::{ModelError, ObjectKind, Request};
-use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes, names, shown};
+use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes, shown};
 
 /// Splits a path into the class and the words of the key.
 fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
@@ -74,17 +75,8 @@ async fn now(api: &dyn Api, key: &ObjectKey) -> Result<Option<Instance>, Problem
 
 /// The objects of a class whose fields have the values in the query string.
 fn filtered(all: Vec<Instance>, class: &Class, query: &str) -> Result<Vec<Instance>, Problem> {
-    let mut wanted = Vec::new();
-    for (name, text) in parameters(Some(query))? {
-        let Some((at, field)) = class.field(&name) else {
-            let names = names(class.fields());
-            let message = format!("there is no parameter '{name}'; there are: {names}");
-            return Err(Problem::malformed(message).at(name));
-        };
-        let value = field.kind.element().read(&text);
-        let value = value.map_err(|why| Problem::malformed(format!("{name} {why}")).at(name))?;
-        wanted.push((at, value));
-    }
+    let path = format!("/v1/{}", class.name());
+    let wanted = given(class, &path, query, |field| field.kind.element())?;
     let has = |object: &Instance, at: usize, value: &Value| {
         let slot = object.slot(at);
         slot.is_some_and(|slot| slot.elements().contains(value))

@@ -3,10 +3,10 @@
 use crate::answer;
 use crate::error::Problem;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
-use serde_json::Value;
+use serde_json::Value as Json;
 use std::sync::OnceLock;
 use volley_model::ConfigAction;
-use volley_object::{Asked, Classes, QueryClass, classes, names};
+use volley_object::{Asked, Class, Classes, FieldDef, Kind, QueryClass, Value, classes, names};
 
 /// One variant of an enumeration of the model.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Variant {
     /// The variant has no fields.
     pub is_unit: bool,
     /// Schema of the fields.
-    pub schema: Value,
+    pub schema: Json,
 }
 
 /// A generator of schemas for OpenAPI 3.1.
@@ -33,15 +33,15 @@ pub(crate) fn generator() -> SchemaGenerator {
 /// The variants of an externally tagged enumeration.
 pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Variant> {
     let schema = T::json_schema(generator).to_value();
-    let text = |v: &Value| v["description"].as_str().unwrap_or_default().to_owned();
+    let text = |v: &Json| v["description"].as_str().unwrap_or_default().to_owned();
     let all = schema["oneOf"].as_array().cloned().unwrap_or_default();
     let mut variants = Vec::new();
     for one in &all {
-        let unit = |name: &Value| Variant {
+        let unit = |name: &Json| Variant {
             name: name.as_str().unwrap_or_default().to_owned(),
             text: text(one),
             is_unit: true,
-            schema: Value::Null,
+            schema: Json::Null,
         };
         variants.extend(one.get("const").map(unit));
         variants.extend(one["enum"].as_array().into_iter().flatten().map(unit));
@@ -57,7 +57,7 @@ pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Va
 }
 
 /// Resolves a reference to a schema: a variant with one type has that type's fields.
-pub(crate) fn described(generator: &mut SchemaGenerator, schema: &Value) -> Value {
+pub(crate) fn described(generator: &mut SchemaGenerator, schema: &Json) -> Json {
     let name = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
     let found = name.and_then(|name| generator.definitions().get(name));
     found.unwrap_or(schema).clone()
@@ -74,20 +74,14 @@ pub fn read_query(name: &str, parameters: &str) -> Result<Asked, Problem> {
     let classes = classes();
     let query = classes.query(name).filter(|query| query.has_whole());
     let query = query.ok_or_else(|| no_such_query(&classes, name))?;
-    let given = answer::parameters(Some(parameters))?;
     let class = query.class();
     let mut slots = vec![None; class.fields().len()];
-    for (name, text) in given {
-        let Some((at, field)) = class.field(&name) else {
-            return Err(no_such_parameter(query, &name));
-        };
-        let value = field.kind.read(&text);
-        let value = value.map_err(|why| {
-            Problem::malformed(format!("parameter '{name}' {why}")).at(name.clone())
-        })?;
+    let path = format!("/v1/show/{name}");
+    for (at, value) in given(class, &path, parameters, |field| &field.kind)? {
         if slots[at].replace(value).is_some() {
+            let name = class.fields()[at].name;
             let message = format!("parameter '{name}' is given twice");
-            return Err(Problem::malformed(message).at(name));
+            return Err(Problem::malformed(message).at(name.to_owned()));
         }
     }
     query.ask(slots).map_err(|error| {
@@ -103,14 +97,31 @@ fn no_such_query(classes: &Classes, name: &str) -> Problem {
     Problem::no_such_path(format!("there is no /v1/show/{name}; there are: {known}"))
 }
 
-fn no_such_parameter(query: &QueryClass, parameter: &str) -> Problem {
-    let known = match query.class().fields() {
-        [] => "it takes none".to_owned(),
-        fields => format!("it takes: {}", names(fields)),
+/// The values of fields of a class in the parameters of a path, each with the index of its field. `kind` is the type of the value
+/// that a field takes here.
+pub(crate) fn given(
+    class: &Class,
+    path: &str,
+    parameters: &str,
+    kind: impl Fn(&FieldDef) -> &Kind,
+) -> Result<Vec<(usize, Value)>, Problem> {
+    let read = |(name, text): (String, String)| {
+        let Some((at, field)) = class.field(&name) else {
+            let known = match class.fields() {
+                [] => "it takes none".to_owned(),
+                fields => format!("it takes: {}", names(fields)),
+            };
+            let message = format!("{path} has no parameter '{name}'; {known}");
+            return Err(Problem::malformed(message).at(name));
+        };
+        let value = kind(field).read(&text).map_err(|why| {
+            let message = format!("parameter '{name}' {why}");
+            Problem::malformed(message).at(name)
+        });
+        Ok((at, value?))
     };
-    let name = query.name();
-    let message = format!("/v1/show/{name} has no parameter '{parameter}'; {known}");
-    Problem::malformed(message).at(parameter.to_owned())
+    let given = answer::parameters(Some(parameters))?;
+    given.into_iter().map(read).collect()
 }
 
 #[cfg(test)]

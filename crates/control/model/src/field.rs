@@ -36,20 +36,6 @@ impl volley_object::Choice for Family {
         &[("ip4", "IPv4", Family::V4), ("ip6", "IPv6", Family::V6)];
 }
 
-impl volley_object::FieldType for Family {
-    fn kind() -> volley_object::Kind {
-        volley_object::choice_kind::<Self>()
-    }
-
-    fn from_value(value: &volley_object::Value) -> Option<Self> {
-        volley_object::choice_from(value)
-    }
-
-    fn to_value(&self) -> volley_object::Value {
-        volley_object::choice_value(self)
-    }
-}
-
 /// Packed prefixes: IP version, address, length.
 static PACKING: Packing = Packing {
     pack: |text| Some(packed(text.parse().ok()?)),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
+use toml_datetime::Datetime;
 
 /// A point in time: microseconds since 1970, UTC. Written as RFC 3339, such as `2026-11-22T04:17:32.000250Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -72,34 +73,14 @@ impl Timestamp {
 
     /// Parses the output of `Display`.
     fn read(text: &str) -> Option<Timestamp> {
-        let bytes = text.as_bytes();
-        let marks = [
-            (4, b'-'),
-            (7, b'-'),
-            (10, b'T'),
-            (13, b':'),
-            (16, b':'),
-            (19, b'.'),
-            (26, b'Z'),
-        ];
-        let fits = bytes.len() == 27 && marks.iter().all(|(at, mark)| bytes[*at] == *mark);
-        let number = |from: usize, to: usize| -> Option<u64> {
-            let digits = bytes[from..to].iter().all(u8::is_ascii_digit);
-            digits.then(|| text[from..to].parse().ok()).flatten()
-        };
-        if !fits {
-            return None;
-        }
-        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-        if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 {
-            return None;
-        }
-        if minute > 59 || second > 59 {
-            return None;
-        }
-        let seconds = day_of(year, month, day) * DAY + hour * 3600 + minute * 60 + second;
-        Some(Timestamp(seconds * SECOND + number(20, 26)?))
+        let read: Datetime = text.parse().ok()?;
+        let (date, time) = (read.date.filter(|date| date.year >= 1970)?, read.time?);
+        let day = day_of(date.year.into(), date.month.into(), date.day.into());
+        let [hour, minute, second] = [time.hour, time.minute, time.second].map(u64::from);
+        let seconds = day * DAY + hour * 3600 + minute * 60 + second;
+        let read = Timestamp(seconds * SECOND + u64::from(time.nanosecond) / 1000);
+        // There are other notations of a time.
+        (read.to_string() == text).then_some(read)
     }
 }
 

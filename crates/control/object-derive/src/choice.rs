@@ -35,17 +35,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
             const ALL: &'static [(&'static str, &'static str, Self)] =
                 &[#((#names, #docs, #ident::#variants)),*];
         }
-        impl ::volley_object::FieldType for #ident {
-            fn kind() -> ::volley_object::Kind {
-                ::volley_object::choice_kind::<Self>()
-            }
-            fn from_value(value: &::volley_object::Value) -> ::core::option::Option<Self> {
-                ::volley_object::choice_from(value)
-            }
-            fn to_value(&self) -> ::volley_object::Value {
-                ::volley_object::choice_value(self)
-            }
-        }
         impl ::core::fmt::Display for #ident {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.pad(::volley_object::choice_name(self))

@@ -469,13 +469,8 @@ impl Class {
 
     /// A field and its index, by its name in any interface.
     pub fn field(&self, name: &str) -> Option<(usize, &FieldDef)> {
-        let is = |f: &FieldDef| {
-            f.name.len() == name.len()
-                && f.name
-                    .bytes()
-                    .zip(name.bytes())
-                    .all(|(a, b)| a == b || (a == b'_' && b == b'-'))
-        };
+        let snake = |b| if b == b'-' { b'_' } else { b };
+        let is = |f: &FieldDef| f.name.bytes().eq(name.bytes().map(snake));
         self.fields().iter().enumerate().find(|(_, f)| is(f))
     }
 

@@ -226,15 +226,7 @@ impl Kind {
 fn former(all: &Classes, name: &str, content: &Json) -> Option<Result<Instance, String>> {
     let had = |class: &&Class| had_name(class, name) && !class.is_interface();
     let class = all.iter().filter(|_| !name.is_empty()).find(had)?;
-    let renamed = |old: &String| {
-        let words = class.def().formerly.split(' ').skip(1);
-        let mut pairs = words.filter_map(|word| word.split_once('='));
-        let new = pairs.find(|(from, _)| from == old).map(|(_, to)| to);
-        Some(new.unwrap_or(old).to_owned()).filter(|new| !new.is_empty())
-    };
-    let fields = content.as_object()?.iter();
-    let fields = fields.filter_map(|(field, value)| Some((renamed(field)?, value.clone())));
-    Some(class.from_json(&fields.collect()))
+    Some(class.from_json(&of_before(class, content.as_object()?)))
 }
 
 /// Converts a request of an earlier version to the current JSON, by the class that can convert it, see
@@ -308,8 +300,7 @@ pub fn interface_from_json(name: &str, json: &Json) -> Result<Instance, String> 
         found.cloned().ok_or_else(|| {
             let known = all.interfaces();
             let known: Vec<&str> = known.iter().map(|class| class.name()).collect();
-            let (shown, known) = (shown(kind), known.join(", "));
-            format!("there is no kind '{shown}' of interfaces; classes are: {known}")
+            unknown(("kind", " of interfaces"), kind, &known)
         })
     };
     let (class, mut fields) = match json {
@@ -340,7 +331,7 @@ pub fn interface_from_json(name: &str, json: &Json) -> Result<Instance, String> 
     class.from_json(&fields)
 }
 
-/// Converts the fields of an interface from those of earlier versions. Words of `formerly` after the first: `old=new`;
+/// Converts the fields of an object from those of earlier versions. Words of `formerly` after the first: `old=new`;
 /// `old.word=new` for a value `{"word": value}`; `old@other.word=new` where another field has the value `word`; `old=` drops a
 /// field.
 fn of_before(class: &Class, fields: &Map<String, Json>) -> Map<String, Json> {

@@ -632,26 +632,25 @@ pub trait Choice: Sized + Copy + PartialEq + 'static {
     const ALL: &'static [(&'static str, &'static str, Self)];
 }
 
-/// The kind of a [`Choice`].
-pub fn choice_kind<T: Choice>() -> Kind {
-    Kind::Choice(T::ALL.iter().map(|(name, doc, _)| (*name, *doc)).collect())
-}
+impl<T: Choice> FieldType for T {
+    fn kind() -> Kind {
+        Kind::Choice(T::ALL.iter().map(|(name, doc, _)| (*name, *doc)).collect())
+    }
 
-/// A [`Choice`] from a value.
-pub fn choice_from<T: Choice>(value: &Value) -> Option<T> {
-    let name = value.as_text()?;
-    T::ALL.iter().find(|it| it.0 == name).map(|it| it.2)
-}
+    fn from_value(value: &Value) -> Option<Self> {
+        let name = value.as_text()?;
+        T::ALL.iter().find(|it| it.0 == name).map(|it| it.2)
+    }
 
-/// A [`Choice`] as a value.
-pub fn choice_value<T: Choice>(it: &T) -> Value {
-    Value::text(choice_name(it))
+    fn to_value(&self) -> Value {
+        Value::text(choice_name(self))
+    }
 }
 
 /// The [`Choice`] with a name. An error lists the choices.
 pub fn choice_named<T: Choice>(name: &str) -> Result<T, String> {
-    let found = choice_from(&Value::text(name));
-    found.ok_or_else(|| format!("choose {}", choice_kind::<T>().describe()))
+    let found = T::from_value(&Value::text(name));
+    found.ok_or_else(|| format!("choose {}", T::kind().describe()))
 }
 
 /// The name of a [`Choice`].

@@ -67,10 +67,7 @@ pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References, n
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
 pub use json::{interface_from_json, interface_schema, interface_to_json, of_today};
-pub use kind::{
-    Choice, FieldType, Kind, Shape, TextError, TextKind, choice_from, choice_kind, choice_name,
-    choice_named, choice_value,
-};
+pub use kind::{Choice, FieldType, Kind, Shape, TextError, TextKind, choice_name, choice_named};
 pub use object::Object;
 pub use packed::{BulkKey, Group, Values};
 pub use packing::{PACKED, Packed, Packing};

@@ -2,7 +2,7 @@
 
 use crate::class::{Class, ClassDef};
 use crate::instance::{Instance, ObjectKey};
-use crate::registry::{classes, register_once};
+use crate::registry::{classes, register};
 use crate::value::Value;
 use crate::{DefinitionError, FieldError, refuse};
 
@@ -88,10 +88,11 @@ pub trait Object: Sized {
 
     /// The registered class; registers it if necessary.
     fn class() -> Result<Class, DefinitionError> {
-        match classes().any(Self::CLASS) {
-            Some(class) => Ok(class.clone()),
-            None => register_once(Self::definition()),
-        }
+        let known = || classes().any(Self::CLASS).cloned();
+        let register = || register(Self::definition());
+        // Another thread may register it at the same time.
+        let registered = || register().or_else(|error| known().ok_or(error));
+        known().map_or_else(registered, Ok)
     }
 
     /// Converts to an object, checked. Returns the first error if a value is out of its range.

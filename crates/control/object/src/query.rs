@@ -4,7 +4,7 @@ use crate::asked::Asked;
 use crate::class::ClassDef;
 use crate::instance::Instance;
 use crate::query_class::{Figures, QueryClass, QueryDef};
-use crate::registry::{classes, register_query_once};
+use crate::registry::{classes, register_query};
 use crate::value::Value;
 use crate::view::View;
 use crate::{DefinitionError, FieldError, refuse};
@@ -58,10 +58,11 @@ pub trait Query: Sized {
 
     /// The registered query; registers it if necessary.
     fn query() -> Result<QueryClass, DefinitionError> {
-        match classes().query(Self::NAME) {
-            Some(query) => Ok(query.clone()),
-            None => register_query_once(Self::definition()),
-        }
+        let known = || classes().query(Self::NAME).cloned();
+        let register = || register_query(Self::definition());
+        // Another thread may register it at the same time.
+        let registered = || register().or_else(|error| known().ok_or(error));
+        known().map_or_else(registered, Ok)
     }
 
     /// The query with its parameters, checked. Returns the first error if a value is out of its range.

@@ -440,16 +440,6 @@ pub fn register(def: ClassDef) -> Result<Class, DefinitionError> {
     change(|all| all.add(def))
 }
 
-/// Adds a class, or returns the registered one of this name: two threads may register the same class concurrently.
-pub(crate) fn register_once(def: ClassDef) -> Result<Class, DefinitionError> {
-    change(|all| {
-        if let Some(class) = all.any(def.name) {
-            return Ok(class.clone());
-        }
-        all.add(def)
-    })
-}
-
 /// Removes a class. An error when another class, a query or a verb refers to it.
 pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     change(|all| {
@@ -469,14 +459,6 @@ pub fn register_query(def: QueryDef) -> Result<QueryClass, DefinitionError> {
     change(|all| all.add_query(def))
 }
 
-/// Adds a query, or returns the registered one of this name: two threads may register the same query concurrently.
-pub(crate) fn register_query_once(def: QueryDef) -> Result<QueryClass, DefinitionError> {
-    change(|all| match all.query(def.class.name) {
-        Some(query) => Ok(query.clone()),
-        None => all.add_query(def),
-    })
-}
-
 /// Removes a query.
 pub fn unregister_query(name: &str) -> Result<(), DefinitionError> {
     change(|all| match all.queries.remove(name) {
@@ -488,14 +470,6 @@ pub fn unregister_query(name: &str) -> Result<(), DefinitionError> {
 /// Adds a verb. An error when the definition contradicts itself or another verb; the registry is unchanged then.
 pub fn register_verb(def: VerbDef) -> Result<VerbClass, DefinitionError> {
     change(|all| all.add_verb(def))
-}
-
-/// Adds a verb, or returns the registered one of this name: two threads may register the same verb concurrently.
-pub(crate) fn register_verb_once(def: VerbDef) -> Result<VerbClass, DefinitionError> {
-    change(|all| match all.verb(def.class.name) {
-        Some(verb) => Ok(verb.clone()),
-        None => all.add_verb(def),
-    })
 }
 
 /// Removes a verb.

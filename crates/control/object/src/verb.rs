@@ -4,7 +4,7 @@ use crate::asked::Call;
 use crate::class::{Class, Effect};
 use crate::instance::Instance;
 use crate::json::{of_json, unknown};
-use crate::registry::{Classes, classes, register_verb_once};
+use crate::registry::{Classes, classes, register_verb};
 use crate::value::Value;
 use crate::verb_class::{VerbClass, VerbDef};
 use crate::{DefinitionError, FieldError, refuse};
@@ -42,10 +42,11 @@ pub trait Verb: Sized {
 
     /// The registered verb; registers it if necessary.
     fn verb() -> Result<VerbClass, DefinitionError> {
-        match classes().verb(Self::NAME) {
-            Some(verb) => Ok(verb.clone()),
-            None => register_verb_once(Self::definition()),
-        }
+        let known = || classes().verb(Self::NAME).cloned();
+        let register = || register_verb(Self::definition());
+        // Another thread may register it at the same time.
+        let registered = || register().or_else(|error| known().ok_or(error));
+        known().map_or_else(registered, Ok)
     }
 
     /// The verb with its parameters, checked. Returns the first error if a value is out of its range.

@@ -92,24 +92,24 @@ pub struct Journal<D: Disk = Folder> {
 impl<D: Disk> Journal<D> {
     /// Reads the directory, and removes files that a crash left half-written. Fails when the active commit is unknown.
     pub fn open(disk: D) -> Result<Journal<D>, JournalError> {
-        let mut journal = Journal::listed(disk)?;
-        journal.read_head()?;
-        journal.undo_unnamed();
-        journal.mark_files();
-        Ok(journal)
+        Journal::opened(disk, false)
     }
 
     /// Opens the journal like [`Journal::open`], but an unknown active commit is not an error: the newest commit that was
     /// confirmed, was not rolled back and can be read becomes active, and [`Journal::notes`] reports it. An operator must have
     /// requested this.
     pub fn open_anyway(disk: D) -> Result<Journal<D>, JournalError> {
+        Journal::opened(disk, true)
+    }
+
+    fn opened(disk: D, anyway: bool) -> Result<Journal<D>, JournalError> {
         let mut journal = Journal::listed(disk)?;
         match journal.read_head() {
             Ok(()) => {
                 journal.undo_unnamed();
                 journal.mark_files();
             }
-            Err(JournalError::Head { why, instead, .. }) => {
+            Err(JournalError::Head { why, instead, .. }) if anyway => {
                 journal.head.current = instead;
                 let place = journal.place();
                 let place = place.display();
@@ -117,7 +117,7 @@ impl<D: Disk> Journal<D> {
                 journal.notes.push(note);
                 journal.lost = Some(why);
             }
-            Err(other) => return Err(other),
+            Err(error) => return Err(error),
         }
         Ok(journal)
     }

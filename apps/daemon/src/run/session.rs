@@ -8,9 +8,9 @@ use std::rc::Rc;
 use tracing::debug;
 use volley_cli::Names;
 use volley_cli::server::{AnswerStream, Backend, Misplaced, Pending};
-use volley_control::{State, TransactionError};
+use volley_control::{Read, State, TransactionError};
 use volley_http::metrics::Latencies;
-use volley_http::{Api, Change, Events, Later, RecordRead, Records, RunningState};
+use volley_http::{Api, Change, Events, Later, Records, RunningState};
 use volley_log::Heard;
 use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Request, Role, Via};
 use volley_object::{Answer, Asked, Instance, ObjectKey};
@@ -111,15 +111,13 @@ impl Backend for Session {
 struct OfLog(volley_log::Reader);
 
 impl Records for OfLog {
-    fn next(&mut self) -> Pin<Box<dyn Future<Output = RecordRead> + Send + '_>> {
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = Read<serde_json::Value>> + Send + '_>> {
         Box::pin(async {
             match self.0.next().await {
-                Heard::Ended => RecordRead::Ended,
-                Heard::Lost(lost) => RecordRead::Lost(lost),
+                Heard::Ended => Read::Ended,
+                Heard::Lost(lost) => Read::Lost(lost),
                 // A record is plain data with text keys, so it can always be written.
-                Heard::Record(it) => {
-                    RecordRead::Record(serde_json::to_value(&*it).unwrap_or_default())
-                }
+                Heard::Record(it) => Read::Next(serde_json::to_value(&*it).unwrap_or_default()),
             }
         })
     }

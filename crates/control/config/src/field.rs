@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{ObjectKind, listed};
-use volley_object::{Value, shown};
+use volley_object::{Value, article, shown};
 
 /// The file: its errors so far, its declarations and its references.
 pub(crate) struct Doc<'a> {
@@ -361,13 +361,5 @@ impl<'a> Field<'a> {
             return None;
         }
         Some(name)
-    }
-}
-
-fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
     }
 }

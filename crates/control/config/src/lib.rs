@@ -10,7 +10,6 @@
 mod error;
 mod field;
 mod interface;
-mod interface_write;
 mod keys;
 mod object;
 mod object_write;

@@ -464,8 +464,8 @@ fn plan_of(object: Instance, plan: &mut Plan) {
         false => Request::Set(object),
     };
     match class.refers() {
-        _ if class.def().last => plan.start(request),
-        true => plan.late(request),
-        false => plan.early(request),
+        _ if class.def().last => plan.starts.push(request),
+        true => plan.objects.push(request),
+        false => plan.first.push(request),
     }
 }

@@ -9,10 +9,13 @@ use volley_object::{Instance, Startup};
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) startup: Startup,
+    /// Objects without references.
     pub(crate) first: Vec<Request>,
     pub(crate) interfaces: Vec<Request>,
+    /// Objects with references.
     pub(crate) objects: Vec<Request>,
     pub(crate) states: Vec<Request>,
+    /// Requests that are carried out after all others.
     pub(crate) starts: Vec<Request>,
     /// Settings of the interface that is being read, for its creation.
     pub(crate) created_with: Vec<Instance>,
@@ -23,16 +26,6 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds an object without references.
-    pub(crate) fn early(&mut self, request: Request) {
-        self.first.push(request);
-    }
-
-    /// Adds an object with references.
-    pub(crate) fn late(&mut self, request: Request) {
-        self.objects.push(request);
-    }
-
     /// Adds a setting of an interface.
     pub(crate) fn of_interface(&mut self, setting: Instance) {
         let class = setting.class();
@@ -41,11 +34,6 @@ impl Plan {
             false if class.def().last => self.states.push(Request::Set(setting)),
             false => self.interfaces.push(Request::Set(setting)),
         }
-    }
-
-    /// Adds a request that is carried out after all others.
-    pub(crate) fn start(&mut self, request: Request) {
-        self.starts.push(request);
     }
 }
 

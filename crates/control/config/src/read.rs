@@ -107,7 +107,7 @@ fn started(field: &Field<'_>, interface: String, verb: &str, plan: &mut Plan) {
         ("file", Value::text(file.to_string_lossy())),
     ];
     match Request::of_verb(verb, &fields) {
-        Ok(started) => plan.start(started),
+        Ok(started) => plan.starts.push(started),
         Err(error) => field.error(error.to_string()),
     }
 }

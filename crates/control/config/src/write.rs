@@ -1,6 +1,6 @@
 //! Writes requests as a configuration file, which [`crate::parse`] reads back as the same requests.
 
-use crate::interface_write;
+use crate::interface::table_key;
 use crate::keys::{Keys, list};
 use crate::object_write::{self, Written};
 use std::collections::BTreeMap;
@@ -115,6 +115,11 @@ fn interface(spec: &InterfaceSpec) -> Keys {
             keys.plain(key, text);
         }
     }
-    interface_write::write(&spec.kind, &mut keys);
+    let fields = object_write::lines(&spec.kind, 1);
+    match table_key(spec.kind.class()) {
+        None => keys.extend(fields),
+        Some(_) if fields.is_empty() => {}
+        Some(key) => keys.plain(key, fields.braces()),
+    }
     keys
 }

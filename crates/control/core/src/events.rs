@@ -30,24 +30,24 @@ impl Default for Events {
 #[derive(Debug)]
 pub struct Reader(broadcast::Receiver<Event>);
 
-/// The result of reading.
+/// The result of reading events, or records of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventRead {
-    /// The next event.
-    Event(Box<Event>),
-    /// The reader was too slow: this many events were lost.
+pub enum Read<T> {
+    /// The next one.
+    Next(T),
+    /// The reader was too slow: this many were lost.
     Lost(u64),
-    /// No more events follow.
+    /// No more follow.
     Ended,
 }
 
 impl Reader {
     /// Waits for the next event.
-    pub async fn next(&mut self) -> EventRead {
+    pub async fn next(&mut self) -> Read<Box<Event>> {
         match self.0.recv().await {
-            Ok(event) => EventRead::Event(Box::new(event)),
-            Err(broadcast::error::RecvError::Lagged(lost)) => EventRead::Lost(lost),
-            Err(broadcast::error::RecvError::Closed) => EventRead::Ended,
+            Ok(event) => Read::Next(Box::new(event)),
+            Err(broadcast::error::RecvError::Lagged(lost)) => Read::Lost(lost),
+            Err(broadcast::error::RecvError::Closed) => Read::Ended,
         }
     }
 }

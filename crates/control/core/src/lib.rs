@@ -24,7 +24,7 @@ mod state;
 mod transaction;
 
 pub use crate::core::Core;
-pub use events::{EventRead, HELD, Reader, Report, spelled};
+pub use events::{HELD, Read, Reader, Report, spelled};
 pub use journal::Journal;
 pub use key::{Key, Set, Value};
 pub use plan::{NoProbe, Probe, Step, requests};

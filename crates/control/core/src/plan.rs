@@ -95,7 +95,9 @@ pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
         }
     }
     for (key, before) in planner.in_order(|key| now.place(key)) {
-        planner.bring(key, before, &mut steps);
+        if !planner.early.contains(key) {
+            planner.change(key, before, &mut steps);
+        }
     }
     Plan {
         steps: steps.finish(),
@@ -515,13 +517,7 @@ impl<'a> Planner<'a> {
         old[at..].iter().filter_map(again).flatten().collect()
     }
 
-    /// Adds the steps that create or change an object, unless it was changed early.
-    fn bring(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
-        if !self.early.contains(key) {
-            self.change(key, was, steps);
-        }
-    }
-
+    /// Adds the steps that create or change an object.
     fn change(&self, key: &Key, was: Option<&Value>, steps: &mut Steps) {
         let before = was.filter(|_| !self.is_again(key));
         let Some(now) = self.now.get(key) else {

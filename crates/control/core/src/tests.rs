@@ -738,7 +738,7 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let crate::EventRead::Event(event) = runtime.block_on(reader.next()) else {
+    let crate::Read::Next(event) = runtime.block_on(reader.next()) else {
         panic!("no event");
     };
     assert_eq!(
@@ -754,8 +754,8 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
         .map(|i| route((i * 7) % 65_521))
         .collect();
     core.run(&many, &reported).unwrap();
-    assert!(matches!(runtime.block_on(reader.next()), crate::EventRead::Lost(n) if n >= 1));
-    let crate::EventRead::Event(event) = runtime.block_on(reader.next()) else {
+    assert!(matches!(runtime.block_on(reader.next()), crate::Read::Lost(n) if n >= 1));
+    let crate::Read::Next(event) = runtime.block_on(reader.next()) else {
         panic!("no event");
     };
     assert!(event.sequence > 2);

@@ -9,8 +9,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use tokio::sync::{mpsc, oneshot};
 use volley_cli::server::Backend;
-use volley_control::Reader;
 use volley_control::TransactionError;
+use volley_control::{Read, Reader};
 use volley_model::{Applied, Client, ModelError, Request, Role};
 use volley_object::{Instance, ObjectKey};
 
@@ -35,21 +35,10 @@ pub struct RunningState {
     pub requests: Vec<Request>,
 }
 
-/// Result of reading the log.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RecordRead {
-    /// The next record.
-    Record(serde_json::Value),
-    /// The reader was too slow: this many records were lost.
-    Lost(u64),
-    /// No more records follow.
-    Ended,
-}
-
 /// A reader of the log's records.
 pub trait Records: Send {
     /// Waits for the next record.
-    fn next(&mut self) -> Pin<Box<dyn Future<Output = RecordRead> + Send + '_>>;
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = Read<serde_json::Value>> + Send + '_>>;
 }
 
 /// Sources of a stream of events.

@@ -71,18 +71,15 @@ impl Problem {
 
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
-        let (status, code) = match error {
-            ModelError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
-            ModelError::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
-            ModelError::Exists { .. } => (StatusCode::CONFLICT, "exists"),
-            ModelError::InUse { .. } => (StatusCode::CONFLICT, "in-use"),
-            ModelError::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
-            ModelError::Limit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "limit"),
-            ModelError::Unsupported { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "unsupported"),
-            ModelError::Config { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "config"),
-            ModelError::File { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "file"),
+        let status = match error {
+            ModelError::Forbidden { .. } => StatusCode::FORBIDDEN,
+            ModelError::NotFound { .. } => StatusCode::NOT_FOUND,
+            ModelError::Exists { .. } | ModelError::InUse { .. } => StatusCode::CONFLICT,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        Problem::new(status, code, error)
+        // The code is the name of the error in the model.
+        let json = serde_json::to_value(&error).unwrap_or_default();
+        Problem::new(status, json["error"].as_str().unwrap_or_default(), error)
     }
 }
 

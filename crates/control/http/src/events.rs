@@ -2,7 +2,7 @@
 //! log records. A reader that is too slow gets the number of lost events.
 
 use crate::answer::parameters;
-use crate::control::{Events, RecordRead};
+use crate::control::Events;
 use crate::error::Problem;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
@@ -11,7 +11,8 @@ use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::time::Duration;
-use volley_control::EventRead;
+use volley_control::Read;
+use volley_model::Event;
 
 /// Interval of keep-alives in an idle stream, by which a disconnected peer is detected.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -44,23 +45,24 @@ impl Form {
         }
     }
 
-    fn change(self, reported: EventRead) -> Option<Bytes> {
-        Some(match reported {
-            EventRead::Ended => return None,
-            EventRead::Lost(lost) => self.write("lost", None, &json!({ "events": lost })),
-            EventRead::Event(event) => {
-                let data = serde_json::to_value(&*event).unwrap_or_default();
-                self.write("change", Some(event.sequence), &data)
-            }
+    fn change(self, read: Read<Box<Event>>) -> Option<Bytes> {
+        self.item(read, "events", |event| {
+            let data = serde_json::to_value(&*event).unwrap_or_default();
+            self.write("change", Some(event.sequence), &data)
         })
     }
 
-    fn log(self, read: RecordRead) -> Option<Bytes> {
-        Some(match read {
-            RecordRead::Ended => return None,
-            RecordRead::Lost(lost) => self.write("lost", None, &json!({ "records": lost })),
-            RecordRead::Record(record) => self.write("log", None, &record),
-        })
+    fn log(self, read: Read<Value>) -> Option<Bytes> {
+        self.item(read, "records", |record| self.write("log", None, &record))
+    }
+
+    /// Writes what was read; `lost` is the name of the number of what was lost.
+    fn item<T>(self, read: Read<T>, lost: &str, next: impl Fn(T) -> Bytes) -> Option<Bytes> {
+        match read {
+            Read::Next(item) => Some(next(item)),
+            Read::Lost(count) => Some(self.write("lost", None, &json!({ lost: count }))),
+            Read::Ended => None,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ mod tls;
 mod tokens;
 
 pub use body::{read_action, read_request, read_transaction};
-pub use control::{Api, Change, Events, Later, RecordRead, Records, RunningState};
+pub use control::{Api, Change, Events, Later, Records, RunningState};
 pub use error::Problem;
 pub use http_error::HttpError;
 pub use limits::Limits;

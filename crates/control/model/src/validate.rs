@@ -12,20 +12,16 @@ fn interface(name: &str) -> Check {
     check_name(ObjectKind::Interface, name)
 }
 
-pub(crate) fn always_there(what: &str) -> Check {
-    Err(ModelError::invalid(
-        what,
-        "it is always there and cannot be deleted",
-    ))
-}
-
 impl Request {
     /// Makes all checks that need no state.
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::Set(object) => no_interface(object.class()),
-            Request::Unset(key) if key.is_built_in() => always_there(&key.to_string()),
+            Request::Unset(key) if key.is_built_in() => {
+                let why = "it is always there and cannot be deleted";
+                Err(ModelError::invalid(key, why))
+            }
             Request::Unset(key) => no_interface(key.class()),
             Request::Change(change) => no_interface(change.class()),
             Request::InterfaceRename { name, new_name } => {

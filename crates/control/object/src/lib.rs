@@ -84,7 +84,7 @@ pub use startup::Startup;
 pub use strategy::{instances, keys};
 pub use stream::{Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_MS, whole_run};
 pub use stream_def::StreamDef;
-pub use table::TextTable;
+pub use table::{TextTable, article};
 pub use value::{Value, quote, shown};
 pub use verb::{Invocation, Verb};
 pub use verb_class::{VerbClass, VerbDef};

@@ -174,12 +174,14 @@ impl Pattern {
     }
 
     /// The fields that a pattern names.
-    pub fn fields(&self, named: &mut BTreeSet<usize>) {
+    pub fn fields(&self) -> BTreeSet<usize> {
+        let mut named = BTreeSet::new();
         self.all(&mut |it| match it {
             Pattern::Leaf(Leaf::Word(word)) => named.extend(word.gives.as_ref().map(|it| it.0)),
             Pattern::Leaf(Leaf::Field(at)) => _ = named.insert(*at),
             _ => {}
         });
+        named
     }
 
     /// Whether the pattern contains a setting of a class.
@@ -193,21 +195,14 @@ impl Pattern {
 
     /// Whether any number of options may appear here, and the same ones also later.
     fn is_in_later(&self, later: &[Pattern]) -> bool {
-        let named = |pattern: &Pattern| {
-            let mut named = BTreeSet::new();
-            pattern.fields(&mut named);
-            named
-        };
         let is_many = |pattern: &&Pattern| matches!(pattern, Pattern::Many(_));
-        let mut later = later.iter().filter(is_many).map(named);
-        let own = named(self);
+        let mut later = later.iter().filter(is_many).map(Pattern::fields);
+        let own = self.fields();
         is_many(&self) && !own.is_empty() && later.any(|later| own.is_subset(&later))
     }
 
     fn names(&self, field: usize) -> bool {
-        let mut named = BTreeSet::new();
-        self.fields(&mut named);
-        named.contains(&field)
+        self.fields().contains(&field)
     }
 
     /// The field that a word of the pattern sets, and the value.
@@ -248,11 +243,8 @@ impl Pattern {
 
     /// Whether the pattern names a field besides the key.
     pub fn names_value(&self, fields: &[FieldDef]) -> bool {
-        let mut named = BTreeSet::new();
-        self.fields(&mut named);
-        named
-            .iter()
-            .any(|at| fields.get(*at).is_some_and(|f| !f.key))
+        let is_value = |at: &usize| fields.get(*at).is_some_and(|f| !f.key);
+        self.fields().iter().any(is_value)
     }
 
     /// The pattern in the notation for users; each field has the name of its slot.
@@ -454,8 +446,7 @@ impl Speller<'_> {
 
     /// Writes a pattern once for each element of the list that it names; false when it names no list.
     fn repeat(&mut self, pattern: &Pattern) -> bool {
-        let mut named = BTreeSet::new();
-        pattern.fields(&mut named);
+        let named = pattern.fields();
         let instance = self.instance;
         let list = |at: &usize| match instance.slot(*at) {
             Some(Value::List(all)) if !instance.class().fields()[*at].kind.is_joined() => {

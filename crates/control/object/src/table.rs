@@ -114,9 +114,14 @@ fn address(value: &Value) -> usize {
 
 /// The phrase for the name of an object of a class.
 pub(crate) fn name_of(class: &str) -> String {
-    let article = match class.starts_with(['a', 'e', 'i', 'o']) {
+    let article = article(class);
+    format!("the name of {article} {}", class.replace('_', " "))
+}
+
+/// The indefinite article of a noun.
+pub fn article(noun: &str) -> &'static str {
+    match noun.starts_with(['a', 'e', 'i', 'o']) {
         true => "an",
         false => "a",
-    };
-    format!("the name of {article} {}", class.replace('_', " "))
+    }
 }

@@ -169,14 +169,20 @@ fn what_is_read_at_start_is_no_request() {
             .contains("there is no class 'lamp' that is read at start")
     );
     let mut faulty = Engine::definition();
-    (faulty.name, faulty.set) = ("motor", vec!["set motor <vector-size>"]);
+    (faulty.name, faulty.commands) = (
+        "motor",
+        vec![(volley_object::Effect::Set, "set motor <vector-size>")],
+    );
     let refused = register(faulty).unwrap_err().to_string();
     assert!(
         refused.contains("its place in the file is that of class engine"),
         "{refused}"
     );
     let mut faulty = Engine::definition();
-    (faulty.name, faulty.set) = ("motor", vec!["set motor <vector-size>"]);
+    (faulty.name, faulty.commands) = (
+        "motor",
+        vec![(volley_object::Effect::Set, "set motor <vector-size>")],
+    );
     faulty.file = volley_object::Place::None;
     let refused = register(faulty).unwrap_err().to_string();
     assert!(refused.contains("its object is read at start"), "{refused}");

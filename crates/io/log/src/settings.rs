@@ -9,7 +9,8 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use volley_model::escape;
 use volley_object::{
-    Choice, FieldDef, FieldError, Object, TextTable, Value, choice_named, refuse, syntax_field,
+    Choice, FieldDef, FieldError, FieldType, Object, TextTable, Value, choice_named, refuse,
+    syntax_field,
 };
 
 /// The valid range of the size limit of a file.

@@ -28,7 +28,7 @@ struct Case {
 /// All nodes except the source, and the dispatcher's work for them.
 const GRAPH: &str = "volley_graph::worker::round::Worker::run_pending";
 /// A worker's complete rounds: source, nodes, and the loop itself.
-const ROUND: &str = "volley_graph::worker::round::Worker::round";
+pub const ROUND: &str = "volley_graph::worker::round::Worker::round";
 
 const CASES: [Case; 9] = [
     Case {

@@ -168,6 +168,7 @@ mod tests {
             &hostile::ITEMS,
             objects::ITEMS,
             house::ITEMS,
+            nodes::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

@@ -1,23 +1,28 @@
 //! The items of "Nodes by users": plugins.
 
+mod native_cost;
+
 use super::{Item, Work, item};
 
+/// The tests are built with the features of the whole workspace, as those of CI are: nothing is compiled twice.
 pub const ITEMS: &[Item] = &[
     item(
         "new",
         "a project of at most 40 lines with its test, written by `volley plugin new`",
-        Work::Command(&["test", "-p", "volley", "--bin", "volley", "plugin::"]),
+        Work::Command(&["test", "--workspace", "--bin", "volley", "plugin::"]),
     ),
     item(
         "load-replace-unload",
         "1,000 replacements between rounds with full vectors: no packet lost, code unmapped",
         Work::Command(&[
             "test",
-            "-p",
-            "volley-plugin-host",
+            "--workspace",
             "--test",
             "plugins",
-            "a_plugin_",
+            "--",
+            "a_plugin_comes_and_goes",
+            "a_plugin_is_replaced_a_thousand_times",
+            "traces_of_a_plugin_outlive_it",
         ]),
     ),
     item(
@@ -25,21 +30,45 @@ pub const ITEMS: &[Item] = &[
         "replacements while the generator sends as fast as it can: no packet lost",
         Work::Command(&[
             "test",
-            "-p",
-            "volley",
+            "--workspace",
             "--test",
             "plugins",
+            "--",
             "replacements_under_traffic",
         ]),
     ),
     item(
         "abi",
         "wrong compiler or SDK, truncated, no plugin, panics: one sentence, the router goes on",
-        Work::Command(&["test", "-p", "volley-plugin-host"]),
+        Work::Command(&[
+            "test",
+            "--workspace",
+            "--test",
+            "plugins",
+            "--",
+            "what_is_no_plugin_of_this_router",
+            "a_file_that_others_can_change",
+            "a_plugin_that_does_not_register",
+            "a_refused_version_leaves",
+            "a_panic_in_a_node",
+        ]),
     ),
     item(
         "faces",
         "file, commands, HTTP; refused while used; gone after unload",
-        Work::Command(&["test", "-p", "volley", "--test", "plugins"]),
+        Work::Command(&[
+            "test",
+            "--workspace",
+            "--test",
+            "plugins",
+            "--",
+            "a_plugin_is_an_object",
+            "a_file_with_a_plugin",
+        ]),
+    ),
+    item(
+        "native-cost",
+        "a node as a plugin against the same node built in, instructions",
+        Work::Look(native_cost::judge),
     ),
 ];

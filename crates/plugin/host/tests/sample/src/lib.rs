@@ -1,5 +1,7 @@
 //! A plugin for tests: the name that it is loaded by chooses what it does.
 
+mod ttl;
+
 use volley_sdk::prelude::*;
 
 volley_sdk::plugin!(register);
@@ -32,6 +34,10 @@ impl Node for Stamp {
 }
 
 fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
+    if plugin.host().name == "ttl-check" {
+        plugin.feature("test-arc", |_| ttl::TtlCheck);
+        return Ok(());
+    }
     let panics = match plugin.host().name.as_str() {
         "panics-at-load" => panic!("no stamp today"),
         "refuses" => return Err("there is no ink".into()),

@@ -13,7 +13,7 @@ const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/plugin/sdk"
 
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Write the project of a plugin into a new folder: a node on a feature arc with counters and a test.
+    /// Write the project of a plugin into a new folder: a node on a feature arc with settings, counters and a test.
     New {
         /// Name of the project, its folder and its node: words of a-z and 0-9 joined by single hyphens.
         name: String,
@@ -115,12 +115,14 @@ mod tests {
         write(dir.path(), "ttl-guard", Path::new(SDK)).unwrap();
         let read = |file: &str| fs::read_to_string(dir.path().join("ttl-guard").join(file));
         let source = read("src/lib.rs").unwrap();
-        assert!(source.contains("struct TtlGuard;"), "{source}");
+        assert!(source.contains("struct TtlGuard("), "{source}");
         for file in ["src/lib.rs", "Cargo.toml", "README.md"] {
             assert!(!read(file).unwrap().contains('@'), "{file}");
         }
-        let code = source.lines().filter(|it| !it.trim().is_empty()).count();
-        assert!(code <= 40, "{code} lines");
+        let lines = |text: &str| text.lines().filter(|it| !it.trim().is_empty()).count();
+        let (code, test) = source.split_once("#[cfg(test)]").unwrap();
+        assert!(lines(code) <= 40, "{} lines", lines(code));
+        assert!(lines(test) <= 10, "{} lines of the test", lines(test));
         assert!(read("Cargo.lock").is_ok(), "the router's versions");
         let again = write(dir.path(), "ttl-guard", Path::new(SDK));
         assert!(again.unwrap_err().to_string().contains("exists already"));

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
-use support::{Daemon, http::Http};
+use support::{Daemon, Folder, http::Http};
 
 const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\nmac = \"02:00:00:00:00:01\"\naddresses = [\"10.0.0.1/24\"]\n\
     [[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"10.0.1.1/24\"]\n\
@@ -149,5 +149,145 @@ fn a_panic_in_a_node_leaves_a_router_that_goes_on() {
     daemon.ok("plugin unload ip4-panics");
     let before = packets(&daemon, "pg1", "tx");
     daemon.wait_for("packets", |d| packets(d, "pg1", "tx") > before + 1000);
+    daemon.stop("TERM");
+}
+
+/// A version of the sample with other objects: see its `objects.rs`.
+fn version(daemon: &Daemon, digit: u8) -> String {
+    let mut bytes = fs::read(sample()).unwrap();
+    let mark = b"sample version ";
+    let at = bytes.windows(mark.len()).position(|it| it == mark).unwrap();
+    bytes[at + mark.len()] = digit;
+    let path = daemon
+        .folder
+        .file(&format!("version-{}.so", char::from(digit)));
+    fs::write(&path, bytes).unwrap();
+    path.display().to_string()
+}
+
+/// What the plugin knows of its objects: it refuses the rule `probe` with that.
+fn known(daemon: &Daemon) -> String {
+    let refused = daemon.refused("set stamp-rule probe interface pg0");
+    let at = refused.find("ink ").unwrap_or_else(|| panic!("{refused}"));
+    refused[at..].trim_end().to_owned()
+}
+
+/// Checks that no face has the classes of the plugin.
+fn no_classes(daemon: &Daemon) {
+    let refused = daemon.refused("set stamp-ink level 70");
+    assert!(refused.contains("stamp-ink"), "{refused}");
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    assert_eq!(http.call("GET", "/v1/stamp_ink", b"").0, 404);
+    let document = http.get("/v1/openapi.json").to_string();
+    assert!(!document.contains("stamp_rule"));
+    assert!(!daemon.ok("config show").contains("stamp_"));
+}
+
+#[test]
+fn objects_of_a_plugin_are_in_every_face_and_go_with_it() {
+    let state = Folder::new();
+    let state = state.0.display().to_string();
+    let mut daemon = Daemon::start(CONFIG, &["--state-dir", &state]);
+    no_classes(&daemon);
+    daemon.ok(&load("ip4"));
+    daemon.ok("set stamp-ink level 70");
+    daemon.ok("set stamp-rule a interface pg0 limit 7 color red");
+    assert_eq!(known(&daemon), "ink 70, rules a pg0 7 red");
+    let range = daemon.refused("set stamp-ink level 101");
+    assert!(range.contains("1 to 100"), "{range}");
+    let check = daemon.refused("set stamp-rule b interface pg0 limit 13");
+    assert!(
+        check.contains("limit must not be 13: it is unlucky"),
+        "{check}"
+    );
+    let panic = daemon.refused("set stamp-rule b interface pg0 limit 14");
+    assert!(
+        panic.contains("the plugin panicked: it is too much"),
+        "{panic}"
+    );
+    let used = daemon.refused("delete interface pg0");
+    assert!(used.contains("stamp rule a"), "{used}");
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    assert_eq!(http.get("/v1/stamp_rule/a")["limit"], 7);
+    let path = &http.get("/v1/openapi.json")["paths"]["/v1/stamp_rule/{name}"];
+    assert!(path["put"].is_object(), "{path}");
+    let body = br#"{"interface": "pg1"}"#;
+    assert!(http.call("PUT", "/v1/stamp_rule/b", body).0 < 300);
+    assert_eq!(known(&daemon), "ink 70, rules a pg0 7 red; b pg1 5 black");
+    daemon.ok("config commit");
+    let written = daemon.ok("config show");
+    assert!(
+        written.contains("[stamp_rule.a]") && written.contains("level = 70"),
+        "{written}"
+    );
+    daemon.ok("set stamp-rule a interface pg0 limit 9");
+    assert!(daemon.ok("config diff").contains("limit 9"));
+    daemon.ok("config rollback 1");
+    assert_eq!(known(&daemon), "ink 70, rules a pg0 7 red; b pg1 5 black");
+    daemon.ok("plugin unload ip4");
+    no_classes(&daemon);
+    daemon.wait_for("code unmapped", |d| states(d).is_empty());
+    // The commit has the plugin and its objects.
+    daemon.ok("config rollback 1");
+    assert_eq!(known(&daemon), "ink 70, rules a pg0 7 red; b pg1 5 black");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn objects_of_a_plugin_go_to_the_next_version_or_it_is_refused() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.ok(&load("ip4"));
+    daemon.ok(FEATURE);
+    daemon.ok("set stamp-ink level 70");
+    daemon.ok("set stamp-rule a interface pg0 limit 70");
+    let [second, third] = [b'2', b'3'].map(|digit| version(&daemon, digit));
+    daemon.ok(&format!("plugin replace ip4 {second}"));
+    assert_eq!(known(&daemon), "ink 70, rules a pg0 70 black false");
+    daemon.ok("set stamp-rule a interface pg0 limit 70 strict on");
+    assert_eq!(known(&daemon), "ink 70, rules a pg0 70 black true");
+    let lost = daemon.refused(&format!("plugin replace ip4 {}", sample().display()));
+    assert!(
+        lost.contains("stamp rule a has a value of strict"),
+        "{lost}"
+    );
+    let gone = daemon.refused(&format!("plugin replace ip4 {third}"));
+    assert!(
+        gone.contains("the new version has no class stamp_ink"),
+        "{gone}"
+    );
+    daemon.ok("default stamp-ink");
+    daemon.ok("set stamp-rule a interface pg0 limit 70 strict off");
+    let unfit = daemon.refused(&format!("plugin replace ip4 {third}"));
+    assert!(
+        unfit.contains("stamp rule a does not fit the new version"),
+        "{unfit}"
+    );
+    assert_eq!(known(&daemon), "ink 50, rules a pg0 70 black false");
+    daemon.ok("set stamp-rule a interface pg0 limit 7");
+    daemon.ok(&format!("plugin replace ip4 {third}"));
+    assert_eq!(known(&daemon), "ink 0, rules a pg0 7");
+    daemon.ok(&format!("plugin replace ip4 {}", sample().display()));
+    assert_eq!(known(&daemon), "ink 0, rules a pg0 7 black");
+    // The same path: the file may have changed.
+    fs::copy(&second, &third).unwrap();
+    daemon.ok(&format!("plugin replace ip4 {third}"));
+    fs::copy(sample(), &third).unwrap();
+    daemon.ok(&format!("plugin replace ip4 {third}"));
+    assert_eq!(known(&daemon), "ink 0, rules a pg0 7 black");
+    let refused = daemon.refused("plugin unload ip4");
+    assert!(refused.contains("is enabled on an interface"), "{refused}");
+    assert_eq!(known(&daemon), "ink 0, rules a pg0 7 black");
+    daemon.stop("TERM");
+}
+
+#[test]
+fn a_file_with_a_plugin_and_its_objects_starts() {
+    let more = format!(
+        "[stamp_ink]\nlevel = 3\n[stamp_rule.a]\ninterface = \"pg1\"\n\
+         [[plugin]]\nname = \"ip4\"\npath = \"{}\"\n",
+        sample().display()
+    );
+    let mut daemon = Daemon::start(&format!("{CONFIG}{more}"), &[]);
+    assert_eq!(known(&daemon), "ink 3, rules a pg1 5 black");
     daemon.stop("TERM");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::{env, fs, io};
 
 /// Crates whose code runs on both sides, from this crate's folder.
-const SHARED: [&str; 8] = [
+const SHARED: [&str; 10] = [
     "../abi",
     "../sdk",
     "../../base/buf",
@@ -16,6 +16,8 @@ const SHARED: [&str; 8] = [
     "../../base/stack-sample",
     "../../base/tables",
     "../../base/wire",
+    "../../control/object",
+    "../../control/object-derive",
 ];
 
 fn main() -> io::Result<()> {

@@ -24,6 +24,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     let mut plan = Plan::default();
+    let not_brought = bring(doc, root, &mut plan);
     let classes = volley_object::classes();
     let (of_interfaces, of_classes) = (object::interface_table(&classes), object::tables(&classes));
     let names = of_classes.iter().map(|table| table.name);
@@ -37,8 +38,12 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             "",
             unknown(key.get_ref(), "the file", names.clone()),
         );
+        for why in &not_brought {
+            doc.error(key.span().start, "", why.clone());
+        }
     }
-    for class in classes.startup().chain(classes.iter()) {
+    let others = classes.iter().filter(|class| class.def().brings.is_none());
+    for class in classes.startup().chain(others) {
         object::read(doc, root, class, &mut plan);
     }
     for (_, value) in root
@@ -65,6 +70,25 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
         startup: plan.startup,
         requests: steps.into_iter().flatten().collect(),
     }
+}
+
+/// Reads the objects that bring classes, and registers these classes; returns why some are missing.
+fn bring<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>, plan: &mut Plan) -> Vec<String> {
+    let mut missing = Vec::new();
+    let classes = volley_object::classes();
+    for class in classes.iter() {
+        let Some(brings) = class.def().brings else {
+            continue;
+        };
+        object::read(doc, root, class, plan);
+        let objects = plan.first.iter().chain(&plan.objects);
+        let objects = objects.filter_map(|request| match request {
+            Request::Set(object) if object.class() == class => Some(object),
+            _ => None,
+        });
+        missing.extend(objects.filter_map(|object| brings(object).err()));
+    }
+    missing
 }
 
 fn interface(section: Section<'_>, plan: &mut Plan) {

@@ -15,6 +15,8 @@ pub struct Core {
     state: State,
     events: Events,
     transactions: u64,
+    /// The generation of the classes whose objects the state has.
+    generation: u64,
 }
 
 impl Core {
@@ -118,8 +120,31 @@ impl Core {
                 }
             }
         }
+        self.renew(&changes);
         self.transactions += 1;
         Report::new(self.transactions, user, changes)
+    }
+
+    /// Gives objects the classes that are registered now, where a transaction has replaced classes or used older ones.
+    fn renew(&mut self, changes: &Changes) {
+        let generation = volley_object::classes().generation();
+        let brought: Vec<Key> = match generation == self.generation {
+            true => changes
+                .before
+                .keys()
+                .filter(|key| key.is_brought())
+                .cloned()
+                .collect(),
+            false => self
+                .state
+                .iter()
+                .map(|(key, _)| key)
+                .filter(|key| key.is_brought())
+                .cloned()
+                .collect(),
+        };
+        self.state.renew(brought.iter());
+        self.generation = generation;
     }
 
     /// Sends the events of the next objects of a transaction that has ended, for at most `most` objects; false when all are

@@ -94,6 +94,23 @@ impl Key {
         }
     }
 
+    /// Whether the class of the object is one that this object brings.
+    pub(crate) fn is_brought_by(&self, by: &Key) -> bool {
+        let brought = self.of_class().and_then(|key| key.class().def().brought);
+        match (brought, by.of_class()) {
+            (Some(brought), Some(by)) => {
+                brought.class == by.class().name() && by.name() == brought.name
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the object's class is one that another object brings.
+    pub(crate) fn is_brought(&self) -> bool {
+        let key = self.of_class();
+        key.is_some_and(|key| key.class().def().brought.is_some())
+    }
+
     /// The key, if its class is ordered.
     pub(crate) fn ordered(&self) -> Option<&ObjectKey> {
         self.of_class().filter(|key| key.class().def().ordered)

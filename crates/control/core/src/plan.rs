@@ -466,13 +466,27 @@ impl<'a> Planner<'a> {
         if let Key::Bulk(it) = key {
             return steps.bulk(it, common(Some(before)), None);
         }
+        if self.goes_with_what_brings_it(key) {
+            return;
+        }
         let get = |key: &Key| self.before(key);
-        let undo = match key {
+        let mut undo = match key {
             Key::Interface(name) => make::interface_with_settings(name, &get),
             other => make::create(other, before, &get),
         };
+        let brought = self.touched.iter().filter(|(it, _)| it.is_brought_by(key));
+        undo.extend(brought.filter_map(|(key, before)| make::change(key, (*before)?)));
         let request = make::remove(key);
         steps.push(Step { request, undo });
+    }
+
+    /// Whether what brings the object's class is removed: its owner removes the objects as well, if it is not refused.
+    fn goes_with_what_brings_it(&self, key: &Key) -> bool {
+        key.is_brought()
+            && self
+                .touched
+                .iter()
+                .any(|(by, before)| before.is_some() && !self.now.has(by) && key.is_brought_by(by))
     }
 
     /// The intermediate value of an object that changes and loses interfaces, before interfaces are deleted and others are

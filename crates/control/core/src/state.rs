@@ -220,6 +220,37 @@ impl State {
             .collect()
     }
 
+    /// The keys of the objects of the classes that an object brings, in order of dependence.
+    pub(crate) fn brought_by<'s>(&'s self, by: &'s Key) -> impl Iterator<Item = &'s Key> {
+        self.objects.keys().filter(|key| key.is_brought_by(by))
+    }
+
+    /// Converts objects to the classes that are registered now: another version of what brings them may have replaced the
+    /// classes. An object that does not fit stays as it is; the owner of what brings it has refused the version then.
+    pub(crate) fn renew<'k>(&mut self, keys: impl Iterator<Item = &'k Key>) {
+        let classes = volley_object::classes();
+        let mut renewed = Vec::new();
+        for key in keys {
+            let Some(Value::Object(object)) = self.objects.get(key) else {
+                continue;
+            };
+            let class = classes.get(object.class().name());
+            if let Some(class) = class.filter(|class| !class.is(object.class()))
+                && let Ok(object) = object.carried_over(class)
+            {
+                renewed.push((key.clone(), object));
+            }
+        }
+        // The ranks of the classes may differ: the map has no key of both at any time.
+        for (key, _) in &renewed {
+            self.swap(key, None);
+        }
+        for (_, object) in renewed {
+            let key = Key::object(object.key());
+            self.swap(&key, Some(Value::Object(Arc::new(object))));
+        }
+    }
+
     /// Number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()

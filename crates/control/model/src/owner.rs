@@ -28,6 +28,8 @@ pub struct Owners {
     queries: BTreeMap<&'static str, Answerer>,
     streams: BTreeMap<&'static str, Starter>,
     verbs: BTreeMap<&'static str, Vec<Performer>>,
+    /// The owner of the classes that objects bring, see [`volley_object::ClassDef::brought`].
+    brought: Option<Owner>,
 }
 
 impl Owners {
@@ -50,6 +52,14 @@ impl Owners {
         };
         self.all.insert(name, Box::new(owner));
         Ok(class)
+    }
+
+    /// Makes `apply` the owner of all classes that objects bring: it gets the objects without their Rust types.
+    pub fn own_brought(
+        &mut self,
+        apply: impl FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError> + 'static,
+    ) {
+        self.brought = Some(Box::new(apply));
     }
 
     /// Registers a bulk class, if necessary, and its owner. `apply` gets one or more objects of a group, and carries out all of
@@ -178,8 +188,9 @@ impl Owners {
 
     /// The first class, query or verb that has no owner.
     pub fn unowned(&self, classes: &Classes) -> Option<String> {
-        // The drivers' handlers carry out interfaces.
-        let owned = classes.iter().filter(|class| !class.is_interface());
+        // The drivers' handlers carry out interfaces, and what brings a class carries out its objects.
+        let is_own = |class: &&Class| !class.is_interface() && class.def().brought.is_none();
+        let owned = classes.iter().filter(is_own);
         let mut names = owned.map(Class::name);
         let class =
             names.find(|name| !self.all.contains_key(name) && !self.bulks.contains_key(name));
@@ -223,7 +234,11 @@ impl Owners {
         key: &ObjectKey,
         now: Option<&Instance>,
     ) -> Result<Applied, ModelError> {
-        match self.all.get_mut(key.class().name()) {
+        let owner = match key.class().def().brought {
+            Some(_) => self.brought.as_mut(),
+            None => self.all.get_mut(key.class().name()),
+        };
+        match owner {
             Some(owner) => owner(key, now),
             None => Err(not_carried_out(key.class())),
         }

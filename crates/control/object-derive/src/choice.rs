@@ -31,13 +31,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
         docs.push(text);
     }
     Ok(quote! {
-        impl ::volley_object::Choice for #ident {
+        impl volley_object::Choice for #ident {
             const ALL: &'static [(&'static str, &'static str, Self)] =
                 &[#((#names, #docs, #ident::#variants)),*];
         }
         impl ::core::fmt::Display for #ident {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.pad(::volley_object::choice_name(self))
+                f.pad(volley_object::choice_name(self))
             }
         }
     })

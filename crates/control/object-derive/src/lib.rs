@@ -2,7 +2,7 @@
 //! query or a verb from a struct with doc comments.
 //!
 //! The attributes are listed at `volley_object::Object`, `volley_object::Choice`, `volley_object::Query` and
-//! `volley_object::Verb`.
+//! `volley_object::Verb`. The code names `volley_object` without `::`, so that a prelude can provide it.
 #![forbid(unsafe_code)]
 
 mod attributes;

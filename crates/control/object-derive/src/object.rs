@@ -29,7 +29,10 @@ const WORDS: &Words = &[
     (Form::Text, TEXTS),
     (Form::Text, EFFECTS),
     (Form::Text, &["after", "class", "file"]),
-    (Form::Code, &["check", "normal", "references", "upgrade"]),
+    (
+        Form::Code,
+        &["brings", "check", "normal", "references", "upgrade"],
+    ),
     (Form::Group, &["group", "instead", "starts"]),
 ];
 
@@ -81,9 +84,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let conversions = fields.conversions;
     Ok(quote! {
         #usual
-        impl ::volley_object::Object for #ident {
+        impl volley_object::Object for #ident {
             const CLASS: &'static str = #name;
-            fn definition() -> ::volley_object::ClassDef {
+            fn definition() -> volley_object::ClassDef {
                 #definition
             }
             #conversions
@@ -104,22 +107,22 @@ fn class_definition(
     let commands = EFFECTS.iter().flat_map(|word| {
         let effect = Ident::new(&camel(word), ident.span());
         let texts = class.all(word).iter();
-        texts.map(move |text| quote! { (::volley_object::Effect::#effect, #text) })
+        texts.map(move |text| quote! { (volley_object::Effect::#effect, #text) })
     });
     let after = class.all("after");
     let (file, upgrade) = (class.all("file"), class.all("upgrade"));
     let [starts, groups, instead] = ["starts", "group", "instead"].map(|word| class.all(word));
     quote! {
-        let mut class = ::volley_object::ClassDef::new(#name, #text);
+        let mut class = volley_object::ClassDef::new(#name, #text);
         class.fields = ::std::vec![#(#fields),*];
         #(class.#names = #values;)*
         class.commands = ::std::vec![#(#commands),*];
         class.after = ::std::vec![#(#after),*];
-        #(class.file = ::volley_object::Place::read(#file);)*
+        #(class.file = volley_object::Place::read(#file);)*
         #(class.upgrade = ::core::option::Option::Some(#upgrade);)*
         #(
             let (key, verb, doc) = (#starts);
-            class.starts = ::core::option::Option::Some(::volley_object::Start { key, verb, doc });
+            class.starts = ::core::option::Option::Some(volley_object::Start { key, verb, doc });
         )*
         #(class.groups.push((#groups));)*
         #(class.instead.push((#instead));)*
@@ -139,9 +142,10 @@ fn camel(word: &str) -> String {
 /// The statements for rules between fields and for computed references.
 fn code_of(ident: &Ident, class: &Attributes) -> TokenStream {
     let (check, references) = (class.all("check"), class.all("references"));
+    let brings = class.all("brings");
     let normal = class.one("normal").map(|normal| {
         quote! {
-            #normal(&it).map(|it| instance.with_slots(::volley_object::Object::slots(&it)))
+            #normal(&it).map(|it| instance.with_slots(volley_object::Object::slots(&it)))
         }
     });
     let has_normal = normal.iter();
@@ -150,7 +154,7 @@ fn code_of(ident: &Ident, class: &Attributes) -> TokenStream {
         .unwrap_or(quote! { ::core::option::Option::None });
     quote! {
         #(class.check = ::core::option::Option::Some(|instance| {
-            match <#ident as ::volley_object::Object>::of(instance) {
+            match <#ident as volley_object::Object>::of(instance) {
                 ::core::option::Option::Some(it) => {
                     #check(&it)?;
                     ::core::result::Result::Ok(#normal)
@@ -159,12 +163,18 @@ fn code_of(ident: &Ident, class: &Attributes) -> TokenStream {
             }
         });)*
         #(class.references = ::core::option::Option::Some(|instance, tell| {
-            if let ::core::option::Option::Some(it) = <#ident as ::volley_object::Object>::of(instance) {
+            if let ::core::option::Option::Some(it) = <#ident as volley_object::Object>::of(instance) {
                 #references(&it, tell);
             }
         });)*
+        #(class.brings = ::core::option::Option::Some(|instance| {
+            match <#ident as volley_object::Object>::of(instance) {
+                ::core::option::Option::Some(it) => #brings(&it),
+                ::core::option::Option::None => ::core::result::Result::Ok(()),
+            }
+        });)*
         #(class.normal = ::core::option::Option::Some(|instance| {
-            let it = <#ident as ::volley_object::Object>::of(instance)?;
+            let it = <#ident as volley_object::Object>::of(instance)?;
             #has_normal
         });)*
     }
@@ -214,17 +224,17 @@ pub(crate) struct Owner<'i> {
 
 impl<'i> Owner<'i> {
     pub(crate) fn class(ident: &'i Ident) -> Self {
-        let made_by = quote! { ::volley_object::Object };
+        let made_by = quote! { volley_object::Object };
         Owner { ident, made_by }
     }
 
     pub(crate) fn query(ident: &'i Ident) -> Self {
-        let made_by = quote! { ::volley_object::Query };
+        let made_by = quote! { volley_object::Query };
         Owner { ident, made_by }
     }
 
     pub(crate) fn verb(ident: &'i Ident) -> Self {
-        let made_by = quote! { ::volley_object::Verb };
+        let made_by = quote! { volley_object::Verb };
         Owner { ident, made_by }
     }
 }
@@ -247,17 +257,17 @@ impl OfFields {
             definitions.push(definition(owner, field)?);
             let (field, ty) = (&field.ident, &field.ty);
             reads.push(quote! { #field: values.field::<#ty>(#at)? });
-            writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
+            writes.push(quote! { volley_object::FieldType::to_slot(&self.#field) });
         }
         let ident = owner.ident;
         let conversions = quote! {
-            fn of(values: &::volley_object::Instance) -> ::core::option::Option<Self> {
+            fn of(values: &volley_object::Instance) -> ::core::option::Option<Self> {
                 if values.class().name() != #name {
                     return ::core::option::Option::None;
                 }
                 ::core::option::Option::Some(#ident { #(#reads),* })
             }
-            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
+            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<volley_object::Value>> {
                 ::std::vec![#(#writes),*]
             }
         };
@@ -281,14 +291,14 @@ fn steps(owner: &Owner<'_>, ty: &Type, message: &Attributes) -> TokenStream {
         #(field.limit((#range).into_inner());)*
         #(field.at_least(#least);)*
         #scaled
-        #(field.#valued = ::volley_object::FieldType::to_slot(&{ let it: #ty = #values; it });)*
+        #(field.#valued = volley_object::FieldType::to_slot(&{ let it: #ty = #values; it });)*
         #(
             field.reference =
-                ::core::option::Option::Some(::volley_object::Reference::#strengths(#classes));
+                ::core::option::Option::Some(volley_object::Reference::#strengths(#classes));
         )*
         #(field.derived = ::core::option::Option::Some(|instance| {
             let it = <#ident as #made_by>::of(instance)?;
-            ::volley_object::FieldType::to_slot(&{ let value: #ty = #derived(&it); value })
+            volley_object::FieldType::to_slot(&{ let value: #ty = #derived(&it); value })
         });)*
     }
 }
@@ -303,7 +313,7 @@ fn definition(owner: &Owner<'_>, field: &Field) -> Result<TokenStream> {
     let (ty, text_name): (&Type, String) = (&field.ty, name.unraw().to_string());
     Ok(quote! {{
         #[allow(unused_mut)]
-        let mut field = ::volley_object::FieldDef::new::<#ty>(#text_name, #text, #key);
+        let mut field = volley_object::FieldDef::new::<#ty>(#text_name, #text, #key);
         #steps
         field
     }})

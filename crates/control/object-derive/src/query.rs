@@ -67,16 +67,16 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let words = views.iter().map(|view| &view.word[..]);
     let docs = views.iter().map(|view| &view.doc);
     Ok(quote! {
-        impl ::volley_object::Query for #ident {
+        impl volley_object::Query for #ident {
             const NAME: &'static str = #name;
             type Reply = #reply;
-            fn definition() -> ::volley_object::QueryDef {
-                let mut query = ::volley_object::QueryDef::new::<Self>(#text);
+            fn definition() -> volley_object::QueryDef {
+                let mut query = volley_object::QueryDef::new::<Self>(#text);
                 query.class.fields = ::std::vec![#(#definitions),*];
-                #(query.class.commands.push((::volley_object::Effect::Set, #show));)*
+                #(query.class.commands.push((volley_object::Effect::Set, #show));)*
                 #(query.class.example = #example;)*
                 #(query.class.check = #check;)*
-                query.views = ::std::vec![#(::volley_object::ViewDef { word: #words, doc: #docs }),*];
+                query.views = ::std::vec![#(volley_object::ViewDef { word: #words, doc: #docs }),*];
                 query.detail_by = ::std::vec![#(#detail_by),*];
                 (query.operate, query.large) = (#operate, #large);
                 #(query.with_figures(|reply, page| {
@@ -98,8 +98,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 fn text_of(reply: &TokenStream, message: &Attributes, views: &[Further]) -> TokenStream {
     let Some(shown) = message.one("text") else {
         return quote! {
-            fn text(reply: &#reply, _: ::volley_object::View) -> ::std::string::String {
-                <Self as ::volley_object::Stream>::whole_text(reply)
+            fn text(reply: &#reply, _: volley_object::View) -> ::std::string::String {
+                <Self as volley_object::Stream>::whole_text(reply)
             }
         };
     };
@@ -107,10 +107,10 @@ fn text_of(reply: &TokenStream, message: &Attributes, views: &[Further]) -> Toke
     let words = views.iter().map(|view| &view.word[..]);
     let further = views.iter().map(|view| &view.shown);
     quote! {
-        fn text(reply: &#reply, view: ::volley_object::View) -> ::std::string::String {
+        fn text(reply: &#reply, view: volley_object::View) -> ::std::string::String {
             match view {
-                #(::volley_object::View::Named(#words) => #further(reply),)*
-                ::volley_object::View::Verbose => #detail(reply),
+                #(volley_object::View::Named(#words) => #further(reply),)*
+                volley_object::View::Verbose => #detail(reply),
                 _ => #shown(reply),
             }
         }

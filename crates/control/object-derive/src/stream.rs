@@ -53,7 +53,7 @@ impl OfStream {
         let [head, failure, bytes] = ["head", "failure", "bytes"].map(|word| self.0.all(word));
         let head = quote! { ::std::string::String::new() #(+ &#head(reply))* };
         quote! {
-            impl ::volley_object::Stream for #ident {
+            impl volley_object::Stream for #ident {
                 fn head(reply: &#reply) -> ::std::string::String {
                     let _ = reply;
                     #head

@@ -34,12 +34,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let flags = ["configure", "for_all", "machine"].map(|word| message.has(word));
     let [configure, for_all, machine] = flags;
     Ok(quote! {
-        impl ::volley_object::Verb for #ident {
+        impl volley_object::Verb for #ident {
             const NAME: &'static str = #name;
-            fn definition() -> ::volley_object::VerbDef {
-                let mut verb = ::volley_object::VerbDef::new(#name, #text);
+            fn definition() -> volley_object::VerbDef {
+                let mut verb = volley_object::VerbDef::new(#name, #text);
                 verb.class.fields = ::std::vec![#(#definitions),*];
-                #(verb.class.commands.push((::volley_object::Effect::Set, #command));)*
+                #(verb.class.commands.push((volley_object::Effect::Set, #command));)*
                 #(verb.class.example = #example;)*
                 #(verb.class.formerly = #formerly;)*
                 #(verb.class.check = #check;)*

@@ -3,7 +3,7 @@
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::{FieldType, Kind};
 use crate::pattern::Pattern;
-use crate::place::{Place, Reference, Start, Strength};
+use crate::place::{Brought, Place, Reference, Start, Strength};
 use crate::table::name_of;
 use crate::value::Value;
 use crate::{DefinitionError, FieldError};
@@ -222,6 +222,9 @@ impl FieldDef {
 /// Checks rules between the fields of an object. Returns the normal form of the object if it differs.
 pub type Check = fn(&Instance) -> Result<Option<Instance>, FieldError>;
 
+/// Registers the classes that an object brings, before other objects of the same configuration are read.
+pub type Brings = fn(&Instance) -> Result<(), String>;
+
 /// Reports references that are not the value of a field, but follow from fields.
 pub type References = fn(&Instance, &mut dyn FnMut(Reference, Value));
 
@@ -303,6 +306,10 @@ pub struct ClassDef {
     pub groups: Vec<(&'static str, &'static str)>,
     /// First words of commands of other routers, each with a text that names the equivalent command.
     pub instead: Vec<(&'static str, &'static str)>,
+    /// Registers the classes that an object of this class brings.
+    pub brings: Option<Brings>,
+    /// The object that brings the class: objects of the class need it, and are removed with it.
+    pub brought: Option<Brought>,
 }
 
 impl ClassDef {
@@ -391,8 +398,13 @@ impl Class {
         Ok(Class(Arc::new(inner)))
     }
 
+    /// A class without registration, to read objects by.
+    pub fn alone(def: ClassDef) -> Result<Class, DefinitionError> {
+        Class::new(def, 0, BTreeSet::new())
+    }
+
     /// Whether both values are the same registered class, and not two classes that had the same name at different times.
-    pub(crate) fn is(&self, other: &Class) -> bool {
+    pub fn is(&self, other: &Class) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

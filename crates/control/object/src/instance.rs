@@ -332,6 +332,9 @@ impl Instance {
                 }
             }
         }
+        if let Some(by) = self.class.def().brought {
+            tell(by.class, &Value::text(by.name), Strength::Needs);
+        }
         if let Some(more) = self.class.def().references {
             more(self, &mut |reference, value| {
                 tell(reference.class, &value, reference.strength);

@@ -24,6 +24,7 @@
 extern crate self as volley_object;
 
 mod asked;
+mod brought;
 mod bulk;
 mod by_name;
 mod change;
@@ -63,7 +64,7 @@ mod view;
 pub use asked::{Asked, Call};
 pub use bulk::{Bulk, BulkReader};
 pub use change::Change;
-pub use class::{Check, Class, ClassDef, Derived, Effect, FieldDef, References, names};
+pub use class::{Brings, Check, Class, ClassDef, Derived, Effect, FieldDef, References, names};
 pub use definition_error::DefinitionError;
 pub use instance::{Instance, ObjectKey};
 pub use json::{interface_from_json, interface_schema, interface_to_json, of_today};
@@ -72,12 +73,12 @@ pub use object::Object;
 pub use packed::{BulkKey, Group, Values};
 pub use packing::{PACKED, Packed, Packing};
 pub use part::{Left, Part};
-pub use place::{Place, Reference, Start, Strength};
+pub use place::{Brought, Place, Reference, Start, Strength};
 pub use query::{Answer, Body, Query};
 pub use query_class::{QueryClass, QueryDef, ViewDef};
 pub use registry::{
-    Classes, classes, register, register_query, register_verb, unregister, unregister_query,
-    unregister_verb,
+    Classes, classes, exchange, put_back, register, register_query, register_verb, unregister,
+    unregister_query, unregister_verb,
 };
 pub use startup::Startup;
 #[cfg(any(test, feature = "strategy"))]

@@ -53,6 +53,8 @@ use crate::{DefinitionError, FieldError, refuse};
 /// - `references = path`: a function `fn(&Self, &mut dyn FnMut(Reference, Value))` that reports references which follow from
 ///   fields without being the value of one.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
+/// - `brings = path`: a function `fn(&Self) -> Result<(), String>` that registers the classes which an object brings, see
+///   [`crate::ClassDef::brought`].
 ///
 /// Attributes of a field:
 ///

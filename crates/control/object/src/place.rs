@@ -41,6 +41,15 @@ impl Reference {
     }
 }
 
+/// The object that brings a class: the name of its class, and its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brought {
+    /// The class.
+    pub class: &'static str,
+    /// The value of its only key.
+    pub name: &'static str,
+}
+
 /// The position of a class's objects in the configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
@@ -82,6 +91,21 @@ impl Place {
             Some(name) if name.ends_with(".*") => Place::Map(strip(name)),
             Some(name) => Place::Table(name),
             None => Place::None,
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    /// The text that [`Place::read`] reads.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::None => Ok(()),
+            Place::Table(name) => write!(f, "[{name}]"),
+            Place::List(name) => write!(f, "[[{name}]]"),
+            Place::Map(name) => write!(f, "[{name}.*]"),
+            Place::Interface(name) => write!(f, "interface.{name}"),
+            Place::InterfaceMap(name) => write!(f, "interface.{name}.*"),
+            Place::InterfaceList(name) => write!(f, "interface.{name}[]"),
         }
     }
 }

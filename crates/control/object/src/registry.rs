@@ -454,6 +454,39 @@ pub fn unregister(name: &str) -> Result<(), DefinitionError> {
     })
 }
 
+/// Removes classes and adds others in one step. An error when another class, a query or a verb refers to one that is only
+/// removed, or a definition contradicts itself or another class; the registry is unchanged then.
+pub fn exchange(gone: &[&str], new: Vec<ClassDef>) -> Result<Vec<Class>, DefinitionError> {
+    change(|all| {
+        for name in gone {
+            all.all.remove(*name);
+        }
+        let added: Result<Vec<Class>, DefinitionError> =
+            new.into_iter().map(|def| all.add(def)).collect();
+        let gone = gone.iter().filter(|name| all.get(name).is_none());
+        let used = gone.filter_map(|name| Some((*name, all.refers_to(name)?)));
+        match used.into_iter().next() {
+            Some((name, other)) => {
+                let why = format!("{other} refers to it: remove that one first");
+                Err(DefinitionError::new(name, why))
+            }
+            None => added,
+        }
+    })
+}
+
+/// Undoes an exchange: removes classes and adds those that were registered before.
+pub fn put_back(gone: &[&str], old: Vec<Class>) -> Result<(), DefinitionError> {
+    change(|all| {
+        for name in gone {
+            all.all.remove(*name);
+        }
+        all.all
+            .extend(old.into_iter().map(|class| (class.name(), class)));
+        Ok(())
+    })
+}
+
 /// Adds a query. An error when the definition contradicts itself or another query; the registry is unchanged then.
 pub fn register_query(def: QueryDef) -> Result<QueryClass, DefinitionError> {
     change(|all| all.add_query(def))

@@ -6,16 +6,18 @@
 //! plugin guards each call from the router into the plugin, so that no panic leaves the plugin.
 //!
 //! Types differ in their `TypeId` between the two sides: nothing is downcast across the boundary. A plugin uses only the fields
-//! of [`Host`], and provides the fields of [`Plugin`].
+//! of [`Host`], and provides the fields of [`Plugin`]. Definitions of classes and objects cross the boundary as JSON.
 
 mod allocator;
 mod entry;
 mod fingerprint;
+mod object;
 mod plugin;
 
 pub use allocator::{HostAllocator, HostCalls};
 pub use entry::{ENTRY, Entry, Outcome, enter};
 pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
+pub use object::PluginClass;
 pub use plugin::{Host, Plugin, PluginFeature, RegisterError};
 
 /// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and

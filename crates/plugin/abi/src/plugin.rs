@@ -1,7 +1,9 @@
 //! The input (`Host`) and the output (`Plugin`) of a plugin's registration.
 
+use crate::object::PluginClass;
 use std::sync::Arc;
 use volley_graph::{Domain, Feature, ForeignNode, Node};
+use volley_object::{Object, ObjectKey};
 
 /// The parts of the router that a plugin may use.
 #[derive(Clone)]
@@ -37,13 +39,15 @@ pub struct PluginFeature {
     pub consumes: bool,
 }
 
-/// The nodes and features of a plugin.
+/// The nodes, features and classes of objects of a plugin.
 pub struct Plugin {
     host: Host,
     /// Nodes.
     pub nodes: Vec<ForeignNode>,
     /// Features.
     pub features: Vec<PluginFeature>,
+    /// Classes of objects.
+    pub classes: Vec<PluginClass>,
 }
 
 impl Plugin {
@@ -52,6 +56,7 @@ impl Plugin {
             host,
             nodes: Vec::new(),
             features: Vec::new(),
+            classes: Vec::new(),
         }
     }
 
@@ -79,5 +84,29 @@ impl Plugin {
             consumes: false,
         });
         self.node(make)
+    }
+
+    /// Add a class of objects: the router has it in the file, the commands, HTTP and commits as long as the plugin is loaded.
+    /// `apply` gets the key of an object and its new value; `None`: the object is removed. It carries the change out, or changes
+    /// nothing and returns one sentence. When the plugin is replaced, `apply` of the new version gets all existing objects
+    /// before its nodes get packets.
+    pub fn object<T: Object + 'static, E: std::fmt::Display>(
+        &mut self,
+        apply: impl FnMut(&ObjectKey, Option<T>) -> Result<(), E> + 'static,
+    ) -> Result<&mut Self, RegisterError> {
+        self.classes.push(PluginClass::new(apply)?);
+        Ok(self)
+    }
+
+    /// Add a class without a key, whose only object has a default for each field: settings. `apply` gets the new values, and the
+    /// defaults when the settings are removed.
+    pub fn settings<T: Object + Default + 'static>(
+        &mut self,
+        mut apply: impl FnMut(T) + 'static,
+    ) -> Result<&mut Self, RegisterError> {
+        self.object(move |_, now: Option<T>| {
+            apply(now.unwrap_or_default());
+            Ok::<(), std::convert::Infallible>(())
+        })
     }
 }

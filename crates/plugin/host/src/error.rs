@@ -1,6 +1,7 @@
 //! Errors of loading, replacing and unloading plugins.
 
 use volley_graph::GraphError;
+use volley_object::DefinitionError;
 use volley_plugin_abi::Mismatch;
 
 /// Why a plugin is not loaded, replaced or unloaded: one sentence each, without the name of the plugin and its path.
@@ -27,6 +28,12 @@ pub enum PluginError {
     /// The graph refused the change.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// A class of objects contradicts itself or another one, or is in use.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+    /// An object does not fit the new version.
+    #[error("{0}")]
+    Object(String),
     /// No plugin of this name is loaded.
     #[error("it is not loaded: `show plugins` lists the plugins")]
     NotLoaded,

@@ -48,8 +48,8 @@ fn check_owner(file: &File) -> Result<(), PluginError> {
     Ok(())
 }
 
-/// Checks that the file is a complete ELF shared library with the router's fingerprint.
-fn check(bytes: &[u8]) -> Result<(), PluginError> {
+/// Checks that the bytes of a file are a complete ELF shared library with the router's fingerprint.
+pub fn check(bytes: &[u8]) -> Result<(), PluginError> {
     let file: ElfFile64<'_> = ElfFile64::parse(bytes).map_err(PluginError::NotALibrary)?;
     let mut symbols = file.dynamic_symbols();
     let symbol = symbols.find(|it| it.name() == Ok(FINGERPRINT) && it.is_definition());

@@ -3,16 +3,19 @@
 //! - `file`: the checks before any code of the file runs.
 //! - `sys`: the mapped file and its entry call; the only file with unsafe code.
 //! - `plugins`: the nodes and features of each plugin, and the versions that wait for the workers before they are unmapped.
+//! - `objects`: the classes of objects of each plugin, and what becomes of objects when a version is replaced.
 //! - `model`, `show`: the class `plugin` and the query `show plugins`.
 
 mod error;
 mod file;
 mod model;
+mod objects;
 mod plugins;
 mod show;
 mod sys;
 
 pub use error::PluginError;
+pub use file::check as check_file;
 pub use model::{LoadedPlugin, classes};
 pub use plugins::Plugins;
 pub use show::{PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins};

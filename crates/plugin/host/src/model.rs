@@ -10,6 +10,7 @@ const LONGEST: usize = 64;
 /// Plugin: a shared library with nodes of the graph. A change of the path replaces the plugin while packets flow.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "plugin", file = "[[plugin]]", check = LoadedPlugin::check, machine)]
+#[object(brings = LoadedPlugin::announce)]
 #[object(group("plugin", "Load, replace and unload plugins."))]
 #[object(set = "plugin load <path> name <name>")]
 #[object(set = "plugin replace <name> <path>")]
@@ -37,6 +38,18 @@ impl LoadedPlugin {
                 "must be absolute, such as /usr/lib/volley/plugins/libstamp.so",
             ),
         }
+    }
+}
+
+impl LoadedPlugin {
+    /// Registers the classes of a plugin that is not loaded, so that its objects can be read. Those of a plugin that is loaded are
+    /// registered.
+    fn announce(&self) -> Result<(), String> {
+        if !crate::objects::registered(&self.name).is_empty() {
+            return Ok(());
+        }
+        let announced = crate::plugins::announce(&self.name, &self.path);
+        announced.map_err(|why| format!("plugin {}: {why}", self.name))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::PluginError;
 use crate::file;
 use crate::model::LoadedPlugin;
+use crate::objects::{self, Carriers};
 use crate::show::{PluginNodeRow, PluginRow, PluginState, PluginsReply, ShowPlugins};
 use crate::sys::Library;
 use std::cell::RefCell;
@@ -12,21 +13,35 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use volley_graph::{
-    Engine, GraphError, NodeFault, PeriodicRunner, PeriodicTask, ProcessInfo, Processes,
+    Domain, Engine, ForeignNode, GraphError, NodeFault, PeriodicRunner, PeriodicTask, ProcessInfo,
+    Processes,
 };
 use volley_model::{Applied, ModelError, Owners};
-use volley_object::DefinitionError;
+use volley_object::{DefinitionError, Instance, ObjectKey};
 use volley_plugin_abi::{Host, Outcome, Plugin, PluginFeature};
 
 /// Interval between checks whether the workers have left a plugin's code.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The nodes and features of one version of a plugin in the graph.
+/// The nodes, features and classes of one version of a plugin.
 struct Loaded {
     path: String,
     library: Library,
     nodes: BTreeMap<String, Arc<NodeFault>>,
     features: Vec<(String, String)>,
+    classes: Carriers,
+}
+
+impl Loaded {
+    fn new(path: &Path, library: Library) -> Loaded {
+        Loaded {
+            path: path.display().to_string(),
+            library,
+            nodes: BTreeMap::new(),
+            features: Vec::new(),
+            classes: Carriers::default(),
+        }
+    }
 }
 
 /// A version that is being removed.
@@ -87,6 +102,12 @@ impl Plugins {
                 .map_err(|why| ModelError::invalid(what, why))
         })?;
         let all = self.clone();
+        owners.own_brought(move |key, now| {
+            let done = all.apply(key, now);
+            done.map(|()| Applied::one())
+                .map_err(|why| ModelError::invalid(key, why))
+        });
+        let all = self.clone();
         owners.answer(move |_: ShowPlugins| Ok(all.shown()))
     }
 
@@ -104,6 +125,17 @@ impl Plugins {
     /// Unload a plugin. An error changes nothing.
     pub fn unload(&self, name: &str) -> Result<(), PluginError> {
         self.change(|control| control.unload(name))
+    }
+
+    /// Carry out a change of an object of a plugin's class. An error changes nothing.
+    fn apply(&self, key: &ObjectKey, now: Option<&Instance>) -> Result<(), String> {
+        let runner = self.0.borrow();
+        let mut control = runner.task().borrow_mut();
+        let by = key.class().def().brought.map(|by| by.name);
+        match by.and_then(|name| control.loaded.get_mut(name)) {
+            Some(loaded) => loaded.classes.apply(key, now),
+            None => Err("the plugin that has its class is not loaded".to_owned()),
+        }
     }
 
     /// Unmap the versions that no worker uses; returns the number of versions that still wait.
@@ -137,6 +169,34 @@ impl Plugins {
     }
 }
 
+/// Call a plugin's entry.
+fn enter(library: &Library, host: Host) -> Result<Plugin, PluginError> {
+    let mut outcome = Outcome::Asked(host);
+    library.enter(&mut outcome);
+    match outcome {
+        Outcome::Ready(plugin) => Ok(plugin),
+        Outcome::Failed(why) => Err(PluginError::Register(why)),
+        Outcome::Asked(_) => Err(PluginError::Register("its entry does nothing".to_owned())),
+    }
+}
+
+/// Register the classes of a plugin without its nodes: an object of the class `plugin` loads it later.
+pub(crate) fn announce(name: &str, path: &Path) -> Result<(), PluginError> {
+    let library = Library::open(&file::read(path)?, name)?;
+    let host = Host {
+        name: name.to_owned(),
+        vector_size: 1,
+        workers: 1,
+        domain: Domain::new(),
+    };
+    let plugin = enter(&library, host);
+    let defs = plugin.and_then(|it| Ok(objects::definitions(name, &it.classes)?));
+    // SAFETY: what the entry made was dropped above, and definitions are copies.
+    unsafe { library.close() };
+    objects::announced(name, defs?)?;
+    Ok(())
+}
+
 impl Control {
     /// Call the plugin's entry.
     fn enter(&self, name: &str, library: &Library) -> Result<Plugin, PluginError> {
@@ -149,27 +209,22 @@ impl Control {
                 domain: engine.domain().clone(),
             }
         };
-        let mut outcome = Outcome::Asked(host);
-        library.enter(&mut outcome);
-        match outcome {
-            Outcome::Ready(plugin) => Ok(plugin),
-            Outcome::Failed(why) => Err(PluginError::Register(why)),
-            Outcome::Asked(_) => Err(PluginError::Register("its entry does nothing".to_owned())),
-        }
+        enter(library, host)
     }
 
     fn load(&mut self, name: &str, path: &Path, library: Library) -> Result<(), PluginError> {
-        let mut loaded = Loaded {
-            path: path.display().to_string(),
-            library,
-            nodes: BTreeMap::new(),
-            features: Vec::new(),
-        };
+        let mut loaded = Loaded::new(path, library);
         let done = self.enter(name, &loaded.library);
         let done = done.and_then(|plugin| {
             let Plugin {
-                nodes, features, ..
+                nodes,
+                features,
+                classes,
+                ..
             } = plugin;
+            let defs = objects::definitions(name, &classes)?;
+            loaded.classes = Carriers::new(&defs, classes);
+            objects::register(name, defs)?;
             for node in nodes {
                 let (name, fault) = (node.name().to_owned(), node.fault().clone());
                 self.engine.borrow_mut().add_foreign(node)?;
@@ -183,6 +238,8 @@ impl Control {
                 Ok(())
             }
             Err(error) => {
+                // Classes of a plugin that is not loaded go: nothing refers to them.
+                let _ = objects::register(name, Vec::new());
                 self.leave(name, loaded);
                 Err(error)
             }
@@ -206,23 +263,28 @@ impl Control {
         Ok(())
     }
 
-    /// Replace a version by another one: nodes of both are replaced in place, so that packets find one or the other. The old
-    /// version's nodes are restored when the new one is refused.
+    /// Replace a version by another one: the new version gets all objects, then nodes of both are replaced in place, so that
+    /// packets find one or the other. When the new version is refused, the nodes of the old one keep their state.
     fn replace(&mut self, name: &str, path: &Path, library: Library) -> Result<(), PluginError> {
-        let mut new = Loaded {
-            path: path.display().to_string(),
-            library,
-            nodes: BTreeMap::new(),
-            features: Vec::new(),
-        };
+        let mut new = Loaded::new(path, library);
         let Some(old) = self.loaded.remove(name) else {
             return self.load(name, path, new.library);
         };
+        let mut is_begun = false;
         let done = self.enter(name, &new.library);
-        let done = done.and_then(|plugin| self.exchange(plugin, &old, &mut new));
+        let done = done.and_then(|mut plugin| {
+            let classes = std::mem::take(&mut plugin.classes);
+            let defs = objects::definitions(name, &classes)?;
+            new.classes = Carriers::new(&defs, classes);
+            let registered = objects::register(name, defs)?;
+            let done = new.classes.carry_over(&old.classes);
+            let done = done.and_then(|()| self.exchange(plugin, &old, &mut new, &mut is_begun));
+            done.inspect_err(|_| registered.undo())
+        });
         let (stays, mut goes) = match &done {
             Ok(()) => (new, old),
-            Err(_) => (self.restored(name, old), new),
+            Err(_) if is_begun => (self.restored(name, old), new),
+            Err(_) => (old, new),
         };
         // Nodes and features of both versions belong to the version that stays.
         goes.nodes.retain(|node, _| !stays.nodes.contains_key(node));
@@ -237,6 +299,7 @@ impl Control {
         plugin: Plugin,
         old: &Loaded,
         new: &mut Loaded,
+        is_begun: &mut bool,
     ) -> Result<(), PluginError> {
         let Plugin {
             nodes, features, ..
@@ -247,23 +310,40 @@ impl Control {
         };
         let gone = old.features.iter().filter(|it| !kept(it));
         self.check_disabled(gone)?;
-        for node in nodes {
+        let (replaced, added): (Vec<ForeignNode>, Vec<ForeignNode>) = nodes
+            .into_iter()
+            .partition(|node| old.nodes.contains_key(node.name()));
+        // What can be refused comes before the first node of the old version is replaced.
+        for node in &replaced {
+            self.engine.borrow().check_replacement(node)?;
+            new.nodes
+                .insert(node.name().to_owned(), node.fault().clone());
+        }
+        for node in added {
             let (name, fault) = (node.name().to_owned(), node.fault().clone());
-            let mut engine = self.engine.borrow_mut();
-            match old.nodes.contains_key(&name) {
-                true => engine.replace_foreign(node)?,
-                false => engine.add_foreign(node).map(|_id| ())?,
-            }
+            self.engine.borrow_mut().add_foreign(node)?;
             new.nodes.insert(name, fault);
         }
-        self.add_features(&features, new)
+        self.add_features(&features, new)?;
+        for node in replaced {
+            self.engine.borrow_mut().replace_foreign(node)?;
+            *is_begun = true;
+        }
+        Ok(())
     }
 
-    /// The old version with new instances of its nodes, after another version has begun to replace them.
+    /// The old version with new instances of its nodes and its objects, after another version has begun to replace its nodes.
     fn restored(&self, name: &str, mut old: Loaded) -> Loaded {
-        let plugin = self.enter(name, &old.library);
-        let nodes = plugin.map(|it| it.nodes).unwrap_or_default();
-        for node in nodes {
+        let Ok(plugin) = self.enter(name, &old.library) else {
+            return old;
+        };
+        if let Ok(defs) = objects::definitions(name, &plugin.classes) {
+            let mut again = Carriers::new(&defs, plugin.classes);
+            if again.carry_over(&old.classes).is_ok() {
+                old.classes = again;
+            }
+        }
+        for node in plugin.nodes {
             let (name, fault) = (node.name().to_owned(), node.fault().clone());
             if self.engine.borrow_mut().replace_foreign(node).is_ok() {
                 old.nodes.insert(name, fault);
@@ -276,6 +356,7 @@ impl Control {
         let old = self.loaded.get(name).ok_or(PluginError::NotLoaded)?;
         self.check_disabled(old.features.iter())?;
         self.check_no_edge_to(old)?;
+        objects::register(name, Vec::new())?;
         if let Some(old) = self.loaded.remove(name) {
             self.leave(name, old);
         }
@@ -322,7 +403,8 @@ impl Control {
 
     /// Remove a version from the graph. Its code is unmapped when no worker uses it. If a queue of changes is full, the rest is
     /// removed later.
-    fn leave(&mut self, name: &str, version: Loaded) {
+    fn leave(&mut self, name: &str, mut version: Loaded) {
+        version.classes = Carriers::default();
         let is_removed = remove(&mut self.engine.borrow_mut(), &version).is_ok();
         self.leaving.push(Leaving {
             name: name.to_owned(),
@@ -335,6 +417,7 @@ impl Control {
     /// Unmap each version that no worker uses: all workers have applied the changes, have passed a quiescent point since, and
     /// the replaced instances were dropped. Before, the version's code converts its records of traces into text.
     fn reap(&mut self) {
+        objects::forget(|plugin| self.loaded.contains_key(plugin));
         if self.leaving.is_empty() {
             return;
         }

@@ -14,9 +14,14 @@
 
 pub use volley_graph::{counters, nexts};
 pub use volley_plugin_abi::{
-    Entry, Fingerprint, Host, HostAllocator, HostCalls, Outcome, Plugin, PluginFeature,
-    RegisterError, enter, plugin,
+    Entry, Fingerprint, Host, HostAllocator, HostCalls, Outcome, Plugin, PluginClass,
+    PluginFeature, RegisterError, enter, plugin,
 };
+
+/// Objects: settings and things with a name, each a struct from which the router derives file, commands and HTTP.
+pub mod object {
+    pub use volley_object::{Choice, FieldError, Object, ObjectKey, Value, at_most, refuse};
+}
 
 /// A test bench for nodes: packets in, node, packets out, at every vector length and instruction-set level.
 pub mod harness {
@@ -36,10 +41,14 @@ pub mod wire {
 
 /// Names of a node's file.
 pub mod prelude {
+    pub use crate::object::{Choice, FieldError, Object, ObjectKey, refuse};
     pub use crate::{Host, Plugin, RegisterError};
+    // What the derive macros write names this crate.
     pub use volley_graph::{
         Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Feature, Isa, Life,
         NoCounters, NoNext, Node, NodeId, Packet, PacketTrace, PacketView, Severity, Trace,
         TraceNames, Vector, Words, counters, nexts,
     };
+    #[doc(hidden)]
+    pub use volley_object;
 }

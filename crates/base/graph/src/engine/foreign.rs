@@ -74,24 +74,27 @@ impl Engine {
         self.define(definition)
     }
 
+    /// Whether [`Engine::replace_foreign`] would refuse the node now.
+    pub fn check_replacement(&self, node: &ForeignNode) -> Result<(), GraphError> {
+        let id = self.node(&node.name)?;
+        self.room_for_changes()?;
+        if self.placements.0.contains_key(&id) {
+            return Err(GraphError::NotReplaceable {
+                node: node.name.clone(),
+                why: "it runs on one worker only; `set node worker NODE default` first",
+            });
+        }
+        let others = self.declared_columns();
+        let others = others.filter(|(owner, _)| *owner != node.name);
+        col::check(&node.name, &node.columns, others)
+    }
+
     /// Replace the node of the same name by another one: packets that wait for the node are run by the new one, and none is
     /// lost. Counters go on when they are the same. An error changes nothing.
     pub fn replace_foreign(&mut self, node: ForeignNode) -> Result<(), GraphError> {
+        self.check_replacement(&node)?;
         let id = self.node(&node.name)?;
-        self.room_for_changes()?;
-        let refused = |why| GraphError::NotReplaceable {
-            node: node.name.clone(),
-            why,
-        };
-        if self.placements.0.contains_key(&id) {
-            return Err(refused(
-                "it runs on one worker only; `set node worker NODE default` first",
-            ));
-        }
         let mut definition = self.foreign(node);
-        let others = self.declared_columns();
-        let others = others.filter(|(owner, _)| *owner != definition.name);
-        col::check(&definition.name, &definition.columns, others)?;
         let before = &self.defs[id.index()];
         definition.from_start = before.from_start;
         if before.counters == definition.counters {

@@ -25,6 +25,10 @@ impl Editor<'_> {
         let says = !(always && object.is_usual());
         let value = says.then(|| Value::Object(Arc::new(object.clone())));
         let key = Key::object(key);
+        if object.class().def().brings.is_some() && self.state.get(&key) == value.as_ref() {
+            // What the object brings may have changed, such as the file of a plugin.
+            self.changes.repeated.insert(key.clone());
+        }
         if let Some(of) = key.together()
             && self.state.has(&key)
         {
@@ -137,7 +141,16 @@ impl Editor<'_> {
         if is_setting && !self.state.has(&key) {
             return Ok(());
         }
+        if def.brings.is_some() {
+            self.take_brought(&key)?;
+        }
         self.take(key)
+    }
+
+    /// Removes the objects of the classes that an object brings: those that need others first.
+    fn take_brought(&mut self, by: &Key) -> Done {
+        let all: Vec<Key> = self.state.brought_by(by).cloned().collect();
+        all.into_iter().rev().try_for_each(|key| self.take(key))
     }
 
     /// Removes the objects that share the only value of this key.

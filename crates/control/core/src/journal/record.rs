@@ -213,6 +213,16 @@ pub(super) fn understood<'b, T: Deserialize<'b>>(line: usize, json: &'b [u8]) ->
     })
 }
 
+/// Registers the classes that an object brings: requests for their objects follow. Without them these are not understood, and
+/// the error names the class.
+fn bring(request: &Request) {
+    if let Request::Set(object) = request
+        && let Some(brings) = object.class().def().brings
+    {
+        let _ = brings(object);
+    }
+}
+
 impl Commit {
     /// The content of the commit's file.
     pub fn bytes(&self) -> Vec<u8> {
@@ -241,8 +251,12 @@ impl Commit {
         let (first, at) = lines.next().unwrap_or_default();
         let First { number, about } = understood(at, first)?;
         let lines = lines.filter(|(line, _)| !line.is_empty());
-        let requests: Result<Vec<Request>, Fault> =
-            lines.map(|(line, at)| understood(at, line)).collect();
+        let request = |(line, at)| {
+            let request = understood(at, line)?;
+            bring(&request);
+            Ok(request)
+        };
+        let requests: Result<Vec<Request>, Fault> = lines.map(request).collect();
         Ok(Commit {
             number,
             about,

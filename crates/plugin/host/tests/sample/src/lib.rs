@@ -1,5 +1,6 @@
 //! A plugin for tests: the name that it is loaded by chooses what it does.
 
+mod objects;
 mod ttl;
 
 use volley_sdk::prelude::*;
@@ -44,6 +45,9 @@ fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
         "panics-in-node" | "ip4-panics" => true,
         _ => false,
     };
+    if plugin.host().name == "ip4" {
+        objects::register(plugin)?;
+    }
     let arc = match plugin.host().name.as_str() {
         "unknown-arc" => "no-such-arc",
         "ip4" | "ip4-panics" => "ip4-unicast",

@@ -4,6 +4,7 @@ use crate::ahead::BUILD;
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass};
 use crate::run::Program;
+use crate::sdk;
 
 /// Page, and the arguments of `volley` whose output it is.
 const PAGES: [(&str, &[&str]); 6] = [
@@ -17,17 +18,21 @@ const PAGES: [(&str, &[&str]); 6] = [
 
 /// Compares (or writes) every page with the release binary of the present checkout: an older one would print older pages.
 pub fn run(home: &Home, update: bool) -> Outcome {
+    let mut problems = Vec::new();
+    // It needs no build.
+    if let Err(problem) = sdk::page(home).and_then(|fresh| kept(home, sdk::PAGE, fresh, update)) {
+        problems.push(problem);
+    }
     if let Err(reason) = Program::cargo(home).args(BUILD).require() {
         return Fail(reason);
     }
-    let mut problems = Vec::new();
     for (page, args) in PAGES {
         if let Err(problem) = one(home, page, args, update) {
             problems.push(problem);
         }
     }
     match problems.is_empty() {
-        true => Pass(format!("{} pages", PAGES.len())),
+        true => Pass(format!("{} pages", PAGES.len() + 1)),
         false => Fail(problems.join("\n")),
     }
 }
@@ -38,6 +43,11 @@ fn one(home: &Home, page: &str, args: &[&str], update: bool) -> Result<(), Strin
         .limit_seconds(60)
         .require()?
         .stdout;
+    kept(home, page, fresh, update)
+}
+
+/// Compares (or writes) one page.
+fn kept(home: &Home, page: &str, fresh: String, update: bool) -> Result<(), String> {
     let path = home.root.join(page);
     if update {
         let folder = path.parent().unwrap_or(&home.root);

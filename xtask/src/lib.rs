@@ -23,5 +23,6 @@ pub mod readme;
 pub mod report;
 pub mod run;
 pub mod sanitize;
+mod sdk;
 pub mod suite;
 pub mod tidy;

@@ -32,7 +32,8 @@ cargo xtask COMMAND
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
                                            `show router`, `show batcher`, `show workers`, `show operator`, `show hostile`,
-                                           `show speed`, `show objects`, `show house`, `show lab`
+                                           `show speed`, `show objects`, `show house`, `show lab`,
+                                           `show nodes`
 ";
 
 fn main() -> ExitCode {

@@ -3,6 +3,8 @@
 
 #[path = "corpus/more.rs"]
 mod more;
+#[path = "corpus/plugin.rs"]
+mod plugin;
 
 use std::fs;
 use std::io::Result;
@@ -41,6 +43,9 @@ fn main() -> Result<()> {
     }
     for (name, bytes) in COMPRESSED {
         put(&corpus, "input_decompress", name, bytes)?;
+    }
+    for (name, bytes) in plugin::seeds() {
+        put(&corpus, "plugin_file", name, &bytes)?;
     }
     for (target, name, bytes) in more::seeds(&packets()) {
         put(&corpus, target, name, &bytes)?;

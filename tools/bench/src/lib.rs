@@ -18,12 +18,12 @@ mod tables;
 mod updates;
 mod verify;
 
-pub use args::Args;
+pub use args::{Args, Command, PathArgs};
 pub use error::BenchError;
 pub use measure::{measure, speedup};
+pub use path_batcher::cycles as path_cycles;
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
 
-use args::Command;
 use std::process::ExitCode;
 
 /// Run the benchmark of the command line.

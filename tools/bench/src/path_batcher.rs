@@ -28,6 +28,9 @@ struct Line {
     delay_p50_us: f64,
     delay_p99_us: f64,
     delay_max_us: f64,
+    /// The values of `cycles_per_packet`, one for each repetition.
+    #[serde(skip)]
+    samples: Vec<f64>,
 }
 
 #[derive(Serialize)]
@@ -100,6 +103,21 @@ pub fn run(args: &PathArgs) -> Result<(), BenchError> {
         Experiment::Delay => delays(args),
         Experiment::Learning => learning(args),
     }
+}
+
+/// Cycles per packet of the first pattern with the first batch size, for each repetition. The batcher is in the path with
+/// `--batcher on` only.
+///
+/// # Errors
+/// If the arguments are out of range or name no pattern, or the router cannot be set up.
+pub fn cycles(args: &PathArgs) -> Result<Vec<f64>, BenchError> {
+    check(args)?;
+    pin(args.core);
+    let first = args.patterns.first().zip(args.batches.first());
+    let (pattern, batch) = first.ok_or_else(|| {
+        BenchError::Args("--patterns and --batches: choose one of each".to_owned())
+    })?;
+    Ok(line(args, pattern, *batch, args.batcher == "on")?.samples)
 }
 
 fn check(args: &PathArgs) -> Result<(), BenchError> {
@@ -213,13 +231,17 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
     let whole = costs(&first, &nodes(&rig));
     let of = |name: &str| whole.iter().find(|c| c.name == name);
     let totals = shown(&rig)?.totals;
+    let samples: Vec<f64> = runs
+        .iter()
+        .map(|(_, costs)| clocks(costs).1 / clocks(costs).0)
+        .collect();
     Ok(Line {
         pattern: name.to_owned(),
         batch,
         burst,
         batcher: on,
         mpps: Spread::of(runs.iter().map(|(s, c)| clocks(c).0 / s / 1e6)),
-        cycles_per_packet: Spread::of(runs.iter().map(|(_, c)| clocks(c).1 / clocks(c).0)),
+        cycles_per_packet: Spread::of(samples.iter().copied()),
         batcher_cycles_per_packet: of("path-batcher")
             .map_or(0.0, |c| c.clocks as f64 / c.vectors as f64),
         vectors_per_call: whole
@@ -230,6 +252,7 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
         delay_p50_us: totals.delay_p50_us,
         delay_p99_us: totals.delay_p99_us,
         delay_max_us: totals.delay_max_us,
+        samples,
     })
 }
 

@@ -2,10 +2,11 @@
 
 use clap::Parser;
 use std::collections::BTreeMap;
-use volley_bench::{Args, CostKind, Report};
+use volley_bench::{Args, Command, CostKind, Report};
 
 /// Samples by metric: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, and
-/// `node NAME` and `share NAME` for each node. Several workers have `speedup` only.
+/// `node NAME` and `share NAME` for each node. Several workers have `speedup` only,
+/// and the path batcher `path_cycles` only.
 pub type Samples = BTreeMap<String, Vec<f64>>;
 
 /// Prefix of the metrics of nodes: cycles per packet.
@@ -66,8 +67,16 @@ impl Meter for Bench {
         let mut args = parse(args)?;
         args.seconds = length.seconds;
         args.repetitions = length.repetitions;
+        if let Some(Command::PathBatcher(paths)) = &mut args.command {
+            paths.seconds = length.seconds;
+            paths.repetitions = length.repetitions;
+        }
         // The benchmark pins its thread.
         let run = move || {
+            if let Some(Command::PathBatcher(paths)) = &args.command {
+                let cycles = volley_bench::path_cycles(paths).map_err(|e| e.to_string())?;
+                return Ok(Samples::from([("path_cycles".to_owned(), cycles)]));
+            }
             if args.workers > 1 {
                 let samples = volley_bench::speedup(&args).map_err(|e| e.to_string())?;
                 return match samples.is_empty() {

@@ -335,6 +335,7 @@ pub(crate) mod tests {
                 ("share ip4-lookup".to_owned(), vec![67.0]),
                 ("vector_size".to_owned(), of(256.0)),
                 ("speedup".to_owned(), vec![1.0]),
+                ("path_cycles".to_owned(), of(cycles)),
                 ("core_speed".to_owned(), vec![1.0]),
                 ("undisturbed".to_owned(), vec![1.0]),
             ]))

@@ -1,117 +1,17 @@
 //! The figures: paper, axes, facts of the paper, how they are measured here, and how the shape is judged.
 
+mod definition;
 mod moonroute;
 mod others;
+mod ppb;
 pub mod shape;
 mod vpp;
 
-use crate::meter;
+pub use definition::{Axis, Fact, Figure, Point, Scale, Value};
 pub use others::{Other, PEERS, Peer, SKIPPED};
-use serde::Serialize;
-use shape::{Curve, Shape};
-
-/// One axis.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Axis {
-    /// Quantity and unit.
-    pub title: &'static str,
-    /// Scale of the positions.
-    pub scale: Scale,
-}
-
-/// Scale of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scale {
-    /// Numbers.
-    Linear,
-    /// Numbers, logarithmic with base 2.
-    Log2,
-    /// Names without an order: bars instead of lines.
-    Names,
-}
-
-/// A fact that the figure of the paper shows, with its source.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Fact {
-    /// The fact.
-    pub text: &'static str,
-    /// Where it is from.
-    pub source: &'static str,
-}
-
-/// A value to compare with.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Value {
-    /// Curve of the figure.
-    pub series: &'static str,
-    /// Label of the position.
-    pub label: &'static str,
-    /// Value.
-    pub y: f64,
-}
-
-/// One point to measure: a run of `volley-bench`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    /// Curve.
-    pub series: &'static str,
-    /// Position on the axis.
-    pub x: f64,
-    /// Label of the position, for axes without a scale.
-    pub label: String,
-    /// Arguments of the benchmark, without length and repetitions.
-    pub args: String,
-}
-
-/// A figure of a paper.
-pub struct Figure {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// The paper.
-    pub paper: &'static str,
-    /// Number of the figure in the paper.
-    pub number: &'static str,
-    /// Title.
-    pub title: &'static str,
-    /// Horizontal axis.
-    pub x: Axis,
-    /// Vertical axis.
-    pub y: Axis,
-    /// Quantity of the samples: a name that [`crate::meter`] defines; [`meter::NODE`] and [`meter::SHARE`] are prefixes of one
-    /// quantity for each node.
-    pub metric: &'static str,
-    /// What the paper shows.
-    pub fact: Fact,
-    /// Values to compare with, and their source.
-    pub values: &'static [Value],
-    /// Source of the values.
-    pub values_source: &'static str,
-    /// How the figure is measured here, and how this differs from the paper.
-    pub method: &'static str,
-    /// The points; fewer in a quick run.
-    pub points: fn(quick: bool) -> Vec<Point>,
-    /// Judges the shape of the measured curves.
-    pub judge: fn(&[Curve]) -> Shape,
-}
-
-impl Figure {
-    /// Where the figure is in the paper: `figure 5`, `table 1`.
-    pub fn place(&self) -> String {
-        match self.number.starts_with("table") {
-            true => self.number.to_owned(),
-            false => format!("figure {}", self.number),
-        }
-    }
-
-    /// Whether each point gives a value for each node.
-    pub fn is_by_node(&self) -> bool {
-        [meter::NODE, meter::SHARE].contains(&self.metric)
-    }
-}
 
 /// All figures that can be measured, in the order of the papers.
-pub const FIGURES: [&Figure; 9] = [
+pub const FIGURES: [&Figure; 10] = [
     &vpp::OFFERED,
     &vpp::VECTOR_SIZE,
     &vpp::NODES,
@@ -121,6 +21,7 @@ pub const FIGURES: [&Figure; 9] = [
     &moonroute::TABLE,
     &moonroute::BATCH,
     &moonroute::MODULES,
+    &ppb::BATCH,
 ];
 
 /// The figure of a name.
@@ -131,6 +32,7 @@ pub fn find(name: &str) -> Option<&'static Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter;
 
     #[test]
     fn values_to_compare_with_are_at_positions_of_both_lengths() {

@@ -1,7 +1,7 @@
 //! Figures of the MoonRoute paper.
 
+use super::definition::{Axis, Fact, Figure, Point, Scale};
 use super::shape::{Curve, Shape, falls_to, rises_to_a_plateau, unknown};
-use super::{Axis, Fact, Figure, Point, Scale};
 use crate::meter::SHARE;
 
 const PAPER: &str = "Gallenmüller, Emmerich, Schönberger, Raumer, Carle: Building Fast but Flexible Software Routers (ANCS 2017)";

@@ -24,7 +24,7 @@ const PORTS: &str = "volley bench has no ports: packets are created and freed in
 const PEER: &str = "no peer runs inside volley bench";
 
 /// The figures and tables that are not measured.
-pub const SKIPPED: [Other; 18] = [
+pub const SKIPPED: [Other; 17] = [
     other(
         "vpp-6b",
         "Instructions per packet by the largest vector size",
@@ -72,11 +72,6 @@ pub const SKIPPED: [Other; 18] = [
         "switch-loopback",
         "Throughput of chains of 1 to 5 VNFs (figure 7)",
         PORTS,
-    ),
-    other(
-        "ppb-5",
-        "Misses by batch size",
-        "volley bench reads no hardware events; `volley bench path-batcher` measures cycles",
     ),
     other(
         "talk-table",

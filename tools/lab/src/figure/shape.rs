@@ -126,9 +126,14 @@ pub fn rises_by(curves: &[Curve], factor: f64) -> Shape {
         let Some(gain) = curve.gain() else {
             return unknown();
         };
-        agrees &= gain >= factor && curve.is_rising(1.0 - FLAT);
+        let rises = curve.is_rising(1.0 - FLAT);
+        agrees &= gain >= factor && rises;
+        let how = match rises {
+            true => "",
+            false => " and does not rise steadily",
+        };
         texts.push(format!(
-            "{} ends at {gain:.1} times its beginning",
+            "{} ends at {gain:.1} times its beginning{how}",
             curve.series
         ));
     }
@@ -234,10 +239,9 @@ mod tests {
     fn rising_curves() {
         assert_eq!(rises_by(&[curve(&[1.0, 2.0, 4.0])], 3.0).agrees, Some(true));
         assert_eq!(rises_by(&[curve(&[1.0, 2.0])], 3.0).agrees, Some(false));
-        assert_eq!(
-            rises_by(&[curve(&[1.0, 9.0, 4.0])], 3.0).agrees,
-            Some(false)
-        );
+        let dip = rises_by(&[curve(&[1.0, 9.0, 4.0])], 3.0);
+        assert_eq!(dip.agrees, Some(false));
+        assert!(dip.why.contains("does not rise steadily"), "{}", dip.why);
         assert_eq!(rises_by(&[], 3.0).agrees, None);
     }
 

@@ -1,7 +1,7 @@
 //! Figures of the VPP paper.
 
+use super::definition::{Axis, Fact, Figure, Point, Scale, Value};
 use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
-use super::{Axis, Fact, Figure, Point, Scale, Value};
 use crate::meter::NODE;
 
 const PAPER: &str = "Barach, Linguaglossa, Marion, Pfister, Pontarelli, Rossi: High-Speed Software Data Plane via Vectorized Packet Processing (2018)";

@@ -1,0 +1,90 @@
+//! The figure of the paper on the path-based packet batcher (PPB).
+
+use super::definition::{Axis, Fact, Figure, Point, Scale};
+use super::shape::{Curve, Shape, falls_to};
+
+const OFF: &str = "without the batcher";
+const ON: &str = "with the batcher";
+
+/// Figure 5: batch size.
+pub const BATCH: Figure = Figure {
+    name: "ppb-5",
+    paper: "The paper on the path-based packet batcher (PPB)",
+    number: "5",
+    title: "Cycles per packet by batch size, two paths in alternation",
+    x: Axis {
+        title: "packets of a batch",
+        scale: Scale::Log2,
+    },
+    y: Axis {
+        title: "TSC cycles per packet",
+        scale: Scale::Linear,
+    },
+    metric: "path_cycles",
+    fact: Fact {
+        text: "Misses per packet become fewer with the batch size.",
+        source: "The paper's numbers are not transcribed.",
+    },
+    values: &[],
+    values_source: "",
+    method: "volley bench path-batcher: packets of two protocols in alternation, the source sends a batch at once. The paper counts misses; no hardware events are read here, so the figure shows their effect, cycles of all nodes but the source, including the batcher.",
+    points: |quick| {
+        let sizes: &[u32] = match quick {
+            true => &[1, 4, 16, 64, 256],
+            false => &[1, 2, 4, 8, 16, 32, 64, 128, 256],
+        };
+        let of = |(series, batcher): (&'static str, &str)| {
+            let at = |n: &u32| Point {
+                series,
+                x: f64::from(*n),
+                label: n.to_string(),
+                args: format!(
+                    "path-batcher --patterns alternating-2 --batches {n} --batcher {batcher}"
+                ),
+            };
+            sizes.iter().map(at).collect::<Vec<_>>()
+        };
+        [(OFF, "off"), (ON, "on")]
+            .into_iter()
+            .flat_map(of)
+            .collect()
+    },
+    judge: falls_with_the_batch,
+};
+
+/// Both curves fall; the sentence compares their ends.
+fn falls_with_the_batch(curves: &[Curve]) -> Shape {
+    let end = |name: &str| {
+        let curve = curves.iter().find(|c| c.series == name)?;
+        curve.points.last().copied()
+    };
+    let shape = falls_to(curves, 0.9);
+    let (Some((batch, off)), Some((_, on))) = (end(OFF), end(ON)) else {
+        return shape;
+    };
+    Shape {
+        agrees: shape.agrees,
+        why: format!(
+            "{} With {batch} packets, the batcher changes the cycles from {off:.1} to {on:.1}.",
+            shape.why
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_curves_must_fall_and_their_ends_are_compared() {
+        let curve = |series: &str, ys: [f64; 2]| Curve {
+            series: series.to_owned(),
+            points: vec![(1.0, ys[0]), (256.0, ys[1])],
+        };
+        let good = falls_with_the_batch(&[curve(OFF, [300.0, 40.0]), curve(ON, [400.0, 35.0])]);
+        assert_eq!(good.agrees, Some(true));
+        assert!(good.why.contains("from 40.0 to 35.0"), "{}", good.why);
+        let bad = falls_with_the_batch(&[curve(OFF, [300.0, 40.0]), curve(ON, [30.0, 35.0])]);
+        assert_eq!(bad.agrees, Some(false));
+    }
+}

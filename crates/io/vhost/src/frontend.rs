@@ -139,12 +139,8 @@ impl Frontend {
         self.set_up(link)
     }
 
-    /// Send memory and rings after the negotiation.
-    fn set_up(&mut self, link: &Link) -> Result<(), Fault> {
-        self.asked = None;
-        if self.pairs == 1 {
-            self.features &= !feature::MQ;
-        }
+    /// Create the memory of the rings, and send it with the features.
+    fn share(&self, link: &Link) -> Result<Shared, Fault> {
         let may_fail = self.calls.before(Call::OwnMemory);
         may_fail.map_err(|e| system(e.into()))?;
         let shared = Shared::new(2 * self.pairs, self.size).map_err(system)?;
@@ -152,7 +148,16 @@ impl Frontend {
         self.say(link, code::SET_FEATURES, self.features)?;
         let table = encode(code::SET_MEM_TABLE, 0, &regions(&[shared.spec]));
         self.send(link, &table, &[shared.file.as_fd()])?;
-        let Shared { memory, spots, .. } = shared;
+        Ok(shared)
+    }
+
+    /// Send memory and rings after the negotiation.
+    fn set_up(&mut self, link: &Link) -> Result<(), Fault> {
+        self.asked = None;
+        if self.pairs == 1 {
+            self.features &= !feature::MQ;
+        }
+        let Shared { memory, spots, .. } = self.share(link)?;
         let memory = Arc::new(memory);
         let offloads = feature::CSUM | feature::GUEST_CSUM;
         self.wire

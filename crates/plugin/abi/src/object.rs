@@ -7,10 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use volley_graph::panic_text;
 use volley_object::{Class, Instance, Object, ObjectKey};
 
+/// Carries out a change, in JSON.
+type Apply = dyn FnMut(&str) -> Result<(), String>;
+
 /// A class of objects, without its Rust type.
 pub struct PluginClass {
     definition: String,
-    apply: Box<dyn FnMut(&str) -> Result<(), String>>,
+    apply: Box<Apply>,
 }
 
 impl PluginClass {

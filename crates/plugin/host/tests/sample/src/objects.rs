@@ -146,7 +146,7 @@ pub(crate) fn register(plugin: &mut Plugin) -> Result<(), RegisterError> {
     match version {
         b'1' => plugin.object(move |key, rule: Option<Rule>| {
             assert!(
-                !rule.as_ref().is_some_and(|it| it.limit == 14),
+                rule.as_ref().is_none_or(|it| it.limit != 14),
                 "it is too much"
             );
             let text =

@@ -1,7 +1,7 @@
 //! Classes that an object brings, such as those of a plugin: their definitions in JSON, without addresses of code or texts, so
 //! that they outlive the code that wrote them.
 
-use crate::class::{Class, ClassDef, FieldDef};
+use crate::class::{Class, ClassDef, Effect, FieldDef};
 use crate::definition_error::DefinitionError;
 use crate::instance::Instance;
 use crate::kind::{FieldType, Kind};
@@ -222,6 +222,10 @@ impl ClassDef {
     /// The definition in JSON, without the code of `check`. An error when it has more than JSON can express.
     pub fn describe(&self) -> Result<Json, DefinitionError> {
         let refuse = |why: String| DefinitionError::new(self.name, why);
+        let commands = |effect| {
+            let all = self.commands.iter().filter(|(of, _)| *of == effect);
+            all.map(|(_, text)| (*text).to_owned()).collect::<Vec<_>>()
+        };
         let beyond = [
             (self.references.is_some(), "references"),
             (self.normal.is_some(), "normal"),
@@ -234,9 +238,9 @@ impl ClassDef {
             (self.ordered, "ordered"),
             (self.together, "together"),
             (!self.one_of.is_empty(), "one_of"),
-            (!self.unset_any.is_empty(), "unset_any"),
-            (!self.add.is_empty(), "add"),
-            (!self.take.is_empty(), "take"),
+            (!commands(Effect::UnsetAny).is_empty(), "unset_any"),
+            (!commands(Effect::Add).is_empty(), "add"),
+            (!commands(Effect::Take).is_empty(), "take"),
             (!self.removed_with.is_empty(), "removed_with"),
             (!self.formerly.is_empty(), "formerly"),
             (!self.formerly_bulk.is_empty(), "formerly_bulk"),
@@ -253,9 +257,9 @@ impl ClassDef {
             name: self.name.to_owned(),
             doc: self.doc.to_owned(),
             file: self.file.to_string(),
-            set: texts(&self.set),
-            unset: texts(&self.unset),
-            change: texts(&self.change),
+            set: commands(Effect::Set),
+            unset: commands(Effect::Unset),
+            change: commands(Effect::Change),
             example: self.example.to_owned(),
             after: texts(&self.after),
             interrupts: self.interrupts.to_owned(),
@@ -284,12 +288,18 @@ impl ClassDef {
             after.push(brought.class);
         }
         let fields = text.fields.iter().map(FieldText::field);
+        let commands = [
+            (Effect::Set, &text.set),
+            (Effect::Unset, &text.unset),
+            (Effect::Change, &text.change),
+        ];
+        let commands = commands
+            .into_iter()
+            .flat_map(|(effect, texts)| texts.iter().map(move |text| (effect, kept(text))));
         Ok(ClassDef {
             fields: fields.collect::<Result<_, _>>().map_err(refuse)?,
             file: Place::read(kept(&text.file)),
-            set: all_kept(&text.set),
-            unset: all_kept(&text.unset),
-            change: all_kept(&text.change),
+            commands: commands.collect(),
             example: kept(&text.example),
             after,
             interrupts: kept(&text.interrupts),
@@ -376,7 +386,8 @@ mod tests {
 
     #[test]
     fn texts_are_kept_once() {
-        let (one, two) = (kept("some text"), kept(&"some text".to_owned()));
+        let copy = String::from("some text");
+        let (one, two) = (kept("some text"), kept(&copy));
         assert!(std::ptr::eq(one, two));
     }
 
@@ -396,7 +407,7 @@ mod tests {
         assert_eq!(serde_json::to_value(&carried).unwrap()["low"], 9);
         let mut def = described();
         def.fields.retain(|field| field.name != "low");
-        def.set = vec!["set brought-guard <name> {fields}"];
+        def.commands = vec![(Effect::Set, "set brought-guard <name> {fields}")];
         let class = Class::alone(def).unwrap();
         let lost = object.carried_over(&class).unwrap_err();
         assert!(lost.contains("a value of low"), "{lost}");

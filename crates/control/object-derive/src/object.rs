@@ -256,7 +256,7 @@ impl OfFields {
         for (at, field) in fields.into_iter().enumerate() {
             definitions.push(definition(owner, field)?);
             let (field, ty) = (&field.ident, &field.ty);
-            reads.push(quote! { #field: values.field::<#ty>(#at)? });
+            reads.push(quote! { #field: volley_object::field_of::<#ty>(slots, #at)? });
             writes.push(quote! { volley_object::FieldType::to_slot(&self.#field) });
         }
         let ident = owner.ident;
@@ -265,6 +265,11 @@ impl OfFields {
                 if values.class().name() != #name {
                     return ::core::option::Option::None;
                 }
+                Self::from_slots(values.slots())
+            }
+            fn from_slots(
+                slots: &[::core::option::Option<volley_object::Value>],
+            ) -> ::core::option::Option<Self> {
                 ::core::option::Option::Some(#ident { #(#reads),* })
             }
             fn slots(&self) -> ::std::vec::Vec<::core::option::Option<volley_object::Value>> {
@@ -296,8 +301,8 @@ fn steps(owner: &Owner<'_>, ty: &Type, message: &Attributes) -> TokenStream {
             field.reference =
                 ::core::option::Option::Some(volley_object::Reference::#strengths(#classes));
         )*
-        #(field.derived = ::core::option::Option::Some(|instance| {
-            let it = <#ident as #made_by>::of(instance)?;
+        #(field.derived = ::core::option::Option::Some(|slots| {
+            let it = <#ident as #made_by>::from_slots(slots)?;
             volley_object::FieldType::to_slot(&{ let value: #ty = #derived(&it); value })
         });)*
     }

@@ -1,8 +1,9 @@
 //! Classes that an object brings, such as those of a plugin: their definitions in JSON, without addresses of code or texts, so
 //! that they outlive the code that wrote them.
 
-use crate::class::{Class, ClassDef, Effect, FieldDef};
+use crate::class::{Class, ClassDef, Effect};
 use crate::definition_error::DefinitionError;
+use crate::field::FieldDef;
 use crate::instance::Instance;
 use crate::kind::{FieldType, Kind};
 use crate::place::{Brought, Place, Reference, Strength};

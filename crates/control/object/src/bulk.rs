@@ -1,7 +1,8 @@
 //! Requests for many objects of a bulk class.
 
 use crate::FieldError;
-use crate::class::{Class, FieldDef};
+use crate::class::Class;
+use crate::field::FieldDef;
 use crate::instance::{Instance, ObjectKey};
 use crate::json::of_map;
 use crate::kind::FieldType;

@@ -281,6 +281,11 @@ impl Instance {
         found.map(|(field, _)| field)
     }
 
+    /// The values of all fields in order.
+    pub fn slots(&self) -> &[Option<Value>] {
+        &self.slots
+    }
+
     /// The value of a field, as its Rust type.
     pub fn field<T: FieldType>(&self, at: usize) -> Option<T> {
         T::from_slot(self.slot(at))
@@ -300,7 +305,9 @@ impl Instance {
             return false;
         };
         match field.derived {
-            Some(derived) if field.key || field.request => self.slot(at) != derived(self).as_ref(),
+            Some(derived) if field.key || field.request => {
+                self.slot(at) != derived(&self.slots).as_ref()
+            }
             _ => self.slot(at) != field.default.as_ref(),
         }
     }

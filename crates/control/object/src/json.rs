@@ -1,9 +1,11 @@
 //! Objects in JSON: one flat map of the class and all fields.
 
-use crate::class::{Class, FieldDef, names};
+use crate::class::Class;
+use crate::field::FieldDef;
 use crate::instance::{Instance, ObjectKey};
 use crate::kind::Kind;
 use crate::registry::{Classes, classes};
+use crate::table::slots_of;
 use crate::value::{Value, shown};
 use schemars::{Schema, json_schema};
 use serde::ser::SerializeMap;
@@ -139,33 +141,6 @@ impl Class {
             "additionalProperties": false,
         })
     }
-}
-
-/// The values of fields from a JSON map that may also have the key `tag`; `before` and `of` complete the sentence about an
-/// unknown field.
-pub(crate) fn slots_of(
-    map: &Map<String, Json>,
-    fields: &[FieldDef],
-    tag: Option<&str>,
-    (before, of): (&str, &str),
-) -> Result<Vec<Option<Value>>, String> {
-    let mut keys = map.keys().filter(|key| Some(key.as_str()) != tag);
-    if let Some(key) = keys.find(|key| !fields.iter().any(|f| f.name == *key)) {
-        let (shown, allowed) = (shown(key), names(fields));
-        return Err(format!(
-            "{before}unknown field `{shown}`{of}, expected one of {allowed}"
-        ));
-    }
-    let slot = |field: &FieldDef| match map.get(field.name) {
-        None | Some(Json::Null) => Ok(None),
-        Some(json) => {
-            let value = field.kind.read_json(json);
-            value
-                .map(Some)
-                .map_err(|why| format!("{} {why}", field.name))
-        }
-    };
-    fields.iter().map(slot).collect()
 }
 
 impl FieldDef {

@@ -85,6 +85,9 @@ pub trait Object: Sized {
     /// Converts from an object; `None` when it belongs to another class.
     fn of(instance: &Instance) -> Option<Self>;
 
+    /// Converts from the values of all fields in order.
+    fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
+
     /// The values of all fields in order.
     fn slots(&self) -> Vec<Option<Value>>;
 

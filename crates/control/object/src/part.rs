@@ -1,7 +1,8 @@
 //! Items that are added to lists of objects or removed from them.
 
 use crate::FieldError;
-use crate::class::{Class, Effect, FieldDef};
+use crate::class::{Class, Effect};
+use crate::field::FieldDef;
 use crate::instance::{Instance, ObjectKey};
 use crate::json::{given, of_json};
 use crate::registry::classes;

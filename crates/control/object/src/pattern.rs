@@ -15,7 +15,7 @@
 //!
 //! A pattern can express an object only if it contains every field that differs from its default.
 
-use crate::class::FieldDef;
+use crate::field::FieldDef;
 use crate::instance::Instance;
 use crate::kind::{Kind, Shape};
 use crate::value::{Value, quote};

@@ -50,6 +50,9 @@ pub trait Query: Sized {
     /// From parameters; `None` when they belong to another query.
     fn of(asked: &Instance) -> Option<Self>;
 
+    /// Converts from the values of all fields in order.
+    fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
+
     /// The values of all parameters in order.
     fn slots(&self) -> Vec<Option<Value>>;
 

@@ -3,8 +3,9 @@
 //! The process has one set of classes, because text that names a class (a command, a file, JSON) is parsed in many modules. A
 //! reader takes a snapshot of the set ([`classes`]) and may keep it for any time; registering creates a new set.
 
-use crate::class::{Class, ClassDef, Effect, FieldDef};
+use crate::class::{Class, ClassDef, Effect};
 use crate::definition_error::DefinitionError;
+use crate::field::FieldDef;
 use crate::kind::Kind;
 use crate::place::{Place, Reference, Strength};
 use crate::query_class::{QueryClass, QueryDef};

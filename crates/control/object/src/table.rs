@@ -1,10 +1,9 @@
 //! Texts that are tables of fields in the file and in JSON.
 
 use crate::FieldError;
-use crate::class::FieldDef;
-use crate::json::slots_of;
+use crate::field::{FieldDef, names};
 use crate::kind::Kind;
-use crate::value::Value;
+use crate::value::{Value, shown};
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -110,6 +109,33 @@ fn address(value: &Value) -> usize {
         Value::List(all) => ptr::from_ref(&**all).addr(),
         _ => 0,
     }
+}
+
+/// The values of fields from a JSON map that may also have the key `tag`; `before` and `of` complete the sentence about an
+/// unknown field.
+pub(crate) fn slots_of(
+    map: &Map<String, Json>,
+    fields: &[FieldDef],
+    tag: Option<&str>,
+    (before, of): (&str, &str),
+) -> Result<Vec<Option<Value>>, String> {
+    let mut keys = map.keys().filter(|key| Some(key.as_str()) != tag);
+    if let Some(key) = keys.find(|key| !fields.iter().any(|f| f.name == *key)) {
+        let (shown, allowed) = (shown(key), names(fields));
+        return Err(format!(
+            "{before}unknown field `{shown}`{of}, expected one of {allowed}"
+        ));
+    }
+    let slot = |field: &FieldDef| match map.get(field.name) {
+        None | Some(Json::Null) => Ok(None),
+        Some(json) => {
+            let value = field.kind.read_json(json);
+            value
+                .map(Some)
+                .map_err(|why| format!("{} {why}", field.name))
+        }
+    };
+    fields.iter().map(slot).collect()
 }
 
 /// The phrase for the name of an object of a class.

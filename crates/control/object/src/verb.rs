@@ -37,6 +37,9 @@ pub trait Verb: Sized {
     /// From parameters; `None` when they belong to another verb.
     fn of(parameters: &Instance) -> Option<Self>;
 
+    /// Converts from the values of all fields in order.
+    fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
+
     /// The values of all parameters in order.
     fn slots(&self) -> Vec<Option<Value>>;
 

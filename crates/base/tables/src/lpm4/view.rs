@@ -254,7 +254,7 @@ impl<W: Word> Store<W> {
         for (&place, to) in rest.iter().zip(to_rest) {
             *to = at(pool, place);
         }
-        // A pass of its own: vectors need a tenth of the instructions that one OR for each load needs.
+        // A separate pass: vectors need a tenth of the instructions that one OR for each load needs.
         let any = leaf.iter().fold(0, |any, leaf| any | leaf);
         if any & W::FLAG != 0 {
             self.lookup_chunks(dst, leaf);

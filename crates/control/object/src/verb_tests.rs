@@ -188,7 +188,7 @@ fn verbs_come_and_go() {
     unregister_verb("test-gone-ring").unwrap();
     assert!(classes().verb("test-gone-ring").is_none());
     // An invocation keeps its verb.
-    assert_eq!(invocation.command(), "ring");
+    assert_eq!(invocation.command(), "ring into /tmp/1.wav");
     let again = unregister_verb("test-gone-ring").err().unwrap();
     assert_eq!(
         again.to_string(),

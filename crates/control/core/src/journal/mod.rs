@@ -6,7 +6,7 @@
 //!   cannot be written is removed, because an old copy must not become valid again.
 //! - Every file has its length and CRC-32. A damaged file, or one with an unknown field, is reported as an error; another
 //!   commit replaces it only when an operator requests that ([`Journal::open_anyway`]).
-//! - A commit with many requests is stored as the differences from an earlier one, every 25th one whole ([`large`]).
+//! - A commit with many requests is stored as the differences from an earlier one, every 25th one whole (`large.rs`).
 //! - The name of a commit's file contains its state (`commit-`, `waiting-`, `rolled-back-`), so that a commit that was rolled
 //!   back is known as such without the head.
 //! - [`Disk`] is the only access to a file system, so that tests can stop it at any byte.

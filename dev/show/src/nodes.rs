@@ -4,6 +4,13 @@ mod native_cost;
 
 use super::{Item, Work, item};
 
+/// Tests of plugins, by the beginnings of their names.
+macro_rules! tests {
+    [$($name:literal),* $(,)?] => {
+        Work::Command(&["test", "--workspace", "--test", "plugins", "--", $($name),*])
+    };
+}
+
 /// The tests are built with the features of the whole workspace, as those of CI are: nothing is compiled twice.
 pub const ITEMS: &[Item] = &[
     item(
@@ -14,57 +21,36 @@ pub const ITEMS: &[Item] = &[
     item(
         "load-replace-unload",
         "1,000 replacements between rounds with full vectors: no packet lost, code unmapped",
-        Work::Command(&[
-            "test",
-            "--workspace",
-            "--test",
-            "plugins",
-            "--",
+        tests![
             "a_plugin_comes_and_goes",
             "a_plugin_is_replaced_a_thousand_times",
             "traces_of_a_plugin_outlive_it",
-        ]),
+        ],
     ),
     item(
         "traffic",
         "replacements while the generator sends as fast as it can: no packet lost",
-        Work::Command(&[
-            "test",
-            "--workspace",
-            "--test",
-            "plugins",
-            "--",
-            "replacements_under_traffic",
-        ]),
+        tests!["replacements_under_traffic"],
     ),
     item(
         "abi",
         "wrong compiler or SDK, truncated, no plugin, panics: one sentence, the router goes on",
-        Work::Command(&[
-            "test",
-            "--workspace",
-            "--test",
-            "plugins",
-            "--",
+        tests![
             "what_is_no_plugin_of_this_router",
             "a_file_that_others_can_change",
             "a_plugin_that_does_not_register",
             "a_refused_version_leaves",
             "a_panic_in_a_node",
-        ]),
+        ],
     ),
     item(
         "faces",
-        "file, commands, HTTP; refused while used; gone after unload",
-        Work::Command(&[
-            "test",
-            "--workspace",
-            "--test",
-            "plugins",
-            "--",
+        "a plugin and its objects in file, commands, HTTP; refused while used; gone after unload",
+        tests![
             "a_plugin_is_an_object",
+            "objects_of_a_plugin",
             "a_file_with_a_plugin",
-        ]),
+        ],
     ),
     item(
         "native-cost",

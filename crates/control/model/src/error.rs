@@ -8,20 +8,7 @@ use std::fmt;
 use volley_object::Choice;
 
 /// Kinds of objects that requests name.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    Choice,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Choice)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
     /// Interface (`pg0`).

@@ -1,5 +1,7 @@
 //! Plugins in an engine with packets: load, replace, unload, refusals.
 
+mod arc;
+
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,57 +11,6 @@ use std::sync::Arc;
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_plugin_host::{PluginState, Plugins};
-
-nexts! { enum FromSource { Gate => "gate" } }
-
-/// Makes a vector of packets a round, of interface 1.
-struct Numbers;
-
-impl Source for Numbers {
-    const NAME: &'static str = "numbers";
-    type Next = FromSource;
-    type Count = NoCounters;
-    fn poll<I: Isa>(
-        &mut self,
-        _: &Cx<'_, NoCounters>,
-        out: &mut Output<'_, I, FromSource>,
-    ) -> usize {
-        let mut fresh = out.alloc(out.vector_size(), 1);
-        fresh.fill(|_, data| {
-            data[..64].fill(0);
-            64
-        });
-        fresh.send(FromSource::Gate)
-    }
-}
-
-nexts! { enum FromGate { End => "end" } }
-
-struct Gate(ArcId);
-
-impl Node for Gate {
-    const NAME: &'static str = "gate";
-    type Next = FromGate;
-    type Count = NoCounters;
-    type Trace = PacketTrace;
-    #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, FromGate>) -> Consumed {
-        v.send_arc(self.0, Col::RX, FromGate::End)
-    }
-}
-
-struct End;
-
-impl Node for End {
-    const NAME: &'static str = "end";
-    type Next = NoNext;
-    type Count = NoCounters;
-    type Trace = PacketTrace;
-    #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
-        v.free()
-    }
-}
 
 struct Router {
     engine: Rc<RefCell<Engine>>,
@@ -75,11 +26,7 @@ impl Router {
             workers,
             ..Settings::default()
         };
-        let mut engine = Engine::new(settings, pool.clone(), Domain::new()).unwrap();
-        let arc = engine.arc("test-arc", "gate", "end");
-        engine.add_source("numbers", |_| Numbers).unwrap();
-        engine.add("gate", move |_| Gate(arc)).unwrap();
-        engine.add("end", |_| End).unwrap();
+        let mut engine = arc::engine(settings, pool.clone()).unwrap();
         let workers = engine.build().unwrap();
         let engine = Rc::new(RefCell::new(engine));
         let interface = |index| format!("if{index}");

@@ -62,6 +62,17 @@ pub fn unknown() -> Shape {
     }
 }
 
+/// The verdict, with a text for each curve; no verdict without curves.
+fn judged(agrees: bool, texts: &[String]) -> Shape {
+    match texts {
+        [] => unknown(),
+        texts => Shape {
+            agrees: Some(agrees),
+            why: texts.join("; ") + ".",
+        },
+    }
+}
+
 /// Fraction of the maximum from which a curve counts as flat.
 const FLAT: f64 = 0.9;
 
@@ -90,13 +101,7 @@ pub fn rises_to_a_plateau(curves: &[Curve], factor: f64, knee_by: f64) -> Shape 
             curve.series
         ));
     }
-    match texts.is_empty() {
-        true => unknown(),
-        false => Shape {
-            agrees: Some(agrees),
-            why: texts.join("; ") + ".",
-        },
-    }
+    judged(agrees, &texts)
 }
 
 /// Every curve ends at most at this fraction of its beginning.
@@ -112,10 +117,7 @@ pub fn falls_to(curves: &[Curve], fraction: f64) -> Shape {
         .iter()
         .map(|(series, gain)| format!("{series} ends at {:.0} % of its beginning", gain * 100.0))
         .collect();
-    Shape {
-        agrees: Some(gains.iter().all(|(_, gain)| *gain <= fraction)),
-        why: texts.join("; ") + ".",
-    }
+    judged(gains.iter().all(|(_, gain)| *gain <= fraction), &texts)
 }
 
 /// Every curve rises, and ends at least at this multiple of its beginning.
@@ -137,13 +139,7 @@ pub fn rises_by(curves: &[Curve], factor: f64) -> Shape {
             curve.series
         ));
     }
-    match texts.is_empty() {
-        true => unknown(),
-        false => Shape {
-            agrees: Some(agrees),
-            why: texts.join("; ") + ".",
-        },
-    }
+    judged(agrees, &texts)
 }
 
 /// A measured median beside a value to compare with, at one position of a curve.

@@ -105,6 +105,12 @@ impl Key {
         }
     }
 
+    /// Whether the object may bring classes.
+    pub(crate) fn brings(&self) -> bool {
+        let key = self.of_class();
+        key.is_some_and(|key| key.class().def().brings.is_some())
+    }
+
     /// Whether the object's class is one that another object brings.
     pub(crate) fn is_brought(&self) -> bool {
         let key = self.of_class();

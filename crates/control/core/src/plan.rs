@@ -474,8 +474,10 @@ impl<'a> Planner<'a> {
             Key::Interface(name) => make::interface_with_settings(name, &get),
             other => make::create(other, before, &get),
         };
-        let brought = self.touched.iter().filter(|(it, _)| it.is_brought_by(key));
-        undo.extend(brought.filter_map(|(key, before)| make::change(key, (*before)?)));
+        if key.brings() {
+            let brought = self.touched.iter().filter(|(it, _)| it.is_brought_by(key));
+            undo.extend(brought.filter_map(|(key, before)| make::change(key, (*before)?)));
+        }
         let request = make::remove(key);
         steps.push(Step { request, undo });
     }

@@ -34,7 +34,27 @@ fn texts() -> Vec<Seed> {
     TEXTS.iter().map(text).collect()
 }
 
-const TEXTS: [(&str, &str, &str); 36] = [
+const TEXTS: [(&str, &str, &str); 40] = [
+    (
+        "click_lang",
+        "chain",
+        "InfiniteSource -> c :: Counter -> Discard;",
+    ),
+    (
+        "click_lang",
+        "queue",
+        "s :: InfiniteSource(LIMIT 5); q :: Queue(10); u :: Unqueue\ns -> q -> u -> [0] t :: Tee [0] -> Discard; t [1] -> Discard",
+    ),
+    (
+        "click_lang",
+        "compound",
+        "elementclass C { $a, KEY $b | input -> Counter($a) -> [1] output; input [1] -> Counter($b) -> output || ... }\ndefine($x 1)\nInfiniteSource -> c :: C($x, KEY \"y, $x\") -> Discard; InfiniteSource -> [1] c [1] -> Discard",
+    ),
+    (
+        "click_lang",
+        "inline",
+        "a, b :: InfiniteSource; a, b => { -> Counter -> } -> Discard // end",
+    ),
     ("batcher_text", "link", "0x894f ethernet inner"),
     ("batcher_text", "field", "color 8 8"),
     ("batcher_text", "match", "udp.dst=53"),

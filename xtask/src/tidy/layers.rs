@@ -185,10 +185,19 @@ fn may_use(from: &str, to: &str) -> bool {
         _ if inside(from, "crates/control/") => {
             inside(to, "crates/control/") || foundation.contains(&to)
         }
-        _ if inside(from, "crates/plugin/") => {
-            base || inside(to, "crates/plugin/") || [MODEL, OBJECT, SHOW].contains(&to)
-        }
+        _ if inside(from, "crates/plugin/") => base || plugin_may_use(from, to),
         _ => false,
+    }
+}
+
+/// As [`may_use`], for crates of plugins and graph files.
+fn plugin_may_use(from: &str, to: &str) -> bool {
+    match from {
+        // A parser, which knows no engine.
+        "crates/plugin/click-lang" => false,
+        // Elements that are interfaces and capture files.
+        "crates/plugin/click" if ["crates/net/iface", "crates/io/pcap"].contains(&to) => true,
+        _ => to.starts_with("crates/plugin/") || [MODEL, OBJECT, SHOW].contains(&to),
     }
 }
 

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_stands_still_has_no_pulse() {
+    fn a_worker_without_new_rounds_has_no_pulse() {
         let mut pulse = Watchdog::default();
         let mut look = |workers: &[(u64, bool)]| {
             let numbered = workers.iter().enumerate();
@@ -90,9 +90,9 @@ mod tests {
         };
         assert!(look(&[(5, false), (9, false)]));
         assert!(look(&[(6, false), (10, false)]));
-        assert!(!look(&[(7, false), (10, false)]), "the second stands");
+        assert!(!look(&[(7, false), (10, false)]), "the second made no round");
         assert!(look(&[(8, false), (10, true)]), "it sleeps");
-        assert!(!look(&[(8, false), (11, false)]), "the first stands");
+        assert!(!look(&[(8, false), (11, false)]), "the first made no round");
         assert!(look(&[(9, false), (12, false)]));
     }
 

@@ -4,16 +4,15 @@
 //! bounded amount of work, so a peer that sends without end delays no other work.
 
 use crate::MemifInput;
-use crate::calls::Calls;
 use crate::link::ConnectionRings;
 use crate::model::{Memif, MemifRole};
 use crate::node::memif_input::{Assigned, Inbox};
 use crate::node::memif_tx::{Connected, MemifTx};
 use crate::session::{Joined, Joining, Offer, Served, Serving, hello};
-use crate::socket::{Address, Channel, ChannelError, ListenError, Listener};
+use crate::socket::{Address, Channel, ChannelError, ListenError, Listener, receive, send, watch};
 use crate::wire::{Init, Message, Text};
 use rustix::event::epoll;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -26,6 +25,7 @@ use volley_iface::driver::{DriverHost, NewInterface};
 use volley_iface::{IfIdx, Link as State};
 use volley_model::{Applied, InterfaceSpec, ModelError, ObjectKind};
 use volley_shm::Account;
+use volley_shm::calls::{Call, Calls};
 use volley_tables::qsbr::Publisher;
 
 /// Name of the interface kind.
@@ -183,7 +183,7 @@ impl Control {
         };
         let failed = |e: ListenError| ModelError::file(&socket.address.0, e);
         let listener = Listener::bind(&socket.address).map_err(failed)?;
-        let watched = self.calls.watch(&self.events, listener.as_fd(), id.into());
+        let watched = watch(&*self.calls, &self.events, listener.as_fd(), id.into());
         watched.map_err(|e| failed(ListenError::from(e)))?;
         (socket.listener, socket.paused) = (Some(listener), None);
         Ok(())
@@ -217,7 +217,7 @@ impl Control {
         let index = self.host.attach(new, move |worker, index| {
             MemifTx::new(worker, table.clone(), index.0, snap.clone(), size)
         })?;
-        let now = Instant::now();
+        let now = self.calls.now();
         let port = Port {
             index,
             spec: memif.clone(),
@@ -252,7 +252,7 @@ impl Control {
     /// Delete an interface.
     pub fn delete(&mut self, index: IfIdx) -> Result<(), ModelError> {
         self.host.detach(index)?;
-        self.part(index, "the interface was deleted", Instant::now());
+        self.part(index, "the interface was deleted", self.calls.now());
         self.ports.remove(&index);
         self.close_unused();
         Ok(())
@@ -304,7 +304,8 @@ impl Control {
     }
 
     /// Do the pending work.
-    pub fn turn(&mut self, now: Instant) -> Activation {
+    pub fn turn(&mut self) -> Activation {
+        let now = self.calls.now();
         let mut events = Vec::with_capacity(EVENTS);
         self.learn_states();
         self.inboxes.iter().for_each(|inbox| inbox.free());
@@ -343,7 +344,8 @@ impl Control {
         for _ in 0..EVENTS {
             let listener = self.sockets.get(&socket).and_then(|s| s.listener.as_ref());
             let Some(listener) = listener else { return };
-            let channel = match self.calls.accept(listener) {
+            let may_fail = self.calls.before(Call::Accept);
+            let channel = match may_fail.and_then(|()| listener.next()) {
                 Ok(Some(channel)) => channel,
                 Ok(None) => return,
                 Err(error) => return self.pause(socket, error, now),
@@ -356,7 +358,7 @@ impl Control {
             });
             // A connection beyond the limit gets no reply and is closed.
             if talking.count() < TALKING
-                && self.calls.send(&channel, &hello(), None).is_ok()
+                && send(&*self.calls, &channel, &hello(), None).is_ok()
                 && let Err(error) = self.begin(channel, talk, None, now)
             {
                 warn!(target: "memif", "a connection cannot be watched, and is closed: {error}");
@@ -385,9 +387,8 @@ impl Control {
                 continue;
             };
             if socket.paused.is_some_and(|until| until <= now) {
-                let watched = self
-                    .calls
-                    .watch(&self.events, listener.as_fd(), u64::from(*id));
+                let (file, number) = (listener.as_fd(), u64::from(*id));
+                let watched = watch(&*self.calls, &self.events, file, number);
                 socket.paused = watched.is_err().then(|| now + LAST_PAUSE);
             }
         }
@@ -402,7 +403,7 @@ impl Control {
     ) -> Result<(), Errno> {
         let number = self.next;
         self.next += 1;
-        self.calls.watch(&self.events, channel.as_fd(), number)?;
+        watch(&*self.calls, &self.events, channel.as_fd(), number)?;
         if let Some(port) = port.and_then(|port| self.ports.get_mut(&port)) {
             port.connection = Some(number);
         }
@@ -422,7 +423,7 @@ impl Control {
             let Some(connection) = self.connections.get(&number) else {
                 return;
             };
-            match self.calls.receive(&connection.channel) {
+            match receive(&*self.calls, &connection.channel) {
                 Ok(None) => return,
                 Ok(Some((message, file))) => {
                     if let (Message::Init(init), HandshakeState::Serving { socket, session }) =
@@ -476,9 +477,8 @@ impl Control {
             return Ok(());
         };
         let calls = self.calls.clone();
-        let send = |message: &Message| {
-            let sent = calls.send(channel, message, None);
-            sent.map_err(|e| e.to_string())
+        let say = |message: &Message, file: Option<BorrowedFd<'_>>| {
+            send(&*calls, channel, message, file).map_err(|e| e.to_string())
         };
         let link = match talk {
             HandshakeState::Serving { socket, session } => {
@@ -488,12 +488,12 @@ impl Control {
                     Ok(account)
                 };
                 match session.receive(message, file, admit)? {
-                    Served::Ack => return send(&Message::Ack),
+                    Served::Ack => return say(&Message::Ack, None),
                     Served::Up(link) => {
                         let name = named.map_or_else(String::new, |index| {
                             self.host.interfaces.borrow().name(index.0)
                         });
-                        send(&Message::Connected(Text::new(&name)))?;
+                        say(&Message::Connected(Text::new(&name)), None)?;
                         Some((link, session.peer.clone().unwrap_or_default()))
                     }
                 }
@@ -501,8 +501,7 @@ impl Control {
             HandshakeState::Joining(session) => match session.receive(message, file)? {
                 Joined::Next => {
                     if let Some((message, file)) = session.say() {
-                        let sent = calls.send(channel, &message, file);
-                        sent.map_err(|e| e.to_string())?;
+                        say(&message, file)?;
                     }
                     None
                 }
@@ -582,7 +581,7 @@ impl Control {
         if polite {
             let (code, reason) = (0, Text::new(reason));
             let message = Message::Disconnect { code, reason };
-            let _ = self.calls.send(&connection.channel, &message, None);
+            let _ = send(&*self.calls, &connection.channel, &message, None);
         }
         let _ = epoll::delete(&self.events, connection.channel.as_fd());
         let Some(port) = connection.port.and_then(|p| self.ports.get_mut(&p)) else {
@@ -683,7 +682,8 @@ impl Control {
             return;
         };
         let path = socket.address.0.display().to_string();
-        let begun = match self.calls.connect(&socket.address) {
+        let may_fail = self.calls.before(Call::Connect);
+        let begun = match may_fail.and_then(|()| Channel::connect(&socket.address)) {
             Ok(channel) => {
                 let spec = &port.spec;
                 let offer = Offer {

@@ -6,7 +6,6 @@ use crate::show::{MemifReply, MemifRow, MemifSocketRow, ShowMemif};
 use crate::socket::Address;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Instant;
 use volley_iface::{Registry, WorkerAdd};
 use volley_model::{Applied, Handler, ModelError, Request, key_value};
 
@@ -37,7 +36,7 @@ impl MemifHandler {
         let control = self.0.clone();
         registry.answer(move |_: ShowMemif| {
             let mut control = control.borrow_mut();
-            control.turn(Instant::now());
+            control.turn();
             Ok(report(&control))
         });
     }

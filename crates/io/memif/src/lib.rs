@@ -2,7 +2,7 @@
 //!
 //! - [`wire`], [`socket`], [`session`]: messages, their transport, and their order.
 //! - [`place`], [`region`], [`ring`]: the shared memory. Only `ring` has unsafe code.
-//! - [`calls`]: the control thread's system calls, which a simulation makes fail.
+//! - [`volley_shm::calls`]: the control thread's system calls, which a simulation makes fail.
 //! - [`control`]: interfaces, sockets, connections, reconnection; on the control thread.
 //! - [`node`]: `memif-input` receives for all interfaces; each interface has its own transmit node.
 //!
@@ -15,7 +15,6 @@
 
 #![deny(unsafe_code)]
 
-pub mod calls;
 pub mod control;
 pub mod fault;
 pub mod handler;
@@ -37,7 +36,6 @@ pub use node::memif_input::MemifInput;
 pub use node::memif_tx::MemifTx;
 pub use show::{MemifReply, MemifRow, MemifSocketRow, ShowMemif};
 
-use calls::{Calls, Kernel};
 use control::{Control, TICK};
 use node::memif_input::Inbox;
 use socket::Address;
@@ -45,9 +43,10 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use volley_graph::{Activation, GraphError, NodeId, ProcessInfo, Source, Watch};
 use volley_iface::Registry;
+use volley_shm::calls::{Calls, Kernel};
 
 /// Interval of the periodic work without interfaces.
 const QUIET: Duration = Duration::from_millis(100);
@@ -61,12 +60,7 @@ pub struct Memif {
 impl Memif {
     /// Do the pending work; for callers without an event loop.
     pub fn turn(&self) {
-        self.turn_at(Instant::now());
-    }
-
-    /// As [`Memif::turn`], at another time than the present one.
-    pub fn turn_at(&self, now: Instant) {
-        self.control.borrow_mut().turn(now);
+        self.control.borrow_mut().turn();
     }
 }
 
@@ -86,7 +80,7 @@ pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, Memif
     register_with(registry, socket, Rc::new(Kernel))
 }
 
-/// As [`register`], with other system calls than those of the kernel.
+/// As [`register`], with system calls that may fail.
 pub fn register_with(
     registry: &mut Registry,
     socket: PathBuf,
@@ -116,13 +110,13 @@ pub fn register_with(
     // Weak references, because the control owns the owner of these closures.
     let (heard, tick) = (Rc::downgrade(&control), Rc::downgrade(&control));
     let watch = processes.watch(info.clone(), events, move || match heard.upgrade() {
-        Some(control) => control.borrow_mut().turn(Instant::now()),
+        Some(control) => control.borrow_mut().turn(),
         None => Activation::Done,
     })?;
     let every = processes.every(info, move || {
         let control = tick.upgrade()?;
         let mut control = control.borrow_mut();
-        control.turn(Instant::now());
+        control.turn();
         Some(if control.ports.is_empty() {
             QUIET
         } else {

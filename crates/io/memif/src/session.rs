@@ -4,16 +4,16 @@
 //! - True on exit: a [`ConnectionRings`] if all messages were in order and every ring's location is valid; otherwise one
 //!   sentence with the reason, and all resources received so far are unmapped and closed.
 
-use crate::calls::{Calls, Kernel};
 use crate::link::{ConnectionRings, RxQueue, TxQueue};
 use crate::region::{MAX_REGION, Map};
 use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Memory, Place, Rx, Tx};
 use crate::wire::{AddRing, Hello, Init, Message, Text, VERSION};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::sync::Arc;
-use volley_shm::{Account, Event};
+use volley_shm::calls::{Call, Calls, Kernel};
+use volley_shm::{Account, Event, MapError};
 
 /// Maximum number of queues of a connection, per direction.
 pub const MAX_QUEUES: u16 = 64;
@@ -149,7 +149,10 @@ impl Serving {
             return Err("regions of more than 16 GiB".into());
         }
         let account = self.account.as_ref().ok_or("region before INIT")?;
-        let map = self.calls.peer_memory(file.as_fd(), size, account);
+        let may_fail = self.calls.before(Call::PeerMemory);
+        let map = may_fail
+            .map_err(MapError::from)
+            .and_then(|()| Map::of_peer(file.as_fd(), size, account));
         self.regions
             .push(map.map_err(|e| format!("region {index}: {e}"))?);
         Ok(Served::Ack)
@@ -167,7 +170,10 @@ impl Serving {
         if ring.index >= MAX_QUEUES {
             return Err("too many rings".into());
         }
-        let wakeup = self.calls.peer_event(file);
+        let may_fail = self.calls.before(Call::PeerEvent);
+        let wakeup = may_fail
+            .map_err(io::Error::from)
+            .and_then(|()| Event::of_peer(file));
         let wakeup = wakeup.map_err(|error| match error.kind() {
             ErrorKind::InvalidInput => "the interrupt fd is no eventfd".to_owned(),
             _ => format!("the interrupt fd: {error}"),
@@ -252,7 +258,7 @@ impl Joining {
         Joining::with(offer, Rc::new(Kernel))
     }
 
-    /// As [`Joining::new`], with other system calls than those of the kernel.
+    /// As [`Joining::new`], with system calls that may fail.
     pub fn with(offer: Offer, calls: Rc<dyn Calls>) -> Self {
         Joining {
             calls,
@@ -339,16 +345,16 @@ impl Joining {
         let log2 = offer.log2.min(hello.max_log2_ring_size).min(MAX_LOG2);
         let layout = Layout::new(tx_count + rx_count, log2, offer.buffer_size)?;
         let failed = |e: &dyn std::fmt::Display| format!("no shared memory: {e}");
-        let (region, map) = self
-            .calls
-            .own_memory(layout.size as usize)
-            .map_err(|e| failed(&e))?;
+        let calls = &self.calls;
+        calls.before(Call::OwnMemory).map_err(|e| failed(&e))?;
+        let (region, map) = Map::of_ours(layout.size as usize).map_err(|e| failed(&e))?;
         let memory = Memory::new(vec![map]);
         let (mut rx, mut tx, mut rings) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..tx_count + rx_count {
             let s2m = number < tx_count;
             let (place, buffers) = (layout.place(number), layout.buffers(number));
-            let wakeup = self.calls.own_event().map_err(|e| failed(&e))?;
+            calls.before(Call::OwnEvent).map_err(|e| failed(&e))?;
+            let wakeup = Event::new().map_err(|e| failed(&e))?;
             let copy = wakeup.as_fd().try_clone_to_owned();
             let ring = AddRing {
                 s2m,

@@ -1,6 +1,8 @@
-//! Sockets of the control channel: listening, and messages with at most one file each.
+//! Sockets of the control channel: listening, and messages with at most one file each. [`watch`], [`send`] and [`receive`] fail
+//! where a simulation makes them fail.
 
 use crate::wire::{Message, SIZE, WireError};
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -10,6 +12,7 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use volley_shm::calls::{Call, Calls};
 
 /// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 64;
@@ -57,6 +60,16 @@ pub enum ListenError {
 impl From<Errno> for ListenError {
     fn from(error: Errno) -> Self {
         ListenError::System(error.into())
+    }
+}
+
+impl From<Errno> for ChannelError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::AGAIN => ChannelError::Deaf,
+            Errno::PIPE | Errno::CONNRESET => ChannelError::Gone,
+            error => ChannelError::System(error),
+        }
     }
 }
 
@@ -195,12 +208,8 @@ impl Channel {
             ancillary.push(SendAncillaryMessage::ScmRights(files));
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut ancillary, flags) {
-            Ok(_) => Ok(()),
-            Err(Errno::AGAIN) => Err(ChannelError::Deaf),
-            Err(Errno::PIPE | Errno::CONNRESET) => Err(ChannelError::Gone),
-            Err(error) => Err(ChannelError::System(error)),
-        }
+        rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut ancillary, flags)?;
+        Ok(())
     }
 
     /// Receive the next message, if there is one.
@@ -216,8 +225,7 @@ impl Channel {
         let received = match received {
             Ok(received) => received,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-            Err(Errno::CONNRESET) => return Err(ChannelError::Gone),
-            Err(error) => return Err(ChannelError::System(error)),
+            Err(error) => return Err(error.into()),
         };
         // Take all files out, so that unwanted ones are closed when dropped.
         let mut files = Vec::new();
@@ -236,6 +244,47 @@ impl Channel {
         }
         Ok(Some((message, file)))
     }
+}
+
+/// Let an epoll file report that a file is readable or closed.
+pub(crate) fn watch(
+    calls: &dyn Calls,
+    events: &OwnedFd,
+    file: BorrowedFd<'_>,
+    number: u64,
+) -> Result<(), Errno> {
+    calls.before(Call::Watch)?;
+    let flags = EventFlags::IN | EventFlags::RDHUP;
+    epoll::add(events, file, EventData::new_u64(number), flags)
+}
+
+/// Send a message with an optional file.
+pub(crate) fn send(
+    calls: &dyn Calls,
+    channel: &Channel,
+    message: &Message,
+    file: Option<BorrowedFd<'_>>,
+) -> Result<(), ChannelError> {
+    calls.before(Call::Send)?;
+    channel.send(message, file)
+}
+
+/// Receive the next message, if there is one.
+pub(crate) fn receive(
+    calls: &dyn Calls,
+    channel: &Channel,
+) -> Result<Option<(Message, Option<OwnedFd>)>, ChannelError> {
+    if !calls.before_receive()? {
+        return Ok(None);
+    }
+    let received = channel.receive()?;
+    if let Some((_, Some(_))) = &received {
+        // Without a descriptor the message arrives without its file.
+        calls
+            .before(Call::ReceiveFile)
+            .map_err(|_| ChannelError::Files)?;
+    }
+    Ok(received)
 }
 
 impl AsFd for Channel {

@@ -3,32 +3,25 @@
 //! Volley has a master and a slave, each with a peer that comes, stalls, and dies. After each operation each interface is up,
 //! or down with a reason. When the calls are sound again, each interface that is set up has its peer, and gets every packet
 //! back that the peer sends. Every buffer and every file is free again at the end.
-//!
-//! `VOLLEY_SEEDS=N` runs so many seeds. A failure prints its seed and the operations; `VOLLEY_SEED=SEED` repeats it.
+//! `crates/io/shm/tests/support/simulation.rs` has the calls and the seeds.
 
+#[path = "../../shm/tests/support/simulation.rs"]
+mod simulation;
 mod support;
 
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use simulation::{Simulation, Stage, simulate};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use support::process::resources;
 use support::{Peer, Router, master, offer, packet, slave};
 use volley_iface::AdminState;
-use volley_memif::calls::{Calls, Kernel};
-use volley_memif::region::Map;
 use volley_memif::session::{Joined, Joining, Served, Serving, hello};
-use volley_memif::socket::{Address, Channel, ChannelError, Listener};
+use volley_memif::socket::{Address, Channel, Listener};
 use volley_memif::wire::{Message, Text};
-use volley_shm::{Account, Event, MapError};
+use volley_shm::Account;
+use volley_shm::calls::Call;
 
-/// Seeds of a usual run.
-const SEEDS: u64 = 300;
-/// Operations of a seed.
-const OPERATIONS: usize = 40;
 /// Virtual time of a round.
 const ROUND: Duration = Duration::from_millis(25);
 /// Rounds until everything is up: more than a handshake and a slave's pause may last.
@@ -38,150 +31,6 @@ const ROUNDS: usize = 40;
 /// Most attempts of a slave to connect within them, at intervals of 20, 40, 80 ... ms, with some that begin again.
 const ATTEMPTS: u64 = 14;
 const NAMES: [&str; 2] = ["memif0/0", "memif1/0"];
-
-/// Numbers from a seed (splitmix64).
-struct Random(Cell<u64>);
-
-impl Random {
-    fn below(&self, end: usize) -> usize {
-        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.0.set(state);
-        let a = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let b = (a ^ (a >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((b ^ (b >> 31)) % end.max(1) as u64) as usize
-    }
-
-    fn percent(&self, of: usize) -> bool {
-        self.below(100) < of
-    }
-}
-
-/// A system call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
-    Connect,
-    Accept,
-    Send,
-    Receive,
-    Watch,
-    PeerMemory,
-    OwnMemory,
-    PeerEvent,
-    OwnEvent,
-}
-
-const CALLS: [Call; 9] = [
-    Call::Connect,
-    Call::Accept,
-    Call::Send,
-    Call::Receive,
-    Call::Watch,
-    Call::PeerMemory,
-    Call::OwnMemory,
-    Call::PeerEvent,
-    Call::OwnEvent,
-];
-
-/// System calls that fail by seed.
-struct Faulty {
-    random: Random,
-    /// So many of a hundred calls fail.
-    percent: Cell<usize>,
-    /// Only this call fails; none = all do.
-    only: Cell<Option<Call>>,
-    /// How often each call was made, and how many of all calls failed.
-    made: RefCell<[u64; CALLS.len()]>,
-    failed: Cell<u64>,
-}
-
-impl Faulty {
-    /// One of these errors, if the call fails.
-    fn fault(&self, call: Call, errors: &[Errno]) -> Result<(), Errno> {
-        self.made.borrow_mut()[call as usize] += 1;
-        let may_fail = self.only.get().is_none_or(|only| only == call);
-        if !may_fail || !self.random.percent(self.percent.get()) {
-            return Ok(());
-        }
-        self.failed.set(self.failed.get() + 1);
-        Err(errors[self.random.below(errors.len())])
-    }
-
-    fn made(&self, call: Call) -> u64 {
-        self.made.borrow()[call as usize]
-    }
-}
-
-impl Calls for Faulty {
-    fn connect(&self, address: &Address) -> Result<Channel, Errno> {
-        self.fault(Call::Connect, &[Errno::MFILE, Errno::AGAIN, Errno::NOMEM])?;
-        Kernel.connect(address)
-    }
-
-    fn accept(&self, listener: &Listener) -> Result<Option<Channel>, Errno> {
-        self.fault(Call::Accept, &[Errno::MFILE, Errno::NFILE, Errno::NOBUFS])?;
-        Kernel.accept(listener)
-    }
-
-    fn send(
-        &self,
-        channel: &Channel,
-        message: &Message,
-        file: Option<BorrowedFd<'_>>,
-    ) -> Result<(), ChannelError> {
-        match self.fault(Call::Send, &[Errno::AGAIN, Errno::NOBUFS, Errno::NOMEM]) {
-            Ok(()) => Kernel.send(channel, message, file),
-            Err(Errno::AGAIN) => Err(ChannelError::Deaf),
-            Err(error) => Err(ChannelError::System(error)),
-        }
-    }
-
-    fn receive(
-        &self,
-        channel: &Channel,
-    ) -> Result<Option<(Message, Option<OwnedFd>)>, ChannelError> {
-        match self.fault(
-            Call::Receive,
-            &[Errno::AGAIN, Errno::AGAIN, Errno::NOMEM, Errno::MFILE],
-        ) {
-            Ok(()) => Kernel.receive(channel),
-            // The message stays where it is.
-            Err(Errno::AGAIN) => Ok(None),
-            // The message arrives without its file, for which there is no descriptor.
-            Err(Errno::MFILE) => Kernel.receive(channel).and(Err(ChannelError::Files)),
-            Err(error) => Err(ChannelError::System(error)),
-        }
-    }
-
-    fn watch(&self, events: &OwnedFd, file: BorrowedFd<'_>, number: u64) -> Result<(), Errno> {
-        self.fault(Call::Watch, &[Errno::NOSPC, Errno::NOMEM])?;
-        Kernel.watch(events, file, number)
-    }
-
-    fn peer_memory(
-        &self,
-        file: BorrowedFd<'_>,
-        size: u64,
-        account: &Arc<Account>,
-    ) -> Result<Map, MapError> {
-        self.fault(Call::PeerMemory, &[Errno::NOMEM, Errno::AGAIN])?;
-        Kernel.peer_memory(file, size, account)
-    }
-
-    fn own_memory(&self, size: usize) -> Result<(OwnedFd, Map), MapError> {
-        self.fault(Call::OwnMemory, &[Errno::NOMEM, Errno::MFILE, Errno::NOSPC])?;
-        Kernel.own_memory(size)
-    }
-
-    fn peer_event(&self, file: OwnedFd) -> std::io::Result<Event> {
-        self.fault(Call::PeerEvent, &[Errno::NOMEM, Errno::BADF])?;
-        Kernel.peer_event(file)
-    }
-
-    fn own_event(&self) -> std::io::Result<Event> {
-        self.fault(Call::OwnEvent, &[Errno::MFILE, Errno::NOMEM])?;
-        Kernel.own_event()
-    }
-}
 
 enum Session {
     Client(Joining),
@@ -254,11 +103,9 @@ fn talk(channel: Channel, mut session: Session) -> Side {
 }
 
 /// What one seed does.
-struct Simulation {
+struct Routers {
     router: Router,
-    calls: Rc<Faulty>,
-    random: Random,
-    now: Instant,
+    stage: Stage,
     socket: PathBuf,
     evil: PathBuf,
     /// The peer of the master, then that of the slave.
@@ -268,51 +115,13 @@ struct Simulation {
     exists: [bool; 2],
     wanted: [bool; 2],
     number: u32,
-    /// How often an interface had to come up again.
-    recoveries: u64,
-    log: Rc<RefCell<Vec<String>>>,
-    _folder: tempfile::TempDir,
 }
 
-impl Simulation {
-    fn new(seed: u64, log: &Rc<RefCell<Vec<String>>>) -> Simulation {
-        let folder = tempfile::tempdir().unwrap();
-        let [socket, evil] = ["m", "e"].map(|name| folder.path().join(name));
-        let calls = Rc::new(Faulty {
-            random: Random(Cell::new(!seed)),
-            percent: Cell::new(0),
-            only: Cell::new(None),
-            made: Default::default(),
-            failed: Cell::new(0),
-        });
-        let mut router = Router::with(&socket, 1, calls.clone());
-        router.socket(1, evil.clone()).unwrap();
-        Simulation {
-            router,
-            calls,
-            random: Random(Cell::new(seed)),
-            now: Instant::now(),
-            socket,
-            evil,
-            peers: [Side::Gone, Side::Gone],
-            listener: None,
-            exists: [false; 2],
-            wanted: [false; 2],
-            number: 0,
-            recoveries: 0,
-            log: log.clone(),
-            _folder: folder,
-        }
-    }
-
-    fn say(&self, text: String) {
-        self.log.borrow_mut().push(text);
-    }
-
-    /// One round of everybody; a peer stalls in some.
+impl Routers {
+    /// One round of Volley and its peers; a peer stalls in some.
     fn round(&mut self, stall: usize) {
-        self.now += ROUND;
-        self.router.memif.turn_at(self.now);
+        self.stage.calls.pass(ROUND);
+        self.router.memif.turn();
         self.router.work();
         self.router.engine.borrow().settled();
         if let (Side::Gone, Some(listener)) = (&self.peers[1], &self.listener)
@@ -322,7 +131,7 @@ impl Simulation {
             self.peers[1] = Side::Talking(channel, Session::Server(Serving::default()));
         }
         for peer in &mut self.peers {
-            if !self.random.percent(stall) {
+            if !self.stage.random.percent(stall) {
                 peer.turn();
             }
         }
@@ -345,60 +154,11 @@ impl Simulation {
     fn create(&mut self, at: usize) {
         let memif = [master(0), slave(0, 1)][at].clone();
         if let Err(error) = self.router.create(memif) {
-            assert!(self.calls.percent.get() > 0, "{error}");
+            assert!(self.stage.calls.percent() > 0, "{error}");
             return;
         }
         self.router.patch(NAMES[at], NAMES[at]);
         (self.exists[at], self.wanted[at]) = (true, false);
-    }
-
-    fn operate(&mut self) {
-        let percent = [0, 10, 30, 50, 100, 100][self.random.below(6)];
-        let only = self.random.percent(70);
-        let only = only.then(|| CALLS[self.random.below(CALLS.len())]);
-        self.calls.percent.set(percent);
-        self.calls.only.set(only);
-        let (at, what) = (self.random.below(2), self.random.below(12));
-        self.say(format!(
-            "{what} for {}, {percent} % of {only:?} fail",
-            NAMES[at]
-        ));
-        let before = [Call::Connect, Call::Accept].map(|call| self.calls.made(call));
-        match what {
-            0 | 1 => self.connect(),
-            2 => self.peers[at] = Side::Gone,
-            3 => self.listen(),
-            4 => self.listener = None,
-            5 | 6 if self.exists[at] => {
-                self.wanted[at] = !self.random.percent(30);
-                let state = [AdminState::Down, AdminState::Up][usize::from(self.wanted[at])];
-                self.router.state(NAMES[at], state);
-            }
-            7 if self.exists[at] => {
-                self.router.delete(NAMES[at]).unwrap();
-                self.exists[at] = false;
-            }
-            5..=7 => self.create(at),
-            8 | 9 => self.packets(at),
-            10 => self.now += Duration::from_millis(self.random.below(12_000) as u64),
-            _ => {}
-        }
-        let stall = [0, 0, 50, 100][self.random.below(4)];
-        for _ in 0..self.random.below(ROUNDS) {
-            if self.random.percent(30) {
-                self.connect();
-            }
-            if self.random.percent(10) {
-                self.peers[self.random.below(2)] = Side::Gone;
-            }
-            self.round(stall);
-        }
-        let after = [Call::Connect, Call::Accept].map(|call| self.calls.made(call));
-        if percent == 100 {
-            self.check_pauses(only, [after[0] - before[0], after[1] - before[1]]);
-        }
-        self.calls.percent.set(0);
-        self.check();
     }
 
     /// The peer sends packets, which come back or are lost with the connection.
@@ -414,10 +174,23 @@ impl Simulation {
     }
 
     /// While a call fails, it is not made again and again: a slave and a listener pause.
-    fn check_pauses(&self, only: Option<Call>, [connects, accepts]: [u64; 2]) {
-        assert!(connects <= ATTEMPTS, "{connects} attempts to connect");
-        let fails = only.is_none_or(|only| only == Call::Accept);
-        assert!(!fails || accepts <= 4, "{accepts} attempts to accept");
+    fn check_pauses(&self, before: [u64; 2]) {
+        let after = self.attempts();
+        let [connects, accepts] = [after[0] - before[0], after[1] - before[1]];
+        let calls = &self.stage.calls;
+        assert!(
+            calls.percent() < 100 || connects <= ATTEMPTS,
+            "{connects} attempts to connect"
+        );
+        assert!(
+            !calls.never(Call::Accept) || accepts <= 4,
+            "{accepts} attempts to accept"
+        );
+    }
+
+    /// How often Volley has tried to connect and to accept.
+    fn attempts(&self) -> [u64; 2] {
+        [Call::Connect, Call::Accept].map(|call| self.stage.calls.made(call))
     }
 
     /// What must hold at any time.
@@ -441,10 +214,73 @@ impl Simulation {
             }
         }
     }
+}
 
-    /// The calls are sound, the peers behave: all interfaces that are set up exchange packets.
-    fn settle(&mut self) {
-        self.say("settle".into());
+impl Simulation for Routers {
+    fn new(stage: Stage) -> Routers {
+        let [socket, evil] = ["m", "e"].map(|name| stage.folder.path().join(name));
+        let mut router = Router::with(&socket, 1, stage.calls.clone());
+        router.socket(1, evil.clone()).unwrap();
+        Routers {
+            router,
+            stage,
+            socket,
+            evil,
+            peers: [Side::Gone, Side::Gone],
+            listener: None,
+            exists: [false; 2],
+            wanted: [false; 2],
+            number: 0,
+        }
+    }
+
+    fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    fn operate(&mut self) {
+        let random = &self.stage.random;
+        let (at, what) = (random.below(2), random.below(12));
+        self.stage.say(format!("{what} for {}", NAMES[at]));
+        let before = self.attempts();
+        match what {
+            0 | 1 => self.connect(),
+            2 => self.peers[at] = Side::Gone,
+            3 => self.listen(),
+            4 => self.listener = None,
+            5 | 6 if self.exists[at] => {
+                self.wanted[at] = !self.stage.random.percent(30);
+                let state = [AdminState::Down, AdminState::Up][usize::from(self.wanted[at])];
+                self.router.state(NAMES[at], state);
+            }
+            7 if self.exists[at] => {
+                self.router.delete(NAMES[at]).unwrap();
+                self.exists[at] = false;
+            }
+            5..=7 => self.create(at),
+            8 | 9 => self.packets(at),
+            10 => {
+                let pause = Duration::from_millis(self.stage.random.below(12_000) as u64);
+                self.stage.calls.pass(pause);
+            }
+            _ => {}
+        }
+        let stall = self.stage.random.pick(&[0, 0, 50, 100]);
+        for _ in 0..self.stage.random.below(ROUNDS) {
+            if self.stage.random.percent(30) {
+                self.connect();
+            }
+            if self.stage.random.percent(10) {
+                self.peers[self.stage.random.below(2)] = Side::Gone;
+            }
+            self.round(stall);
+        }
+        self.check_pauses(before);
+        self.stage.calls.heal();
+        self.check();
+    }
+
+    fn settle(&mut self) -> bool {
         for at in (0..2).filter(|at| !self.exists[*at]).collect::<Vec<_>>() {
             self.create(at);
         }
@@ -461,9 +297,6 @@ impl Simulation {
             let rows = NAMES.map(|name| self.router.row(name).reason);
             assert!(rounds < PATIENCE, "not up again: {rows:?}");
             rounds += 1;
-            if rounds == 1 {
-                self.recoveries += 1;
-            }
             self.connect();
             self.round(0);
         }
@@ -485,61 +318,11 @@ impl Simulation {
             assert!(got == [wanted], "{}: {} packets", NAMES[at], got.len());
         }
         self.check();
+        rounds > 0
     }
-}
-
-fn open_files() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
-}
-
-/// Runs a seed; the number of calls that failed, and how often an interface came up again.
-fn run(seed: u64) -> Result<[u64; 2], String> {
-    let log = Rc::default();
-    let work = || {
-        let mut simulation = Simulation::new(seed, &log);
-        simulation.settle();
-        for at in 1..=OPERATIONS {
-            simulation.operate();
-            if at.is_multiple_of(10) {
-                simulation.settle();
-            }
-        }
-        [simulation.calls.failed.get(), simulation.recoveries]
-    };
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let why = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        let why = why.unwrap_or("a panic without a text");
-        let operations = log.borrow().join("\n");
-        format!("seed {seed} fails (VOLLEY_SEED={seed} repeats it): {why}\nafter these operations:\n{operations}")
-    })
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
 }
 
 #[test]
 fn an_interface_is_up_or_says_why_not_whatever_fails() {
-    let small = std::env::var_os("VOLLEY_SMALL").map(|_| SEEDS / 20);
-    let many = number("VOLLEY_SEEDS").or(small).unwrap_or(SEEDS);
-    let seeds = match number("VOLLEY_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..many,
-    };
-    let (mut sums, mut files) = ([0; 2], None);
-    for seed in seeds {
-        match run(seed) {
-            Ok(more) => sums = [sums[0] + more[0], sums[1] + more[1]],
-            Err(failure) => panic!("{failure}"),
-        }
-        // The first seed opens what the process keeps, such as completions of event counters.
-        let open = open_files();
-        assert_eq!(*files.get_or_insert(open), open, "files after seed {seed}");
-    }
-    println!(
-        "{} calls failed, interfaces came up again {} times",
-        sums[0], sums[1]
-    );
-    assert!(sums[0] > 0 && sums[1] > 0);
+    simulate::<Routers>(resources);
 }

@@ -1,5 +1,5 @@
 //! Memory and event counters that a peer shares with this process. memif, vhost-user and virtio-user map and signal
-//! through this crate only.
+//! through this crate only. [`calls`] has the system calls of their control channels, which a simulation makes fail.
 //!
 //! **The peer is hostile.** It owns the open files that it sends, and shares the open files that this process sends: it
 //! can shrink a file, punch holes into it, clear `O_NONBLOCK`, fill a counter, all at any time. The crate's contract:
@@ -22,6 +22,7 @@
 #[allow(unsafe_code)]
 #[path = "bus/sys.rs"]
 pub mod bus;
+pub mod calls;
 pub mod event;
 pub mod limits;
 #[allow(unsafe_code)]

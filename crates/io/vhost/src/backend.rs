@@ -4,7 +4,6 @@
 //! enabled. A message that changes any of these stops the ring first, so no sequence of messages leaves a running ring
 //! with a resource that no longer exists.
 
-use crate::calls::{Call, Calls, Kernel};
 use crate::device::{Layout, Packed, Split};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
@@ -16,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use volley_shm::calls::{Call, Calls, Kernel};
 use volley_shm::{Account, Event};
 
 const RINGS: usize = 2 * MAX_PAIRS;

@@ -5,7 +5,6 @@
 //! is due.
 
 use crate::backend::Backend;
-use crate::calls::{Call, Calls};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::frontend::Frontend;
@@ -14,7 +13,6 @@ use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
 use crate::wire::{List, MAX_PAIRS, PortList, Stuck, VhostPort};
-use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
@@ -26,6 +24,7 @@ use volley_iface::driver::{Caps, DriverHost, Port as DriverPort};
 use volley_iface::{IfIdx, Link, NewInterface};
 use volley_model::{Applied, Handler, InterfaceSpec, ModelError, Request};
 use volley_shm::Account;
+use volley_shm::calls::{Call, Calls};
 
 mod show;
 
@@ -398,16 +397,17 @@ impl Port {
             return Ok(HandshakeState::Idle);
         };
         for _ in 0..MESSAGES {
-            match calls.before(Call::Receive) {
-                Ok(()) => {}
-                Err(Errno::AGAIN) => return Ok(HandshakeState::Idle),
-                Err(error) => return Err(Fault::of_socket(error)),
+            if !calls.before_receive().map_err(Fault::of_socket)? {
+                return Ok(HandshakeState::Idle);
             }
             let message = match peer.socket.receive()? {
                 Arrived::Message(message) => message,
                 Arrived::Nothing => return Ok(HandshakeState::Idle),
                 Arrived::Closed => return Ok(HandshakeState::Closed),
             };
+            if !message.files.is_empty() {
+                calls.before(Call::ReceiveFile).map_err(Fault::of_socket)?;
+            }
             match &mut peer.end {
                 End::Back(end) => {
                     if let Some(answer) = end.handle(message)? {

@@ -1,7 +1,6 @@
 //! The front end of the control channel: negotiates features, then sends memory and rings, one request at a time. Each
 //! connection gets new memory, so a back end that reconnects finds no data of the previous connection.
 
-use crate::calls::{Call, Calls};
 use crate::driver::{PackedDriver, RingDirection, Shared, SplitDriver};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
@@ -13,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use volley_shm::Event;
+use volley_shm::calls::{Call, Calls};
 
 /// State of one connection.
 pub struct Frontend {

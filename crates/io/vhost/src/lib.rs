@@ -12,14 +12,13 @@
 //!   buffers.
 //! - [`device`] and [`driver`]: the two ends of split and packed rings, in safe code.
 //! - [`wire`]: slots for ring ends, shared by control thread and workers; [`mod@ring`]: the claim on a slot.
-//! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel; [`calls`]: its system calls.
+//! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel; [`volley_shm::calls`]: its system calls.
 //! - [`kernel`]: driver rings served by the kernel (vhost-net), for taps.
 //! - [`node`]: `vhost-user-input`, `virtio-user-input`, `vhost-net-input` and the transmit node of each interface.
 #![deny(unsafe_code)]
 
 pub mod backend;
 pub mod batch;
-pub mod calls;
 pub mod control;
 pub mod device;
 pub mod driver;
@@ -41,13 +40,13 @@ pub mod wire;
 
 pub use model::classes;
 
-use calls::{Calls, Kernel};
 use control::{Ports, VhostHandler};
 use node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use show::ShowVhostUser;
 use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::Registry;
+use volley_shm::calls::{Calls, Kernel};
 use wire::List;
 
 /// Register both sources, both interface kinds and their requests.

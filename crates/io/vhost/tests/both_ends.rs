@@ -3,7 +3,8 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::{Bench, back_end, frame, front_end, resources, spec};
+use support::process::resources;
+use support::{Bench, back_end, frame, front_end, spec};
 use volley_graph::WorkerThreads;
 use volley_vhost::model::{SocketRole, VirtioUser};
 

@@ -9,7 +9,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use support::{Bench, back_end, frame, front_end, resources, spec};
+use support::process::{resident_kib, resources};
+use support::{Bench, back_end, frame, front_end, spec};
 use volley_shm::Account;
 use volley_vhost::memory::{Memory, RegionSpec};
 use volley_vhost::model::{SocketRole, VirtioUser};
@@ -584,10 +585,7 @@ proptest! {
 /// Resident memory of this process in KiB, and its files and maps, while no other test runs.
 fn footprint() -> (u64, (usize, usize)) {
     let _alone = support::alone();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
-    let kib = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (kib, resources())
+    (resident_kib(), resources())
 }
 
 /// `VOLLEY_OPERATIONS=N` makes it N operations: messages, and writes into shared memory.
@@ -612,14 +610,16 @@ fn many_operations_cost_no_memory() {
             warm = Some(footprint());
         }
     }
-    println!("{done} operations of hostile vhost-user and virtio peers in {rounds} rounds");
-    if let Some((before, open)) = warm {
-        let (now, left) = footprint();
-        let more = now.saturating_sub(before);
-        println!("{more} KiB more than after 20 rounds");
-        assert!(more < GROWTH_KIB, "{more} KiB");
-        assert_eq!(left, open, "files and maps");
-    }
+    let what =
+        format!("{done} operations of hostile vhost-user and virtio peers in {rounds} rounds");
+    let Some((before, open)) = warm else {
+        return println!("{what}, at least {wanted}");
+    };
+    let (now, left) = footprint();
+    let more = now.saturating_sub(before);
+    println!("{what}: {more} KiB more than after 20 rounds, at most {GROWTH_KIB}");
+    assert!(more < GROWTH_KIB, "{more} KiB");
+    assert_eq!(left, open, "files and maps");
 }
 
 /// Most that the memory of this process may grow after the first rounds, in KiB.

@@ -3,8 +3,9 @@
 mod support;
 
 use std::path::Path;
+use support::process::resources;
 use support::testpmd::{self, TestPmd, stat};
-use support::{Bench, back_end, frame, front_end, has, resources, spec};
+use support::{Bench, back_end, frame, front_end, has, spec};
 use volley_object::Instance;
 use volley_vhost::model::{SocketRole, VirtioUser};
 

@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 
 pub mod hostile;
+#[path = "../../../shm/tests/support/process.rs"]
+pub mod process;
 pub mod testpmd;
 
 use std::cell::RefCell;
@@ -14,7 +16,6 @@ use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads
 use volley_iface::Admin;
 use volley_iface::AdminState;
 use volley_iface::{IfCounts, Interfaces, Registry};
-use volley_memif::calls::{Calls, Kernel};
 use volley_memif::link::ConnectionRings;
 use volley_memif::model::{Memif, MemifRole, MemifSocket};
 use volley_memif::ring::Scratch;
@@ -24,6 +25,7 @@ use volley_memif::wire::{Message, Text};
 use volley_memif::{MemifReply, MemifRow, ShowMemif};
 use volley_model::{Handler, InterfaceSpec, ModelError, Request};
 use volley_object::Object;
+use volley_shm::calls::{Calls, Kernel};
 
 /// A Volley with memif and patches.
 pub struct Router {
@@ -45,7 +47,7 @@ impl Router {
         Router::with(socket, workers, Rc::new(Kernel))
     }
 
-    /// A Volley with other system calls than those of the kernel.
+    /// A Volley with system calls that may fail.
     pub fn with(socket: &Path, workers: usize, calls: Rc<dyn Calls>) -> Router {
         let pool = Pool::new(BUFFERS).unwrap();
         let settings = Settings {

@@ -3,6 +3,8 @@
 #![allow(dead_code)]
 
 pub mod guest;
+#[path = "../../../shm/tests/support/process.rs"]
+pub mod process;
 pub mod testpmd;
 
 use std::collections::VecDeque;
@@ -19,7 +21,7 @@ use volley_iface::AdminState;
 use volley_iface::{Admin, IfCounts, ReceiveFeature, Registry};
 use volley_model::{InterfaceSpec, ModelError, Request};
 use volley_object::{Instance, Object};
-use volley_vhost::calls::{Calls, Kernel};
+use volley_shm::calls::{Calls, Kernel};
 use volley_vhost::model::{SocketRole, VhostUser, VirtioUser};
 use volley_vhost::show::{ShowVhostUser, VhostUserRow};
 
@@ -320,16 +322,6 @@ pub fn frame(len: usize, seed: u32) -> Vec<u8> {
             }
         })
         .collect()
-}
-
-/// Open files and memory maps of this process.
-pub fn resources() -> (usize, usize) {
-    let fds = std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let shared = maps
-        .lines()
-        .filter(|l| l.contains("memfd") || l.contains("huge"));
-    (fds, shared.count())
 }
 
 /// One test at a time: they count this process's files, and share the machine with busy peers.

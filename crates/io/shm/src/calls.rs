@@ -1,7 +1,7 @@
-//! System calls of the control thread that can fail or have nothing yet, and the time of the control thread.
+//! System calls of the control thread about a peer that can fail or have nothing yet, and the time of the control thread.
 //!
-//! [`Kernel`] lets all calls happen. A simulation makes them fail by seed (`tests/simulation.rs`). Workers make none of these
-//! calls.
+//! A driver asks [`Calls::before`] before each of these calls. [`Kernel`] lets all of them happen; a simulation makes them
+//! fail by seed (`tests/support/simulation.rs`). Workers make none of these calls.
 
 use rustix::io::Errno;
 use std::time::Instant;
@@ -17,6 +17,8 @@ pub enum Call {
     Send,
     /// Receive a message.
     Receive,
+    /// Receive the files of a message, which need descriptors.
+    ReceiveFile,
     /// Report when a socket is readable.
     Watch,
     /// Map a region of the peer.
@@ -34,6 +36,15 @@ pub trait Calls {
     /// Called before each call; after an error the call does not happen and has this error.
     fn before(&self, _: Call) -> Result<(), Errno> {
         Ok(())
+    }
+
+    /// As `before(Call::Receive)`; false: no message has arrived yet.
+    fn before_receive(&self) -> Result<bool, Errno> {
+        match self.before(Call::Receive) {
+            Ok(()) => Ok(true),
+            Err(Errno::AGAIN) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The time.

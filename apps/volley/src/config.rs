@@ -29,11 +29,14 @@ pub enum Command {
         #[command(flatten)]
         daemon: DaemonArgs,
     },
-    /// The difference from the active commit to the running configuration, or from the running configuration to a file.
+    /// The difference from the active commit to the running configuration, from the running configuration to a file, or from
+    /// one commit to another.
     Diff {
-        /// The configuration file.
-        #[arg(conflicts_with = "commit")]
+        /// The configuration file, or the number of the first commit.
+        #[arg(conflicts_with = "commit", value_name = "FILE|COMMIT")]
         file: Option<PathBuf>,
+        /// The number of the second commit.
+        to: Option<u64>,
         /// From this commit to the running configuration.
         #[arg(long)]
         commit: Option<u64>,
@@ -187,13 +190,15 @@ pub fn main(command: Command) -> Result<(), ConfigError> {
         }
         Command::Diff {
             file,
+            to,
             commit,
             daemon,
         } => {
-            let with = match (file, commit) {
-                (Some(file), _) => format!(" {}", apart(&file.display().to_string())),
-                (None, Some(number)) => format!(" commit {number}"),
-                (None, None) => String::new(),
+            let with = match (file, to, commit) {
+                (Some(from), Some(to), _) => format!(" {} {to}", from.display()),
+                (Some(file), None, _) => format!(" {}", apart(&file.display().to_string())),
+                (None, _, Some(number)) => format!(" commit {number}"),
+                (None, _, None) => String::new(),
             };
             (format!("config diff{with}"), daemon)
         }

@@ -80,6 +80,9 @@ class ClientTest(unittest.TestCase):
         second = self.volley.commit(confirm_s=60)
         self.assertEqual(self.volley.confirm(), second["number"])
         third = self.volley.rollback(first["number"])
+        one, two, three = [{"commit": it["number"]} for it in (first, second, third)]
+        self.assertEqual(len(self.volley.diff(one, two)), 1)
+        self.assertEqual(self.volley.diff(one, three), [])
         numbers = [row["number"] for row in self.volley.history()]
         self.assertEqual(numbers[0], third["number"])
         self.assertEqual(self.volley.export("commands"), self.volley.export("commands", first["number"]))

@@ -37,15 +37,13 @@ static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
             config(ConfigAction::Show { source, form })
         }),
         of(|it: ConfigDiff| {
-            let commit = it.commit.map(ConfigSource::Commit);
-            let (from, to) = match it.file {
-                Some(of) => (ConfigSource::Running, file(of)),
-                None => (
-                    commit.unwrap_or(ConfigSource::Committed),
-                    ConfigSource::Running,
-                ),
-            };
-            config(ConfigAction::Diff { from, to })
+            let commit = |number: Option<u64>| number.map(ConfigSource::Commit);
+            let from = commit(it.commit).unwrap_or(ConfigSource::Committed);
+            let to = commit(it.to).unwrap_or(ConfigSource::Running);
+            config(match it.file.map(file) {
+                None => ConfigAction::Diff { from, to },
+                Some(file) => ConfigAction::Diff { from: to, to: file },
+            })
         }),
         of(|it: ConfigCommit| {
             config(ConfigAction::Commit {
@@ -208,13 +206,15 @@ struct ConfigShow {
     commit: Option<u64>,
 }
 
-/// Compare: the active commit (or another) with the running configuration, or the running configuration with a file.
+/// Compare: the active commit (or another) with the running configuration, two commits, or the running configuration with a file.
 #[derive(Verb)]
 #[verb(name = "config-diff", example = "config diff volley.toml")]
-#[verb(command = "config diff [commit <commit> | <file>]")]
+#[verb(command = "config diff [commit <commit> | <commit> <to> | <file>]")]
 struct ConfigDiff {
     /// Number of a commit.
     commit: Option<u64>,
+    /// Number of the commit to compare with.
+    to: Option<u64>,
     /// Configuration file.
     file: Option<PathBuf>,
 }

@@ -45,6 +45,8 @@ proptest! {
 const GROWTH_KIB: u64 = 16 << 10;
 /// In shorter runs the growth is that of caches, and of valgrind.
 const JUDGED: usize = 100_000;
+/// Most files, and maps, of a connection that is ending.
+const ENDING: usize = 4;
 
 /// `VOLLEY_OPERATIONS=N` makes it N operations: messages, and writes into shared memory.
 #[test]
@@ -74,7 +76,10 @@ fn many_operations_cost_no_memory() {
     // Other tests of this process need memory and files at the same time, unless this test was requested.
     if wanted >= JUDGED {
         assert!(more < GROWTH_KIB, "{more} KiB");
-        assert_eq!(resources(), open, "files and maps");
+        // A connection may be ending at either time.
+        let now = resources();
+        let same = now.0 <= open.0 + ENDING && now.1 <= open.1 + ENDING;
+        assert!(same, "files and maps: {now:?} after {open:?}");
     }
 }
 

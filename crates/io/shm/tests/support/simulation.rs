@@ -223,7 +223,7 @@ pub fn simulate<S: Simulation>(resources: fn() -> (usize, usize)) {
     }
     let all: u64 = sums.iter().sum();
     println!(
-        "{many} seeds, {all} calls failed ({sums:?}), interfaces came up again {recoveries} times: 0 seeds may fail"
+        "{many} seeds, {all} calls failed ({sums:?}), interfaces came up again {recoveries} times: 0 seeds fail, bar 0"
     );
     assert!(one.is_some() || sums.iter().all(|n| *n > 0), "{sums:?}");
     assert!(recoveries > 0);

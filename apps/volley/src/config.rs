@@ -127,6 +127,11 @@ pub enum ConfigError {
         /// Why, one sentence each.
         errors: Vec<String>,
     },
+    /// Two commits are compared by their numbers.
+    #[error(
+        "'{0}' is not the number of a commit: `volley config diff 3 5` compares commits 3 and 5, and `volley config history` lists them"
+    )]
+    Number(String),
     /// The daemon refused, or is not running.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -195,7 +200,11 @@ pub fn main(command: Command) -> Result<(), ConfigError> {
             daemon,
         } => {
             let with = match (file, to, commit) {
-                (Some(from), Some(to), _) => format!(" {} {to}", from.display()),
+                (Some(from), Some(to), _) => {
+                    let from = from.display().to_string();
+                    let number: Result<u64, _> = from.parse();
+                    format!(" {} {to}", number.map_err(|_| ConfigError::Number(from))?)
+                }
                 (Some(file), None, _) => format!(" {}", apart(&file.display().to_string())),
                 (None, _, Some(number)) => format!(" commit {number}"),
                 (None, _, None) => String::new(),

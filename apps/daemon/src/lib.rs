@@ -8,6 +8,7 @@ mod calls;
 pub mod check;
 mod features;
 mod lcp;
+pub mod limits;
 mod notice;
 pub mod objects;
 mod observe;

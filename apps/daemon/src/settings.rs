@@ -1,5 +1,6 @@
-//! Settings that are read at start: the tables `[engine]` and `[process]`, and with them those of the log and of HTTP.
+//! Settings that are read at start: the tables `[engine]` and `[process]`, and with them those of limits, log and HTTP.
 
+use crate::limits::LimitSettings;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -196,6 +197,8 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// The process.
     pub process: ProcessSettings,
+    /// The limits of the configuration.
+    pub limits: LimitSettings,
     /// The HTTP interface.
     pub api: ApiSettings,
     /// The log.
@@ -208,6 +211,7 @@ impl Settings {
         Settings {
             engine: startup.get(),
             process: startup.get(),
+            limits: startup.get(),
             api: startup.get(),
             log: startup.get(),
         }
@@ -224,6 +228,7 @@ impl Settings {
 pub fn classes() -> Result<(), DefinitionError> {
     EngineSettings::class()?;
     ProcessSettings::class()?;
+    LimitSettings::class()?;
     volley_http::classes()?;
     volley_log::classes().map(|_all| ())
 }

@@ -3,6 +3,7 @@
 use super::audit::{Attempt, Done};
 use super::commits::Commits;
 use super::large::{self, EVENTS, FEW, Lent, names_of, on_helper};
+use crate::limits::Admission;
 use crate::stack::Stack;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -48,6 +49,8 @@ pub struct Daemon {
     pub mirror: Rc<LcpSync>,
     /// The commits.
     pub(super) commits: Commits,
+    /// The limits of the configuration.
+    pub(super) admission: Admission,
     /// The lock of transactions: one at a time.
     pub(super) turn: Mutex<()>,
     /// The lock of the desired state, which a helper thread may have: see [`Daemon::with_state`].
@@ -61,13 +64,14 @@ pub struct Daemon {
 
 impl Daemon {
     /// A daemon around a stack.
-    pub fn new(stack: Stack, commits: Commits) -> Rc<Self> {
+    pub fn new(stack: Stack, commits: Commits, admission: Admission) -> Rc<Self> {
         Rc::new_cyclic(|me| Daemon {
             stack,
             changed: Rc::default(),
             core: RefCell::default(),
             mirror: Rc::default(),
             commits,
+            admission,
             turn: Mutex::new(()),
             state_lock: Mutex::new(()),
             lent: RefCell::default(),
@@ -119,8 +123,12 @@ impl Daemon {
         let user = client.user.clone();
         self.to_its_end(|me| async move {
             let _turn = me.turn.lock().await;
-            let count = large::objects(&requests);
-            let begin = move |state: &mut State| (state.begin(&requests), requests);
+            me.admission.memory_for(&requests)?;
+            let (count, admission) = (large::objects(&requests), me.admission.clone());
+            let begin = move |state: &mut State| {
+                let begun = state.begin(&requests);
+                (begun.and_then(|it| admission.admit(state, it)), requests)
+            };
             let (begun, requests) = me.with_state(count, begin).await?;
             let mut transaction = begun.map_err(|error| error.explained(&requests, &me.stack))?;
             transaction.user = user;

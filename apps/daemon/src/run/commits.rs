@@ -472,7 +472,9 @@ impl Daemon {
         let Some(wanted) = wanted else {
             return Ok((None, 0, Vec::new()));
         };
+        self.admission.check(&wanted)?;
         let before = self.with_state(0, |state| state.clone()).await?;
+        self.admission.memory_for_state(&wanted, before.len())?;
         let (steps, warnings) = self.become_state(wanted, client).await?;
         Ok((Some(before), steps, warnings))
     }

@@ -18,9 +18,13 @@ const WAIT: Duration = Duration::from_millis(50);
 pub(super) fn objects(requests: &[Request]) -> usize {
     let of = |request: &Request| match request {
         Request::Bulk(bulk) => bulk.len(),
+        Request::Set(object) | Request::Add(object) | Request::UnsetExact(object) => {
+            object.repeats() as usize
+        }
+        Request::Take(part) => part.values().repeats() as usize,
         _ => 1,
     };
-    requests.iter().map(of).sum()
+    requests.iter().map(of).fold(0, usize::saturating_add)
 }
 
 /// Does work on a helper thread.

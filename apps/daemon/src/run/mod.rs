@@ -27,6 +27,7 @@ pub use control::{Control, ControlError};
 pub use error::RunError;
 pub use seccomp::OfWorkers;
 
+use crate::limits::Admission;
 use crate::settings::{Capabilities, EngineSettings, IsaChoice, Settings};
 use crate::stack::{Stack, StackError};
 use backend::Daemon;
@@ -200,7 +201,8 @@ async fn serve(
     }
     let running = start_workers(workers, &settings.engine, &of_workers)?;
     stack.worker_set.borrow_mut().run_by(&running, of_workers);
-    let daemon = Daemon::new(stack, Commits::new(journal));
+    let admission = Admission::new(settings.limits.clone());
+    let daemon = Daemon::new(stack, Commits::new(journal), admission);
     daemon.commits.set_read(read);
     daemon.commits.set_startup(carried);
     daemon.warn_of_neighbors();

@@ -48,6 +48,12 @@ impl Kept {
     }
 
     pub fn start(&mut self, more: &[&str]) {
+        let started = self.attempt(more);
+        assert!(started.is_ok(), "it ended: {}", self.log());
+    }
+
+    /// Starts a daemon that may refuse; its one sentence if it does.
+    pub fn attempt(&mut self, more: &[&str]) -> Result<(), String> {
         let _ = std::fs::remove_file(self.folder.file("log"));
         let log = std::fs::File::create(self.folder.file("log")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
@@ -59,18 +65,18 @@ impl Kept {
             &self.state,
         ]);
         let child = command.args(more).stdin(Stdio::null()).stderr(log);
-        self.child = Some(child.spawn().unwrap());
-        self.wait_until_ready();
-    }
-
-    fn wait_until_ready(&mut self) {
-        let start = Instant::now();
-        while !self.log().contains("ready") {
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none(), "it ended: {}", self.log());
-            assert!(start.elapsed() < LIMIT, "it does not start: {}", self.log());
+        let child = self.child.insert(child.spawn().unwrap());
+        let (start, log) = (Instant::now(), self.folder.file("log"));
+        let log = || std::fs::read_to_string(&log).unwrap_or_default();
+        while !log().contains("ready") {
+            if child.try_wait().unwrap().is_some() {
+                self.child = None;
+                return Err(log().lines().last().unwrap_or_default().to_owned());
+            }
+            assert!(start.elapsed() < LIMIT, "it does not start: {}", log());
             std::thread::sleep(Duration::from_millis(5));
         }
+        Ok(())
     }
 
     /// Starts a daemon that must fail; returns its one sentence.

@@ -3,6 +3,7 @@
 #![allow(dead_code)]
 
 pub mod bed;
+pub mod cgroup;
 pub mod fragments;
 pub mod http;
 pub mod kept;

@@ -5,7 +5,7 @@ use crate::disk;
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::{Program, exists};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Crates with unsafe code: the ones to look at.
 const BASE: [&str; 6] = [
@@ -159,17 +159,7 @@ pub fn memcheck(home: &Home, cases: u32) -> Outcome {
         Err(reason) => return Fail(reason),
     };
     for binary in &binaries {
-        let run = Program::new(home, "valgrind")
-            .args([
-                "--quiet",
-                "--error-exitcode=99",
-                "--leak-check=full",
-                "--errors-for-leak-kinds=definite",
-                // Threads that wait for each other would starve.
-                "--fair-sched=yes",
-            ])
-            .arg(binary)
-            .args(["--test-threads", "1"])
+        let run = under_valgrind(home, binary)
             .env("PROPTEST_CASES", cases.to_string())
             .env("VOLLEY_SMALL", "1")
             .limit_seconds(900)
@@ -179,6 +169,54 @@ pub fn memcheck(home: &Home, cases: u32) -> Outcome {
         }
     }
     Pass(format!("{} test binaries of base", binaries.len()))
+}
+
+/// A test binary under valgrind memcheck.
+fn under_valgrind(home: &Home, binary: &Path) -> Program {
+    Program::new(home, "valgrind")
+        .args([
+            "--quiet",
+            "--error-exitcode=99",
+            "--leak-check=full",
+            "--errors-for-leak-kinds=definite",
+            // Threads that wait for each other would starve.
+            "--fair-sched=yes",
+        ])
+        .arg(binary)
+        .args(["--test-threads", "1"])
+}
+
+/// Runs one test of the files `tests/FILE.rs` of some packages under valgrind memcheck, with a variable; the output of the tests.
+pub fn memcheck_test(
+    home: &Home,
+    names: &[&str],
+    [file, test]: [&str; 2],
+    (variable, value): (&str, &str),
+) -> Result<String, String> {
+    if !exists("valgrind") {
+        return Err("valgrind is not installed".into());
+    }
+    let build = Program::cargo(home)
+        .args(["test", "--locked", "--no-run", "--test", file])
+        .args(packages(names))
+        .args(["--message-format", "json"])
+        .require()?;
+    let mut text = String::new();
+    for binary in executables(&build.stdout, &[file]) {
+        let run = under_valgrind(home, &binary)
+            .args(["--nocapture", test])
+            .env(variable, value)
+            .limit_seconds(600)
+            .require()?;
+        text += &run.stdout;
+    }
+    match tests_run(&text) {
+        count if count == names.len() => Ok(text),
+        count => Err(format!(
+            "{count} tests ran under valgrind, not {}",
+            names.len()
+        )),
+    }
 }
 
 fn test_binaries(home: &Home) -> Result<Vec<PathBuf>, String> {
@@ -291,7 +329,7 @@ pub(crate) fn fuzz_targets_build(cargo: Program, home: &Home, all: bool) -> Prog
         .env("CARGO_TARGET_DIR", home.target.join("fuzz"))
 }
 
-fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {
+fn fuzz_targets(dir: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(dir.join("fuzz_targets"))? {
         let path = entry?.path();
@@ -308,7 +346,7 @@ fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {
 
 /// The targets that need a feature, which only long runs build. Fails unless the page and the manifest have the same
 /// targets.
-fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<Vec<String>> {
+fn listed(dir: &Path, names: &[String]) -> std::io::Result<Vec<String>> {
     let page = std::fs::read_to_string(dir.join("README.md"))?;
     let manifest = std::fs::read_to_string(dir.join("Cargo.toml"))?;
     let rows = page.lines().filter_map(|line| {
@@ -322,6 +360,15 @@ fn listed(dir: &std::path::Path, names: &[String]) -> std::io::Result<Vec<String
         if let Some((name, _)) = behind.and_then(|(_, rest)| rest.split_once(".rs\"")) {
             bins.insert(name.to_owned(), bin.contains("required-features"));
         }
+    }
+    let seeds = |name: &String| std::fs::read_dir(dir.join("corpus").join(name));
+    let has_seed = |name: &String| seeds(name).is_ok_and(|mut files| files.next().is_some());
+    if let Some(name) = names
+        .iter()
+        .find(|name| bins.contains_key(*name) && !has_seed(name))
+    {
+        let why = format!("fuzz/corpus/{name} has no seed: add one to fuzz/src/corpus");
+        return Err(std::io::Error::other(why));
     }
     let missing = names
         .iter()

@@ -131,6 +131,111 @@ fn a_damaged_active_commit_is_refused_and_one_that_was_rolled_back_never_returns
     runs(&it, 0);
 }
 
+/// Numbers from a seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let a = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let b = (a ^ (a >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((b ^ (b >> 31)) % end.max(1) as u64) as usize
+    }
+}
+
+type Files = Vec<(String, Vec<u8>)>;
+
+/// The files of the journal.
+fn journal(it: &Kept) -> Files {
+    let names = std::fs::read_dir(&it.state).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names
+        .filter(|name| name != "lock" && name != "identity")
+        .collect();
+    names.sort();
+    let read = |name: String| {
+        let bytes = std::fs::read(file(it, &name)).unwrap();
+        (name, bytes)
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// Damages one file: bits, length, a range of zeros, a page of another file, or its removal. Returns the damage in words.
+fn hurt(it: &Kept, files: &Files, random: &mut Random) -> String {
+    let (name, bytes) = &files[random.below(files.len())];
+    let path = file(it, name);
+    let mut bytes = std::fs::read(&path).unwrap_or_else(|_| bytes.clone());
+    let (what, at) = (random.below(7), random.below(bytes.len()));
+    let end = (at + 1 + random.below(64)).min(bytes.len());
+    match what {
+        0..=2 if !bytes.is_empty() => bytes[at] ^= 1 << random.below(8),
+        3 => bytes.truncate(at),
+        4 => bytes[at..end].fill(0),
+        5 => bytes.clone_from(&files[random.below(files.len())].1),
+        _ => {
+            let _ = std::fs::remove_file(&path);
+            return format!("{name} removed");
+        }
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    format!("{name}: {what} at {at} to {end}")
+}
+
+/// Whether an error names a file or a commit, and the command that repairs the journal.
+fn names_what_and_how(it: &Kept, error: &str) -> bool {
+    let what = error.contains(&it.state) || error.contains("there is no commit");
+    what && (error.contains("`volley ") || error.contains("`mv "))
+}
+
+/// `VOLLEY_DAMAGED=N` makes it N journals.
+#[test]
+fn a_damaged_journal_is_refused_or_its_active_commit_runs() {
+    let mut it = after_a_rollback();
+    let good = journal(&it);
+    let asked = std::env::var("VOLLEY_DAMAGED").ok();
+    let wanted: u64 = asked.map_or(20, |text| text.parse().unwrap());
+    let (mut ran, mut fell_back, mut refused) = (0, 0, 0);
+    for seed in 0..wanted {
+        for (name, _) in journal(&it) {
+            std::fs::remove_file(file(&it, &name)).unwrap();
+        }
+        for (name, bytes) in &good {
+            std::fs::write(file(&it, name), bytes).unwrap();
+        }
+        let mut random = Random(seed);
+        let count = 1 + random.below(3);
+        let damage: Vec<String> = (0..count).map(|_| hurt(&it, &good, &mut random)).collect();
+        let Err(error) = it.attempt(&[]) else {
+            runs(&it, 2);
+            it.kill();
+            ran += 1;
+            continue;
+        };
+        let named = names_what_and_how(&it, &error);
+        assert!(named, "seed {seed}, {damage:?}: {error}");
+        match it.attempt(&["--fallback"]) {
+            Ok(()) => {
+                let fib = it.ctl("show ip fib");
+                let there = [1, 2, 3].map(|n| fib.contains(&format!("10.{n}.0.0/24")));
+                let one = there == [true, false, false] || there == [false, true, false];
+                assert!(one, "seed {seed}, {damage:?}: {fib}");
+                it.kill();
+                fell_back += 1;
+            }
+            Err(error) => {
+                let named = names_what_and_how(&it, &error);
+                assert!(named, "seed {seed}, {damage:?}, --fallback: {error}");
+                refused += 1;
+            }
+        }
+    }
+    println!(
+        "{wanted} damaged journals: the active commit runs {ran} times, is refused with a command {} times, and --fallback \
+         applies an earlier one or it {fell_back} times; 0 starts with another commit, bar 0",
+        fell_back + refused
+    );
+}
+
 /// The files' CRCs equal those of zlib, and an error names an unknown field.
 #[test]
 fn files_have_the_crc_of_zlib_and_no_unknown_field() {

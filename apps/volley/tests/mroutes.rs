@@ -84,9 +84,10 @@ fn a_transaction_with_too_many_multicast_routes_costs_little_and_changes_nothing
     let (_, peak) = memory(daemon.pid());
     let more = peak - before;
     println!(
-        "{} multicast routes, the last one refused: {took:.2} s, {} MiB more",
+        "{} multicast routes, the last one refused: {took:.2} s, at most {SECONDS}; {} MiB more, at most {}",
         requests.len(),
-        more >> 10
+        more >> 10,
+        KIB >> 10
     );
     assert!(
         status >= 400 && message.to_string().contains("multicast routes"),

@@ -166,7 +166,7 @@ fn fragments_from_anywhere_and_a_scan_leave_half_of_the_buffers_to_forwarding() 
         within_shares(&daemon);
     }
     let shown = daemon.ok("show buffers");
-    println!("{answered} of 40 pings were answered\n{shown}");
+    println!("{answered} of 40 pings were answered, at least 38\n{shown}");
     assert!(
         answered >= 38,
         "{answered} of 40 pings were answered\n{shown}"

@@ -169,6 +169,11 @@ fn no_thread_can_make_a_forbidden_call() {
             assert_eq!(message == REFUSED, refused, "{name}: {} {message}", call.0);
         }
     }
+    println!(
+        "{} forbidden calls of each of {} threads: all are refused, bar all",
+        FORBIDDEN.len(),
+        all.len()
+    );
     let shown = daemon.json("show process");
     for thread in shown["threads"].as_array().unwrap() {
         assert_eq!(thread["seccomp"], "filter", "{thread}");

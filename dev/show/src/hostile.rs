@@ -1,6 +1,7 @@
 //! The items of "A bad day": hostile peers, disks, floods and other users; one item for each number of the issue.
 
 mod data;
+mod repeated;
 
 use super::{Item, Sitting, Work, guest_items, item, long};
 use xtask::report::{Fail, Outcome, Pass};
@@ -20,7 +21,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 27] = [
+pub const ITEMS: [Item; 30] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -94,6 +95,7 @@ pub const ITEMS: [Item; 27] = [
     data::TLS,
     data::ADDRESSES,
     data::HOST_ROUTES,
+    data::LIMITS,
     item(
         "faults",
         "commits and reloads over a disk that fails, 2,000 seeds, whole commits and differences: the configuration is the old or the new one",
@@ -118,24 +120,9 @@ pub const ITEMS: [Item; 27] = [
             &["test", "-p", "volley-vhost", "--test", "simulation"],
         ),
     ),
-    long(
-        "peer-operations",
-        "a million messages and writes of hostile memif, vhost-user and virtio peers: at most 16 MiB more memory, no file left",
-        Work::With(
-            &[("VOLLEY_OPERATIONS", "500000")],
-            &[
-                "test",
-                "-p",
-                "volley-memif",
-                "-p",
-                "volley-vhost",
-                "--test",
-                "hostile",
-                "--",
-                "many_operations",
-            ],
-        ),
-    ),
+    repeated::KILLS,
+    repeated::DAMAGED,
+    repeated::OPERATIONS,
     long(
         "soak",
         "traffic, commits, rollbacks, peers, floods and API clients for two hours: 0 lost outside named drops, memory flat",
@@ -155,7 +142,8 @@ pub const ITEMS: [Item; 27] = [
     ),
     item(
         "fuzzers",
-        "at least 24 fuzz targets, each in the table of fuzz/README.md, 10 s each under AddressSanitizer",
+        "at least 24 fuzz targets for all that is read from outside, each with seeds and in the table of fuzz/README.md, 10 s each \
+         under AddressSanitizer",
         Work::Call(fuzzers),
     ),
 ];
@@ -163,15 +151,48 @@ pub const ITEMS: [Item; 27] = [
 /// Minimum number of fuzz targets.
 const TARGETS: usize = 24;
 
+/// What is read from outside, and a target for each part of it.
+const READ: [(&str, &[&str]); 11] = [
+    (
+        "packets",
+        &[
+            "wire_parse",
+            "wire_dissect",
+            "ip_headers",
+            "nd_advert",
+            "nd_input",
+            "mld_listener",
+            "group_messages",
+            "ping_answer",
+            "dhcp_relay",
+            "batcher_walk",
+        ],
+    ),
+    ("netlink messages", &["netlink_messages"]),
+    ("memif", &["memif_peer"]),
+    ("vhost-user", &["vhost_messages"]),
+    ("virtio", &["virtio_split", "virtio_packed", "vnet_header"]),
+    ("HTTP", &["http_body", "http_path", "http_tokens"]),
+    ("command line", &["cli_line", "cli_complete"]),
+    ("file", &["config_text", "input_decompress"]),
+    ("journal", &["journal_record", "journal_folder"]),
+    ("route dumps (MRT)", &["route_file"]),
+    ("pcap", &["pcap_read"]),
+];
+
 fn fuzzers(sitting: &Sitting<'_>) -> Outcome {
-    match sanitize::fuzz(sitting.home, 10, true) {
-        Pass(text) => {
-            let count: Option<usize> = text.split(' ').next().and_then(|n| n.parse().ok());
-            match count.is_some_and(|count| count >= TARGETS) {
-                true => Pass(text),
-                false => Fail(format!("fewer than {TARGETS} targets: {text}")),
-            }
-        }
-        other => other,
+    let text = match sanitize::fuzz(sitting.home, 10, true) {
+        Pass(text) => text,
+        other => return other,
+    };
+    let count: Option<usize> = text.split(' ').next().and_then(|n| n.parse().ok());
+    let has = |name: &str| text.split([' ', ',']).any(|word| word == name);
+    let without = READ
+        .iter()
+        .find(|(_, names)| !names.iter().all(|name| has(name)));
+    match (count, without) {
+        (Some(TARGETS..), None) => Pass(format!("{text}; at least {TARGETS}")),
+        (_, Some((part, _))) => Fail(format!("a target for {part} is missing: {text}")),
+        _ => Fail(format!("fewer than {TARGETS} targets: {text}")),
     }
 }

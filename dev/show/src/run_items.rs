@@ -54,18 +54,31 @@ fn limited(
             Skip(format!("{} of {all}: {}", why.len(), why.join("; ")))
         }
         Ok(output) => Pass(format!(
-            "{}, cargo {}",
-            tests_line(&output.stdout),
-            words.join(" ")
+            "{0} of {0} tests pass, bar all: cargo {1}{2}",
+            tests_run(&output.stdout),
+            words.join(" "),
+            figures(&output.stdout)
         )),
     }
+}
+
+/// The lines with a figure and its bar that tests have printed: `..., bar N`, `..., at most N`, `..., at least N`.
+pub fn figures(stdout: &str) -> String {
+    let has_bar = |line: &&str| {
+        [", bar ", ", at most ", ", at least "]
+            .iter()
+            .any(|bar| line.contains(bar))
+    };
+    let lines = stdout.lines().filter(has_bar);
+    lines.map(|line| format!("; {}", line.trim())).collect()
 }
 
 /// The reports of tests that could not run here, with their reasons.
 fn skipped(output: &Output) -> Vec<&str> {
     let lines = output.stdout.lines().chain(output.stderr.lines());
     // The name of the test may precede it.
-    let message = lines.filter_map(|line| Some(line[line.find("SKIP")?..].trim()));
+    let start = |line: &str| line.find("SKIP").or_else(|| line.find("skipped: "));
+    let message = lines.filter_map(|line| Some(line[start(line)?..].trim()));
     let mut all: Vec<&str> = message.collect();
     all.sort_unstable();
     all.dedup();

@@ -9,6 +9,7 @@ pub fn seeds(packets: &[(&'static str, Vec<u8>)]) -> Vec<Seed> {
     all.extend(messages());
     all.extend(rings());
     all.extend(journals());
+    all.extend(peers());
     for (name, frame) in packets {
         let packet = frame.get(14..).unwrap_or_default().to_vec();
         let filtered = [b"ip4.dst == 10.1.0.0/16 and not udp\n", &frame[..]].concat();
@@ -25,6 +26,31 @@ pub fn seeds(packets: &[(&'static str, Vec<u8>)]) -> Vec<Seed> {
         }
     }
     all
+}
+
+/// Scripts of memif peers: client or server, whether it shakes hands, and its answers; then actions.
+fn peers() -> Vec<Seed> {
+    let script = |first: &[u8], actions: &[&[u8]]| [first, &[0; 40], &actions.concat()].concat();
+    // Each action of a client follows a byte that says that the script goes on, and is followed by one for a round of work.
+    let client: &[&[u8]] = &[
+        &[1, 8, 0, 2, 4],
+        &[1, 9, 23, 0, 1, 0, 1, 2, 3, 4],
+        &[1, 5, 5, 4],
+        &[1, 6, 1, 4],
+        &[1, 4, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 1, 6, 4],
+    ];
+    let server: &[&[u8]] = &[
+        &[3, 0, 2, 4],
+        &[4, 23, 0, 1, 0, 7, 11, 1, 2, 3, 4, 5, 6, 7, 8, 4],
+        &[1, 5, 4],
+        &[0, 7, 2, 3],
+    ];
+    vec![
+        ("memif_peer", "client", script(&[0, 1], client)),
+        ("memif_peer", "client-early", script(&[0, 8], client)),
+        ("memif_peer", "server", script(&[1, 1], server)),
+        ("memif_peer", "server-odd", script(&[1, 0], server)),
+    ]
 }
 
 fn texts() -> Vec<Seed> {

@@ -243,6 +243,9 @@ fn after_a_rollback() -> Files {
 #[test]
 fn a_damaged_copy_of_the_head_changes_nothing() {
     let files = after_a_rollback();
+    let count = 2 * damaged(&files["head.1"]).len();
+    println!("{count} damaged copies of the head, at least 1000: the other one counts");
+    assert!(count >= 1000, "{count}");
     for (name, other) in [("head.1", "head.2"), ("head.2", "head.1")] {
         for (i, hurt) in damaged(&files[name]).into_iter().enumerate() {
             let disk = with(&files);
@@ -303,6 +306,9 @@ fn without_a_head_no_commit_is_chosen_and_never_one_that_was_rolled_back() {
 fn a_damaged_commit_is_an_error_that_names_it() {
     let files = after_a_rollback();
     let name = "commit-00000002";
+    let count = damaged(&files[name]).len();
+    println!("{count} damaged active commits, at least 1000: an error names each");
+    assert!(count >= 1000, "{count}");
     for (i, hurt) in damaged(&files[name]).into_iter().enumerate() {
         let disk = with(&files);
         put(&disk, name, hurt);

@@ -90,7 +90,7 @@ fn scattered(count: u32) -> Value {
 
 #[test]
 fn more_than_the_memory_of_the_cgroup_is_refused_and_the_daemon_goes_on() {
-    let Some(group) = Cgroup::new("400M") else {
+    let Some(group) = Cgroup::new("220M") else {
         println!("SKIP no memory cgroup can be made here");
         return;
     };
@@ -109,9 +109,9 @@ fn more_than_the_memory_of_the_cgroup_is_refused_and_the_daemon_goes_on() {
     let before = routes(&daemon);
     // As many as fit, until no more do: each is carried out or refused, and the process stays within its memory.
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
-    let (status, message) = http.post("/v1/transactions", &scattered(60_000));
+    let (status, message) = http.post("/v1/transactions", &scattered(20_000));
     assert_eq!(status, 200, "{message}");
-    let (mut done, mut first) = (60_000, 30);
+    let (mut done, mut first) = (20_000, 30);
     let message = loop {
         let line = format!("ip route add {first}.0.0.0/32 via drop count 20000");
         match attempt(&daemon, &line) {
@@ -123,6 +123,6 @@ fn more_than_the_memory_of_the_cgroup_is_refused_and_the_daemon_goes_on() {
     assert!(message.contains("could need"), "{message}");
     assert_eq!(routes(&daemon) - before, done);
     daemon.ok("ip route del 30.0.0.0/32 via drop count 20000");
-    println!("a cgroup of 400 MB: {done} host routes, the next 20,000 are refused, at least 60000");
+    println!("a cgroup of 220 MB: {done} host routes, the next 20,000 are refused, at least 20000");
     daemon.stop("TERM");
 }

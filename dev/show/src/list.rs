@@ -48,7 +48,7 @@ pub enum Work {
         &'static [(&'static str, &'static str)],
         &'static [&'static str],
     ),
-    /// A test that runs for so many seconds, by this variable unless it is set already.
+    /// A test that runs for about so many seconds, by this variable unless it is set already.
     Span(&'static str, u64, &'static [&'static str]),
     /// A check of the checkout, without a program.
     Look(fn(&Home) -> Outcome),

@@ -8,8 +8,10 @@ use xtask::sanitize;
 pub const KILLS: Item = long(
     "kills",
     "1,000 kill -9 of a daemon that commits: the next start has the old configuration or the new one",
-    Work::With(
-        &[("VOLLEY_KILLS", "1000")],
+    // Each takes about a second.
+    Work::Span(
+        "VOLLEY_KILLS",
+        1000,
         &[
             "test",
             "-p",

@@ -225,9 +225,9 @@ impl Observer {
                 .map(|(n, _)| n.to_owned())
                 .collect::<Vec<_>>()
         };
-        let id = engine
-            .node(name)
-            .map_err(|_| ModelError::not_found(ObjectKind::Node, name, known()))?;
+        let id = engine.node(name).map_err(|_| {
+            ModelError::not_found(ObjectKind::Object, format!("node {name}"), known())
+        })?;
         let edges = engine
             .edges()
             .find(|(n, _)| *n == name)
@@ -323,7 +323,11 @@ impl Observer {
                 .collect::<Vec<_>>()
         };
         if engine.node(node).is_err() {
-            return Err(ModelError::not_found(ObjectKind::Node, node, known()));
+            return Err(ModelError::not_found(
+                ObjectKind::Object,
+                format!("node {node}"),
+                known(),
+            ));
         }
         let packets = u32::try_from(count).unwrap_or(u32::MAX);
         engine

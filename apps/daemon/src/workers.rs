@@ -145,7 +145,8 @@ impl WorkerManager {
         let worker_set = engine.worker_set();
         if !worker_set.has(number) {
             let known = worker_set.iter().map(|w| w.to_string());
-            return Err(ModelError::not_found(ObjectKind::Worker, worker, known));
+            let worker = format!("worker {worker}");
+            return Err(ModelError::not_found(ObjectKind::Object, worker, known));
         }
         if worker_set.is_draining(number) {
             return Ok(Applied::nothing());

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use volley_model::{ObjectKind, listed};
+use volley_model::listed;
 use volley_object::{Value, article, shown};
 
 /// The file: its errors so far, its declarations and its references.
@@ -353,7 +353,7 @@ impl<'a> Field<'a> {
     }
 
     /// The name that this field declares; reports a duplicate.
-    pub(crate) fn declares(&self, kind: ObjectKind, declared: &mut Names) -> Option<String> {
+    pub(crate) fn declares(&self, kind: &str, declared: &mut Names) -> Option<String> {
         let name = self.text()?.to_string();
         self.check(volley_model::check_name(kind, &name))?;
         if !declared.insert(name.clone()) {

@@ -5,7 +5,7 @@ use crate::field::{Doc, Field, Section, sections, unknown};
 use crate::plan::{Plan, valid};
 use crate::{Config, interface, object};
 use toml::de::DeTable;
-use volley_model::{InterfaceSpec, ObjectKind, Request};
+use volley_model::{InterfaceSpec, Request};
 use volley_object::{Class, Instance, Value};
 
 pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
@@ -94,7 +94,7 @@ fn bring<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>, plan: &mut Plan) -> Vec<St
 fn interface(section: Section<'_>, plan: &mut Plan) {
     let name = section
         .required("name")
-        .and_then(|f| f.declares(ObjectKind::Interface, &mut plan.names));
+        .and_then(|f| f.declares("interface", &mut plan.names));
     let kind = kind(&section, name.as_deref());
     // Recorded before the type is read, so that all errors of a file are reported at once.
     let at = plan.interfaces.len();

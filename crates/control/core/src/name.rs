@@ -33,7 +33,7 @@ impl Key {
 impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Key::Interface(name) => write!(f, "{} {name}", ObjectKind::Interface),
+            Key::Interface(name) => write!(f, "interface {name}"),
             other => f.write_str(&other.called().1),
         }
     }

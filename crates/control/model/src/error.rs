@@ -5,42 +5,14 @@ use crate::role::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use volley_object::Choice;
 
-/// Kinds of objects that requests name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Choice)]
+/// Kinds of objects in errors and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
     /// Interface (`pg0`).
     Interface,
-    /// Graph node (`ip4-input`).
-    Node,
-    /// Feature of an arc.
-    Feature,
-    /// Feature arc (`ip4-unicast`).
-    #[object(name = "feature arc")]
-    Arc,
-    /// IP table (VRF).
-    Table,
-    /// Route.
-    Route,
-    /// Path of a route.
-    Path,
-    /// Address of an interface.
-    Address,
-    /// Neighbour.
-    Neighbor,
-    /// Packet capture.
-    Capture,
-    /// Queue of the path batcher.
-    #[object(name = "path-batcher queue")]
-    PathQueue,
-    /// Rule of the path batcher.
-    #[object(name = "path-batcher rule")]
-    PathRule,
-    /// Worker.
-    Worker,
-    /// An object of a registered class.
+    /// Any other object; its name begins with its kind (`node ip4-input`).
     Object,
 }
 
@@ -204,11 +176,11 @@ impl ModelError {
     }
 }
 
-/// Kind and name. The name of an object of a registered class begins with its class.
+/// Kind and name.
 fn called(kind: &ObjectKind, name: &str) -> String {
     match kind {
         ObjectKind::Object => name.to_owned(),
-        kind => format!("{kind} {name}"),
+        ObjectKind::Interface => format!("interface {name}"),
     }
 }
 
@@ -274,7 +246,7 @@ mod tests {
             "there is no interface pg7; there are: pg0, pg1"
         );
         let many = (0..20).map(|i| format!("n{i}"));
-        let e = ModelError::not_found(ObjectKind::Node, "x", many).to_string();
+        let e = ModelError::not_found(ObjectKind::Object, "x", many).to_string();
         assert!(e.ends_with("n11 and 8 more"), "{e}");
         let e = ModelError::File {
             path: "a.mrt".into(),

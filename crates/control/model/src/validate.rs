@@ -1,6 +1,6 @@
 //! Checks of requests that need no state: ranges, name syntax, required combinations.
 
-use crate::error::{ModelError, ObjectKind};
+use crate::error::ModelError;
 use crate::interface::InterfaceSpec;
 use crate::name::check_name;
 use crate::request::Request;
@@ -9,7 +9,7 @@ use volley_object::{Class, Instance};
 type Check = Result<(), ModelError>;
 
 fn interface(name: &str) -> Check {
-    check_name(ObjectKind::Interface, name)
+    check_name("interface", name)
 }
 
 impl Request {

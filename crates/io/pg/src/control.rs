@@ -113,9 +113,9 @@ impl Control {
         let rx = rx.map(|name| self.host.index(name).map(|i| i.0));
         let node = spec.node.as_deref().map(|name| {
             let known = engine.edges().map(|(name, _)| name);
-            engine
-                .node(name)
-                .map_err(|_| ModelError::not_found(ObjectKind::Node, name, known))
+            engine.node(name).map_err(|_| {
+                ModelError::not_found(ObjectKind::Object, format!("node {name}"), known)
+            })
         });
         Ok(Setting {
             rx: rx.transpose()?,
@@ -277,7 +277,10 @@ impl Control {
             return Err(ModelError::file(file, why));
         }
         if self.ports[at].sink.is_some() {
-            return Err(ModelError::exists(ObjectKind::Capture, name));
+            return Err(ModelError::exists(
+                ObjectKind::Object,
+                format!("capture {name}"),
+            ));
         }
         let clock = self.host.engine.borrow().settings().clock.clone();
         let spool = CaptureWriter::new(RECORDS, WHOLE, count.unwrap_or(u64::MAX));

@@ -12,6 +12,7 @@ use crate::show::{
 };
 use crate::table::{
     ClassLimits, LearnedPath, OWN_HEADERS, QUEUES, RULE_COUNTERS, RULES, Situation, Table,
+    queue_named,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -350,11 +351,15 @@ impl Control {
         if wishes.queues.len() == known {
             let ids = wishes.queues.iter().map(|q| q.id.to_string());
             let ids = ids.collect::<Vec<_>>();
-            return Err(ModelError::not_found(ObjectKind::PathQueue, id, ids));
+            return Err(ModelError::not_found(
+                ObjectKind::Object,
+                queue_named(id),
+                ids,
+            ));
         }
         if let Some((rule, _)) = wishes.rules.iter().find(|(r, _)| r.queue == id) {
             let by = format!("path-batcher rule {}", rule.name);
-            return Err(ModelError::in_use(ObjectKind::PathQueue, id, by));
+            return Err(ModelError::in_use(ObjectKind::Object, queue_named(id), by));
         }
         self.replace(wishes)
     }
@@ -395,7 +400,8 @@ impl Control {
         if wishes.rules.len() == known {
             let names = wishes.rules.iter().map(|(r, _)| r.name.clone());
             let names = names.collect::<Vec<_>>();
-            return Err(ModelError::not_found(ObjectKind::PathRule, name, names));
+            let rule = format!("path-batcher rule {name}");
+            return Err(ModelError::not_found(ObjectKind::Object, rule, names));
         }
         self.replace(wishes)
     }

@@ -13,6 +13,11 @@ pub(crate) const QUEUES: usize = 64;
 pub(crate) const RULES: usize = 1024;
 /// Largest number of headers that an operator may define.
 pub(crate) const OWN_HEADERS: usize = 32;
+/// The name of a queue in sentences.
+pub(crate) fn queue_named(id: u32) -> String {
+    format!("path-batcher queue {id}")
+}
+
 /// Number of counters: one for each rule, then one for each learned path.
 pub(crate) const RULE_COUNTERS: usize = RULES + QUEUES;
 /// Largest number of extra fields that distinguish learned paths.
@@ -124,8 +129,8 @@ impl Table {
             if rule.queue != 0 && !wishes.queues.iter().any(|q| q.id == rule.queue) {
                 let known = wishes.queues.iter().map(|q| q.id.to_string());
                 return Err(ModelError::not_found(
-                    ObjectKind::PathQueue,
-                    rule.queue.to_string(),
+                    ObjectKind::Object,
+                    queue_named(rule.queue),
                     known.collect::<Vec<_>>(),
                 ));
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use volley_model::{Family, ModelError, ObjectKind, check_name};
+use volley_model::{Family, ModelError, check_name};
 use volley_object::{Choice, choice_name, quote};
 
 /// Weight of one path of a route.
@@ -149,7 +149,7 @@ pub enum PathTarget {
 }
 
 fn interface(name: &str) -> Result<(), ModelError> {
-    check_name(ObjectKind::Interface, name)
+    check_name("interface", name)
 }
 
 fn host_address(addr: IpAddr) -> Result<(), ModelError> {

@@ -6,7 +6,7 @@ use crate::show::ShowInterfaces;
 use crate::show_queues::{ShowFeatures, ShowHardware, ShowRxPlacement};
 use crate::states::{AdminState, RxMode, Switch};
 use volley_graph::RECEIVE_ARC;
-use volley_model::{Applied, Mac, ObjectKind, Request, check_name, key_value, limits};
+use volley_model::{Applied, Mac, Request, check_name, key_value, limits};
 use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, refuse};
 
 /// MTU of an interface. Without this setting, an interface has the MTU of the device behind it, or the default of its kind.
@@ -190,8 +190,8 @@ const SWITCHED: [(&str, &str); 3] = [
 impl ArcFeature {
     fn check(&self) -> Result<(), FieldError> {
         for (field, kind, name) in [
-            ("arc", ObjectKind::Arc, &self.arc),
-            ("feature", ObjectKind::Feature, &self.feature),
+            ("arc", "feature arc", &self.arc),
+            ("feature", "feature", &self.feature),
         ] {
             if let Err(error) = check_name(kind, name) {
                 return refuse(field, format!("must be a name: {error}"));

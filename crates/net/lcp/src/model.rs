@@ -2,7 +2,7 @@
 
 use crate::show::{ShowLcp, ShowLcpAudit};
 use volley_iface::{check_host_name, check_namespace};
-use volley_model::{ObjectKind, check_name};
+use volley_model::check_name;
 use volley_object::{
     Class, DefinitionError, FieldError, Object, Query, Reference, Value, Verb, refuse,
 };
@@ -55,7 +55,7 @@ impl LcpTap {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        if let Err(error) = check_name(ObjectKind::Interface, &self.tap()) {
+        if let Err(error) = check_name("interface", &self.tap()) {
             return refuse("interface", format!("has an LCP tap of its name: {error}"));
         }
         if self.vlan && self.parent_tap().is_none() {

@@ -460,7 +460,11 @@ impl Control {
         let mut engine = self.engine.borrow_mut();
         if engine.node(node).is_err() {
             let known: Vec<String> = engine.edges().map(|(name, _)| name.to_owned()).collect();
-            return Err(ModelError::not_found(ObjectKind::Node, node, known));
+            return Err(ModelError::not_found(
+                ObjectKind::Object,
+                format!("node {node}"),
+                known,
+            ));
         }
         if now == worker {
             return Ok(Applied::nothing());

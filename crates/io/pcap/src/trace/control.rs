@@ -128,8 +128,8 @@ impl Control {
         filter: Option<&str>,
     ) -> Result<(Option<u32>, Option<Filter>), ModelError> {
         if !self.attached {
-            let name = "packets that pass interfaces";
-            return Err(ModelError::in_use(ObjectKind::Capture, name, "another tap"));
+            let name = "capture packets that pass interfaces";
+            return Err(ModelError::in_use(ObjectKind::Object, name, "another tap"));
         }
         let filter = filter.map(Filter::asked).transpose()?;
         let interface = interface.map(|name| {

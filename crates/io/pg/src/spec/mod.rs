@@ -18,7 +18,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use volley_model::limits::VECTOR_SIZE;
-use volley_model::{ModelError, ObjectKind, check_name};
+use volley_model::{ModelError, check_name};
 use volley_object::{FieldError, Object, at_most, refuse, syntax_field};
 
 /// Stream of packets: the packet generator makes them from a template, from data in the classic form, or from a file.
@@ -138,7 +138,7 @@ impl StreamSpec {
     }
 
     fn check(&self) -> Result<(), FieldError> {
-        if let Err(error) = check_name(ObjectKind::Object, &self.name) {
+        if let Err(error) = check_name("object", &self.name) {
             return refuse("name", format!("is refused: {error}"));
         }
         let given = [

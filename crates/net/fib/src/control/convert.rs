@@ -129,13 +129,14 @@ impl Fib {
         match e {
             FibError::NoTable { af, table } => {
                 let known = self.numbers(af).into_iter().map(|n| n.to_string());
-                ModelError::not_found(ObjectKind::Table, format!("{table} ({af})"), known)
+                let name = format!("table {table} ({af})");
+                ModelError::not_found(ObjectKind::Object, name, known)
             }
             FibError::TableExists { af, table } => {
-                ModelError::exists(ObjectKind::Table, format!("{table} ({af})"))
+                ModelError::exists(ObjectKind::Object, format!("table {table} ({af})"))
             }
             FibError::TableInUse { af, table, by } => {
-                ModelError::in_use(ObjectKind::Table, format!("{table} ({af})"), by)
+                ModelError::in_use(ObjectKind::Object, format!("table {table} ({af})"), by)
             }
             FibError::InterfaceInUse { name, by } => {
                 ModelError::in_use(ObjectKind::Interface, name, by)
@@ -146,20 +147,21 @@ impl Fib {
                 table,
                 source_name,
             } => {
-                let name = format!("{prefix} of source {source_name} in table {table}");
-                missing(ObjectKind::Route, &name)
+                let name = format!("route {prefix} of source {source_name} in table {table}");
+                missing(ObjectKind::Object, &name)
             }
-            FibError::NoPath { prefix, path } => {
-                missing(ObjectKind::Path, &format!("'{path}' of route {prefix}"))
-            }
+            FibError::NoPath { prefix, path } => missing(
+                ObjectKind::Object,
+                &format!("path '{path}' of route {prefix}"),
+            ),
             FibError::AddressExists { addr, name } => {
-                ModelError::exists(ObjectKind::Address, format!("{addr} on {name}"))
+                ModelError::exists(ObjectKind::Object, format!("address {addr} on {name}"))
             }
             FibError::NoAddress { addr, name } => {
-                missing(ObjectKind::Address, &format!("{addr} on {name}"))
+                missing(ObjectKind::Object, &format!("address {addr} on {name}"))
             }
             FibError::NoNeighbor { addr, name } => {
-                missing(ObjectKind::Neighbor, &format!("{addr} on {name}"))
+                missing(ObjectKind::Object, &format!("neighbor {addr} on {name}"))
             }
             FibError::Unnumbered {
                 name,

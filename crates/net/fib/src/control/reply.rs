@@ -62,8 +62,12 @@ impl Fib {
         };
         if reply.tables.is_empty() {
             let place = table.map_or("any table".to_owned(), |number| format!("table {number}"));
-            let what = format!("to {asked} in {place}: packets to it are dropped");
-            return Err(ModelError::not_found::<String>(ObjectKind::Route, what, []));
+            let what = format!("route to {asked} in {place}: packets to it are dropped");
+            return Err(ModelError::not_found::<String>(
+                ObjectKind::Object,
+                what,
+                [],
+            ));
         }
         Ok(reply)
     }

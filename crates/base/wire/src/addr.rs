@@ -68,6 +68,11 @@ impl MacAddr {
         !self.is_multicast() && self != Self::ZERO
     }
 
+    /// The requirement for the address of one host that this address violates, if any.
+    pub fn not_of_one_host(self) -> Option<&'static str> {
+        (!self.is_unicast()).then_some("a unicast address (first octet even) and not zero")
+    }
+
     /// The group address for an IPv4 multicast group (RFC 1112 6.4).
     pub fn for_ip4_multicast(group: core::net::Ipv4Addr) -> MacAddr {
         let [_, b, c, d] = group.octets();
@@ -97,27 +102,23 @@ impl fmt::Debug for MacAddr {
 impl FromStr for MacAddr {
     type Err = TextError;
 
+    /// Parses `02:fe:00:00:00:01`, with `:` or `-` between pairs, or `02fe.0000.0001` (groups may be short: `2.3.4`).
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let parsed = if text.contains('.') {
-            hex_groups::<3>(text, '.', 4)
-        } else {
-            None
-        };
+        let pairs = || hex_groups::<6>(text, &[':', '-']);
+        let parsed = hex_groups::<3>(text, &['.']).or_else(pairs);
         parsed
-            .or_else(|| hex_groups::<6>(text, ':', 2))
-            .or_else(|| hex_groups::<6>(text, '-', 2))
             .map(MacAddr)
             .ok_or_else(|| TextError::Mac(text.to_string()))
     }
 }
 
-/// `N` groups of `digits` hex digits (a single digit may abbreviate two) to six bytes.
-fn hex_groups<const N: usize>(text: &str, separator: char, digits: usize) -> Option<[u8; 6]> {
+/// `N` groups of hex digits, which may be short, to six bytes.
+fn hex_groups<const N: usize>(text: &str, separators: &[char]) -> Option<[u8; 6]> {
     let mut out = [0u8; 6];
-    let mut groups = text.split(separator);
+    let mut groups = text.split(separators);
     for slot in out.chunks_exact_mut(6 / N) {
         let group = groups.next()?;
-        let width_fits = group.len() == digits || (digits == 2 && group.len() == 1);
+        let width_fits = (1..=2 * slot.len()).contains(&group.len());
         if !width_fits || !group.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }
@@ -304,6 +305,7 @@ mod tests {
             "2:FE:0:10:AB:1",
             "02-fe-00-10-ab-01",
             "02fe.0010.ab01",
+            "2fe.10.ab01",
         ] {
             assert_eq!(text.parse(), Ok(mac), "{text}");
         }
@@ -316,6 +318,8 @@ mod tests {
             "02",
             "02:fe:00:10:ab",
             "02:fe:00:10:ab:01:02",
+            "02:fe:00:10:ab:001",
+            "1.2.3.4",
             "02:fe:00:10:ab:+1",
             "02fe.0010",
             "0:0:0:0:0:é",
@@ -327,7 +331,7 @@ mod tests {
         let error = "junk".parse::<MacAddr>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"junk\" is not a MAC address; write it like 02:00:00:00:00:01"
+            "'junk' is not a MAC address: write six pairs of hex digits, such as 02:fe:00:00:00:01"
         );
     }
 

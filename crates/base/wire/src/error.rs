@@ -1,5 +1,6 @@
 //! Errors of parsers of bytes ([`WireError`]: small, no allocation) and of text ([`TextError`]).
 
+use crate::prefix::{Family, Prefix};
 use alloc::string::String;
 
 /// Why bytes are not a valid header.
@@ -85,42 +86,36 @@ impl WireError {
     }
 }
 
-/// Why a text is not a valid address, prefix or range. Each message quotes the text and shows how to write it.
+/// Why a text is not a valid address or prefix. Each message quotes the text and shows how to write it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// Not a MAC address.
-    #[error("\"{0}\" is not a MAC address; write it like 02:00:00:00:00:01")]
+    /// The text is not six pairs of hex digits.
+    #[error("'{0}' is not a MAC address: write six pairs of hex digits, such as 02:fe:00:00:00:01")]
     Mac(String),
-    /// Not an IP address.
-    #[error("\"{0}\" is not an IP{1} address")]
-    Address(String, &'static str),
-    /// A prefix without `/`.
-    #[error("\"{text}\" has no prefix length; write it like {text}/{full}")]
-    NoLength {
-        /// The text.
-        text: String,
-        /// The length of a host prefix.
-        full: u8,
-    },
-    /// A prefix length that is no number or too large.
-    #[error("\"{text}\": the prefix length must be a number from 0 to {max}")]
+    /// The text is not an IP address.
+    #[error("'{0}' is not an IP address: write one such as 192.0.2.1 or 2001:db8::1")]
+    Ip(String),
+    /// The slash or the length is missing.
+    #[error("'{0}' has no prefix length: write one such as {0}/24")]
+    NoLength(String),
+    /// The length is not a number, or too large for the family.
+    #[error("'{text}' has a bad prefix length: {family} allows /0 to /{max}")]
     Length {
         /// The text.
         text: String,
-        /// The largest length.
+        /// The family.
+        family: Family,
+        /// Maximum length.
         max: u8,
     },
-    /// Bits set behind the prefix length.
-    #[error("{text} has bits set behind its prefix length; the prefix is {prefix}")]
+    /// Bits after the prefix are set.
+    #[error("'{text}' has host bits set: the prefix is {corrected}")]
     HostBits {
         /// The text.
         text: String,
         /// The prefix with the host bits cleared.
-        prefix: String,
+        corrected: Prefix,
     },
-    /// A range whose last address is below its first.
-    #[error("\"{0}\": the last address of a range must not lie before the first")]
-    Backwards(String),
     /// Not an EtherType or protocol number.
     #[error("\"{0}\" is not {1}")]
     Number(String, &'static str),

@@ -15,7 +15,7 @@
 //! | [`ip6`], [`ip6_ext`], [`icmp6`], [`nd`] | IPv6, extension headers, ICMPv6, neighbour discovery | RFC 8200, 4443, 4861 |
 //! | [`udp`], [`tcp`] | transport headers | RFC 768, 9293 |
 //! | [`checksum`] | Internet checksum, whole and incremental | RFC 1071, 1624 |
-//! | [`addr`], [`prefix`], [`ethertype`] | MAC addresses, protocol numbers, prefixes and ranges, with their text | |
+//! | [`addr`], [`prefix`], [`ethertype`] | MAC addresses, protocol numbers, prefixes and interface addresses, with their text | |
 //! | [`field`] | fields of headers by name: their position, width and type | |
 //! | [`dissect`] | a packet's headers as text | |
 //! | [`build`] | packets for tests and templates | |
@@ -41,6 +41,8 @@ pub mod icmp6;
 pub mod ip4;
 pub mod ip6;
 pub mod ip6_ext;
+#[cfg(feature = "json")]
+mod json;
 pub mod nd;
 pub mod prefix;
 pub mod tcp;
@@ -51,6 +53,6 @@ pub mod vlan;
 pub use addr::{EtherType, IpProto, MacAddr};
 pub use error::{TextError, WireError};
 pub use header::Header;
-pub use prefix::{Prefix, Prefix4, Prefix6, Range4, Range6};
+pub use prefix::{Family, IfAddress, Prefix};
 pub use zerocopy::byteorder::network_endian::{U16, U32, U64};
 pub use zerocopy::{FromBytes, IntoBytes};

@@ -1,11 +1,7 @@
-//! Implements field types for the types of the model.
+//! Checks of fields of several features.
 
-use crate::{Family, IfAddress, Mac, Prefix};
 use std::net::IpAddr;
-use volley_object::{
-    FieldError, FieldType, Kind, PACKED, Packed, Packing, Shape, TextKind, Value, refuse,
-    text_field,
-};
+use volley_object::{FieldError, refuse};
 
 /// Checks that a field is the address of one host.
 pub fn one_host(field: &'static str, address: IpAddr) -> Result<(), FieldError> {
@@ -15,102 +11,5 @@ pub fn one_host(field: &'static str, address: IpAddr) -> Result<(), FieldError> 
             format!("must be the address of one host, not {address}"),
         ),
         false => Ok(()),
-    }
-}
-
-text_field!(
-    Mac,
-    "a MAC address",
-    Mac,
-    ["02:fe:00:00:00:01", "02:fe:00:00:00:02"]
-);
-text_field!(
-    IfAddress,
-    "an address with its prefix length",
-    Prefix,
-    ["192.0.2.1/24", "2001:db8::1/64"]
-);
-
-impl volley_object::Choice for Family {
-    const ALL: &'static [(&'static str, &'static str, Self)] =
-        &[("ip4", "IPv4", Family::V4), ("ip6", "IPv6", Family::V6)];
-}
-
-/// Packed prefixes: IP version, address, length.
-static PACKING: Packing = Packing {
-    pack: |text| Some(packed(text.parse().ok()?)),
-    text: |packed| Prefix::unpack(packed).map_or_else(String::new, |it| it.to_string()),
-    step: |packed, steps| Some(self::packed(Prefix::unpack(packed)?.step(steps)?)),
-};
-
-fn packed(prefix: Prefix) -> Packed {
-    let mut bytes = [0; PACKED];
-    bytes[0] = prefix.family().version();
-    match prefix.addr() {
-        IpAddr::V4(addr) => bytes[1..5].copy_from_slice(&addr.octets()),
-        IpAddr::V6(addr) => bytes[1..17].copy_from_slice(&addr.octets()),
-    }
-    bytes[PACKED - 1] = prefix.len();
-    Packed(bytes)
-}
-
-impl FieldType for Prefix {
-    fn kind() -> Kind {
-        let check = |text: &str| {
-            let read = text.parse::<Prefix>();
-            read.map(|it| it.to_string())
-                .map_err(|error| error.to_string().into())
-        };
-        let samples = &["10.0.0.0/8", "2001:db8::/32"];
-        Kind::Text(TextKind {
-            packing: Some(&PACKING),
-            ..TextKind::new("a prefix", Shape::Prefix, samples, check)
-        })
-    }
-
-    fn from_value(value: &Value) -> Option<Self> {
-        value.as_text()?.parse().ok()
-    }
-
-    fn to_value(&self) -> Value {
-        Value::text(self.to_string())
-    }
-
-    fn unpack(packed: &Packed) -> Option<Self> {
-        let bytes = &packed.0;
-        let addr: IpAddr = match packed.version() {
-            4 => <[u8; 4]>::try_from(&bytes[1..5]).ok()?.into(),
-            6 => <[u8; 16]>::try_from(&bytes[1..17]).ok()?.into(),
-            _ => return None,
-        };
-        Prefix::new(addr, bytes[PACKED - 1]).ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packed_prefixes_have_the_order_of_prefixes() {
-        let mut all = [
-            "0.0.0.0/0",
-            "10.0.0.0/8",
-            "10.0.0.0/24",
-            "10.0.1.0/24",
-            "255.255.255.255/32",
-            "::/0",
-            "2001:db8::/32",
-            "2001:db8::1/128",
-        ]
-        .map(|text| text.parse::<Prefix>().unwrap());
-        all.sort();
-        assert!(all.is_sorted_by_key(|it| packed(*it)));
-        for prefix in all {
-            assert_eq!(Prefix::unpack(&packed(prefix)), Some(prefix));
-        }
-        let step = |text: &str, n| (PACKING.step)(&(PACKING.pack)(text).unwrap(), n);
-        assert_eq!(step("10.0.0.0/24", 2), (PACKING.pack)("10.0.2.0/24"));
-        assert_eq!(step("255.255.255.0/24", 1), None);
     }
 }

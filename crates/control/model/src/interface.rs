@@ -1,6 +1,5 @@
 //! Creation of interfaces, with their type and initial settings.
 
-use crate::addr::Mac;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,6 +7,7 @@ use volley_object::{
     FieldError, FieldType, Instance, Object, Value, interface_from_json, interface_schema,
     interface_to_json,
 };
+use volley_wire::MacAddr as Mac;
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -10,7 +10,6 @@
 //! - `Display` of a [`Request`] is its command: journals and histories print commands.
 #![forbid(unsafe_code)]
 
-mod addr;
 mod client;
 mod config;
 mod error;
@@ -32,7 +31,6 @@ mod spell;
 mod time;
 mod validate;
 
-pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use client::{Client, Identity, Peer, Via};
 pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
@@ -52,3 +50,4 @@ pub use role::Role;
 pub use runtime::runtime_folder;
 pub use time::Timestamp;
 pub use volley_object::quote;
+pub use volley_wire::{Family, IfAddress, MacAddr as Mac, Prefix};

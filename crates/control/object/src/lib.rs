@@ -3,7 +3,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `value`, `kind` | values of fields, and their types: range, choices, how a value is parsed and written |
+//! | `value`, `kind`, `addr` | values of fields, and their types: range, choices, how a value is parsed and written |
 //! | `class`, `place` | the definition of a class: keys, fields, defaults, references, position in the file, commands |
 //! | `pattern` | patterns of commands: a pattern parses a command line, and writes an object as a command |
 //! | `query`, `query_class`, `asked` | queries, with their parameters and replies |
@@ -23,6 +23,7 @@
 // The derive macros refer to this crate by its name, also inside the crate.
 extern crate self as volley_object;
 
+mod addr;
 mod asked;
 mod brought;
 mod bulk;

@@ -1,7 +1,7 @@
 //! Types of interfaces in the file: the keys of `[[interface]]` for each type, derived from the classes.
 
 use crate::field::{Field, Section};
-use crate::object::{kept, rows, value};
+use crate::object::{rows, table_of, value};
 use std::collections::BTreeMap;
 use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place, names};
 
@@ -87,7 +87,7 @@ pub(crate) fn read(class: &Class, section: &Section<'_>, name: Option<&str>) -> 
         Some(key) => match section.get(key) {
             Some(field) => {
                 let fields: Vec<FieldDef> = fields(class).cloned().collect();
-                Some(field.section(kept(&format!("interface.{key}"), false, rows(&fields)))?)
+                Some(field.section(table_of(&format!("interface.{key}"), false, rows(&fields)))?)
             }
             None => None,
         },

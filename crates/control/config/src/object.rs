@@ -4,31 +4,26 @@ use crate::field::{Doc, Field, Section, sections};
 use crate::interface;
 use crate::plan::Plan;
 use crate::schema::{INTERFACE, Key, Table};
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use toml::de::DeTable;
 use volley_model::Request;
 use volley_object::{
-    Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value, names,
+    Class, Classes, FieldDef, FieldError, Instance, Kind, Place, TextTable, Value, kept, names,
 };
 
-/// Stores a table for the lifetime of the process; equal tables are stored once, however often classes are added and removed.
-pub(crate) fn kept(name: &str, repeats: bool, keys: Vec<(&'static str, String)>) -> &'static Table {
-    type Content = (String, bool, Vec<(&'static str, String)>);
-    static KEPT: Mutex<BTreeMap<Content, &'static Table>> = Mutex::new(BTreeMap::new());
-    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let content = (name.to_owned(), repeats, keys.clone());
-    all.entry(content).or_insert_with(|| {
-        let key = |(name, text): (&'static str, String)| Key {
-            name,
-            text: Box::leak(text.into_boxed_str()),
-        };
-        let keys: Vec<Key> = keys.into_iter().map(key).collect();
-        Box::leak(Box::new(Table {
-            name: Box::leak(name.to_owned().into_boxed_str()),
-            repeats,
-            keys: Box::leak(keys.into_boxed_slice()),
-        }))
+/// A table for the lifetime of the process.
+pub(crate) fn table_of(
+    name: &str,
+    repeats: bool,
+    keys: Vec<(&'static str, String)>,
+) -> &'static Table {
+    let key = |(name, text): (&'static str, String)| Key {
+        name,
+        text: kept(text),
+    };
+    kept(Table {
+        name: kept(name.to_owned()),
+        repeats,
+        keys: kept(keys.into_iter().map(key).collect::<Vec<Key>>()),
     })
 }
 
@@ -50,8 +45,8 @@ pub(crate) fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
 /// The table of a class that is not part of `[[interface]]`.
 fn table(class: &Class) -> Option<&'static Table> {
     match class.def().file {
-        Place::Table(name) | Place::Map(name) => Some(kept(name, false, rows(class.values()))),
-        Place::List(name) => Some(kept(name, true, rows(class.fields()))),
+        Place::Table(name) | Place::Map(name) => Some(table_of(name, false, rows(class.values()))),
+        Place::List(name) => Some(table_of(name, true, rows(class.fields()))),
         _ => None,
     }
 }
@@ -70,7 +65,7 @@ pub(crate) fn tables_of(class: &Class) -> Vec<&'static Table> {
     let inner = |field: &FieldDef| match field.kind {
         Kind::Text(kind) if !field.inline => {
             let name = format!("{}.{}", own.name, field.name);
-            kind.table.map(|it| kept(&name, false, rows_of(it)))
+            kind.table.map(|it| table_of(&name, false, rows_of(it)))
         }
         _ => None,
     };
@@ -109,7 +104,7 @@ pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
             keys.push((name, text));
         }
     }
-    kept(INTERFACE.name, INTERFACE.repeats, keys)
+    table_of(INTERFACE.name, INTERFACE.repeats, keys)
 }
 
 /// The notation of a value in `[[interface]]`.
@@ -230,7 +225,7 @@ fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan
         }
         return;
     }
-    let schema = kept(name, false, rows(inner_fields(class)));
+    let schema = table_of(name, false, rows(inner_fields(class)));
     if let Some(inner) = field.section(schema) {
         object(class, &inner, keys, plan);
     }
@@ -382,7 +377,7 @@ fn plain_value(field: &FieldDef, found: &Field<'_>, version: Option<u8>) -> Opti
 
 /// An inline table as text, in an object of this IP version.
 pub(crate) fn text_of(table: &TextTable, found: &Field<'_>, version: Option<u8>) -> Option<String> {
-    let section = found.section(kept(found.key(), false, rows_of(table)))?;
+    let section = found.section(table_of(found.key(), false, rows_of(table)))?;
     text_in(table, &section, version)
 }
 

@@ -1,7 +1,7 @@
 //! Every table and key of the file with its meaning: used to find unknown keys and to print the reference.
 
 /// One key of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Name of the key.
     pub name: &'static str,
@@ -10,7 +10,7 @@ pub struct Key {
 }
 
 /// One table of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Table {
     /// Name of the table.
     pub name: &'static str,

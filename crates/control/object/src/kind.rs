@@ -100,7 +100,7 @@ impl Display for TextError {
 }
 
 /// The form of a word, by which a command line distinguishes it from a keyword.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shape {
     /// Any word.
     Any,

@@ -11,6 +11,7 @@
 //! | `bulk`, `packed`, `packing`, `part` | requests for many objects, packed keys, items of lists |
 //! | `change` | new values for some fields of existing objects |
 //! | `instance`, `json` | an object of a class, its key, its JSON form |
+//! | `kept` | texts and definitions for the lifetime of the process |
 //! | `startup` | objects that are read when the daemon starts |
 //! | `verb` | verbs, and a verb with its parameters |
 //! | `registry` | the classes, queries and verbs that exist now; they are added and removed while the daemon runs |
@@ -34,6 +35,7 @@ mod definition_error;
 mod field;
 mod instance;
 mod json;
+mod kept;
 mod kind;
 mod object;
 mod packed;
@@ -71,6 +73,7 @@ pub use definition_error::DefinitionError;
 pub use field::{Derived, FieldDef, field_of, names};
 pub use instance::{Instance, ObjectKey};
 pub use json::{interface_from_json, interface_schema, interface_to_json, of_today};
+pub use kept::kept;
 pub use kind::{Choice, FieldType, Kind, Shape, TextError, TextKind, choice_name, choice_named};
 pub use object::Object;
 pub use packed::{BulkKey, Group, Values};

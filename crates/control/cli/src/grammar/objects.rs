@@ -4,11 +4,9 @@ use super::commands::{CommandDef, Id, Of};
 use super::pattern::{Eats, Pattern, Word};
 use super::slots::{Slot, Takes};
 use crate::own;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 use volley_object::pattern::{Leaf, Tree, spell};
 use volley_object::{
-    Change, Class, Classes, Effect, FieldDef, Instance, Kind, ObjectKey, Shape, Value,
+    Change, Class, Classes, Effect, FieldDef, Instance, Kind, ObjectKey, Shape, Value, kept,
 };
 
 /// All commands with their patterns.
@@ -30,14 +28,14 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
 fn of_class(of: Of, class: &Class, classes: &Classes) -> Vec<(CommandDef, Pattern)> {
     let id = |at| Id {
         of,
-        class: interned(class.name()),
+        class: class.name(),
         at,
     };
     let patterns = match of {
         Of::Default => {
             let (text, pattern) = default_command(class);
             let (doc, example) = message(id(0), class, classes);
-            return vec![(defined(id(0), &text, &doc, &example), pattern)];
+            return vec![(defined(id(0), text, doc, example), pattern)];
         }
         Of::Object(effect) => class.patterns(effect),
         Of::Own | Of::Query | Of::Verb => class.patterns(Effect::Set),
@@ -46,17 +44,17 @@ fn of_class(of: Of, class: &Class, classes: &Classes) -> Vec<(CommandDef, Patter
         let (doc, example) = message(id(at), class, classes);
         let text = pattern.show(class.fields());
         let converted = pattern.map(&|leaf| converted((class, classes), of, leaf));
-        (defined(id(at), &text, &doc, &example), converted)
+        (defined(id(at), text, doc, example), converted)
     };
     patterns.iter().enumerate().map(command).collect()
 }
 
-fn defined(id: Id, pattern: &str, text: &str, example: &str) -> CommandDef {
+fn defined(id: Id, pattern: String, text: String, example: String) -> CommandDef {
     CommandDef {
         id,
-        pattern: interned(pattern),
-        text: interned(text),
-        example: interned(example),
+        pattern: kept(pattern),
+        text: kept(text),
+        example: kept(example),
     }
 }
 
@@ -174,8 +172,8 @@ fn default_command(class: &Class) -> (String, Pattern) {
 
 fn word(text: &str, tail: &str) -> Pattern {
     Tree::Leaf(Eats::Word(Word {
-        text: interned(text),
-        tail: interned(tail),
+        text: kept(text.to_owned()),
+        tail: kept(tail.to_owned()),
         of: "",
         help: "",
     }))
@@ -221,8 +219,8 @@ fn part_of(field: &FieldDef, part: &'static str) -> Eats {
         return Eats::Word(Word {
             text: part,
             tail: "",
-            of: interned(&format!("{name} '{part}'")),
-            help: interned(&meaning_of(field, part)),
+            of: kept(format!("{name} '{part}'")),
+            help: kept(meaning_of(field, part)),
         });
     };
     let part = part.trim_end_matches('>');
@@ -261,16 +259,10 @@ fn slot(class: &Class, at: usize) -> &'static Slot {
 }
 
 fn any_slot(name: String, text: String, takes: Takes) -> &'static Slot {
-    static SLOTS: Mutex<BTreeMap<(String, String, String), &'static Slot>> =
-        Mutex::new(BTreeMap::new());
-    let key = (name.clone(), text.clone(), format!("{takes:?}"));
-    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    slots.entry(key).or_insert_with(|| {
-        Box::leak(Box::new(Slot {
-            name: interned(&name),
-            takes,
-            text: interned(&text),
-        }))
+    kept(Slot {
+        name: kept(name),
+        takes,
+        text: kept(text),
     })
 }
 
@@ -281,34 +273,10 @@ fn takes(field: &FieldDef) -> Takes {
         (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
         (Kind::Number { .. }, _) => Takes::Number,
         (Kind::Choice(all), _) => {
-            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            Takes::OneOf(interned_list(&names))
+            let names: Vec<&'static str> = all.iter().map(|(name, _)| *name).collect();
+            Takes::OneOf(kept(names))
         }
         (Kind::Text(text), _) => Takes::Text(text.shape),
         (Kind::List(_), _) => Takes::Text(Shape::Any),
     }
-}
-
-/// Interns a text for the lifetime of the process: classes are added and removed, but few texts differ.
-fn interned(text: &str) -> &'static str {
-    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = texts.get(text) {
-        return found;
-    }
-    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
-    texts.insert(kept);
-    kept
-}
-
-fn interned_list(all: &[&str]) -> &'static [&'static str] {
-    static LISTS: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
-    let kept: Vec<&'static str> = all.iter().map(|text| interned(text)).collect();
-    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = lists.get(&kept[..]) {
-        return found;
-    }
-    let kept: &'static [&'static str] = Box::leak(kept.into_boxed_slice());
-    lists.insert(kept);
-    kept
 }

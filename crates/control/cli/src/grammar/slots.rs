@@ -4,7 +4,7 @@ use crate::token::{Form, Token};
 use volley_object::Shape;
 
 /// A slot.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) name: &'static str,
     pub(crate) takes: Takes,
@@ -12,7 +12,7 @@ pub(crate) struct Slot {
 }
 
 /// The values that a slot accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Takes {
     /// A number, perhaps with a unit or a range: begins with a digit.
     Number,

@@ -65,6 +65,29 @@ impl Instance {
         }
         map.end()
     }
+
+    /// The object in another version of its class: fields that the version adds get their defaults. An error, one sentence, when
+    /// a value does not fit or the version has no field for it.
+    pub fn carried_over(&self, class: &Class) -> Result<Instance, String> {
+        let key = self.key();
+        let Ok(Json::Object(mut map)) = serde_json::to_value(self) else {
+            return Err(format!("{key} has no JSON"));
+        };
+        for (at, field) in self.class().fields().iter().enumerate() {
+            if class.fields().iter().any(|it| it.name == field.name) {
+                continue;
+            }
+            if field.key || self.is_set(at) {
+                let field = field.dashed();
+                return Err(format!(
+                    "{key} has a value of {field}, which the new version does not have: reset it first"
+                ));
+            }
+            map.remove(field.name);
+        }
+        let carried = class.from_json(&map);
+        carried.map_err(|why| format!("{key} does not fit the new version: {why}"))
+    }
 }
 
 impl Serialize for ObjectKey {

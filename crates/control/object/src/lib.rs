@@ -26,7 +26,6 @@ extern crate self as volley_object;
 
 mod addr;
 mod asked;
-mod brought;
 mod bulk;
 mod by_name;
 mod change;

@@ -95,21 +95,6 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
-    /// The text that [`Place::read`] reads.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Place::None => Ok(()),
-            Place::Table(name) => write!(f, "[{name}]"),
-            Place::List(name) => write!(f, "[[{name}]]"),
-            Place::Map(name) => write!(f, "[{name}.*]"),
-            Place::Interface(name) => write!(f, "interface.{name}"),
-            Place::InterfaceMap(name) => write!(f, "interface.{name}.*"),
-            Place::InterfaceList(name) => write!(f, "interface.{name}[]"),
-        }
-    }
-}
-
 /// A key of an interface in the file that names a file, and starts a verb with the interface and that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {

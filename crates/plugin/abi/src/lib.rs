@@ -9,12 +9,14 @@
 //! of [`Host`], and provides the fields of [`Plugin`]. Definitions of classes and objects cross the boundary as JSON.
 
 mod allocator;
+mod class;
 mod entry;
 mod fingerprint;
 mod object;
 mod plugin;
 
 pub use allocator::{HostAllocator, HostCalls};
+pub use class::{describe, described};
 pub use entry::{ENTRY, Entry, Outcome, enter};
 pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
 pub use object::PluginClass;

@@ -1,5 +1,6 @@
 //! Classes of objects of a plugin. Definitions and objects cross the boundary as JSON: each side reads them by its own types.
 
+use crate::class::describe;
 use crate::plugin::RegisterError;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Display;
@@ -21,7 +22,7 @@ impl PluginClass {
     pub(crate) fn new<T: Object + 'static, E: Display>(
         mut apply: impl FnMut(&ObjectKey, Option<T>) -> Result<(), E> + 'static,
     ) -> Result<PluginClass, RegisterError> {
-        let definition = T::definition().describe()?.to_string();
+        let definition = describe(&T::definition())?.to_string();
         let class = Class::alone(T::definition())?;
         let apply = move |change: &str| {
             let done = catch_unwind(AssertUnwindSafe(|| {
@@ -41,7 +42,7 @@ impl PluginClass {
         })
     }
 
-    /// The definition in JSON, see [`volley_object::ClassDef::describe`].
+    /// The definition in JSON, see [`describe`].
     pub fn definition(&self) -> &str {
         &self.definition
     }

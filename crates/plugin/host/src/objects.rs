@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use volley_object::{
     Class, ClassDef, DefinitionError, Instance, Object, ObjectKey, classes, exchange, put_back,
 };
-use volley_plugin_abi::PluginClass;
+use volley_plugin_abi::{PluginClass, describe, described};
 
 /// The definitions of classes that a plugin brings.
 pub(crate) fn definitions(
@@ -19,7 +19,7 @@ pub(crate) fn definitions(
     let one = |class: &PluginClass| {
         let json = serde_json::from_str(class.definition());
         let json = json.map_err(|why| DefinitionError::new(plugin, why.to_string()))?;
-        ClassDef::described(&json, (LoadedPlugin::CLASS, plugin))
+        described(&json, (LoadedPlugin::CLASS, plugin))
     };
     classes.iter().map(one).collect()
 }
@@ -36,9 +36,8 @@ pub(crate) fn registered(plugin: &str) -> Vec<Class> {
 
 /// Makes these the registered classes of a plugin. Classes that do not differ stay. Returns what undoes it.
 pub(crate) fn register(plugin: &str, new: Vec<ClassDef>) -> Result<Registered, DefinitionError> {
-    let describe = |def: &ClassDef| def.describe().ok();
     let stays = |class: &Class, def: &ClassDef| {
-        class.name() == def.name && describe(class.def()) == describe(def)
+        class.name() == def.name && describe(class.def()).ok() == describe(def).ok()
     };
     let mut gone = registered(plugin);
     gone.retain(|class| !new.iter().any(|def| stays(class, def)));

@@ -1,29 +1,18 @@
-//! Classes that an object brings, such as those of a plugin: their definitions in JSON, without addresses of code or texts, so
-//! that they outlive the code that wrote them.
+//! Definitions of classes that a plugin brings, in JSON, without addresses of code or texts, so that they outlive the code that
+//! wrote them.
 
-use crate::class::{Class, ClassDef, Effect};
-use crate::definition_error::DefinitionError;
-use crate::field::FieldDef;
-use crate::instance::Instance;
-use crate::kind::{FieldType, Kind};
-use crate::place::{Brought, Place, Reference, Strength};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use volley_object::{
+    Brought, ClassDef, DefinitionError, Effect, FieldDef, FieldType, Kind, Place, Reference,
+    Strength, Value,
+};
 
-/// The text for the lifetime of the process; equal texts are stored once.
+/// The text for the lifetime of the process.
 fn kept(text: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = all.get(text) {
-        return found;
-    }
-    let text: &'static str = Box::leak(text.to_owned().into_boxed_str());
-    all.insert(text);
-    text
+    volley_object::kept(text.to_owned())
 }
 
 fn all_kept(texts: &[String]) -> Vec<&'static str> {
@@ -170,13 +159,14 @@ impl FieldText {
             Strength::Needs => StrengthText::Needs,
             Strength::Loses => StrengthText::Loses,
         };
+        let default = field.default.as_ref().map(serde_json::to_value);
         Ok(FieldText {
             name: field.name.to_owned(),
             doc: field.doc.to_owned(),
             key: field.key,
             kind: KindText::of(&field.kind)?,
             optional: field.optional,
-            default: field.default.as_ref().map(|it| field.kind.to_json(it)),
+            default: default.transpose().map_err(|why| why.to_string())?,
             unit: field.unit.to_owned(),
             example: field.example.to_owned(),
             reference: field.reference.map(|r| (r.class.to_owned(), strength(r))),
@@ -189,8 +179,8 @@ impl FieldText {
     fn field(&self) -> Result<FieldDef, String> {
         let kind = self.kind.kind()?;
         let default = self.default.as_ref().map(|it| {
-            let value = kind.read_json(it);
-            value.and_then(|value| kind.check(&value))
+            let value = Value::from_json(it).ok_or("no field has such a default")?;
+            kind.check(&value)
         });
         let reference = self.reference.as_ref().map(|(class, strength)| Reference {
             class: kept(class),
@@ -219,131 +209,117 @@ fn not_there(word: &str) -> String {
     format!("`{word}` is not available to plugins")
 }
 
-impl ClassDef {
-    /// The definition in JSON, without the code of `check`. An error when it has more than JSON can express.
-    pub fn describe(&self) -> Result<Json, DefinitionError> {
-        let refuse = |why: String| DefinitionError::new(self.name, why);
-        let commands = |effect| {
-            let all = self.commands.iter().filter(|(of, _)| *of == effect);
-            all.map(|(_, text)| (*text).to_owned()).collect::<Vec<_>>()
-        };
-        let beyond = [
-            (self.references.is_some(), "references"),
-            (self.normal.is_some(), "normal"),
-            (self.upgrade.is_some(), "upgrade"),
-            (self.starts.is_some(), "starts"),
-            (self.bulk, "bulk"),
-            (self.startup, "startup"),
-            (self.machine, "machine"),
-            (self.last, "last"),
-            (self.ordered, "ordered"),
-            (self.together, "together"),
-            (!self.one_of.is_empty(), "one_of"),
-            (!commands(Effect::UnsetAny).is_empty(), "unset_any"),
-            (!commands(Effect::Add).is_empty(), "add"),
-            (!commands(Effect::Take).is_empty(), "take"),
-            (!self.removed_with.is_empty(), "removed_with"),
-            (!self.formerly.is_empty(), "formerly"),
-            (!self.formerly_bulk.is_empty(), "formerly_bulk"),
-            (!self.interface.is_empty(), "interface"),
-        ];
-        if let Some((_, word)) = beyond.iter().find(|(has, _)| *has) {
-            return Err(refuse(not_there(word)));
-        }
-        let field = |field: &FieldDef| {
-            let text = FieldText::of(field);
-            text.map_err(|why| refuse(format!("field {}: {why}", field.name)))
-        };
-        let text = ClassText {
-            name: self.name.to_owned(),
-            doc: self.doc.to_owned(),
-            file: self.file.to_string(),
-            set: commands(Effect::Set),
-            unset: commands(Effect::Unset),
-            change: commands(Effect::Change),
-            example: self.example.to_owned(),
-            after: texts(&self.after),
-            interrupts: self.interrupts.to_owned(),
-            once: self.once,
-            recreate: self.recreate,
-            separate: self.separate,
-            groups: pairs(&self.groups),
-            instead: pairs(&self.instead),
-            fields: self.fields.iter().map(field).collect::<Result<_, _>>()?,
-        };
-        serde_json::to_value(text).map_err(|why| refuse(why.to_string()))
-    }
-
-    /// The definition of a class that an object brings, from JSON of [`ClassDef::describe`]. Objects of the class are created
-    /// after that object, need it, and are removed with it.
-    pub fn described(json: &Json, by: (&str, &str)) -> Result<ClassDef, DefinitionError> {
-        let text = ClassText::deserialize(json);
-        let text = text.map_err(|why| DefinitionError::new(by.1, why.to_string()))?;
-        let refuse = |why: String| DefinitionError::new(&text.name, why);
-        let brought = Brought {
-            class: kept(by.0),
-            name: kept(by.1),
-        };
-        let mut after = all_kept(&text.after);
-        if !after.contains(&brought.class) {
-            after.push(brought.class);
-        }
-        let fields = text.fields.iter().map(FieldText::field);
-        let commands = [
-            (Effect::Set, &text.set),
-            (Effect::Unset, &text.unset),
-            (Effect::Change, &text.change),
-        ];
-        let commands = commands
-            .into_iter()
-            .flat_map(|(effect, texts)| texts.iter().map(move |text| (effect, kept(text))));
-        Ok(ClassDef {
-            fields: fields.collect::<Result<_, _>>().map_err(refuse)?,
-            file: Place::read(kept(&text.file)),
-            commands: commands.collect(),
-            example: kept(&text.example),
-            after,
-            interrupts: kept(&text.interrupts),
-            once: text.once,
-            recreate: text.recreate,
-            separate: text.separate,
-            groups: pairs_kept(&text.groups),
-            instead: pairs_kept(&text.instead),
-            brought: Some(brought),
-            ..ClassDef::new(kept(&text.name), kept(&text.doc))
-        })
+/// The text that [`Place::read`] reads.
+fn place_text(place: Place) -> String {
+    match place {
+        Place::None => String::new(),
+        Place::Table(name) => format!("[{name}]"),
+        Place::List(name) => format!("[[{name}]]"),
+        Place::Map(name) => format!("[{name}.*]"),
+        Place::Interface(name) => format!("interface.{name}"),
+        Place::InterfaceMap(name) => format!("interface.{name}.*"),
+        Place::InterfaceList(name) => format!("interface.{name}[]"),
     }
 }
 
-impl Instance {
-    /// The object in another version of its class: fields that the version adds get their defaults. An error, one sentence, when
-    /// a value does not fit or the version has no field for it.
-    pub fn carried_over(&self, class: &Class) -> Result<Instance, String> {
-        let key = self.key();
-        let Ok(Json::Object(mut map)) = serde_json::to_value(self) else {
-            return Err(format!("{key} has no JSON"));
-        };
-        for (at, field) in self.class().fields().iter().enumerate() {
-            if class.fields().iter().any(|it| it.name == field.name) {
-                continue;
-            }
-            if field.key || self.is_set(at) {
-                let field = field.dashed();
-                return Err(format!(
-                    "{key} has a value of {field}, which the new version does not have: reset it first"
-                ));
-            }
-            map.remove(field.name);
-        }
-        let carried = class.from_json(&map);
-        carried.map_err(|why| format!("{key} does not fit the new version: {why}"))
+/// A definition in JSON, without the code of `check`. An error when it has more than JSON can express.
+pub fn describe(class: &ClassDef) -> Result<Json, DefinitionError> {
+    let refuse = |why: String| DefinitionError::new(class.name, why);
+    let commands = |effect| {
+        let all = class.commands.iter().filter(|(of, _)| *of == effect);
+        all.map(|(_, text)| (*text).to_owned()).collect::<Vec<_>>()
+    };
+    let beyond = [
+        (class.references.is_some(), "references"),
+        (class.normal.is_some(), "normal"),
+        (class.upgrade.is_some(), "upgrade"),
+        (class.starts.is_some(), "starts"),
+        (class.bulk, "bulk"),
+        (class.startup, "startup"),
+        (class.machine, "machine"),
+        (class.last, "last"),
+        (class.ordered, "ordered"),
+        (class.together, "together"),
+        (!class.one_of.is_empty(), "one_of"),
+        (!commands(Effect::UnsetAny).is_empty(), "unset_any"),
+        (!commands(Effect::Add).is_empty(), "add"),
+        (!commands(Effect::Take).is_empty(), "take"),
+        (!class.removed_with.is_empty(), "removed_with"),
+        (!class.formerly.is_empty(), "formerly"),
+        (!class.formerly_bulk.is_empty(), "formerly_bulk"),
+        (!class.interface.is_empty(), "interface"),
+    ];
+    if let Some((_, word)) = beyond.iter().find(|(has, _)| *has) {
+        return Err(refuse(not_there(word)));
     }
+    let field = |field: &FieldDef| {
+        let text = FieldText::of(field);
+        text.map_err(|why| refuse(format!("field {}: {why}", field.name)))
+    };
+    let text = ClassText {
+        name: class.name.to_owned(),
+        doc: class.doc.to_owned(),
+        file: place_text(class.file),
+        set: commands(Effect::Set),
+        unset: commands(Effect::Unset),
+        change: commands(Effect::Change),
+        example: class.example.to_owned(),
+        after: texts(&class.after),
+        interrupts: class.interrupts.to_owned(),
+        once: class.once,
+        recreate: class.recreate,
+        separate: class.separate,
+        groups: pairs(&class.groups),
+        instead: pairs(&class.instead),
+        fields: class.fields.iter().map(field).collect::<Result<_, _>>()?,
+    };
+    serde_json::to_value(text).map_err(|why| refuse(why.to_string()))
+}
+
+/// The definition of a class that an object brings, from JSON of [`describe`]. Objects of the class are created
+/// after that object, need it, and are removed with it.
+pub fn described(json: &Json, by: (&str, &str)) -> Result<ClassDef, DefinitionError> {
+    let text = ClassText::deserialize(json);
+    let text = text.map_err(|why| DefinitionError::new(by.1, why.to_string()))?;
+    let refuse = |why: String| DefinitionError::new(&text.name, why);
+    let brought = Brought {
+        class: kept(by.0),
+        name: kept(by.1),
+    };
+    let mut after = all_kept(&text.after);
+    if !after.contains(&brought.class) {
+        after.push(brought.class);
+    }
+    let fields = text.fields.iter().map(FieldText::field);
+    let commands = [
+        (Effect::Set, &text.set),
+        (Effect::Unset, &text.unset),
+        (Effect::Change, &text.change),
+    ];
+    let commands = commands
+        .into_iter()
+        .flat_map(|(effect, texts)| texts.iter().map(move |text| (effect, kept(text))));
+    Ok(ClassDef {
+        fields: fields.collect::<Result<_, _>>().map_err(refuse)?,
+        file: Place::read(kept(&text.file)),
+        commands: commands.collect(),
+        example: kept(&text.example),
+        after,
+        interrupts: kept(&text.interrupts),
+        once: text.once,
+        recreate: text.recreate,
+        separate: text.separate,
+        groups: pairs_kept(&text.groups),
+        instead: pairs_kept(&text.instead),
+        brought: Some(brought),
+        ..ClassDef::new(kept(&text.name), kept(&text.doc))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Object;
+    use volley_object::{Class, Object};
 
     /// Guard: what it lets pass.
     #[derive(Clone, Debug, PartialEq, Object)]
@@ -365,8 +341,8 @@ mod tests {
     }
 
     fn described() -> ClassDef {
-        let json = Guard::definition().describe().unwrap();
-        ClassDef::described(&json, ("maker", "m")).unwrap()
+        let json = describe(&Guard::definition()).unwrap();
+        super::described(&json, ("maker", "m")).unwrap()
     }
 
     #[test]
@@ -375,8 +351,8 @@ mod tests {
         assert_eq!(def.file, Place::Map("brought_guard"));
         assert_eq!(def.after, ["maker"]);
         assert_eq!(def.brought.unwrap().name, "m");
-        let again = def.describe().unwrap();
-        let mut first = Guard::definition().describe().unwrap();
+        let again = describe(&def).unwrap();
+        let mut first = describe(&Guard::definition()).unwrap();
         first["after"] = serde_json::json!(["maker"]);
         assert_eq!(again, first);
         let class = Class::alone(def).unwrap();
@@ -386,10 +362,16 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_kept_once() {
-        let copy = String::from("some text");
-        let (one, two) = (kept("some text"), kept(&copy));
-        assert!(std::ptr::eq(one, two));
+    fn what_json_cannot_express_is_refused() {
+        let def = ClassDef {
+            bulk: true,
+            ..Guard::definition()
+        };
+        let refused = describe(&def).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("`bulk` is not available to plugins"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -399,7 +381,7 @@ mod tests {
         let object = old.from_json(map.as_object().unwrap()).unwrap();
         let mut def = described();
         let more = FieldDef {
-            default: Some(crate::Value::Bool(true)),
+            default: Some(Value::Bool(true)),
             ..FieldDef::new::<bool>("strict", "Strict.", false)
         };
         def.fields.push(more);
@@ -421,18 +403,5 @@ mod tests {
             .carried_over(&Class::alone(def).unwrap())
             .unwrap_err();
         assert!(unfit.contains("does not fit the new version"), "{unfit}");
-    }
-
-    #[test]
-    fn what_json_cannot_express_is_refused() {
-        let def = ClassDef {
-            bulk: true,
-            ..Guard::definition()
-        };
-        let refused = def.describe().unwrap_err().to_string();
-        assert!(
-            refused.ends_with("`bulk` is not available to plugins"),
-            "{refused}"
-        );
     }
 }

@@ -218,7 +218,7 @@ fn a_command_and_json_say_all_parameters() {
         for _ in 0..96 {
             let made = strategy.new_tree(&mut runner).unwrap().current();
             let slots = (0..verb.class().fields().len()).map(|at| made.slot(at).cloned());
-            let request = Request::Do(verb.invoke(slots.collect()).unwrap());
+            let request = Request::Do(verb.call(slots.collect()).unwrap());
             assert_eq!(read(&request.to_string()), request, "{request}");
             let text = serde_json::to_string(&request).unwrap();
             assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);

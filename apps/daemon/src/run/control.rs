@@ -6,8 +6,8 @@ use std::rc::Weak;
 use tokio::sync::{mpsc, oneshot};
 use volley_model::{Applied, ModelError};
 use volley_object::{
-    DefinitionError, Object, ObjectKey, Query, Run, Stream, Verb, unregister, unregister_query,
-    unregister_verb,
+    DefinitionError, Object, ObjectKey, Query, QueryDef, Run, Stream, Verb, VerbDef, undefine,
+    unregister,
 };
 
 /// Most calls that wait for the control thread.
@@ -81,7 +81,7 @@ impl Control {
     pub fn withdraw(&self, query: &str) -> Result<(), ControlError> {
         let query = query.to_owned();
         self.call(move |daemon| {
-            unregister_query(&query)?;
+            undefine::<QueryDef>(&query)?;
             daemon.stack.withdraw(&query);
             Ok(())
         })
@@ -100,7 +100,7 @@ impl Control {
     pub fn retire(&self, verb: &str) -> Result<(), ControlError> {
         let verb = verb.to_owned();
         self.call(move |daemon| {
-            unregister_verb(&verb)?;
+            undefine::<VerbDef>(&verb)?;
             daemon.stack.retire(&verb);
             Ok(())
         })

@@ -84,7 +84,7 @@ pub fn read_query(name: &str, parameters: &str) -> Result<Asked, Problem> {
             return Err(Problem::malformed(message).at(name.to_owned()));
         }
     }
-    query.ask(slots).map_err(|error| {
+    query.call(slots).map_err(|error| {
         let place = error.field.to_owned();
         Problem::malformed(format!("/v1/show/{}: {error}", query.name())).at(place)
     })

@@ -114,7 +114,7 @@ impl Owners {
     fn unanswered<Q: Query>(&self) -> Result<&'static str, DefinitionError> {
         let name = Q::query()?.name();
         match self.is_answered(name) {
-            true => Err(DefinitionError::new(name, "it has two owners").of_query()),
+            true => Err(DefinitionError::new(name, "it has two owners").of("query")),
             false => Ok(name),
         }
     }
@@ -137,8 +137,8 @@ impl Owners {
     ) -> Result<(), DefinitionError> {
         let verb = V::verb()?;
         let owners = self.verbs.entry(verb.name()).or_default();
-        if !owners.is_empty() && !verb.is_for_all() {
-            return Err(DefinitionError::new(verb.name(), "it has two owners").of_verb());
+        if !owners.is_empty() && !verb.def().for_all {
+            return Err(DefinitionError::new(verb.name(), "it has two owners").of("verb"));
         }
         owners.push(Box::new(move |invocation| match invocation.get() {
             Some(verb) => perform(verb),

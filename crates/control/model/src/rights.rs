@@ -18,7 +18,7 @@ impl Request {
 impl From<&VerbClass> for Role {
     /// The role that a client needs for a verb.
     fn from(verb: &VerbClass) -> Role {
-        match verb.needs_configure() {
+        match verb.def().configure {
             true => Role::Configure,
             false => Role::Operate,
         }

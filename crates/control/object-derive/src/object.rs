@@ -2,7 +2,7 @@
 
 use crate::attributes::{Attributes, Form, Words, text};
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, quote};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Field, Fields, Result, Type};
 
@@ -78,7 +78,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             "a class needs `class = \"name\"`",
         ));
     };
-    let fields = OfFields::read(&Owner::class(ident), name, &named.named)?;
+    let fields = OfFields::read(&Owner::class(ident), &named.named)?;
     let usual = usual(ident, class.has("interface"), named.named.iter())?;
     let definition = class_definition(ident, &class, name, &text, &fields.definitions);
     let conversions = fields.conversions;
@@ -223,18 +223,15 @@ pub(crate) struct Owner<'i> {
 }
 
 impl<'i> Owner<'i> {
+    /// A class of objects.
     pub(crate) fn class(ident: &'i Ident) -> Self {
         let made_by = quote! { volley_object::Object };
         Owner { ident, made_by }
     }
 
-    pub(crate) fn query(ident: &'i Ident) -> Self {
-        let made_by = quote! { volley_object::Query };
-        Owner { ident, made_by }
-    }
-
-    pub(crate) fn verb(ident: &'i Ident) -> Self {
-        let made_by = quote! { volley_object::Verb };
+    /// The parameters of a query or a verb.
+    pub(crate) fn parameters(ident: &'i Ident) -> Self {
+        let made_by = quote! { volley_object::Parameters };
         Owner { ident, made_by }
     }
 }
@@ -249,7 +246,6 @@ pub(crate) struct OfFields {
 impl OfFields {
     pub(crate) fn read<'f>(
         owner: &Owner<'_>,
-        name: &impl ToTokens,
         fields: impl IntoIterator<Item = &'f Field>,
     ) -> Result<OfFields> {
         let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
@@ -261,12 +257,6 @@ impl OfFields {
         }
         let ident = owner.ident;
         let conversions = quote! {
-            fn of(values: &volley_object::Instance) -> ::core::option::Option<Self> {
-                if values.class().name() != #name {
-                    return ::core::option::Option::None;
-                }
-                Self::from_slots(values.slots())
-            }
             fn from_slots(
                 slots: &[::core::option::Option<volley_object::Value>],
             ) -> ::core::option::Option<Self> {

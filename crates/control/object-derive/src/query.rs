@@ -48,11 +48,11 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let why = "a query needs `name = \"...\"`, `reply = Type`, and `text = function` or `stream(...)`";
         return Err(Error::new_spanned(ident, why));
     };
-    let owner = Owner::query(ident);
+    let owner = Owner::parameters(ident);
     let OfFields {
         definitions,
         conversions,
-    } = OfFields::read(&owner, name, fields)?;
+    } = OfFields::read(&owner, fields)?;
     let views = message.all("view").iter().cloned();
     let views: Vec<Further> = views.map(syn::parse2).collect::<Result<_>>()?;
     let text_of = text_of(reply, &message, &views);
@@ -67,9 +67,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let words = views.iter().map(|view| &view.word[..]);
     let docs = views.iter().map(|view| &view.doc);
     Ok(quote! {
-        impl volley_object::Query for #ident {
+        impl volley_object::Parameters for #ident {
             const NAME: &'static str = #name;
-            type Reply = #reply;
+            type Def = volley_object::QueryDef;
             fn definition() -> volley_object::QueryDef {
                 let mut query = volley_object::QueryDef::new::<Self>(#text);
                 query.class.fields = ::std::vec![#(#definitions),*];
@@ -88,6 +88,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 query
             }
             #conversions
+        }
+        impl volley_object::Query for #ident {
+            type Reply = #reply;
             #text_of
         }
         #(#implemented)*

@@ -23,19 +23,20 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let why = "a verb needs `name = \"...\"`";
         return Err(Error::new_spanned(ident, why));
     };
-    let owner = Owner::verb(ident);
+    let owner = Owner::parameters(ident);
     let OfFields {
         definitions,
         conversions,
-    } = OfFields::read(&owner, name, fields)?;
+    } = OfFields::read(&owner, fields)?;
     let (command, example) = (message.all("command"), message.all("example"));
     let (formerly, check) = (message.all("formerly"), message.check("check", &owner));
     let check = check.iter();
     let flags = ["configure", "for_all", "machine"].map(|word| message.has(word));
     let [configure, for_all, machine] = flags;
     Ok(quote! {
-        impl volley_object::Verb for #ident {
+        impl volley_object::Parameters for #ident {
             const NAME: &'static str = #name;
+            type Def = volley_object::VerbDef;
             fn definition() -> volley_object::VerbDef {
                 let mut verb = volley_object::VerbDef::new(#name, #text);
                 verb.class.fields = ::std::vec![#(#definitions),*];
@@ -50,5 +51,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
             #conversions
         }
+        impl volley_object::Verb for #ident {}
     })
 }

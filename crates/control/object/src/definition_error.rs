@@ -22,15 +22,8 @@ impl DefinitionError {
         }
     }
 
-    /// Converts the error to one of a query.
-    pub fn of_query(self) -> Self {
-        let kind = "query";
-        DefinitionError { kind, ..self }
-    }
-
-    /// Converts the error to one of a verb.
-    pub fn of_verb(self) -> Self {
-        let kind = "verb";
+    /// Converts the error to one of another kind of definition.
+    pub fn of(self, kind: &'static str) -> Self {
         DefinitionError { kind, ..self }
     }
 }

@@ -6,7 +6,8 @@
 //! | `value`, `kind`, `addr` | values of fields, and their types: range, choices, how a value is parsed and written |
 //! | `class`, `place` | the definition of a class: keys, fields, defaults, references, position in the file, commands |
 //! | `pattern` | patterns of commands: a pattern parses a command line, and writes an object as a command |
-//! | `query`, `query_class`, `asked` | queries, with their parameters and replies |
+//! | `call` | what queries and verbs have in common |
+//! | `query`, `query_class` | queries, with their parameters and replies |
 //! | `stream` | queries whose reply comes in items over time, and their runs |
 //! | `bulk`, `packed`, `packing`, `part` | requests for many objects, packed keys, items of lists |
 //! | `change` | new values for some fields of existing objects |
@@ -25,9 +26,9 @@
 extern crate self as volley_object;
 
 mod addr;
-mod asked;
 mod bulk;
 mod by_name;
+mod call;
 mod change;
 mod class;
 mod definition_error;
@@ -59,13 +60,12 @@ mod table;
 mod tests;
 mod value;
 mod verb;
-mod verb_class;
 #[cfg(test)]
 mod verb_tests;
 mod view;
 
-pub use asked::{Asked, Call};
 pub use bulk::{Bulk, BulkReader};
+pub use call::{Call, Defined, Definition, Parameters};
 pub use change::Change;
 pub use class::{Brings, Check, Class, ClassDef, Effect, References};
 pub use definition_error::DefinitionError;
@@ -80,11 +80,8 @@ pub use packing::{PACKED, Packed, Packing};
 pub use part::{Left, Part};
 pub use place::{Brought, Place, Reference, Start, Strength};
 pub use query::{Answer, Body, Query};
-pub use query_class::{QueryClass, QueryDef, ViewDef};
-pub use registry::{
-    Classes, classes, exchange, put_back, register, register_query, register_verb, unregister,
-    unregister_query, unregister_verb,
-};
+pub use query_class::{Asked, QueryClass, QueryDef, ViewDef};
+pub use registry::{Classes, classes, define, exchange, put_back, register, undefine, unregister};
 pub use startup::Startup;
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
@@ -92,8 +89,7 @@ pub use stream::{Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_M
 pub use stream_def::StreamDef;
 pub use table::{TextTable, article};
 pub use value::{Value, quote, shown};
-pub use verb::{Invocation, Verb};
-pub use verb_class::{VerbClass, VerbDef};
+pub use verb::{Invocation, Verb, VerbClass, VerbDef};
 pub use view::View;
 pub use volley_object_derive::{Choice, Object, Query, Verb};
 

@@ -82,14 +82,17 @@ pub trait Object: Sized {
     /// The definition.
     fn definition() -> ClassDef;
 
-    /// Converts from an object; `None` when it belongs to another class.
-    fn of(instance: &Instance) -> Option<Self>;
-
     /// Converts from the values of all fields in order.
     fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
 
     /// The values of all fields in order.
     fn slots(&self) -> Vec<Option<Value>>;
+
+    /// Converts from an object; `None` when it belongs to another class.
+    fn of(instance: &Instance) -> Option<Self> {
+        let is_own = instance.class().name() == Self::CLASS;
+        is_own.then(|| Self::from_slots(instance.slots()))?
+    }
 
     /// The registered class; registers it if necessary.
     fn class() -> Result<Class, DefinitionError> {

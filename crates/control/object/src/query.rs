@@ -1,13 +1,10 @@
 //! Queries (`show ...`): each is a struct with `#[derive(Query)]` in the crate of its feature.
 
-use crate::asked::Asked;
+use crate::call::Parameters;
 use crate::class::ClassDef;
-use crate::instance::Instance;
-use crate::query_class::{Figures, QueryClass, QueryDef};
-use crate::registry::{classes, register_query};
-use crate::value::Value;
+use crate::query_class::{Asked, Figures, QueryClass, QueryDef};
 use crate::view::View;
-use crate::{DefinitionError, FieldError, refuse};
+use crate::{DefinitionError, FieldError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -37,41 +34,21 @@ use volley_show::Page;
 ///
 /// Attributes of a field are those of [`crate::Object`], except those of keys, and `typed = value`: the value in a command that
 /// does not name the parameter; in other interfaces, such as HTTP, the parameter then has no value.
-pub trait Query: Sized {
-    /// Name of the query.
-    const NAME: &'static str;
-
+pub trait Query: Parameters<Def = QueryDef> {
     /// Type of the reply.
     type Reply: Body;
-
-    /// The definition.
-    fn definition() -> QueryDef;
-
-    /// From parameters; `None` when they belong to another query.
-    fn of(asked: &Instance) -> Option<Self>;
-
-    /// Converts from the values of all fields in order.
-    fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
-
-    /// The values of all parameters in order.
-    fn slots(&self) -> Vec<Option<Value>>;
 
     /// A reply as text.
     fn text(reply: &Self::Reply, view: View) -> String;
 
     /// The registered query; registers it if necessary.
     fn query() -> Result<QueryClass, DefinitionError> {
-        let known = || classes().query(Self::NAME).cloned();
-        let register = || register_query(Self::definition());
-        // Another thread may register it at the same time.
-        let registered = || register().or_else(|error| known().ok_or(error));
-        known().map_or_else(registered, Ok)
+        Self::defined()
     }
 
     /// The query with its parameters, checked. Returns the first error if a value is out of its range.
     fn asked(&self) -> Result<Asked, FieldError> {
-        let query = Self::query().or_else(|error| refuse(Self::NAME, error.to_string()))?;
-        query.ask(self.slots())
+        self.call()
     }
 }
 
@@ -79,18 +56,6 @@ pub trait Query: Sized {
 pub trait Body: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static {}
 
 impl<T: Serialize + JsonSchema + Clone + PartialEq + Debug + Send + Sync + 'static> Body for T {}
-
-impl Asked {
-    /// The parameters as the struct of the query; `None` when this is another query.
-    pub fn get<Q: Query>(&self) -> Option<Q> {
-        Q::of(self.parameters())
-    }
-
-    /// Whether this is the query `Q`.
-    pub fn is<Q: Query>(&self) -> bool {
-        self.name() == Q::NAME
-    }
-}
 
 impl QueryDef {
     /// A query without parameters and commands.

@@ -2,7 +2,7 @@
 
 use crate::Effect;
 use crate::{
-    Answer, Instance, Query, QueryDef, Value, View, classes, register_query, unregister_query,
+    Answer, Instance, Parameters as _, Query, QueryDef, Value, View, classes, define, undefine,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
@@ -129,7 +129,7 @@ fn refused(change: impl FnOnce(&mut QueryDef)) -> String {
     let mut def = ShowGongs::definition();
     def.class.name = "test-other-gongs";
     change(&mut def);
-    register_query(def).unwrap_err().to_string()
+    define(def).unwrap_err().to_string()
 }
 
 #[test]
@@ -173,15 +173,15 @@ fn queries_come_and_go() {
     let mut def = ShowGongs::definition();
     def.class.name = "test-gone-gongs";
     let before = classes().generation();
-    register_query(def).unwrap();
+    define(def).unwrap();
     let all = classes();
     assert!(all.generation() > before);
     let query = all.query("test-gone-gongs").unwrap();
     let asked: Instance = query.class().instance(Vec::new()).unwrap();
     assert_eq!(ShowGongs::of(&asked), None);
-    unregister_query("test-gone-gongs").unwrap();
+    undefine::<QueryDef>("test-gone-gongs").unwrap();
     assert!(classes().query("test-gone-gongs").is_none());
-    let again = unregister_query("test-gone-gongs").unwrap_err();
+    let again = undefine::<QueryDef>("test-gone-gongs").unwrap_err();
     assert_eq!(
         again.to_string(),
         "query test-gone-gongs: there is no such query"

@@ -3,13 +3,14 @@
 //! The process has one set of classes, because text that names a class (a command, a file, JSON) is parsed in many modules. A
 //! reader takes a snapshot of the set ([`classes`]) and may keep it for any time; registering creates a new set.
 
+use crate::call::{Defined, Definition};
 use crate::class::{Class, ClassDef, Effect};
 use crate::definition_error::DefinitionError;
 use crate::field::FieldDef;
 use crate::kind::Kind;
 use crate::place::{Place, Reference, Strength};
-use crate::query_class::{QueryClass, QueryDef};
-use crate::verb_class::{VerbClass, VerbDef};
+use crate::query_class::QueryClass;
+use crate::verb::VerbClass;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -36,8 +37,8 @@ const RESERVED: [&str; 8] = [
 pub struct Classes {
     all: BTreeMap<&'static str, Class>,
     startup: BTreeMap<&'static str, Class>,
-    queries: BTreeMap<&'static str, QueryClass>,
-    verbs: BTreeMap<&'static str, VerbClass>,
+    pub(crate) queries: BTreeMap<&'static str, QueryClass>,
+    pub(crate) verbs: BTreeMap<&'static str, VerbClass>,
     generation: u64,
 }
 
@@ -285,62 +286,42 @@ impl Classes {
         Ok(rank)
     }
 
-    fn add_query(&mut self, def: QueryDef) -> Result<QueryClass, DefinitionError> {
-        let name = def.class.name;
-        if self.queries.contains_key(name) {
-            let why = "there is a query of this name already";
-            return Err(DefinitionError::new(name, why).of_query());
-        }
-        let checked = self.check_parameters(&def.class);
-        checked.map_err(DefinitionError::of_query)?;
-        let query = QueryClass::new(def)?;
-        self.queries.insert(name, query.clone());
-        Ok(query)
-    }
-
-    fn add_verb(&mut self, def: VerbDef) -> Result<VerbClass, DefinitionError> {
-        let name = def.class.name;
-        let refuse = |why: &str| Err(DefinitionError::new(name, why).of_verb());
-        if self.verbs.contains_key(name) {
-            return refuse("there is a verb of this name already");
-        }
-        if def.class.fields.iter().any(|field| field.name == "verb") {
-            return refuse("field verb: choose another name");
-        }
-        let checked = self.check_parameters(&def.class);
-        checked.map_err(DefinitionError::of_verb)?;
-        let verb = VerbClass::new(def)?;
-        self.verbs.insert(name, verb.clone());
-        Ok(verb)
-    }
-
-    /// Checks name and parameters of a query or a verb.
-    fn check_parameters(&self, def: &ClassDef) -> Result<(), DefinitionError> {
-        let refuse = |why: &str| Err(DefinitionError::new(def.name, why));
-        if !is_name(&def.name.replace('-', "_")) {
-            return refuse("its name must be lower-case letters, digits and -");
-        }
-        if def.fields.iter().any(|field| field.key) {
-            return refuse("a parameter is no key");
-        }
-        self.check_fields(def).map(|_rank| ())
+    /// Adds a query or a verb.
+    fn define<D: Definition>(&mut self, def: D) -> Result<Defined<D>, DefinitionError> {
+        let (class, kind) = (def.class(), D::KIND);
+        let fault = if D::all(self).contains_key(class.name) {
+            Some(format!("there is a {kind} of this name already"))
+        } else if !is_name(&class.name.replace('-', "_")) {
+            Some("its name must be lower-case letters, digits and -".to_owned())
+        } else if class.fields.iter().any(|field| field.key) {
+            Some("a parameter is no key".to_owned())
+        } else {
+            // In JSON, the name of a verb is beside its parameters.
+            let is_taken = class.fields.iter().any(|field| field.name == kind);
+            is_taken.then(|| format!("field {kind}: choose another name"))
+        };
+        let checked = match fault {
+            Some(why) => Err(DefinitionError::new(class.name, why)),
+            None => self.check_fields(class),
+        };
+        checked.map_err(|error| error.of(kind))?;
+        let defined = Defined::new(def)?;
+        D::all_mut(self).insert(defined.name(), defined.clone());
+        Ok(defined)
     }
 
     /// The first class, query or verb with a reference to a class.
     fn refers_to(&self, name: &str) -> Option<String> {
-        let has = |c: &Class| {
-            let mut fields = c.fields().iter();
-            fields.any(|f| f.named_classes().contains(&name))
+        let classes = self.iter().map(|class| ("class", class));
+        let queries = self.queries().map(|query| ("query", query.class()));
+        let verbs = self.verbs().map(|verb| ("verb", verb.class()));
+        let mut all = classes.chain(queries).chain(verbs);
+        let has = |class: &Class| {
+            let mut fields = class.fields().iter();
+            class.def().after.contains(&name) || fields.any(|f| f.named_classes().contains(&name))
         };
-        let class = self
-            .iter()
-            .find(|c| c.def().after.contains(&name) || has(c));
-        let query = self.queries().find(|query| has(query.class()));
-        let mut verbs = self.verbs();
-        let verb = verbs.find(|verb| has(verb.class()));
-        let class = class.map(|class| format!("class {}", class.name()));
-        let class = class.or_else(|| query.map(|query| format!("query {}", query.name())));
-        class.or_else(|| verb.map(|verb| format!("verb {}", verb.name())))
+        let (kind, class) = all.find(|(_, class)| has(class))?;
+        Some(format!("{kind} {}", class.name()))
     }
 }
 
@@ -488,28 +469,18 @@ pub fn put_back(gone: &[&str], old: Vec<Class>) -> Result<(), DefinitionError> {
     })
 }
 
-/// Adds a query. An error when the definition contradicts itself or another query; the registry is unchanged then.
-pub fn register_query(def: QueryDef) -> Result<QueryClass, DefinitionError> {
-    change(|all| all.add_query(def))
+/// Adds a query or a verb. An error when the definition contradicts itself or another one; the registry is unchanged then.
+pub fn define<D: Definition>(def: D) -> Result<Defined<D>, DefinitionError> {
+    change(|all| all.define(def))
 }
 
-/// Removes a query.
-pub fn unregister_query(name: &str) -> Result<(), DefinitionError> {
-    change(|all| match all.queries.remove(name) {
+/// Removes the query or the verb of this name.
+pub fn undefine<D: Definition>(name: &str) -> Result<(), DefinitionError> {
+    change(|all| match D::all_mut(all).remove(name) {
         Some(_) => Ok(()),
-        None => Err(DefinitionError::new(name, "there is no such query").of_query()),
-    })
-}
-
-/// Adds a verb. An error when the definition contradicts itself or another verb; the registry is unchanged then.
-pub fn register_verb(def: VerbDef) -> Result<VerbClass, DefinitionError> {
-    change(|all| all.add_verb(def))
-}
-
-/// Removes a verb.
-pub fn unregister_verb(name: &str) -> Result<(), DefinitionError> {
-    change(|all| match all.verbs.remove(name) {
-        Some(_) => Ok(()),
-        None => Err(DefinitionError::new(name, "there is no such verb").of_verb()),
+        None => {
+            let why = format!("there is no such {}", D::KIND);
+            Err(DefinitionError::new(name, why).of(D::KIND))
+        }
     })
 }

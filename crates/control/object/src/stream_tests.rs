@@ -1,8 +1,8 @@
 //! Queries whose reply comes in items: parts, the whole reply, and refused queries.
 
 use crate::{
-    FieldError, Progress, Query, ReplyPart, Run, Running, Value, View, classes, refuse,
-    register_query, unregister_query, whole_run,
+    FieldError, Parameters as _, Progress, Query, QueryDef, ReplyPart, Run, Running, Value, View,
+    classes, define, refuse, undefine, whole_run,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -192,14 +192,14 @@ fn a_parameter_that_selects_bytes_is_on_or_off() {
     def.class.name = "test-deaf";
     for (parameter, why) in [("hour", "on or off"), ("volume", "on or off")] {
         def.stream.as_mut().unwrap().bytes = Some((parameter, "play -"));
-        let error = register_query(def.clone()).unwrap_err().to_string();
+        let error = define(def.clone()).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
     def.stream.as_mut().unwrap().bytes = Some(("sound", "play -"));
-    register_query(def).unwrap();
+    define(def).unwrap();
     let known = classes();
     let deaf = known.query("test-deaf").unwrap();
-    let asked = deaf.ask(vec![Some(Value::Number(1))]).unwrap();
+    let asked = deaf.call(vec![Some(Value::Number(1))]).unwrap();
     assert!(asked.reader().is_none());
-    unregister_query("test-deaf").unwrap();
+    undefine::<QueryDef>("test-deaf").unwrap();
 }

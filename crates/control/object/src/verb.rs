@@ -1,15 +1,14 @@
 //! Verbs (`clear ...`, `pcap trace ...`): each is a struct with `#[derive(Verb)]` in the crate of its feature.
 
-use crate::asked::Call;
-use crate::class::{Class, Effect};
-use crate::instance::Instance;
+use crate::call::{Call, Defined, Definition, Parameters};
+use crate::class::{Class, ClassDef, Effect};
 use crate::json::{of_json, unknown};
-use crate::registry::{Classes, classes, register_verb};
+use crate::registry::{Classes, classes};
 use crate::value::Value;
-use crate::verb_class::{VerbClass, VerbDef};
 use crate::{DefinitionError, FieldError, refuse};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
 
 /// A verb as a struct, by `#[derive(Verb)]`: an action that the router performs once, and that is not configuration: neither
 /// files nor commits contain it. Its fields are the parameters. Its doc comment is the text for operators in every interface:
@@ -27,61 +26,74 @@ use serde_json::{Map, Value as Json};
 /// - `machine`: the verb depends on the machine, such as on a file: a check of a configuration omits the verb.
 ///
 /// Attributes of a field are those of [`crate::Object`], except those of keys.
-pub trait Verb: Sized {
-    /// Name of the verb.
-    const NAME: &'static str;
-
-    /// The definition.
-    fn definition() -> VerbDef;
-
-    /// From parameters; `None` when they belong to another verb.
-    fn of(parameters: &Instance) -> Option<Self>;
-
-    /// Converts from the values of all fields in order.
-    fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
-
-    /// The values of all parameters in order.
-    fn slots(&self) -> Vec<Option<Value>>;
-
+pub trait Verb: Parameters<Def = VerbDef> {
     /// The registered verb; registers it if necessary.
     fn verb() -> Result<VerbClass, DefinitionError> {
-        let known = || classes().verb(Self::NAME).cloned();
-        let register = || register_verb(Self::definition());
-        // Another thread may register it at the same time.
-        let registered = || register().or_else(|error| known().ok_or(error));
-        known().map_or_else(registered, Ok)
+        Self::defined()
     }
 
     /// The verb with its parameters, checked. Returns the first error if a value is out of its range.
     fn invocation(&self) -> Result<Invocation, FieldError> {
-        let verb = Self::verb().or_else(|error| refuse(Self::NAME, error.to_string()))?;
-        verb.invoke(self.slots())
+        self.call()
+    }
+}
+
+/// The definition of a verb.
+#[derive(Clone)]
+pub struct VerbDef {
+    /// Name, text, parameters, commands and example.
+    pub class: ClassDef,
+    /// A client needs the role `configure`.
+    pub configure: bool,
+    /// The verb has any number of owners, and each of them does its part.
+    pub for_all: bool,
+}
+
+impl VerbDef {
+    /// A verb without parameters and commands.
+    pub fn new(name: &'static str, doc: &'static str) -> VerbDef {
+        VerbDef {
+            class: ClassDef::new(name, doc),
+            configure: false,
+            for_all: false,
+        }
+    }
+}
+
+/// A registered verb.
+pub type VerbClass = Defined<VerbDef>;
+
+impl Definition for VerbDef {
+    const KIND: &'static str = "verb";
+
+    fn class(&self) -> &ClassDef {
+        &self.class
+    }
+
+    fn all(classes: &Classes) -> &BTreeMap<&'static str, VerbClass> {
+        &classes.verbs
+    }
+
+    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, VerbClass> {
+        &mut classes.verbs
     }
 }
 
 /// A verb and its checked parameters. In JSON one flat map: `{"verb": "l2-fib-flush", "domain": 10}`.
-pub type Invocation = Call<VerbClass>;
+pub type Invocation = Call<VerbDef>;
 
 impl VerbClass {
-    /// Builds the verb with these parameter values, in order.
-    pub fn invoke(&self, slots: Vec<Option<Value>>) -> Result<Invocation, FieldError> {
-        Ok(Invocation {
-            of: self.clone(),
-            parameters: self.class.instance(slots)?,
-        })
-    }
-
     /// Builds the verb with parameters from a JSON map without the verb's name. An error is one sentence.
     pub fn invoke_with(&self, parameters: &Map<String, Json>) -> Result<Invocation, String> {
         let slots = self
-            .class
-            .slots_beside(None, parameters, self.class.fields())?;
-        self.invoke(slots).map_err(|error| error.to_string())
+            .class()
+            .slots_beside(None, parameters, self.class().fields())?;
+        self.call(slots).map_err(|error| error.to_string())
     }
 
     /// The JSON Schema of the parameters.
     pub fn parameters_schema(&self) -> Json {
-        self.class.schema(false, false)
+        self.class().schema(false, false)
     }
 }
 
@@ -93,22 +105,12 @@ impl Invocation {
             .verb(verb)
             .map_or_else(|| refuse("verb", format!("must be registered: {verb}")), Ok);
         let verb = found?;
-        verb.invoke(verb.class.slots(fields))
+        verb.call(verb.class().slots(fields))
     }
 
     /// The verb.
     pub fn verb(&self) -> &VerbClass {
         &self.of
-    }
-
-    /// The parameters as the struct of the verb; `None` when this is another verb.
-    pub fn get<V: Verb>(&self) -> Option<V> {
-        V::of(&self.parameters)
-    }
-
-    /// Whether this is the verb `V`.
-    pub fn is<V: Verb>(&self) -> bool {
-        self.of.name() == V::NAME
     }
 
     /// The command, by the first pattern that can express all parameters.
@@ -142,9 +144,9 @@ of_json!(
         let all = classes();
         let verb = verb_of(&all, map)?;
         let slots = verb
-            .class
-            .slots_beside(Some("verb"), map, verb.class.fields())?;
-        verb.invoke(slots).map_err(|error| error.to_string())
+            .class()
+            .slots_beside(Some("verb"), map, verb.class().fields())?;
+        verb.call(slots).map_err(|error| error.to_string())
     },
     || {
         let all = classes();

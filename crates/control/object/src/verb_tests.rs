@@ -2,7 +2,7 @@
 
 use crate::Effect;
 use crate::{
-    FieldError, Invocation, Value, Verb, VerbDef, classes, register_verb, unregister_verb,
+    FieldError, Invocation, Parameters as _, Value, Verb, VerbDef, classes, define, undefine,
 };
 use schemars::generate::SchemaSettings;
 use serde_json::{Value as Json, json};
@@ -91,7 +91,7 @@ fn parameters_become_an_invocation_and_return() {
 #[test]
 fn json_is_one_flat_map_that_names_the_verb() {
     let verb = Ring::verb().unwrap();
-    assert!(!verb.needs_configure() && !verb.is_for_all());
+    assert!(!verb.def().configure && !verb.def().for_all);
     assert_eq!(verb.class().doc(), "Ring the gongs of a tower.");
     let invocation = ring().invocation().unwrap();
     let json = serde_json::to_value(&invocation).unwrap();
@@ -137,7 +137,7 @@ fn refused(change: impl FnOnce(&mut VerbDef)) -> String {
     let mut def = Ring::definition();
     def.class.name = "test-other-ring";
     change(&mut def);
-    register_verb(def).err().unwrap().to_string()
+    define(def).err().unwrap().to_string()
 }
 
 #[test]
@@ -178,18 +178,18 @@ fn verbs_come_and_go() {
     def.class.name = "test-gone-ring";
     (def.configure, def.for_all) = (true, true);
     let before = classes().generation();
-    register_verb(def).unwrap();
+    define(def).unwrap();
     let all = classes();
     assert!(all.generation() > before);
     let verb = all.verb("test-gone-ring").unwrap();
-    assert!(verb.needs_configure() && verb.is_for_all());
-    let invocation = verb.invoke(Vec::new()).unwrap();
+    assert!(verb.def().configure && verb.def().for_all);
+    let invocation = verb.call(Vec::new()).unwrap();
     assert_eq!(invocation.get::<Ring>(), None);
-    unregister_verb("test-gone-ring").unwrap();
+    undefine::<VerbDef>("test-gone-ring").unwrap();
     assert!(classes().verb("test-gone-ring").is_none());
     // An invocation keeps its verb.
     assert_eq!(invocation.command(), "ring into /tmp/1.wav");
-    let again = unregister_verb("test-gone-ring").err().unwrap();
+    let again = undefine::<VerbDef>("test-gone-ring").err().unwrap();
     assert_eq!(
         again.to_string(),
         "verb test-gone-ring: there is no such verb"

@@ -145,7 +145,7 @@ fn records_are_selected() {
     let read = |class: &str, module: &str| {
         let all = classes();
         let query = all.query(class).unwrap();
-        query.ask(vec![None, None, Some(Value::text(module)), None])
+        query.call(vec![None, None, Some(Value::text(module)), None])
     };
     let shown = owners.query(&read("log", "memif").unwrap()).unwrap();
     assert_eq!(shown.get::<LogReply>().unwrap().records.len(), 2);

@@ -78,7 +78,7 @@ fn registered() -> Vec<Asked> {
             if let Some(at) = choice {
                 slots[at] = value;
             }
-            query.ask(slots).unwrap()
+            query.call(slots).unwrap()
         };
         let values: Vec<Option<volley_object::Value>> = values.unwrap_or_else(|| vec![None]);
         values.into_iter().map(ask).collect::<Vec<_>>()

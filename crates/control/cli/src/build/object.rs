@@ -64,7 +64,7 @@ pub(super) fn query(id: Id, pieces: &[Piece], end: usize) -> Result<Action, Synt
     let view = query.view(has, &read.slots);
     let typed = class.fields().iter().map(|field| field.typed.clone());
     let slots = read.slots.iter().cloned().zip(typed);
-    let asked = query.ask(slots.map(|(given, typed)| given.or(typed)).collect());
+    let asked = query.call(slots.map(|(given, typed)| given.or(typed)).collect());
     let asked = asked.map_err(|error| read.placed(class, error, end))?;
     Ok(Action::Query(asked, view))
 }
@@ -91,7 +91,7 @@ fn invoked(
 ) -> Result<Invocation, SyntaxError> {
     let class = verb.class();
     let read = read(class, id.pattern(class), pieces)?;
-    let invoked = verb.invoke(read.slots.clone());
+    let invoked = verb.call(read.slots.clone());
     invoked.map_err(|error| read.placed(class, error, end))
 }
 

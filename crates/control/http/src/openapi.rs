@@ -185,26 +185,16 @@ fn configuration(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
     paths.insert("/v1/config/export".into(), json!({ "get": get }));
 }
 
+/// What `/v1/events` sends.
+const EVENTS: &str = "What happens from now on: `start`, then `change` (what transactions change), `log` (records of the log) and, when the reader is too slow, `lost`. JSON lines when `application/x-ndjson` is accepted, else server-sent events.";
+
 fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
-    let mut get = |path: &str, id: &str, text: &str, kind: &str, schema: Value| {
-        let responses = answer(text, kind, schema);
-        let get = json!({ "operationId": id, "summary": text, "responses": responses });
-        paths.insert(path.to_owned(), json!({ "get": get }));
-    };
     let state = made.subschema_for::<RunningState>().to_value();
-    get(
-        "/v1/state",
-        "state",
-        "The desired state that runs.",
-        JSON,
-        state,
-    );
     let event = made.subschema_for::<Event>().to_value();
     let record = match made.definitions().contains_key(RECORD) {
         true => json!({ "$ref": format!("#/components/schemas/{RECORD}") }),
         false => json!({ "type": "object" }),
     };
-    let text = "What happens from now on: `start`, then `change` (what transactions change), `log` (records of the log) and, when the reader is too slow, `lost`. JSON lines when `application/x-ndjson` is accepted, else server-sent events.";
     let line = json!({
         "type": "object",
         "properties": {
@@ -217,23 +207,30 @@ fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
             },
         },
     });
-    get("/v1/events", "events", text, "application/x-ndjson", line);
-    let text = "This document.";
-    get(
-        "/v1/openapi.json",
-        "openapi",
-        text,
-        JSON,
-        json!({ "type": "object" }),
-    );
-    let text = "Figures for Prometheus, in the text format 0.0.4.";
-    get(
-        "/metrics",
-        "metrics",
-        text,
-        "text/plain",
-        json!({ "type": "string" }),
-    );
+    let (object, text) = (json!({ "type": "object" }), json!({ "type": "string" }));
+    let figures = "Figures for Prometheus, in the text format 0.0.4.";
+    for (path, id, summary, kind, schema) in [
+        (
+            "/v1/state",
+            "state",
+            "The desired state that runs.",
+            JSON,
+            state,
+        ),
+        ("/v1/events", "events", EVENTS, "application/x-ndjson", line),
+        (
+            "/v1/openapi.json",
+            "openapi",
+            "This document.",
+            JSON,
+            object,
+        ),
+        ("/metrics", "metrics", figures, "text/plain", text),
+    ] {
+        let responses = answer(summary, kind, schema);
+        let get = json!({ "operationId": id, "summary": summary, "responses": responses });
+        paths.insert(path.to_owned(), json!({ "get": get }));
+    }
     let kind = json!({ "type": "string", "enum": ["change", "log"] });
     paths["/v1/events"]["get"]["parameters"] = json!([
         { "name": "kind", "in": "query", "description": "Only events of this kind.", "schema": kind },

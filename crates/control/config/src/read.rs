@@ -6,7 +6,7 @@ use crate::plan::{Plan, valid};
 use crate::{Config, interface, object};
 use toml::de::DeTable;
 use volley_model::{InterfaceSpec, Request};
-use volley_object::{Class, Instance, Value};
+use volley_object::{Class, Instance, Invocation, Value};
 
 pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
     let (root, syntax) = DeTable::parse_recoverable(text);
@@ -130,8 +130,8 @@ fn started(field: &Field<'_>, interface: String, verb: &str, plan: &mut Plan) {
         ("interface", Value::text(interface)),
         ("file", Value::text(file.to_string_lossy())),
     ];
-    match Request::of_verb(verb, &fields) {
-        Ok(started) => plan.starts.push(started),
+    match Invocation::of_fields(verb, &fields) {
+        Ok(started) => plan.starts.push(Request::Do(started)),
         Err(error) => field.error(error.to_string()),
     }
 }

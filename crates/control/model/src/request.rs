@@ -101,14 +101,6 @@ impl Request {
             .map_err(|error| ModelError::invalid(V::NAME, error))
     }
 
-    /// The verb of this name, with some of its parameters by name.
-    pub fn of_verb(
-        verb: &str,
-        parameters: &[(&str, volley_object::Value)],
-    ) -> Result<Request, FieldError> {
-        Invocation::of_fields(verb, parameters).map(Request::Do)
-    }
-
     /// The parameters as the struct of a verb; `None` when this is another request.
     pub fn verb<V: Verb>(&self) -> Option<V> {
         match self {

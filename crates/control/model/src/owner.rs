@@ -7,7 +7,7 @@ use crate::request::Request;
 use std::collections::BTreeMap;
 use volley_object::{
     Answer, Asked, Bulk, Class, Classes, DefinitionError, FieldType, Instance, Invocation, Object,
-    ObjectKey, Query, Run, Running, Stream, Verb,
+    ObjectKey, Query, Run, Running, Stream, Verb, running,
 };
 
 type Owner = Box<dyn FnMut(&ObjectKey, Option<&Instance>) -> Result<Applied, ModelError>>;
@@ -103,7 +103,7 @@ impl Owners {
     ) -> Result<(), DefinitionError> {
         let name = self.unanswered::<Q>()?;
         let owner = move |asked: &Asked| match asked.get() {
-            Some(query) => begin(query).map(Running::new::<Q>),
+            Some(query) => begin(query).map(running::<Q>),
             None => Err(not_answered(asked)),
         };
         self.streams.insert(name, Box::new(owner));

@@ -79,7 +79,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 query.views = ::std::vec![#(volley_object::ViewDef { word: #words, doc: #docs }),*];
                 query.detail_by = ::std::vec![#(#detail_by),*];
                 (query.operate, query.large) = (#operate, #large);
-                #(query.with_figures(|reply, page| {
+                #(query.figures = ::core::option::Option::Some(|reply, page| {
                     if let ::core::option::Option::Some(reply) = reply.downcast_ref::<#reply>() {
                         #figures(reply, page);
                     }

@@ -52,7 +52,6 @@ mod startup;
 #[cfg(any(test, feature = "strategy"))]
 mod strategy;
 mod stream;
-mod stream_def;
 #[cfg(test)]
 mod stream_tests;
 mod table;
@@ -80,13 +79,14 @@ pub use packing::{PACKED, Packed, Packing};
 pub use part::{Left, Part};
 pub use place::{Brought, Place, Reference, Start, Strength};
 pub use query::{Answer, Body, Query};
-pub use query_class::{Asked, QueryClass, QueryDef, ViewDef};
+pub use query_class::{Asked, QueryClass, QueryDef, StreamDef, ViewDef};
 pub use registry::{Classes, classes, define, exchange, put_back, register, undefine, unregister};
 pub use startup::Startup;
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
-pub use stream::{Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_MS, whole_run};
-pub use stream_def::StreamDef;
+pub use stream::{
+    AnyRun, Progress, ReplyPart, Run, Running, Stream, WHOLE_ITEMS, WHOLE_MS, running, whole_run,
+};
 pub use table::{TextTable, article};
 pub use value::{Value, quote, shown};
 pub use verb::{Invocation, Verb, VerbClass, VerbDef};

@@ -2,7 +2,7 @@
 
 use crate::call::Parameters;
 use crate::class::ClassDef;
-use crate::query_class::{Asked, Figures, QueryClass, QueryDef};
+use crate::query_class::{Asked, QueryClass, QueryDef};
 use crate::view::View;
 use crate::{DefinitionError, FieldError};
 use schemars::JsonSchema;
@@ -75,11 +75,6 @@ impl QueryDef {
             stream: None,
         }
     }
-
-    /// Adds the function that writes metrics.
-    pub fn with_figures(&mut self, figures: Figures) {
-        self.figures = Some(figures);
-    }
 }
 
 /// A reply of any type.
@@ -151,7 +146,7 @@ impl Answer {
 
     /// The reason of the failure of the run that ended with this reply; `None` if the run succeeded, or the query has no runs.
     pub fn failure(&self) -> Option<String> {
-        self.query.def().stream?.failure(self.body.any())
+        (self.query.def().stream?.failure)(self.body.any())
     }
 
     /// Adds the metrics of the reply to the page.

@@ -1,21 +1,22 @@
 //! Definitions of queries, and registered queries.
 
-use crate::FieldError;
 use crate::call::{Call, Defined, Definition};
 use crate::class::{Class, ClassDef, Effect};
+use crate::instance::Instance;
 use crate::kind::Kind;
 use crate::pattern::Pattern;
 use crate::registry::Classes;
-use crate::stream_def::StreamDef;
 use crate::value::Value;
 use crate::view::View;
+use crate::{FieldError, refuse};
 use schemars::{Schema, SchemaGenerator};
 use std::any::Any;
 use std::collections::BTreeMap;
 use volley_show::Page;
 
 pub(crate) type Text = fn(&dyn Any, View) -> String;
-pub(crate) type Figures = fn(&dyn Any, &mut Page);
+/// Adds the metrics of a reply to the page.
+pub type Figures = fn(&dyn Any, &mut Page);
 
 /// The definition of a query.
 #[derive(Clone)]
@@ -34,7 +35,8 @@ pub struct QueryDef {
     pub stream: Option<StreamDef>,
     pub(crate) schema: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) text: Text,
-    pub(crate) figures: Option<Figures>,
+    /// Adds the metrics of a reply to the metrics page.
+    pub figures: Option<Figures>,
 }
 
 /// A further text of a reply, which a word of the command selects.
@@ -44,6 +46,22 @@ pub struct ViewDef {
     pub word: &'static str,
     /// Description of the text: the help of the commands that always have the word.
     pub doc: &'static str,
+}
+
+/// Checks that the reply to a query can be returned as a whole.
+pub type WholeCheck = fn(&Instance) -> Result<(), FieldError>;
+
+/// The definition of a query's runs.
+#[derive(Clone, Copy)]
+pub struct StreamDef {
+    /// The reply is never returned as a whole.
+    pub live: bool,
+    /// The boolean parameter that requests bytes, and a program that reads them.
+    pub bytes: Option<(&'static str, &'static str)>,
+    /// Checks that the reply to a query can be returned as a whole.
+    pub whole: Option<WholeCheck>,
+    /// The reason of the failure of a run that ended with a reply.
+    pub(crate) failure: fn(&dyn Any) -> Option<String>,
 }
 
 /// A registered query.
@@ -165,12 +183,25 @@ impl Asked {
 
     /// Checks that a client can get the reply as a whole; an error says what to use instead.
     pub fn check_whole(&self) -> Result<(), FieldError> {
-        let stream = self.of.stream();
-        stream.map_or(Ok(()), |stream| stream.check_whole(&self.parameters))
+        match self.of.stream() {
+            Some(stream) if stream.live => {
+                let name = self.name();
+                let why = format!(
+                    "shows what comes when it comes: write `volley ctl {name} ...` without a pipe and without --json"
+                );
+                refuse(name, why)
+            }
+            Some(StreamDef {
+                whole: Some(check), ..
+            }) => check(&self.parameters),
+            _ => Ok(()),
+        }
     }
 
     /// The program that reads the reply if the client requested bytes; `None` if the reply is text.
     pub fn reader(&self) -> Option<&'static str> {
-        self.of.stream()?.reader(&self.parameters)
+        let (parameter, reader) = self.of.stream()?.bytes?;
+        let at = self.of.class().field(parameter)?.0;
+        self.parameters.field::<bool>(at)?.then_some(reader)
     }
 }

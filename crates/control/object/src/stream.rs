@@ -5,8 +5,7 @@
 
 use crate::FieldError;
 use crate::query::{Answer, Query};
-use crate::query_class::QueryDef;
-use crate::stream_def::StreamDef;
+use crate::query_class::{QueryDef, StreamDef};
 use crate::{DefinitionError, refuse};
 use std::any::Any;
 
@@ -87,7 +86,12 @@ impl QueryDef {
     /// Declares that the reply comes in items.
     pub fn stream<Q: Stream>(&mut self) -> &mut StreamDef {
         let failure = |reply: &dyn Any| reply.downcast_ref().and_then(Q::failure);
-        self.stream.insert(StreamDef::new(failure))
+        self.stream.insert(StreamDef {
+            live: false,
+            bytes: None,
+            whole: None,
+            failure,
+        })
     }
 }
 
@@ -133,39 +137,28 @@ impl ReplyPart {
 }
 
 /// A run of a registered query.
-pub struct Running(Box<dyn AnyRun>);
+pub type Running = Box<dyn AnyRun>;
 
-impl Running {
-    /// A run of `Q`.
-    pub fn new<Q: Stream + 'static>(run: impl Run<Reply = Q::Reply> + 'static) -> Running {
-        Running(Box::new(Typed::<Q, _> {
-            run,
-            number: 0,
-            begun: false,
-            before: None,
-        }))
-    }
-
+/// A run of any registered query.
+pub trait AnyRun {
     /// The results since the last call, as text and bytes.
-    pub fn part(&mut self) -> ReplyPart {
-        self.0.part()
-    }
+    fn part(&mut self) -> ReplyPart;
 
     /// The whole reply, when the run has ended. A run whose parts were taken has no whole reply.
-    pub fn whole(&mut self) -> Result<Option<Answer>, DefinitionError> {
-        self.0.whole()
-    }
+    fn whole(&mut self) -> Result<Option<Answer>, DefinitionError>;
 
     /// Stops the run on request of the client.
-    pub fn stop(&mut self) {
-        self.0.stop();
-    }
+    fn stop(&mut self);
 }
 
-trait AnyRun {
-    fn part(&mut self) -> ReplyPart;
-    fn whole(&mut self) -> Result<Option<Answer>, DefinitionError>;
-    fn stop(&mut self);
+/// A run of `Q`.
+pub fn running<Q: Stream + 'static>(run: impl Run<Reply = Q::Reply> + 'static) -> Running {
+    Box::new(Typed::<Q, _> {
+        run,
+        number: 0,
+        begun: false,
+        before: None,
+    })
 }
 
 struct Typed<Q: Query, R> {

@@ -1,8 +1,8 @@
 //! Queries whose reply comes in items: parts, the whole reply, and refused queries.
 
 use crate::{
-    FieldError, Parameters as _, Progress, Query, QueryDef, ReplyPart, Run, Running, Value, View,
-    classes, define, refuse, undefine, whole_run,
+    FieldError, Parameters as _, Progress, Query, QueryDef, ReplyPart, Run, Value, View, classes,
+    define, refuse, running, undefine, whole_run,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -116,8 +116,8 @@ impl Run for Clock {
 
 #[test]
 fn a_reply_comes_in_parts_with_head_and_end() {
-    let mut running = Running::new::<Listen>(Clock::of(3));
-    let first = running.part();
+    let mut run = running::<Listen>(Clock::of(3));
+    let first = run.part();
     assert_eq!(first.text, "the clock\n0: stroke 1\n1: stroke 2\n");
     assert_eq!((first.bytes, first.is_last), (vec![2], false));
     let last = ReplyPart {
@@ -126,30 +126,30 @@ fn a_reply_comes_in_parts_with_head_and_end() {
         is_last: true,
         failure: None,
     };
-    assert_eq!(running.part(), last);
+    assert_eq!(run.part(), last);
     // A run that was stopped ends with the strokes so far; a run without a stroke has failed.
-    let mut running = Running::new::<Listen>(Clock::of(9));
-    running.part();
-    running.stop();
-    let last = running.part();
+    let mut run = running::<Listen>(Clock::of(9));
+    run.part();
+    run.stop();
+    let last = run.part();
     assert_eq!(last.text, "2: stroke 3\n3: stroke 4\n4 strokes\n");
     assert!(last.is_last && last.failure.is_none());
-    let silent = Running::new::<Listen>(Clock::of(0)).part();
+    let silent = running::<Listen>(Clock::of(0)).part();
     assert_eq!(silent.failure.unwrap(), "the clock does not strike");
     assert!(ReplyPart::default().is_empty());
 }
 
 #[test]
 fn a_whole_reply_is_what_its_parts_are() {
-    let mut running = Running::new::<Listen>(Clock::of(3));
-    assert!(running.whole().unwrap().is_none());
-    let whole = running.whole().unwrap().unwrap();
+    let mut run = running::<Listen>(Clock::of(3));
+    assert!(run.whole().unwrap().is_none());
+    let whole = run.whole().unwrap().unwrap();
     assert_eq!(whole.json()["strokes"], serde_json::json!([1, 2, 3]));
     assert_eq!(whole.failure(), None);
-    let mut parts = Running::new::<Listen>(Clock::of(3));
+    let mut parts = running::<Listen>(Clock::of(3));
     let parts = parts.part().text + &parts.part().text;
     assert_eq!(whole.text(View::Table), parts);
-    let silent = Running::new::<Listen>(Clock::of(0)).whole().unwrap();
+    let silent = running::<Listen>(Clock::of(0)).whole().unwrap();
     assert!(silent.unwrap().failure().is_some());
 }
 

@@ -150,8 +150,9 @@ fn may_use(from: &str, to: &str) -> bool {
         "dev/experiments" => to == "xtask",
         "dev/show" => ["xtask", "dev/experiments"].contains(&to),
         "crates/control/object-derive" | SHOW => false,
-        OBJECT => ["crates/control/object-derive", SHOW].contains(&to),
-        MODEL => to == OBJECT,
+        // Addresses and prefixes are defined in base/wire, with their text.
+        OBJECT => ["crates/control/object-derive", SHOW, "crates/base/wire"].contains(&to),
+        MODEL => [OBJECT, "crates/base/wire"].contains(&to),
         // Compressed files are opened as all files are.
         "crates/base/input" if to == FILE => true,
         "crates/base/graph" => foundation.contains(&to) || middle.contains(&to),
@@ -334,7 +335,7 @@ mod tests {
             ("crates/net/ip", "crates/io/pg"),
             ("crates/io/pg", "crates/net/fib"),
             ("crates/io/pcap", "crates/io/pg"),
-            ("crates/control/model", "crates/base/wire"),
+            ("crates/control/model", "crates/base/tables"),
             ("crates/control/object", "crates/control/model"),
             ("crates/control/cli", "crates/net/ip"),
             ("crates/control/config", "crates/io/pg"),

@@ -2,10 +2,9 @@
 
 use crate::class::{Class, ClassDef};
 use crate::instance::Instance;
-use crate::registry::{Classes, classes, define};
 use crate::value::Value;
-use crate::{DefinitionError, FieldError, refuse};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::{DefinitionError, FieldError};
+use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
@@ -21,12 +20,6 @@ pub trait Definition: Clone + 'static {
     fn fault(&self, _class: &Class) -> Option<String> {
         None
     }
-
-    /// The registered definitions of this kind, by name.
-    fn all(classes: &Classes) -> &BTreeMap<&'static str, Defined<Self>>;
-
-    /// Like [`Definition::all`], to add and remove definitions.
-    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, Defined<Self>>;
 }
 
 /// A registered query or verb. Cheap to clone; its calls keep it alive after it was unregistered.
@@ -50,7 +43,7 @@ impl<D: Definition> Defined<D> {
         }
     }
 
-    /// Its name.
+    /// Name of the query or verb.
     pub fn name(&self) -> &'static str {
         self.class.name()
     }
@@ -97,16 +90,6 @@ impl<D: Definition> Call<D> {
     pub fn parameters(&self) -> &Instance {
         &self.parameters
     }
-
-    /// The parameters as a struct; `None` when the struct is that of another query or verb.
-    pub fn get<P: Parameters<Def = D>>(&self) -> Option<P> {
-        P::of(&self.parameters)
-    }
-
-    /// Whether this is the query or verb `P`.
-    pub fn is<P: Parameters<Def = D>>(&self) -> bool {
-        self.name() == P::NAME
-    }
 }
 
 impl<D> Debug for Call<D> {
@@ -122,41 +105,3 @@ impl<D> PartialEq for Call<D> {
 }
 
 impl<D> Eq for Call<D> {}
-
-/// The parameters of a query or a verb as a struct, see [`crate::Query`] and [`crate::Verb`].
-pub trait Parameters: Sized {
-    /// Name of the query or verb.
-    const NAME: &'static str;
-
-    /// Type of the definition.
-    type Def: Definition;
-
-    /// The definition.
-    fn definition() -> Self::Def;
-
-    /// Converts from the values of all fields in order.
-    fn from_slots(slots: &[Option<Value>]) -> Option<Self>;
-
-    /// The values of all fields in order.
-    fn slots(&self) -> Vec<Option<Value>>;
-
-    /// From parameters; `None` when they belong to another query or verb.
-    fn of(parameters: &Instance) -> Option<Self> {
-        let is_own = parameters.class().name() == Self::NAME;
-        is_own.then(|| Self::from_slots(parameters.slots()))?
-    }
-
-    /// The registered query or verb; registers it if necessary.
-    fn defined() -> Result<Defined<Self::Def>, DefinitionError> {
-        let known = || Self::Def::all(&classes()).get(Self::NAME).cloned();
-        // Another thread may register it at the same time.
-        let registered = || define(Self::definition()).or_else(|error| known().ok_or(error));
-        known().map_or_else(registered, Ok)
-    }
-
-    /// The query or verb with its parameters, checked. Returns the first error if a value is out of its range.
-    fn call(&self) -> Result<Call<Self::Def>, FieldError> {
-        let defined = Self::defined().or_else(|error| refuse(Self::NAME, error.to_string()))?;
-        defined.call(self.slots())
-    }
-}

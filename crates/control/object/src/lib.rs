@@ -6,7 +6,7 @@
 //! | `value`, `kind`, `addr` | values of fields, and their types: range, choices, how a value is parsed and written |
 //! | `class`, `place` | the definition of a class: keys, fields, defaults, references, position in the file, commands |
 //! | `pattern` | patterns of commands: a pattern parses a command line, and writes an object as a command |
-//! | `call` | what queries and verbs have in common |
+//! | `call`, `parameters` | what queries and verbs have in common |
 //! | `query`, `query_class` | queries, with their parameters and replies |
 //! | `stream` | queries whose reply comes in items over time, and their runs |
 //! | `bulk`, `packed`, `packing`, `part` | requests for many objects, packed keys, items of lists |
@@ -40,6 +40,7 @@ mod kind;
 mod object;
 mod packed;
 mod packing;
+mod parameters;
 mod part;
 pub mod pattern;
 mod place;
@@ -59,12 +60,13 @@ mod table;
 mod tests;
 mod value;
 mod verb;
+mod verb_class;
 #[cfg(test)]
 mod verb_tests;
 mod view;
 
 pub use bulk::{Bulk, BulkReader};
-pub use call::{Call, Defined, Definition, Parameters};
+pub use call::{Call, Defined, Definition};
 pub use change::Change;
 pub use class::{Brings, Check, Class, ClassDef, Effect, References};
 pub use definition_error::DefinitionError;
@@ -76,11 +78,14 @@ pub use kind::{Choice, FieldType, Kind, Shape, TextError, TextKind, choice_name,
 pub use object::Object;
 pub use packed::{BulkKey, Group, Values};
 pub use packing::{PACKED, Packed, Packing};
+pub use parameters::Parameters;
 pub use part::{Left, Part};
 pub use place::{Brought, Place, Reference, Start, Strength};
 pub use query::{Answer, Body, Query};
 pub use query_class::{Asked, QueryClass, QueryDef, StreamDef, ViewDef};
-pub use registry::{Classes, classes, define, exchange, put_back, register, undefine, unregister};
+pub use registry::{
+    Classes, Listed, classes, define, exchange, put_back, register, undefine, unregister,
+};
 pub use startup::Startup;
 #[cfg(any(test, feature = "strategy"))]
 pub use strategy::{instances, keys};
@@ -89,7 +94,8 @@ pub use stream::{
 };
 pub use table::{TextTable, article};
 pub use value::{Value, quote, shown};
-pub use verb::{Invocation, Verb, VerbClass, VerbDef};
+pub use verb::{Invocation, Verb};
+pub use verb_class::{VerbClass, VerbDef};
 pub use view::View;
 pub use volley_object_derive::{Choice, Object, Query, Verb};
 

@@ -1,7 +1,7 @@
 //! Queries (`show ...`): each is a struct with `#[derive(Query)]` in the crate of its feature.
 
-use crate::call::Parameters;
 use crate::class::ClassDef;
+use crate::parameters::Parameters;
 use crate::query_class::{Asked, QueryClass, QueryDef};
 use crate::view::View;
 use crate::{DefinitionError, FieldError};

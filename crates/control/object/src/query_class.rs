@@ -5,13 +5,11 @@ use crate::class::{Class, ClassDef, Effect};
 use crate::instance::Instance;
 use crate::kind::Kind;
 use crate::pattern::Pattern;
-use crate::registry::Classes;
 use crate::value::Value;
 use crate::view::View;
 use crate::{FieldError, refuse};
 use schemars::{Schema, SchemaGenerator};
 use std::any::Any;
-use std::collections::BTreeMap;
 use volley_show::Page;
 
 pub(crate) type Text = fn(&dyn Any, View) -> String;
@@ -88,14 +86,6 @@ impl Definition for QueryDef {
         let field = class.field(name);
         let is_bool = field.is_some_and(|(_, field)| matches!(field.kind, Kind::Bool));
         (!is_bool).then(|| format!("parameter '{name}' must be on or off: it selects bytes"))
-    }
-
-    fn all(classes: &Classes) -> &BTreeMap<&'static str, QueryClass> {
-        &classes.queries
-    }
-
-    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, QueryClass> {
-        &mut classes.queries
     }
 }
 

@@ -9,8 +9,8 @@ use crate::definition_error::DefinitionError;
 use crate::field::FieldDef;
 use crate::kind::Kind;
 use crate::place::{Place, Reference, Strength};
-use crate::query_class::QueryClass;
-use crate::verb::VerbClass;
+use crate::query_class::{QueryClass, QueryDef};
+use crate::verb_class::{VerbClass, VerbDef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -37,9 +37,38 @@ const RESERVED: [&str; 8] = [
 pub struct Classes {
     all: BTreeMap<&'static str, Class>,
     startup: BTreeMap<&'static str, Class>,
-    pub(crate) queries: BTreeMap<&'static str, QueryClass>,
-    pub(crate) verbs: BTreeMap<&'static str, VerbClass>,
+    queries: BTreeMap<&'static str, QueryClass>,
+    verbs: BTreeMap<&'static str, VerbClass>,
     generation: u64,
+}
+
+/// A kind of definitions that the registry lists by name.
+pub trait Listed: Definition {
+    /// The definitions of this kind.
+    fn all(classes: &Classes) -> &BTreeMap<&'static str, Defined<Self>>;
+
+    /// Like [`Listed::all`], to add and remove definitions.
+    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, Defined<Self>>;
+}
+
+impl Listed for QueryDef {
+    fn all(classes: &Classes) -> &BTreeMap<&'static str, QueryClass> {
+        &classes.queries
+    }
+
+    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, QueryClass> {
+        &mut classes.queries
+    }
+}
+
+impl Listed for VerbDef {
+    fn all(classes: &Classes) -> &BTreeMap<&'static str, VerbClass> {
+        &classes.verbs
+    }
+
+    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, VerbClass> {
+        &mut classes.verbs
+    }
 }
 
 impl Classes {
@@ -287,7 +316,7 @@ impl Classes {
     }
 
     /// Adds a query or a verb.
-    fn define<D: Definition>(&mut self, def: D) -> Result<Defined<D>, DefinitionError> {
+    fn define<D: Listed>(&mut self, def: D) -> Result<Defined<D>, DefinitionError> {
         let (class, kind) = (def.class(), D::KIND);
         let fault = if D::all(self).contains_key(class.name) {
             Some(format!("there is a {kind} of this name already"))
@@ -470,12 +499,12 @@ pub fn put_back(gone: &[&str], old: Vec<Class>) -> Result<(), DefinitionError> {
 }
 
 /// Adds a query or a verb. An error when the definition contradicts itself or another one; the registry is unchanged then.
-pub fn define<D: Definition>(def: D) -> Result<Defined<D>, DefinitionError> {
+pub fn define<D: Listed>(def: D) -> Result<Defined<D>, DefinitionError> {
     change(|all| all.define(def))
 }
 
 /// Removes the query or the verb of this name.
-pub fn undefine<D: Definition>(name: &str) -> Result<(), DefinitionError> {
+pub fn undefine<D: Listed>(name: &str) -> Result<(), DefinitionError> {
     change(|all| match D::all_mut(all).remove(name) {
         Some(_) => Ok(()),
         None => {

@@ -1,14 +1,15 @@
 //! Verbs (`clear ...`, `pcap trace ...`): each is a struct with `#[derive(Verb)]` in the crate of its feature.
 
-use crate::call::{Call, Defined, Definition, Parameters};
-use crate::class::{Class, ClassDef, Effect};
+use crate::call::Call;
+use crate::class::{Class, Effect};
 use crate::json::{of_json, unknown};
+use crate::parameters::Parameters;
 use crate::registry::{Classes, classes};
 use crate::value::Value;
+use crate::verb_class::{VerbClass, VerbDef};
 use crate::{DefinitionError, FieldError, refuse};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
 
 /// A verb as a struct, by `#[derive(Verb)]`: an action that the router performs once, and that is not configuration: neither
 /// files nor commits contain it. Its fields are the parameters. Its doc comment is the text for operators in every interface:
@@ -35,47 +36,6 @@ pub trait Verb: Parameters<Def = VerbDef> {
     /// The verb with its parameters, checked. Returns the first error if a value is out of its range.
     fn invocation(&self) -> Result<Invocation, FieldError> {
         self.call()
-    }
-}
-
-/// The definition of a verb.
-#[derive(Clone)]
-pub struct VerbDef {
-    /// Name, text, parameters, commands and example.
-    pub class: ClassDef,
-    /// A client needs the role `configure`.
-    pub configure: bool,
-    /// The verb has any number of owners, and each of them does its part.
-    pub for_all: bool,
-}
-
-impl VerbDef {
-    /// A verb without parameters and commands.
-    pub fn new(name: &'static str, doc: &'static str) -> VerbDef {
-        VerbDef {
-            class: ClassDef::new(name, doc),
-            configure: false,
-            for_all: false,
-        }
-    }
-}
-
-/// A registered verb.
-pub type VerbClass = Defined<VerbDef>;
-
-impl Definition for VerbDef {
-    const KIND: &'static str = "verb";
-
-    fn class(&self) -> &ClassDef {
-        &self.class
-    }
-
-    fn all(classes: &Classes) -> &BTreeMap<&'static str, VerbClass> {
-        &classes.verbs
-    }
-
-    fn all_mut(classes: &mut Classes) -> &mut BTreeMap<&'static str, VerbClass> {
-        &mut classes.verbs
     }
 }
 

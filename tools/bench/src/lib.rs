@@ -18,11 +18,12 @@ mod tables;
 mod updates;
 mod verify;
 
-pub use args::{Args, Command, PathArgs};
+pub use args::{Args, Command, PathArgs, Scenario};
 pub use error::BenchError;
-pub use measure::{measure, speedup};
+pub use measure::{measure, pin, speedup};
 pub use path_batcher::cycles as path_cycles;
 pub use report::{CostKind, NodeCost, Report, Sample, Spread};
+pub use scenario::{Bench as Setup, Entry, TX};
 
 use std::process::ExitCode;
 

@@ -191,7 +191,7 @@ fn check(args: &Args) -> Result<(), BenchError> {
 }
 
 /// Pin the thread to one core, so that nothing moves between caches.
-pub(super) fn pin(core: Option<usize>) {
+pub fn pin(core: Option<usize>) {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let wanted = core
         .map(|id| core_affinity::CoreId { id })

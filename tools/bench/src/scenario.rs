@@ -35,6 +35,45 @@ pub const L2_DST: [u8; 6] = [0x02, 0, 0, 0, 0, 0x98];
 const HOPS4: u32 = 0xc612_0001;
 const HOPS6: u128 = 0x2001_0002_0000_0000_0000_0000_0000_0001;
 
+/// Where packets of a scenario enter, for other generators than that of the benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Receiving interface.
+    pub interface: &'static str,
+    /// Destination MAC address.
+    pub mac: [u8; 6],
+    /// Destination of a synthetic table without prefixes.
+    pub address: IpAddr,
+}
+
+impl Scenario {
+    /// The entries whose packets take turns.
+    pub fn entries(self) -> Vec<Entry> {
+        let ip4 = || Entry {
+            interface: RX_IP4,
+            mac: RX_MAC,
+            address: Ipv4Addr::new(20, 0, 0, 1).into(),
+        };
+        let ip6 = || Entry {
+            interface: RX_IP6,
+            mac: RX_MAC,
+            address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+        };
+        let l2 = |mac| Entry {
+            interface: RX_L2,
+            mac,
+            ..ip4()
+        };
+        match self {
+            Scenario::Xc | Scenario::L2xc => vec![l2(L2_DST)],
+            Scenario::Bridge => vec![l2(station(4, 0))],
+            Scenario::Ip4 => vec![ip4()],
+            Scenario::Ip6 => vec![ip6()],
+            Scenario::Mix => vec![l2(L2_DST), ip4(), ip6()],
+        }
+    }
+}
+
 /// A benchmark that is ready to run.
 pub struct Bench {
     /// The control plane.

@@ -1,5 +1,7 @@
 //! The command line of `volley-lab`.
 
+use crate::switch::RouterArgs;
+use crate::traffic::{GenerateArgs, SinkArgs};
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 
@@ -37,6 +39,22 @@ pub enum Command {
         /// Folder of the run.
         dir: PathBuf,
     },
+    /// Send packets at a rate, with sequence numbers and time stamps, and receive what comes back.
+    Generate(Box<GenerateArgs>),
+    /// Receive the packets of `generate` on another port of this machine.
+    Sink(SinkArgs),
+    /// Check the rate and the time stamps of `generate` in memory; exit status 2 if they are not exact.
+    SelfTest {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The benchmark, for processes that the lab starts.
+    #[command(hide = true)]
+    Bench(Box<volley_bench::Args>),
+    /// A router, for measurements that the lab makes.
+    #[command(hide = true)]
+    Router(RouterArgs),
     /// Compare the cycles of two runs point by point; exit status 3 if the second run is slower.
     Compare {
         /// Folder of the first run.
@@ -56,6 +74,16 @@ mod tests {
         args: super::Args,
     }
 
+    /// Words of a line; quotation marks keep several together, as in a shell.
+    fn words(line: &str) -> Vec<String> {
+        let parts = line.split('"').enumerate();
+        let of = |(at, part): (usize, &str)| match at % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        };
+        parts.flat_map(of).collect::<Vec<String>>()
+    }
+
     #[test]
     fn every_command_of_the_pages_is_accepted() {
         let pages = [
@@ -66,7 +94,7 @@ mod tests {
             let lines = page.lines().filter(|line| line.starts_with("volley-lab "));
             let mut count = 0;
             for line in lines {
-                let parsed = Line::try_parse_from(line.split_whitespace());
+                let parsed = Line::try_parse_from(words(line));
                 let error = parsed.map(|line| line.args).err();
                 assert!(error.is_none(), "{line}: {error:?}");
                 count += 1;

@@ -29,6 +29,20 @@ pub enum LabError {
         /// Reason.
         why: String,
     },
+    /// A port of the generator or of the sink cannot be used.
+    #[error("{what}: {why}")]
+    Port {
+        /// Port or command.
+        what: String,
+        /// Reason.
+        why: String,
+    },
+    /// An argument cannot be used.
+    #[error("{0}")]
+    Argument(String),
+    /// A check of the self-test failed.
+    #[error("{0}")]
+    SelfTest(String),
     /// The run ended early.
     #[error("the run was interrupted with {left} points left: `volley-lab resume {}` continues it", dir.display())]
     Interrupted {
@@ -65,7 +79,7 @@ impl LabError {
     /// Exit status of the process.
     pub fn status(&self) -> u8 {
         match self {
-            LabError::Points { .. } => 2,
+            LabError::Points { .. } | LabError::SelfTest(_) => 2,
             LabError::Slower { .. } => 3,
             LabError::Interrupted { .. } => 130,
             _ => 1,

@@ -8,15 +8,20 @@ mod args;
 pub mod compare;
 mod environment;
 mod error;
+mod events;
 pub mod figure;
+mod latency;
 pub mod meter;
 mod method;
 mod plot;
 pub mod report;
 pub mod run;
+mod samples;
 pub mod search;
 pub mod series;
 pub mod stats;
+pub mod switch;
+pub mod traffic;
 
 pub use args::Args;
 pub use environment::Environment;
@@ -54,6 +59,14 @@ fn perform(command: Command) -> Result<(), LabError> {
         } => measure(Run::create(&out, &figures, quick)?),
         Command::Resume { dir } => measure(Run::read(&dir)?),
         Command::Report { dir } => write(&Run::read(&dir)?),
+        Command::Generate(args) => traffic::generate(&args),
+        Command::Sink(args) => traffic::sink(&args),
+        Command::Router(args) => switch::router(&args),
+        Command::Bench(args) => match volley_bench::main(*args) == ExitCode::SUCCESS {
+            true => Ok(()),
+            false => Err(LabError::Argument("the benchmark failed".to_owned())),
+        },
+        Command::SelfTest { json } => self_test(json),
         Command::Compare { first, second } => {
             let compared = compare::compare(&Run::read(&first)?, &Run::read(&second)?);
             print!("{}", compared.text());
@@ -65,17 +78,37 @@ fn perform(command: Command) -> Result<(), LabError> {
     }
 }
 
+/// Check the generator and the sink.
+fn self_test(json: bool) -> Result<(), LabError> {
+    let test = traffic::self_test()?;
+    match json {
+        true => println!(
+            "{}",
+            serde_json::to_string_pretty(&test).unwrap_or_default()
+        ),
+        false => print!("{}", test.text()),
+    }
+    let why = match test.is_passed() {
+        Some(true) => return Ok(()),
+        Some(false) => "the self-test of the generator has failed",
+        None => "the machine is too busy for the self-test: repeat it without other load",
+    };
+    Err(LabError::SelfTest(why.to_owned()))
+}
+
 /// Measure what is missing. The first Ctrl-C ends the run after the present point, the second one ends the process.
 fn measure(mut run: Run) -> Result<(), LabError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     let handler = ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
+            // Processes that were started end with their standard input.
+            let _ = std::fs::remove_dir_all(samples::scratch());
             std::process::exit(130);
         }
     });
     handler.map_err(|e| LabError::file(&run.dir, format!("Ctrl-C cannot be handled: {e}")))?;
-    let measured = run.measure(&mut meter::Bench, &stop);
+    let measured = run.measure(&mut meter::Bench::default(), &stop);
     write(&run)?;
     measured
 }

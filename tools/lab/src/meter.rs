@@ -1,38 +1,19 @@
-//! Measures one point: the benchmark in this process, on a pinned thread.
+//! Measures one point: the benchmark in this process, on a pinned thread; its events; or latencies.
+//!
+//! The arguments of a point are those of `volley bench`. A word in front of them chooses another measurement: `events`, `latency LOAD`,
+//! `clock MHZ`, `switch`.
 
-use clap::Parser;
+use crate::switch::Spec;
+use crate::{events, latency, switch};
 use std::collections::BTreeMap;
 use volley_bench::{Args, Command, CostKind, Report};
 
-/// Samples by metric: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, and
-/// `node NAME` and `share NAME` for each node. Several workers have `speedup` only,
-/// and the path batcher `path_cycles` only.
-pub type Samples = BTreeMap<String, Vec<f64>>;
+pub use crate::samples::{Length, Samples, parse};
 
 /// Prefix of the metrics of nodes: cycles per packet.
 pub const NODE: &str = "node ";
 /// Prefix of the metrics of nodes, sources and the loop: percent of all cycles.
 pub const SHARE: &str = "share ";
-
-/// Length of the measurement of a point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Length {
-    /// Seconds of a repetition.
-    pub seconds: f64,
-    /// Number of repetitions.
-    pub repetitions: usize,
-}
-
-impl Length {
-    /// Of a quick or a whole run.
-    pub fn of(quick: bool) -> Length {
-        let (seconds, repetitions) = if quick { (0.1, 7) } else { (0.5, 10) };
-        Length {
-            seconds,
-            repetitions,
-        }
-    }
-}
 
 /// Something that measures points.
 pub trait Meter {
@@ -43,66 +24,136 @@ pub trait Meter {
     fn measure(&mut self, args: &str, length: Length) -> Result<Samples, String>;
 }
 
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    args: Args,
+/// What a point measures.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// The benchmark.
+    Bench(Box<Args>),
+    /// Events of the benchmark: the arguments as a text, which another process reads.
+    Events(String),
+    /// Latency at this part of the largest rate.
+    Latency(f64, Box<Args>),
+    /// The rate at this clock in MHz, derived from the cycles of the core.
+    Clock(f64, Box<Args>),
+    /// A switch that runs as a process.
+    Switch(Box<Spec>),
 }
 
-/// Arguments of the benchmark from a text.
-///
-/// # Errors
-/// The message of the parser.
-pub fn parse(args: &str) -> Result<Args, String> {
-    let words = std::iter::once("bench").chain(args.split_whitespace());
-    let line = Line::try_parse_from(words).map_err(|e| e.to_string())?;
-    Ok(line.args)
+impl Task {
+    /// The task of a point.
+    ///
+    /// # Errors
+    /// If the arguments are not those of a measurement.
+    pub fn of(args: &str) -> Result<Task, String> {
+        let (word, rest) = args.split_once(' ').unwrap_or((args, ""));
+        let valued = || {
+            let (value, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let number: f64 = value.parse().map_err(|e| format!("{value}: {e}"))?;
+            Ok::<_, String>((number, Box::new(parse(rest)?)))
+        };
+        match word {
+            "events" => parse(rest).map(|_| Task::Events(rest.to_owned())),
+            "switch" => Spec::of(rest).map(|spec| Task::Switch(Box::new(spec))),
+            "latency" => valued().map(|(load, args)| Task::Latency(load, args)),
+            "clock" => valued().map(|(clock, args)| Task::Clock(clock, args)),
+            _ => parse(args).map(|args| Task::Bench(Box::new(args))),
+        }
+    }
 }
 
-/// `volley-bench` in this process.
-pub struct Bench;
+/// `volley-bench` in this process, and what is measured with it.
+#[derive(Default)]
+pub struct Bench {
+    /// Events that were counted: several figures show those of the same run.
+    counted: BTreeMap<String, Samples>,
+}
+
+impl Bench {
+    /// Events of the benchmark, and with them instructions per cycle of the core.
+    fn events(&mut self, args: &str, length: Length) -> Result<Samples, String> {
+        if let Some(known) = self.counted.get(args) {
+            return Ok(known.clone());
+        }
+        let program = std::env::current_exe().map_err(|e| format!("this program: {e}"))?;
+        let mut samples = events::measure(&program, &["bench"], args)?;
+        if !args.starts_with("path-batcher") {
+            let cycles = bench(parse(&format!("{args} --isa {}", events::LEVEL))?, length)?;
+            let per_cycle = |cycles: &f64| samples["instructions"][0] / cycles;
+            let all: Vec<f64> = cycles["core_cycles"].iter().map(per_cycle).collect();
+            samples.insert("ipc".to_owned(), all);
+        }
+        self.counted.insert(args.to_owned(), samples.clone());
+        Ok(samples)
+    }
+}
+
+/// The rate that a core with this clock would reach.
+fn at_clock(mhz: f64, samples: &Samples) -> Samples {
+    let rates = |cycles: &Vec<f64>| cycles.iter().map(|c| mhz / c).collect();
+    let derived = samples.get("together_core_cycles").map(rates);
+    let derived = derived.map(|rates| ("mpps".to_owned(), rates));
+    derived.into_iter().collect()
+}
 
 impl Meter for Bench {
     fn measure(&mut self, args: &str, length: Length) -> Result<Samples, String> {
-        let mut args = parse(args)?;
-        args.seconds = length.seconds;
-        args.repetitions = length.repetitions;
-        if let Some(Command::PathBatcher(paths)) = &mut args.command {
-            paths.seconds = length.seconds;
-            paths.repetitions = length.repetitions;
-        }
-        // The benchmark pins its thread.
-        let run = move || {
-            if let Some(Command::PathBatcher(paths)) = &args.command {
-                let cycles = volley_bench::path_cycles(paths).map_err(|e| e.to_string())?;
-                return Ok(Samples::from([("path_cycles".to_owned(), cycles)]));
-            }
-            if args.workers > 1 {
-                let samples = volley_bench::speedup(&args).map_err(|e| e.to_string())?;
-                return match samples.is_empty() {
-                    true => Err("other programs used the cores all the time".to_owned()),
-                    false => Ok(Samples::from([("speedup".to_owned(), samples)])),
-                };
-            }
-            let report = volley_bench::measure(&args).map_err(|e| e.to_string())?;
-            Ok(samples(&report))
-        };
-        match std::thread::spawn(run).join() {
-            Ok(samples) => samples,
-            Err(_) => Err("the benchmark panicked".to_owned()),
+        match Task::of(args)? {
+            Task::Bench(args) => bench(*args, length),
+            Task::Clock(mhz, args) => Ok(at_clock(mhz, &bench(*args, length)?)),
+            Task::Events(args) => self.events(&args, length),
+            Task::Switch(spec) => switch::measure(&spec, length),
+            Task::Latency(load, args) => on_thread(move || latency::measure(load, &args, length)),
         }
     }
+}
+
+/// The measurements pin their thread.
+fn on_thread(
+    run: impl FnOnce() -> Result<Samples, String> + Send + 'static,
+) -> Result<Samples, String> {
+    match std::thread::spawn(run).join() {
+        Ok(samples) => samples,
+        Err(_) => Err("the benchmark panicked".to_owned()),
+    }
+}
+
+fn bench(mut args: Args, length: Length) -> Result<Samples, String> {
+    args.seconds = length.seconds;
+    args.repetitions = length.repetitions;
+    if let Some(Command::PathBatcher(paths)) = &mut args.command {
+        paths.seconds = length.seconds;
+        paths.repetitions = length.repetitions;
+    }
+    on_thread(move || {
+        if let Some(Command::PathBatcher(paths)) = &args.command {
+            let cycles = volley_bench::path_cycles(paths).map_err(|e| e.to_string())?;
+            return Ok(Samples::from([("path_cycles".to_owned(), cycles)]));
+        }
+        if args.workers > 1 {
+            let samples = volley_bench::speedup(&args).map_err(|e| e.to_string())?;
+            return match samples.is_empty() {
+                true => Err("other programs used the cores all the time".to_owned()),
+                false => Ok(Samples::from([("speedup".to_owned(), samples)])),
+            };
+        }
+        let report = volley_bench::measure(&args).map_err(|e| e.to_string())?;
+        Ok(samples(&report))
+    })
 }
 
 fn samples(report: &Report) -> Samples {
     let of =
         |what: &dyn Fn(&volley_bench::Sample) -> f64| report.samples.iter().map(what).collect();
-    let metrics: [(&str, Vec<f64>); 7] = [
+    let metrics: [(&str, Vec<f64>); 8] = [
         ("mpps", of(&|s| s.mpps_with_source)),
         ("cycles", of(&|s| s.cycles_per_packet)),
         (
             "core_cycles",
             of(&|s| s.cycles_per_packet * s.core_cycles_per_tsc),
+        ),
+        (
+            "together_core_cycles",
+            of(&|s| s.together_cycles_per_packet * s.core_cycles_per_tsc),
         ),
         ("core_speed", of(&|s| s.core_cycles_per_tsc)),
         ("vector_size", of(&|s| s.vectors_per_call)),
@@ -128,4 +179,30 @@ fn samples(report: &Report) -> Samples {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_chooses_the_measurement() {
+        let of = |args| Task::of(args).unwrap();
+        assert!(matches!(of("--scenario xc"), Task::Bench(_)));
+        assert!(
+            matches!(of("events --scenario xc"), Task::Events(args) if args == "--scenario xc")
+        );
+        assert!(matches!(of("latency 0.5 --scenario ip4"), Task::Latency(load, _) if load == 0.5));
+        assert!(matches!(of("clock 2600 --scenario ip4"), Task::Clock(mhz, _) if mhz == 2600.0));
+        for bad in ["latency --scenario xc", "events --scenario none", "clock"] {
+            assert!(Task::of(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_rate_at_a_clock_is_derived_from_the_cycles() {
+        let samples = Samples::from([("together_core_cycles".to_owned(), vec![50.0, 100.0])]);
+        assert_eq!(at_clock(2000.0, &samples)["mpps"], [40.0, 20.0]);
+        assert!(at_clock(2000.0, &Samples::new()).is_empty());
+    }
 }

@@ -19,7 +19,7 @@ fn is_measured(record: &&Record) -> bool {
 fn method(run: &Run) -> String {
     let length = Length::of(run.plan.quick);
     let measured = run.records.iter().filter(is_measured);
-    let samples = |r: &Record| r.samples.get("cycles").map_or(0, Vec::len);
+    let samples = |r: &Record| r.samples.values().map(Vec::len).max().unwrap_or(0);
     let (points, trials) = measured.fold((0, 0), |(points, trials), record| {
         (points + 1, trials + samples(record))
     });
@@ -28,7 +28,7 @@ fn method(run: &Run) -> String {
         number => format!("processor {number}"),
     };
     format!(
-        "Packets are created and freed in memory by the packet generator of volley bench, whose only worker is pinned to {pinned}. \
+        "Figures without processes: packets are created and freed in memory, and the only worker is pinned to {pinned}. \
          Each point has {} repetitions of {} s, after a warm-up of 0.1 s and a comparison of packets with the reference model: \
          {points} points and {trials} repetitions in this run. A point is the median of its repetitions, with the lowest and the highest; \
          confidence intervals (95 %) come from order statistics. Cycles are those of the time stamp counter.",

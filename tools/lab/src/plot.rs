@@ -1,7 +1,7 @@
 //! Draws the figures as SVG, with `plotters`. Colours of text and axes come from the page, for light and dark.
 
 use crate::error::LabError;
-use crate::figure::{Figure, Scale};
+use crate::figure::{Figure, Scale, Value};
 use crate::series::{Cell, Series};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -15,8 +15,10 @@ const FOOT: i32 = 54;
 /// Height with names from top to bottom, which more than [`FEW`] names need.
 const TALL_FOOT: i32 = 132;
 const FEW: usize = 6;
-/// Height of the row with the names of the curves.
+/// Height of the first row with the names of the curves.
 const LEGEND: i32 = 28;
+/// Height of a further row.
+const ROW: i32 = 20;
 /// Part of the distance between two names that their bars take.
 const BARS: f64 = 0.76;
 /// Colours that are distinguishable without full colour vision (Okabe and Ito), on light and dark ground.
@@ -42,7 +44,13 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
         why,
     };
     let cells: Vec<&Cell> = series.iter().flat_map(|s| &s.cells).collect();
-    let values = figure.values.iter().map(|v| v.y);
+    // Values at positions that were not measured are not drawn.
+    let is_drawn = |v: &&Value| {
+        let of = series.iter().filter(|s| s.name == v.series);
+        of.flat_map(|s| &s.cells).any(|c| c.label == v.label)
+    };
+    let values = figure.values.iter().chain(figure.published.values);
+    let values = values.filter(is_drawn).map(|v| v.y);
     let tops = cells.iter().map(|c| c.summary.max).chain(values);
     let top = tops.fold(0.0, f64::max);
     let ends = cells.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), c| {
@@ -53,8 +61,10 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
     }
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
-    let (head, body) = area.split_vertically(LEGEND);
-    let drawn = legend(&head, figure, series).and_then(|()| match figure.x.scale {
+    let entries = entries(figure, series);
+    let last = legend_places(&entries).last().map_or(0, |(_, y)| *y);
+    let (head, body) = area.split_vertically(last + LEGEND / 2);
+    let drawn = legend(&head, &entries).and_then(|()| match figure.x.scale {
         Scale::Log2 => {
             let x = (ends.0 * 0.9..ends.1 * 1.1).log_scale().base(2.0);
             draw(&body, figure, series, x, top)
@@ -79,22 +89,59 @@ fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Names of the curves in a row above the plot, where they hide nothing.
-fn legend(area: &Area<'_>, figure: &Figure, series: &[Series]) -> Result<(), String> {
-    let font = ("sans-serif", 15).into_font();
-    let (mut x, y) = (60, LEGEND / 2 + 4);
-    for (one, colour) in series.iter().zip(COLOURS.iter().cycle()) {
-        let mark = Rectangle::new([(x, y - 5), (x + 16, y + 5)], colour.filled());
-        area.draw(&mark).map_err(words)?;
-        let name = Text::new(one.name.clone(), (x + 22, y - 6), font.clone());
-        area.draw(&name).map_err(words)?;
-        x += 50 + 8 * one.name.len() as i32;
+/// Marks of the legend.
+enum Mark {
+    Bar(RGBColor),
+    Ring,
+    Cross,
+}
+
+/// Names of the curves and of the values, with their marks.
+fn entries(figure: &Figure, series: &[Series]) -> Vec<(String, Mark)> {
+    let colours = COLOURS.iter().cycle();
+    let curves = series.iter().zip(colours);
+    let mut all: Vec<(String, Mark)> = curves
+        .map(|(one, colour)| (one.name.clone(), Mark::Bar(*colour)))
+        .collect();
+    if !figure.published.values.is_empty() {
+        all.push(("published".to_owned(), Mark::Ring));
     }
     if !figure.values.is_empty() {
-        area.draw(&Cross::new((x + 8, y), 5, BLACK.stroke_width(2)))
-            .map_err(words)?;
-        let name = Text::new("to compare with", (x + 22, y - 6), font);
-        area.draw(&name).map_err(words)?;
+        all.push(("to compare with".to_owned(), Mark::Cross));
+    }
+    all
+}
+
+/// Place of each name, from left to right in as many rows as they need.
+fn legend_places(entries: &[(String, Mark)]) -> Vec<(i32, i32)> {
+    let (left, mut x, mut y) = (60, 60, LEGEND / 2 + 4);
+    let place = |(name, _): &(String, Mark)| {
+        let width = 50 + 8 * name.chars().count() as i32;
+        if x > left && x + width > SIZE.0 as i32 {
+            (x, y) = (left, y + ROW);
+        }
+        let at = (x, y);
+        x += width;
+        at
+    };
+    entries.iter().map(place).collect()
+}
+
+/// Names of the curves in rows above the plot, where they hide nothing.
+fn legend(area: &Area<'_>, entries: &[(String, Mark)]) -> Result<(), String> {
+    let font = ("sans-serif", 15).into_font();
+    for ((name, mark), (x, y)) in entries.iter().zip(legend_places(entries)) {
+        let drawn = match mark {
+            Mark::Bar(colour) => {
+                let corners = [(x, y - 5), (x + 16, y + 5)];
+                area.draw(&Rectangle::new(corners, colour.filled()))
+            }
+            Mark::Ring => area.draw(&Circle::new((x + 8, y), 5, BLACK.stroke_width(2))),
+            Mark::Cross => area.draw(&Cross::new((x + 8, y), 5, BLACK.stroke_width(2))),
+        };
+        drawn.map_err(words)?;
+        let text = Text::new(name.clone(), (x + 22, y - 6), font.clone());
+        area.draw(&text).map_err(words)?;
     }
     Ok(())
 }
@@ -155,13 +202,32 @@ where
             _ => line(&mut chart, one, colour)?,
         }
         ranges(&mut chart, one, shift)?;
-        // A cross of the colour of its bar would be invisible on it.
-        let cross = match figure.x.scale {
-            Scale::Names => BLACK,
-            _ => colour,
-        };
-        crosses(&mut chart, figure, one, (shift, cross))?;
+        marks(&mut chart, figure, one, (shift, colour))?;
     }
+    Ok(())
+}
+
+/// Published values as rings, values to compare with as crosses.
+fn marks<X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, X>,
+    figure: &Figure,
+    one: &Series,
+    (shift, colour): (f64, RGBColor),
+) -> Result<(), String> {
+    // A mark of the colour of its bar would be invisible on it.
+    let style = match figure.x.scale {
+        Scale::Names => BLACK,
+        _ => colour,
+    };
+    let style = style.stroke_width(2);
+    let ring = |at| Circle::new(at, 6, style);
+    chart
+        .draw_series(places(figure.published.values, one, shift).map(ring))
+        .map_err(words)?;
+    let cross = |at| Cross::new(at, 5, style);
+    chart
+        .draw_series(places(figure.values, one, shift).map(cross))
+        .map_err(words)?;
     Ok(())
 }
 
@@ -209,22 +275,16 @@ fn ranges<X: Ranged<ValueType = f64>>(
     Ok(())
 }
 
-/// Values to compare with, at the positions of measured cells.
-fn crosses<X: Ranged<ValueType = f64>>(
-    chart: &mut Chart<'_, '_, X>,
-    figure: &Figure,
-    one: &Series,
-    (shift, colour): (f64, RGBColor),
-) -> Result<(), String> {
-    for value in figure.values.iter().filter(|v| v.series == one.name) {
-        let Some(cell) = one.cells.iter().find(|c| c.label == value.label) else {
-            continue;
-        };
-        let at = (cell.x + shift, value.y);
-        let cross = Cross::new(at, 5, colour.stroke_width(2));
-        chart.draw_series([cross]).map_err(words)?;
-    }
-    Ok(())
+/// Where values of a curve are drawn: at the positions of measured cells.
+fn places<'a>(
+    values: &'a [Value],
+    one: &'a Series,
+    shift: f64,
+) -> impl Iterator<Item = (f64, f64)> + 'a {
+    values.iter().filter_map(move |value| {
+        let cell = one.cells.iter().find(|c| c.label == value.label)?;
+        (value.series == one.name).then_some((cell.x + shift, value.y))
+    })
 }
 
 /// Labels of a scale: without zeros at the end.
@@ -254,4 +314,22 @@ fn draw_name(area: &Area<'_>, name: &str, at: (i32, i32), upright: bool) -> Resu
         false => TextStyle::from(font).pos(Pos::new(HPos::Center, VPos::Top)),
     };
     area.draw_text(name, &style, at).map_err(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_take_several_rows_and_stay_on_the_plot() {
+        let names = ["virtio-user, both ways"; 5].map(|n| (n.to_owned(), Mark::Ring));
+        let places = legend_places(&names);
+        let width = 50 + 8 * 22;
+        assert!(
+            places.iter().all(|(x, _)| x + width <= SIZE.0 as i32),
+            "{places:?}"
+        );
+        let rows: std::collections::BTreeSet<i32> = places.iter().map(|p| p.1).collect();
+        assert_eq!(rows.len(), 2, "{places:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::figure::shape::Shape;
-use crate::figure::{Figure, PEERS, SKIPPED, Scale};
+use crate::figure::{Figure, SKIPPED, Scale, skipped_peers};
 use crate::method;
 use crate::plot;
 use crate::run::Run;
@@ -29,6 +29,7 @@ struct Json<'a> {
     title: &'static str,
     series: &'a [Series],
     paper_shows: crate::figure::Fact,
+    published: crate::figure::Published,
     values: &'static [crate::figure::Value],
     values_source: &'static str,
     shape: &'a Shape,
@@ -76,6 +77,7 @@ fn json(part: &Part) -> Json<'_> {
         title: figure.title,
         series: &part.series,
         paper_shows: figure.fact,
+        published: figure.published,
         values: figure.values,
         values_source: figure.values_source,
         shape: &part.shape,
@@ -137,13 +139,8 @@ fn skipped(page: &mut String) {
         );
     }
     *page += "</table>\n<h2>Skipped peers</h2>\n<table>\n<tr><th>peer</th><th>reason</th></tr>\n";
-    for peer in &PEERS {
-        let _ = writeln!(
-            page,
-            "<tr><td>{}</td><td>{}</td></tr>",
-            peer.name,
-            escape(&peer.why())
-        );
+    for (peer, why) in skipped_peers() {
+        let _ = writeln!(page, "<tr><td>{peer}</td><td>{}</td></tr>", escape(&why));
     }
     *page += "</table>\n</section>\n";
 }
@@ -169,10 +166,11 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
         (_, Scale::Names) => "Bars: medians; lines: from the lowest to the highest repetition.",
         _ => "Points: medians; vertical lines: from the lowest to the highest repetition.",
     };
-    let crosses = match figure.values_source {
+    let marks = |what: &str, source: &str| match source {
         "" => String::new(),
-        source => format!(" Crosses: {source}."),
+        source => format!(" {what}: {source}."),
     };
+    let crosses = marks("Rings", figure.published.source) + &marks("Crosses", figure.values_source);
     let _ = writeln!(
         page,
         "<figure tabindex=\"0\" aria-label=\"{}\">\n{plot}<figcaption>{dots}{} {} <strong>Shape {}:</strong> {}</figcaption>\n</figure>",
@@ -233,8 +231,8 @@ fn markdown(run: &Run, parts: &[Part]) -> String {
     for other in &SKIPPED {
         let _ = writeln!(text, "| {} | {} | {} |", other.name, other.title, other.why);
     }
-    for peer in &PEERS {
-        let _ = writeln!(text, "| {} | peer | {} |", peer.name, peer.why());
+    for (peer, why) in skipped_peers() {
+        let _ = writeln!(text, "| {peer} | peer | {why} |");
     }
     text
 }
@@ -299,7 +297,7 @@ mod tests {
         assert_eq!(sections.len(), run.figures().len() + 1);
         let skipped = sections.last().unwrap();
         let rows = skipped.matches("<tr><td>").count();
-        assert_eq!(rows, SKIPPED.len() + PEERS.len());
+        assert_eq!(rows, SKIPPED.len() + skipped_peers().len());
         for (section, figure) in sections.iter().zip(run.figures()) {
             assert!(section.starts_with(&format!("id=\"{}\"", figure.name)));
             let dots = match figure.x.scale {

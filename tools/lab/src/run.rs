@@ -338,6 +338,19 @@ pub(crate) mod tests {
                 ("path_cycles".to_owned(), of(cycles)),
                 ("core_speed".to_owned(), vec![1.0]),
                 ("undisturbed".to_owned(), vec![1.0]),
+                ("instructions".to_owned(), vec![cycles]),
+                ("ipc".to_owned(), of(2.0)),
+                ("L1 instruction misses".to_owned(), vec![0.1]),
+                ("L1 data misses".to_owned(), vec![0.2]),
+                ("L2 misses".to_owned(), vec![0.1]),
+                ("branch misses".to_owned(), vec![0.3]),
+                ("minimum".to_owned(), of(1.0)),
+                ("mean".to_owned(), of(2.0)),
+                ("deviation".to_owned(), of(0.5)),
+                ("median".to_owned(), of(1.5)),
+                ("p90".to_owned(), of(2.5)),
+                ("p99".to_owned(), of(3.0)),
+                ("gbps".to_owned(), of(4.0)),
             ]))
         }
     }

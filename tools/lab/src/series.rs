@@ -1,7 +1,7 @@
 //! The curves of a figure from the records of a run.
 
-use crate::figure::Figure;
 use crate::figure::shape::{Curve, Pair, Shape, follows};
+use crate::figure::{Figure, Value};
 use crate::run::Run;
 use crate::stats::Summary;
 use serde::Serialize;
@@ -51,17 +51,21 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
                 cells.extend(samples.map(|s| (record.x, record.label.clone(), s)));
             }
         }
+        // Every part is a separate curve.
+        for part in figure.parts {
+            let summary = record.samples.get(*part).and_then(|s| Summary::of(s));
+            let cell = summary.map(|summary| Cell {
+                x: record.x,
+                label: record.label.clone(),
+                summary,
+            });
+            extend(&mut all, part, cell);
+        }
         let cells = cells.into_iter().filter_map(|(x, label, samples)| {
             let summary = Summary::of(samples)?;
             Some(Cell { x, label, summary })
         });
-        match all.iter_mut().find(|s| s.name == record.series) {
-            Some(series) => series.cells.extend(cells),
-            None => all.push(Series {
-                name: record.series.clone(),
-                cells: cells.collect(),
-            }),
-        }
+        extend(&mut all, &record.series, cells);
     }
     all.retain(|s| !s.cells.is_empty());
     for series in &mut all {
@@ -70,9 +74,20 @@ pub fn of(run: &Run, figure: &Figure) -> Vec<Series> {
     all
 }
 
-/// The cells at whose positions the figure has values to compare with.
-fn pairs(figure: &Figure, series: &[Series]) -> Vec<Pair> {
-    let pair = |value: &crate::figure::Value| {
+/// Add cells to the curve of a name.
+fn extend(all: &mut Vec<Series>, name: &str, cells: impl IntoIterator<Item = Cell>) {
+    match all.iter_mut().find(|s| s.name == name) {
+        Some(series) => series.cells.extend(cells),
+        None => all.push(Series {
+            name: name.to_owned(),
+            cells: cells.into_iter().collect(),
+        }),
+    }
+}
+
+/// The cells at whose positions there are values.
+fn pairs(values: &[Value], series: &[Series]) -> Vec<Pair> {
+    let pair = |value: &Value| {
         let one = series.iter().find(|s| s.name == value.series)?;
         let cell = one.cells.iter().find(|c| c.label == value.label)?;
         Some(Pair {
@@ -82,7 +97,7 @@ fn pairs(figure: &Figure, series: &[Series]) -> Vec<Pair> {
             value: value.y,
         })
     };
-    figure.values.iter().filter_map(pair).collect()
+    values.iter().filter_map(pair).collect()
 }
 
 /// Whether the shape of the curves agrees with the paper, and with the values to compare with.
@@ -93,11 +108,22 @@ pub fn judge(figure: &Figure, series: &[Series]) -> Shape {
     };
     let curves: Vec<Curve> = series.iter().map(curve).collect();
     let shape = (figure.judge)(&curves);
-    let Some(other) = follows(&pairs(figure, series)) else {
-        return shape;
-    };
-    Shape {
-        agrees: shape.agrees,
-        why: format!("{} {}", shape.why, other.why),
+    let published = pairs(figure.published.values, series);
+    let others = [
+        (follows(&published, "the published numbers"), true),
+        (
+            follows(&pairs(figure.values, series), "the values to compare with"),
+            false,
+        ),
+    ];
+    // The paper's own numbers decide; values of another program are only compared with.
+    let mut judged = shape;
+    for (other, decides) in others {
+        let Some(other) = other else { continue };
+        judged.why = format!("{} {}", judged.why, other.why);
+        if decides && other.agrees == Some(false) {
+            judged.agrees = judged.agrees.map(|_| false);
+        }
     }
+    judged
 }

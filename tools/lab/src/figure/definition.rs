@@ -45,7 +45,35 @@ pub struct Value {
     pub y: f64,
 }
 
-/// One point to measure: a run of `volley-bench`.
+/// Numbers that the paper or its authors have published.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Published {
+    /// The numbers.
+    pub values: &'static [Value],
+    /// Where they are from; empty without numbers.
+    pub source: &'static str,
+}
+
+/// No numbers.
+pub const UNPUBLISHED: Published = Published {
+    values: &[],
+    source: "",
+};
+
+/// A value of a curve at a position.
+pub const fn value(series: &'static str, label: &'static str, y: f64) -> Value {
+    Value { series, label, y }
+}
+
+/// A linear axis.
+pub const fn linear(title: &'static str) -> Axis {
+    Axis {
+        title,
+        scale: Scale::Linear,
+    }
+}
+
+/// One point to measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Curve.
@@ -54,7 +82,7 @@ pub struct Point {
     pub x: f64,
     /// Label of the position, for axes without a scale.
     pub label: String,
-    /// Arguments of the benchmark, without length and repetitions.
+    /// Arguments of the measurement ([`meter::Task`]), without length and repetitions.
     pub args: String,
 }
 
@@ -75,8 +103,12 @@ pub struct Figure {
     /// Quantity of the samples: a name that [`crate::meter`] defines; [`meter::NODE`] and [`meter::SHARE`] are prefixes of one
     /// quantity for each node.
     pub metric: &'static str,
+    /// Quantities that are the curves, where every point gives several; else the points name their curves.
+    pub parts: &'static [&'static str],
     /// What the paper shows.
     pub fact: Fact,
+    /// Numbers that were published.
+    pub published: Published,
     /// Values to compare with, and their source.
     pub values: &'static [Value],
     /// Source of the values.

@@ -1,27 +1,45 @@
 //! The figures: paper, axes, facts of the paper, how they are measured here, and how the shape is judged.
 
 mod definition;
+mod events;
+mod latency;
 mod moonroute;
 mod others;
 mod ppb;
 pub mod shape;
+mod switch;
 mod vpp;
 
-pub use definition::{Axis, Fact, Figure, Point, Scale, Value};
-pub use others::{Other, PEERS, Peer, SKIPPED};
+pub use definition::{Axis, Fact, Figure, Point, Published, Scale, Value};
+pub use others::{Other, SKIPPED, skipped_peers};
 
 /// All figures that can be measured, in the order of the papers.
-pub const FIGURES: [&Figure; 10] = [
+pub const FIGURES: [&Figure; 25] = [
     &vpp::OFFERED,
     &vpp::VECTOR_SIZE,
+    &events::INSTRUCTIONS,
+    &events::PER_CYCLE,
+    &events::INSTRUCTION_MISSES,
     &vpp::NODES,
     &vpp::STYLE,
     &vpp::DESTINATIONS,
+    &latency::SCENARIOS,
+    &switch::DPDK,
+    &moonroute::CLOCK,
     &moonroute::CORES,
     &moonroute::TABLE,
+    &events::TABLE,
     &moonroute::BATCH,
+    &events::BATCH,
+    &latency::BATCH,
     &moonroute::MODULES,
+    &switch::P2P,
+    &switch::P2V,
+    &switch::V2V,
+    &switch::LOOPBACK,
+    &switch::RTT,
     &ppb::BATCH,
+    &ppb::MISSES,
 ];
 
 /// The figure of a name.
@@ -37,9 +55,13 @@ mod tests {
     #[test]
     fn values_to_compare_with_are_at_positions_of_both_lengths() {
         for figure in FIGURES {
-            for (value, quick) in figure.values.iter().flat_map(|v| [(v, true), (v, false)]) {
-                let points = (figure.points)(quick);
-                let mut of = points.iter().filter(|p| p.series == value.series);
+            // A quick run may leave out some positions, but not all.
+            let all = figure.values.iter().chain(figure.published.values);
+            for value in all {
+                let points = (figure.points)(false);
+                let is_part = figure.parts.contains(&value.series);
+                let of = |p: &&Point| is_part || p.series == value.series;
+                let mut of = points.iter().filter(of);
                 let found = match figure.is_by_node() {
                     true => of.next().is_some(),
                     false => of.any(|p| p.label == value.label),
@@ -57,7 +79,7 @@ mod tests {
                 let points = (figure.points)(quick);
                 assert!(!points.is_empty(), "{}", figure.name);
                 for point in &points {
-                    let args = meter::parse(&point.args);
+                    let args = meter::Task::of(&point.args);
                     assert!(args.is_ok(), "{}: {}", figure.name, point.args);
                 }
                 let mut keys: Vec<_> = points.iter().map(|p| (p.series, p.x as u64)).collect();
@@ -67,6 +89,14 @@ mod tests {
             }
             assert!((figure.points)(true).len() <= (figure.points)(false).len());
             assert!(figure.values.is_empty() || !figure.values_source.is_empty());
+            let published = &figure.published;
+            assert_eq!(published.values.is_empty(), published.source.is_empty());
+            let has_source = !figure.fact.source.is_empty();
+            assert!(
+                has_source || !published.source.is_empty(),
+                "{}",
+                figure.name
+            );
         }
         let mut names: Vec<_> = FIGURES.iter().map(|f| f.name).collect();
         names.extend(SKIPPED.iter().map(|o| o.name));

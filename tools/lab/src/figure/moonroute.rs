@@ -1,10 +1,10 @@
 //! Figures of the MoonRoute paper.
 
-use super::definition::{Axis, Fact, Figure, Point, Scale};
-use super::shape::{Curve, Shape, falls_to, rises_to_a_plateau, unknown};
+use super::definition::{Axis, Fact, Figure, Point, Published, Scale, UNPUBLISHED, value};
+use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
 use crate::meter::SHARE;
 
-const PAPER: &str = "Gallenmüller, Emmerich, Schönberger, Raumer, Carle: Building Fast but Flexible Software Routers (ANCS 2017)";
+pub const PAPER: &str = "Gallenmüller, Emmerich, Schönberger, Raumer, Carle: Building Fast but Flexible Software Routers (ANCS 2017)";
 const NO_NUMBERS: &str = "The paper's numbers are not transcribed.";
 
 const MPPS: Axis = Axis {
@@ -12,7 +12,7 @@ const MPPS: Axis = Axis {
     scale: Scale::Linear,
 };
 
-fn point(x: usize, args: String) -> Point {
+pub fn point(x: usize, args: String) -> Point {
     Point {
         series: "IPv4",
         x: x as f64,
@@ -20,6 +20,47 @@ fn point(x: usize, args: String) -> Point {
         args,
     }
 }
+
+/// Figure 7: clock of the processor.
+pub const CLOCK: Figure = Figure {
+    name: "moonroute-7",
+    paper: PAPER,
+    number: "7",
+    title: "Rate by clock of the processor",
+    x: Axis {
+        title: "clock, MHz",
+        scale: Scale::Linear,
+    },
+    y: MPPS,
+    metric: "mpps",
+    parts: &[],
+    fact: Fact {
+        text: "The rate is about proportional to the clock, up to the rate of the line.",
+        source: "",
+    },
+    published: Published {
+        values: &[
+            value("IPv4", "1600", 7.56),
+            value("IPv4", "2000", 9.31),
+            value("IPv4", "2400", 10.95),
+            value("IPv4", "2800", 12.97),
+            value("IPv4", "3200", 14.68),
+        ],
+        source: "the authors' data (github.com/emmericp/MoonRoute-data, cpu_freq_scaling_2/analysis/data_no_random), one destination, line rate 14.88 Mpps",
+    },
+    values: &[],
+    values_source: "",
+    method: "Derived and not measured: the clock is not set. The rate is the clock divided by the cycles of the core per packet, source and loop included, at the clock that the core has. This assumes that cycles do not depend on the clock, which holds for packets and tables in a cache.",
+    points: |quick| {
+        let clocks: &[usize] = match quick {
+            true => &[1600, 2400, 3200],
+            false => &[1600, 2000, 2400, 2800, 3200],
+        };
+        let at = |mhz: &usize| point(*mhz, format!("clock {mhz} --scenario ip4"));
+        clocks.iter().map(at).collect()
+    },
+    judge: |curves| rises_by(curves, 1.5),
+};
 
 /// Figure 8: number of cores.
 pub const CORES: Figure = Figure {
@@ -36,9 +77,14 @@ pub const CORES: Figure = Figure {
         scale: Scale::Linear,
     },
     metric: "speedup",
+    parts: &[],
     fact: Fact {
         text: "The rate increases with the number of cores.",
-        source: NO_NUMBERS,
+        source: "",
+    },
+    published: Published {
+        values: &[value("IPv4", "1", 1.0), value("IPv4", "2", 1.95)],
+        source: "the authors' data (github.com/emmericp/MoonRoute-data, core_scaling_test/analysis/data_2.0GHz), 2.0 GHz, divided by the rate of one core",
     },
     values: &[],
     values_source: "",
@@ -82,9 +128,18 @@ pub const TABLE: Figure = Figure {
     },
     y: MPPS,
     metric: "mpps",
+    parts: &[],
     fact: Fact {
         text: "The rate falls when the part of the table that is used no longer fits into a cache.",
-        source: NO_NUMBERS,
+        source: "",
+    },
+    published: Published {
+        values: &[
+            value("IPv4", "65536", 14.37),
+            value("IPv4", "262144", 14.16),
+            value("IPv4", "1048576", 14.20),
+        ],
+        source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpm/data3.2GHz), networks /24 in use, 3.2 GHz, line rate 14.88 Mpps",
     },
     values: &[],
     values_source: "",
@@ -118,9 +173,19 @@ pub const BATCH: Figure = Figure {
     },
     y: MPPS,
     metric: "mpps",
+    parts: &[],
     fact: Fact {
         text: "The rate increases with the batch size and then stays about the same.",
-        source: NO_NUMBERS,
+        source: "",
+    },
+    published: Published {
+        values: &[
+            value("IPv4", "1", 2.36),
+            value("IPv4", "16", 9.24),
+            value("IPv4", "64", 10.68),
+            value("IPv4", "256", 10.35),
+        ],
+        source: "the authors' data (github.com/emmericp/MoonRoute-data, input_batching/analysis/data), 3.0 GHz, as many packets sent at once as received (2 for 1)",
     },
     values: &[],
     values_source: "",
@@ -151,10 +216,12 @@ pub const MODULES: Figure = Figure {
         scale: Scale::Linear,
     },
     metric: SHARE,
+    parts: &[],
     fact: Fact {
         text: "The time of forwarding is divided among reception, lookup, change of the header and transmission.",
         source: NO_NUMBERS,
     },
+    published: UNPUBLISHED,
     values: &[],
     values_source: "",
     method: "Clocks of all nodes, of the source (pg-input: reception) and of the loop (worker-loop) of volley bench, 65,536 destinations over 130,000 routes: sums over all repetitions. The paper has a network card.",

@@ -172,8 +172,9 @@ fn is_same_direction(a: f64, b: f64) -> bool {
     }
 }
 
-/// Whether the measured curves rise and fall where the values to compare with do. None if there are no two of a curve.
-pub fn follows(pairs: &[Pair]) -> Option<Shape> {
+/// Whether the measured curves rise and fall where the values to compare with do, which the sentence calls `values`. None if there are
+/// no two of a curve.
+pub fn follows(pairs: &[Pair], values: &str) -> Option<Shape> {
     let mut differ = Vec::new();
     let mut steps = 0;
     for step in pairs.windows(2).filter(|s| s[0].series == s[1].series) {
@@ -188,7 +189,7 @@ pub fn follows(pairs: &[Pair]) -> Option<Shape> {
         ratios().min_by(f64::total_cmp)?,
         ratios().max_by(f64::total_cmp)?,
     );
-    let levels = format!("The medians are {low:.2} to {high:.2} times the values to compare with");
+    let levels = format!("The medians are {low:.2} to {high:.2} times {values}");
     let why = match differ.is_empty() {
         true => format!("{levels}, and rise and fall with them."),
         false => format!("{levels}; the directions differ for {}.", differ.join(", ")),
@@ -241,6 +242,10 @@ mod tests {
         assert_eq!(rises_by(&[], 3.0).agrees, None);
     }
 
+    fn follows_values(pairs: &[Pair]) -> Option<Shape> {
+        follows(pairs, "the values to compare with")
+    }
+
     fn pairs(all: &[(f64, f64)]) -> Vec<Pair> {
         let pair = |(at, (measured, value)): (usize, &(f64, f64))| Pair {
             series: "c".to_owned(),
@@ -253,17 +258,17 @@ mod tests {
 
     #[test]
     fn directions_are_compared_and_not_levels() {
-        let shape = follows(&pairs(&[(10.0, 5.0), (20.0, 9.0), (21.0, 9.2)])).unwrap();
+        let shape = follows_values(&pairs(&[(10.0, 5.0), (20.0, 9.0), (21.0, 9.2)])).unwrap();
         assert_eq!(shape.agrees, Some(true));
         assert!(shape.why.contains("2.00 to 2.28 times"), "{}", shape.why);
         // The values rise to the fivefold, the medians stay.
-        let shape = follows(&pairs(&[(10.0, 5.0), (10.5, 25.0)])).unwrap();
+        let shape = follows_values(&pairs(&[(10.0, 5.0), (10.5, 25.0)])).unwrap();
         assert_eq!(shape.agrees, Some(false));
         assert!(shape.why.contains("c from 0 to 1"), "{}", shape.why);
-        let shape = follows(&pairs(&[(10.0, 5.0), (8.0, 6.0)])).unwrap();
+        let shape = follows_values(&pairs(&[(10.0, 5.0), (8.0, 6.0)])).unwrap();
         assert_eq!(shape.agrees, Some(false));
-        assert_eq!(follows(&pairs(&[(1.0, 1.0)])), None);
-        assert_eq!(follows(&[]), None);
+        assert_eq!(follows_values(&pairs(&[(1.0, 1.0)])), None);
+        assert_eq!(follows_values(&[]), None);
     }
 
     #[test]

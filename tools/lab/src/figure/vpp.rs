@@ -1,26 +1,24 @@
 //! Figures of the VPP paper.
 
-use super::definition::{Axis, Fact, Figure, Point, Scale, Value};
+use super::definition::{Axis, Fact, Figure, Point, Published, Scale, UNPUBLISHED, value};
 use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
 use crate::meter::NODE;
 
-const PAPER: &str = "Barach, Linguaglossa, Marion, Pfister, Pontarelli, Rossi: High-Speed Software Data Plane via Vectorized Packet Processing (2018)";
+pub const PAPER: &str = "Barach, Linguaglossa, Marion, Pfister, Pontarelli, Rossi: High-Speed Software Data Plane via Vectorized Packet Processing (2018)";
 const NO_NUMBERS: &str = "The paper's numbers are not transcribed.";
+/// Where the paper's authors have published numbers of figure 6.
+pub const DEMONSTRATION: &str = "a demonstration of an author of the paper (github.com/ztz1989/software-switches.github.io, assets/js/demo2.js, commit 526bbbf), which does not name the figure; one core, 10 Gbit/s cards";
 /// Figures of the peer from another day: shapes can be compared, levels only roughly.
 const RATES: &str = "VPP 26.10-rc0 on 24 November 2026, one core of an AMD EPYC (Zen 4, TSC 2.596 GHz), source and main loop included";
 const GRAPH: &str = "VPP 26.10-rc0 in November 2026, one core of an AMD EPYC (Zen 4, TSC 2.596 GHz), graph without the source";
 
-fn point(series: &'static str, x: f64, label: &str, args: String) -> Point {
+pub fn point(series: &'static str, x: f64, label: &str, args: String) -> Point {
     Point {
         series,
         x,
         label: label.to_owned(),
         args,
     }
-}
-
-const fn value(series: &'static str, label: &'static str, y: f64) -> Value {
-    Value { series, label, y }
 }
 
 const CYCLES: Axis = Axis {
@@ -43,10 +41,12 @@ pub const OFFERED: Figure = Figure {
         scale: Scale::Linear,
     },
     metric: "vector_size",
+    parts: &[],
     fact: Fact {
         text: "Vectors are short at low rates and become longer with the load, up to the largest size.",
         source: NO_NUMBERS,
     },
+    published: UNPUBLISHED,
     values: &[],
     values_source: "",
     method: "volley bench --rate, packets of 64 bytes from memory, one core, one route, largest size 256: packets per call over all nodes but the source. Offered rates beyond the capacity give the largest size that the graph reaches; in MIX, the nodes of one protocol get a third of a vector.",
@@ -83,9 +83,27 @@ pub const VECTOR_SIZE: Figure = Figure {
         scale: Scale::Linear,
     },
     metric: "mpps",
+    parts: &[],
     fact: Fact {
         text: "The rate increases with the vector size and is flat above 256 packets.",
-        source: NO_NUMBERS,
+        source: "",
+    },
+    published: Published {
+        values: &[
+            value("XC", "4", 3.24),
+            value("XC", "16", 7.23),
+            value("XC", "64", 10.86),
+            value("XC", "256", 12.24),
+            value("IPv4", "4", 2.82),
+            value("IPv4", "16", 5.68),
+            value("IPv4", "64", 8.15),
+            value("IPv4", "256", 9.09),
+            value("MIX", "4", 1.53),
+            value("MIX", "16", 3.34),
+            value("MIX", "64", 5.90),
+            value("MIX", "256", 7.21),
+        ],
+        source: DEMONSTRATION,
     },
     values: &[
         value("XC", "4", 13.0),
@@ -129,10 +147,12 @@ pub const NODES: Figure = Figure {
     },
     y: CYCLES,
     metric: NODE,
+    parts: &[],
     fact: Fact {
         text: "Cross-connect costs least, IPv6 most; lookup and rewrite are among the most expensive nodes of routing.",
         source: NO_NUMBERS,
     },
+    published: UNPUBLISHED,
     // Names are those of Volley's nodes.
     values: &[
         value("IPv4", "ethernet-input", 6.4),
@@ -190,10 +210,12 @@ pub const STYLE: Figure = Figure {
     },
     y: CYCLES,
     metric: "cycles",
+    parts: &[],
     fact: Fact {
         text: "Loops over several packets cost fewer cycles than one packet at a time.",
         source: NO_NUMBERS,
     },
+    published: UNPUBLISHED,
     values: &[],
     values_source: "",
     method: "One packet at a time through the whole path (rtc), and columns by instruction-set level. Volley has no unrolled loops and no variant without prefetch, so these bars of the paper are missing.",
@@ -230,10 +252,12 @@ pub const DESTINATIONS: Figure = Figure {
     },
     y: CYCLES,
     metric: "cycles",
+    parts: &[],
     fact: Fact {
         text: "One destination is fastest, and destinations at random over the table are slowest.",
         source: NO_NUMBERS,
     },
+    published: UNPUBLISHED,
     values: &[
         value("IPv4", "static", 54.0),
         value("IPv4", "round-robin", 83.0),

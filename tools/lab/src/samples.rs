@@ -1,0 +1,52 @@
+//! What every measurement has: length, arguments of the benchmark, samples.
+
+use clap::Parser;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use volley_bench::Args;
+
+/// Samples by metric, of the benchmark: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, and
+/// `node NAME` and `share NAME` for each node. Several workers have `speedup` only,
+/// and the path batcher `path_cycles` only. [`crate::events`] and [`crate::latency`] name theirs.
+pub type Samples = BTreeMap<String, Vec<f64>>;
+
+/// Length of the measurement of a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Length {
+    /// Seconds of a repetition.
+    pub seconds: f64,
+    /// Number of repetitions.
+    pub repetitions: usize,
+}
+
+impl Length {
+    /// Of a quick or a whole run.
+    pub fn of(quick: bool) -> Length {
+        let (seconds, repetitions) = if quick { (0.1, 7) } else { (0.5, 10) };
+        Length {
+            seconds,
+            repetitions,
+        }
+    }
+}
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// Arguments of the benchmark from a text.
+///
+/// # Errors
+/// The message of the parser.
+pub fn parse(args: &str) -> Result<Args, String> {
+    let words = std::iter::once("bench").chain(args.split_whitespace());
+    let line = Line::try_parse_from(words).map_err(|e| e.to_string())?;
+    Ok(line.args)
+}
+
+/// Folder for files of a measurement, which removes it.
+pub fn scratch() -> PathBuf {
+    std::env::temp_dir().join(format!("volley-lab-{}", std::process::id()))
+}

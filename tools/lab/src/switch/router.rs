@@ -1,0 +1,116 @@
+//! `volley-lab router`: a router with the ports and the configuration of its arguments, until its standard input is closed.
+
+use super::process::{Process, in_namespace};
+use super::topology::{Side, Topology};
+use crate::error::LabError;
+use crate::traffic::{change, create, settings};
+use clap::Args;
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use volley_daemon::stack::Stack;
+use volley_graph::{Clock, WorkerThreads};
+
+/// Run a router for a measurement.
+#[derive(Clone, Debug, Args)]
+pub struct RouterArgs {
+    /// Command before the ports are made.
+    #[arg(long)]
+    pub before: Vec<String>,
+    /// Command that makes a port.
+    #[arg(long)]
+    pub port: Vec<String>,
+    /// Command after the ports were made.
+    #[arg(long)]
+    pub then: Vec<String>,
+}
+
+/// Print this line when the configuration is complete.
+const READY: &str = "ready";
+
+/// `volley-lab router`.
+///
+/// # Errors
+/// If a command is refused, or the worker dies.
+pub fn main(args: &RouterArgs) -> Result<(), LabError> {
+    let failed = |what: &str, why: String| LabError::Port {
+        what: what.to_owned(),
+        why,
+    };
+    let made = Stack::new(&settings(), Clock::system());
+    let (stack, mut workers) = made.map_err(|e| failed("the router", e.to_string()))?;
+    let mut step = || workers.iter_mut().for_each(|worker| _ = worker.step());
+    for line in &args.before {
+        change(&stack, line, &mut step)?;
+    }
+    for line in &args.port {
+        create(&stack, line, &mut step)?;
+    }
+    for line in &args.then {
+        change(&stack, line, &mut step)?;
+    }
+    let running = WorkerThreads::start(workers, &[]);
+    let running = running.map_err(|e| failed("the worker", e.to_string()))?;
+    println!("{READY}");
+    let over = Arc::new(AtomicBool::new(false));
+    let ended = over.clone();
+    std::thread::spawn(move || {
+        // The parent writes nothing; an error is an end, too.
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        ended.store(true, Ordering::Release);
+    });
+    while !over.load(Ordering::Acquire) {
+        stack.processes.run_manual();
+        stack.settled();
+        if !running.is_alive() {
+            return Err(failed("the worker", "the thread has ended".to_owned()));
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    Ok(())
+}
+
+fn patch(rx: &str, tx: &str) -> String {
+    format!("test l2patch rx {rx} tx {tx}")
+}
+
+/// Arguments of a router between sides.
+fn arguments(command: &mut Command, sides: &[Side], patches: &[(String, String)]) {
+    command.arg("router");
+    for line in sides.iter().filter_map(|side| side.before.as_ref()) {
+        command.args(["--before", line]);
+    }
+    for side in sides {
+        command.args(["--port", &side.port]);
+    }
+    for (a, b) in patches {
+        for line in [patch(a, b), patch(b, a)] {
+            command.args(["--then", &line]);
+        }
+    }
+}
+
+/// Start the switch under test.
+pub fn start_switch(topology: &Topology, program: &Path) -> Result<Process, String> {
+    let sides: Vec<Side> = topology.links.iter().map(|link| link.switch()).collect();
+    let name = |n: &usize| sides[*n].name.clone();
+    let patches: Vec<_> = topology
+        .patches
+        .iter()
+        .map(|(a, b)| (name(a), name(b)))
+        .collect();
+    let mut command = Command::new(program);
+    arguments(&mut command, &sides, &patches);
+    Process::start("the switch", command, READY)
+}
+
+/// Start a VNF, in its own network namespace where the system allows it.
+pub fn start_vnf(program: &Path, sides: &[Side; 2]) -> Result<Process, String> {
+    let patches = [(sides[0].name.clone(), sides[1].name.clone())];
+    let mut command = in_namespace(program);
+    arguments(&mut command, sides, &patches);
+    Process::start("a VNF", command, READY)
+}

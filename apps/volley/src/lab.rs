@@ -1,4 +1,4 @@
-//! `volley lab`: starts `volley-lab`, a separate program: a router needs none of its dependencies.
+//! `volley lab`, `volley generate` and `volley sink`: start `volley-lab`, a separate program: a router needs none of its dependencies.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,7 @@ const PROGRAM: &str = "volley-lab";
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// Arguments of `volley-lab`; `volley lab --help` lists them.
+    /// Arguments of `volley-lab`; `--help` lists them.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -25,18 +25,18 @@ pub struct Args {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "the lab is the program `volley-lab`, which is neither beside this program nor in PATH: build it with `cargo build --release -p volley-lab`"
+        "this is a command of the program `volley-lab`, which is neither beside this program nor in PATH: build it with `cargo build --release -p volley-lab`"
     )]
     Missing,
     #[error("{}: cannot be started: {why}", path.display())]
     Start { path: PathBuf, why: io::Error },
 }
 
-/// Replaces this process by the program, so its exit status and its Ctrl-C are those of `volley lab`.
-pub fn main(args: &Args) -> Result<(), Error> {
+/// Replaces this process by the program, so its exit status and its Ctrl-C are those of `volley lab`. `first` are words before the arguments.
+pub fn main(first: &[&str], args: &Args) -> Result<(), Error> {
     let own = std::env::current_exe().unwrap_or_default();
     let path = program(&own);
-    let why = Command::new(&path).args(&args.words).exec();
+    let why = Command::new(&path).args(first).args(&args.words).exec();
     match why.kind() {
         io::ErrorKind::NotFound => Err(Error::Missing),
         _ => Err(Error::Start { path, why }),

@@ -48,6 +48,10 @@ enum Command {
     Bench(Box<bench::Args>),
     /// Measure figures of papers, write a report, and compare runs.
     Lab(lab::Args),
+    /// Send packets at a rate, and measure latency and loss of what comes back.
+    Generate(lab::Args),
+    /// Receive the packets of `volley generate` on another port.
+    Sink(lab::Args),
     /// What this machine can do for Volley, what is missing, and the command that fixes it.
     Doctor(doctor::Args),
     /// Write the project of a plugin.
@@ -84,7 +88,9 @@ fn main() -> ExitCode {
             run::logging::warnings();
             bench::main(*args)
         }
-        Command::Lab(args) => exit(lab::main(&args)),
+        Command::Lab(args) => exit(lab::main(&[], &args)),
+        Command::Generate(args) => exit(lab::main(&["generate"], &args)),
+        Command::Sink(args) => exit(lab::main(&["sink"], &args)),
         Command::Doctor(args) => exit(doctor::main(&args)),
         Command::Plugin { command } => exit(plugin::main(command)),
         Command::Completions { shell } => {

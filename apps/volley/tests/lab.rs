@@ -44,6 +44,14 @@ fn the_program_beside_is_started_else_the_one_in_path() {
     assert_eq!(text, "path run vpp-7 --help --out a b\n");
     assert_eq!(output.status.code(), Some(3));
 
+    let output = Command::new(&volley)
+        .args(["generate", "--rate", "1M"])
+        .env("PATH", other.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text, "path generate --rate 1M\n");
+
     script(own.path(), "beside");
     let output = lab(&volley, other.path());
     let text = String::from_utf8_lossy(&output.stdout);

@@ -2,6 +2,8 @@
 
 use super::list::Sitting;
 use super::{Item, Work, item};
+use std::path::PathBuf;
+use xtask::home::Home;
 use xtask::report::Outcome;
 use xtask::run::Program;
 
@@ -26,6 +28,21 @@ pub const ITEMS: &[Item] = &[
         Work::Call(same_code_again),
     ),
     tests(
+        "traffic",
+        "generator and sink: exact token bucket, probes, histogram, duplicates and order against plain models",
+        &["test", "-p", "volley-lab", "--lib", "traffic::"],
+    ),
+    item(
+        "generator",
+        "self-test of the generator: rate error under 0.5 %, time stamps against a delay line within 1 us, in quiet trials",
+        Work::Call(self_test),
+    ),
+    tests(
+        "switch",
+        "topologies, processes that end or die; nothing is left behind",
+        &["test", "-p", "volley-lab", "--lib", "switch::"],
+    ),
+    tests(
         "report",
         "every figure of the page has a plot, a caption and a table",
         &["test", "-p", "volley-lab", "--lib", "report::"],
@@ -36,6 +53,35 @@ pub const ITEMS: &[Item] = &[
         &["test", "-p", "volley-lab", "--lib", "run::"],
     ),
 ];
+
+/// Builds the program.
+fn program(home: &Home) -> Result<PathBuf, String> {
+    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
+    Program::cargo(home).args(build).require()?;
+    Ok(home.target.join("release/volley-lab"))
+}
+
+/// The self-test judges itself, by quiet trials; its exit status says whether it has passed.
+fn self_test(sitting: &Sitting<'_>) -> Outcome {
+    let lab = match program(sitting.home) {
+        Ok(lab) => lab,
+        Err(why) => return Outcome::Fail(why),
+    };
+    let run = Program::new(sitting.home, &lab)
+        .args(["self-test"])
+        .limit_seconds(120);
+    match run.output() {
+        Err(why) => Outcome::Fail(why.to_string()),
+        Ok(output) => {
+            let text = output.stdout.trim().replace('\n', "; ");
+            match (output.ok, text.contains("FAIL")) {
+                (true, _) => Outcome::Pass(text),
+                (false, true) => Outcome::Fail(text),
+                (false, false) => Outcome::Skip(format!("the machine is too busy: {text}")),
+            }
+        }
+    }
+}
 
 /// Runs the figure twice and compares; `volley-lab compare` fails if the second run is slower. Unclear points are no result:
 /// other programs were running.
@@ -53,9 +99,7 @@ fn same_code_again(sitting: &Sitting<'_>) -> Outcome {
 /// The summary of a comparison of two runs.
 fn compared(sitting: &Sitting<'_>) -> Result<String, String> {
     let home = sitting.home;
-    let build = ["build", "--release", "--locked", "-p", "volley-lab"];
-    Program::cargo(home).args(build).require()?;
-    let lab = home.target.join("release/volley-lab");
+    let lab = program(home)?;
     let dirs = ["a", "b"].map(|name| home.target.join(format!("show-lab-{name}")));
     for dir in &dirs {
         match std::fs::remove_dir_all(dir) {

@@ -1,8 +1,11 @@
 //! Classes of objects with a key: spellings, files, order of dependence, requests of commits that earlier versions wrote.
 
+use crate::EngineSettings;
 use crate::objects;
+use crate::stack::Stack;
 use volley_cli::{Action, parse_line};
 use volley_control::{Core, State};
+use volley_graph::{Clock, RECEIVE_ARC};
 use volley_model::Request;
 
 pub(super) fn read(line: &str) -> Result<Request, String> {
@@ -352,6 +355,22 @@ fn features_keep_their_spellings() {
     let pg = "create packet-generator interface pg0";
     assert_eq!(Core::state_of(&read).unwrap(), state(&[pg, line]));
     assert_eq!(volley_config::write(&read), text);
+}
+
+#[test]
+fn settings_own_the_built_in_features_of_received_packets() {
+    let (stack, _workers) = Stack::new(&EngineSettings::default(), Clock::manual()).unwrap();
+    let arcs = stack.engine.borrow().arcs();
+    let arc = arcs.iter().find(|arc| arc.name == RECEIVE_ARC).unwrap();
+    assert!(arc.features.len() > 3);
+    for (feature, _) in &arc.features {
+        let message = error(&format!(
+            "set interface feature pg0 {feature} arc {RECEIVE_ARC}"
+        ));
+        assert!(message.contains("switch them"), "{feature}: {message}");
+    }
+    let of_a_plugin = format!("set interface feature pg0 ip-in-ip-one arc {RECEIVE_ARC}");
+    assert_eq!(all(&[&of_a_plugin])[0].to_string(), of_a_plugin);
 }
 
 #[test]

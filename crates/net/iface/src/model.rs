@@ -187,6 +187,16 @@ const SWITCHED: [(&str, &str); 3] = [
     ),
 ];
 
+/// Built-in features of received packets, which settings enable. The features of plugins are switched by this class.
+const OWNED: [&str; 6] = [
+    "worker-handoff",
+    "path-batcher",
+    "l2-learn",
+    "l2-patch",
+    "l2-xconnect",
+    "linux-cp-xc",
+];
+
 impl ArcFeature {
     fn check(&self) -> Result<(), FieldError> {
         for (field, kind, name) in [
@@ -197,9 +207,9 @@ impl ArcFeature {
                 return refuse(field, format!("must be a name: {error}"));
             }
         }
-        if self.arc == RECEIVE_ARC {
-            let why = "the settings that own the features of this arc switch them, such as a bridge domain's ports";
-            return refuse("arc", format!("'{}': {why}", self.arc));
+        if self.arc == RECEIVE_ARC && OWNED.contains(&self.feature.as_str()) {
+            let why = "the settings that own the built-in features of this arc switch them, such as a bridge domain's ports";
+            return refuse("feature", format!("'{}': {why}", self.feature));
         }
         match SWITCHED
             .iter()

@@ -67,6 +67,8 @@ pub struct Stack {
     pub(crate) lcp: volley_lcp::LcpTaps,
     /// The rights of clients.
     pub rights: Rights,
+    /// Plugins.
+    pub plugins: volley_plugin_host::Plugins,
     /// Captures.
     pub pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
@@ -139,7 +141,7 @@ impl Stack {
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         note_addresses(&registry, &fib);
         volley_iface::register(&mut registry)?;
-        plugins(&mut registry)?;
+        let plugins = plugins(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
         // Before drivers: a parent must wait for its sub-interfaces.
         volley_vlan::register(&mut registry)?;
@@ -181,6 +183,7 @@ impl Stack {
                 neighbors,
                 lcp,
                 rights,
+                plugins,
                 pcap,
                 _memif: memif,
                 _multicast: multicast,
@@ -416,12 +419,13 @@ fn drivers(
 }
 
 /// Registers plugins, which are loaded later.
-fn plugins(registry: &mut Registry) -> Result<(), DefinitionError> {
+fn plugins(registry: &mut Registry) -> Result<volley_plugin_host::Plugins, DefinitionError> {
     let table = registry.interfaces.clone();
     let name = move |index| table.borrow().name(index);
     let plugins =
         volley_plugin_host::Plugins::new(registry.engine.clone(), &registry.processes, name);
-    plugins.own(&mut registry.owners)
+    plugins.own(&mut registry.owners)?;
+    Ok(plugins)
 }
 
 /// Registers the features of the list.

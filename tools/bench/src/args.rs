@@ -205,6 +205,8 @@ pub enum Command {
     PathBatcher(PathArgs),
     /// The longest gap of a worker while changes of every type are made, and whether packets are lost.
     Pauses(PauseArgs),
+    /// The nodes of a plugin: clocks, instructions, cache misses and mispredicted branches per packet.
+    Plugin(PluginArgs),
     /// Packets of the slow path: replies per second, and the effect of a flood of them on transit.
     SlowPath(SlowPathArgs),
     /// Updates of a routing protocol at full speed beside a stream: no packet to an unaffected prefix may be lost.
@@ -235,6 +237,43 @@ pub struct UpdateArgs {
     /// Seconds for measuring the worker's capacity.
     #[arg(long, default_value_t = 1.0)]
     pub seconds: f64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measure the nodes of a plugin.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct PluginArgs {
+    /// File of the plugin, such as target/release/libstamp.so.
+    pub file: PathBuf,
+    /// Scenario of the plugin (default: all that it offers).
+    #[arg(long)]
+    pub scenario: Option<String>,
+    /// Node to measure, a feature of the plugin (default: those of its scenarios, or all features).
+    #[arg(long)]
+    pub node: Option<String>,
+    /// Maximum number of packets per vector (default: that of the scenario).
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub vector_size: Option<u16>,
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    #[arg(long, default_value = "auto", overrides_with = "isa")]
+    pub isa: String,
+    /// Seconds of each repetition.
+    #[arg(long, default_value_t = 0.05)]
+    pub seconds: f64,
+    /// Number of repetitions.
+    #[arg(long, default_value_t = 9)]
+    pub repetitions: usize,
+    /// Do not count instructions, cache misses and branches.
+    #[arg(long)]
+    pub no_counts: bool,
+    /// Let this number of packets pass, measure nothing, and print their number: for counting by another program.
+    #[arg(long)]
+    pub packets: Option<u64>,
+    /// Processor core to run on (default: the last).
+    #[arg(long)]
+    pub core: Option<usize>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

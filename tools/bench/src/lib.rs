@@ -9,6 +9,7 @@ mod pace;
 mod path_batcher;
 mod path_traffic;
 mod pauses;
+mod plugin;
 mod report;
 mod rtc;
 mod scaling;
@@ -33,6 +34,7 @@ pub fn main(args: Args) -> ExitCode {
         Some(Command::Lpm(lpm)) => lpm::run(lpm),
         Some(Command::PathBatcher(paths)) => path_batcher::run(paths),
         Some(Command::Pauses(pauses)) => pauses::run(pauses),
+        Some(Command::Plugin(args)) => plugin::run(args),
         Some(Command::SlowPath(slow)) => slow_path::run(slow),
         Some(Command::Updates(updates)) => updates::run(updates),
         None => measure::run(&args),

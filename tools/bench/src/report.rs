@@ -1,6 +1,6 @@
 //! The result: a table for people, JSON for programs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Prints a report as one JSON object. A report consists of texts, numbers and lists, so serialisation cannot fail.
@@ -12,7 +12,7 @@ pub fn print_json(report: &impl Serialize) {
 }
 
 /// Minimum, median and maximum of the repetitions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Minimum.
     pub min: f64,

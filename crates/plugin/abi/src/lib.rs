@@ -14,6 +14,7 @@ mod entry;
 mod fingerprint;
 mod object;
 mod plugin;
+mod scenario;
 
 pub use allocator::{HostAllocator, HostCalls};
 pub use class::{describe, described};
@@ -21,6 +22,7 @@ pub use entry::{ENTRY, Entry, Outcome, enter};
 pub use fingerprint::{FINGERPRINT, Fingerprint, Mismatch};
 pub use object::PluginClass;
 pub use plugin::{Host, Plugin, PluginFeature, RegisterError};
+pub use scenario::{Published, Scenario};
 
 /// Make a crate a plugin. The argument is a function `fn(&mut Plugin) -> Result<(), RegisterError>`, which adds nodes and
 /// features.

@@ -1,6 +1,7 @@
 //! The input (`Host`) and the output (`Plugin`) of a plugin's registration.
 
 use crate::object::PluginClass;
+use crate::scenario::Scenario;
 use std::sync::Arc;
 use volley_graph::{Domain, Feature, ForeignNode, Node};
 use volley_object::{Object, ObjectKey};
@@ -39,7 +40,7 @@ pub struct PluginFeature {
     pub consumes: bool,
 }
 
-/// The nodes, features and classes of objects of a plugin.
+/// The nodes, features, classes of objects and benchmarks of a plugin.
 pub struct Plugin {
     host: Host,
     /// Nodes.
@@ -48,6 +49,8 @@ pub struct Plugin {
     pub features: Vec<PluginFeature>,
     /// Classes of objects.
     pub classes: Vec<PluginClass>,
+    /// Benchmarks.
+    pub scenarios: Vec<Scenario>,
 }
 
 impl Plugin {
@@ -57,6 +60,7 @@ impl Plugin {
             nodes: Vec::new(),
             features: Vec::new(),
             classes: Vec::new(),
+            scenarios: Vec::new(),
         }
     }
 
@@ -84,6 +88,12 @@ impl Plugin {
             consumes: false,
         });
         self.node(make)
+    }
+
+    /// Add a benchmark, which `volley bench plugin` runs. The router itself ignores it.
+    pub fn scenario(&mut self, scenario: Scenario) -> &mut Self {
+        self.scenarios.push(scenario);
+        self
     }
 
     /// Add a class of objects: the router has it in the file, the commands, HTTP and commits as long as the plugin is loaded.

@@ -18,7 +18,7 @@ use volley_graph::{
 };
 use volley_model::{Applied, ModelError, Owners};
 use volley_object::{DefinitionError, Instance, ObjectKey};
-use volley_plugin_abi::{Host, Outcome, Plugin, PluginFeature};
+use volley_plugin_abi::{Host, Outcome, Plugin, PluginFeature, Scenario};
 
 /// Interval between checks whether the workers have left a plugin's code.
 const LOOK: Duration = Duration::from_millis(1);
@@ -30,6 +30,7 @@ struct Loaded {
     nodes: BTreeMap<String, Arc<NodeFault>>,
     features: Vec<(String, String)>,
     classes: Carriers,
+    scenarios: Vec<Scenario>,
 }
 
 impl Loaded {
@@ -40,6 +41,7 @@ impl Loaded {
             nodes: BTreeMap::new(),
             features: Vec::new(),
             classes: Carriers::default(),
+            scenarios: Vec::new(),
         }
     }
 }
@@ -146,6 +148,21 @@ impl Plugins {
         control.leaving.len()
     }
 
+    /// Looks at the benchmarks that a plugin offers; none: it is not loaded.
+    pub fn scenarios<T>(&self, name: &str, look: impl FnOnce(&[Scenario]) -> T) -> Option<T> {
+        let runner = self.0.borrow();
+        let control = runner.task().borrow();
+        Some(look(&control.loaded.get(name)?.scenarios))
+    }
+
+    /// The arc and the name of each feature of a plugin.
+    pub fn features(&self, name: &str) -> Vec<(String, String)> {
+        let runner = self.0.borrow();
+        let control = runner.task().borrow();
+        let found = control.loaded.get(name);
+        found.map_or_else(Vec::new, |it| it.features.clone())
+    }
+
     /// The reply to `show plugins`.
     pub fn shown(&self) -> PluginsReply {
         let runner = self.0.borrow();
@@ -220,8 +237,10 @@ impl Control {
                 nodes,
                 features,
                 classes,
+                scenarios,
                 ..
             } = plugin;
+            loaded.scenarios = scenarios;
             let defs = objects::definitions(name, &classes)?;
             loaded.classes = Carriers::new(&defs, classes);
             objects::register(name, defs)?;
@@ -273,6 +292,7 @@ impl Control {
         let mut is_begun = false;
         let done = self.enter(name, &new.library);
         let done = done.and_then(|mut plugin| {
+            new.scenarios = std::mem::take(&mut plugin.scenarios);
             let classes = std::mem::take(&mut plugin.classes);
             let defs = objects::definitions(name, &classes)?;
             new.classes = Carriers::new(&defs, classes);
@@ -405,6 +425,7 @@ impl Control {
     /// removed later.
     fn leave(&mut self, name: &str, mut version: Loaded) {
         version.classes = Carriers::default();
+        version.scenarios.clear();
         let is_removed = remove(&mut self.engine.borrow_mut(), &version).is_ok();
         self.leaving.push(Leaving {
             name: name.to_owned(),

@@ -15,7 +15,7 @@
 pub use volley_graph::{counters, nexts};
 pub use volley_plugin_abi::{
     Entry, Fingerprint, Host, HostAllocator, HostCalls, Outcome, Plugin, PluginClass,
-    PluginFeature, RegisterError, enter, plugin,
+    PluginFeature, Published, RegisterError, Scenario, enter, plugin,
 };
 
 /// Objects: settings and things with a name, each a struct from which the router derives file, commands and HTTP.
@@ -42,12 +42,12 @@ pub mod wire {
 /// Names of a node's file.
 pub mod prelude {
     pub use crate::object::{Choice, FieldError, Object, ObjectKey, refuse};
-    pub use crate::{Host, Plugin, RegisterError};
+    pub use crate::{Host, Plugin, Published, RegisterError, Scenario};
     // What the derive macros write names this crate.
     pub use volley_graph::{
         Col, Column, ColumnInfo, ColumnKind, Consumed, Counters, Cx, Feature, Isa, Life,
         NoCounters, NoNext, Node, NodeId, Packet, PacketTrace, PacketView, Severity, Trace,
-        TraceNames, Vector, Words, counters, nexts,
+        TraceNames, Vector, Words, counters, nexts, prefetch, prefetch_write,
     };
     #[doc(hidden)]
     pub use volley_object;

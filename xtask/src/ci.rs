@@ -205,7 +205,7 @@ pub fn dpdk(home: &Home) -> Outcome {
     })
 }
 
-/// The tests of the crate outside the workspace, which shares the target folder.
+/// The tests of the crates outside the workspace: one that shares the target folder, and the tutorial's plugin.
 pub fn outside(home: &Home) -> Outcome {
     let tests = Program::cargo(home)
         .args([
@@ -215,12 +215,12 @@ pub fn outside(home: &Home) -> Outcome {
             "tests/outside/Cargo.toml",
         ])
         .env("CARGO_TARGET_DIR", &home.target);
-    let done = tests.require();
-    Outcome::of(
-        done.map(|_| {
-            "command line, file, HTTP, OpenAPI, difference, rollback, reference".to_owned()
-        }),
-    )
+    let done = tests
+        .require()
+        .and_then(|_| crate::tutorial::test(home).map(|_| ()));
+    let what =
+        "command line, file, HTTP, OpenAPI, difference, rollback, reference; the tutorial's plugin";
+    Outcome::of(done.map(|()| what.to_owned()))
 }
 
 /// The oracle's own tests. A test of apps/volley compares Volley with the oracle.

@@ -26,3 +26,4 @@ pub mod sanitize;
 mod sdk;
 pub mod suite;
 pub mod tidy;
+pub mod tutorial;

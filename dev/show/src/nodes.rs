@@ -1,6 +1,7 @@
 //! The items of "Nodes by users": plugins.
 
 mod native_cost;
+mod talk;
 
 use super::{Item, Work, item};
 
@@ -56,5 +57,10 @@ pub const ITEMS: &[Item] = &[
         "native-cost",
         "a node as a plugin against the same node built in, instructions",
         Work::Look(native_cost::judge),
+    ),
+    item(
+        "talk",
+        "the tutorial's six stages of IP in IP: each output as scapy builds it; clocks and instructions beside the talk's",
+        Work::Look(talk::judge),
     ),
 ];

@@ -106,7 +106,11 @@ fn packets_pass_a_router_over_memif_and_vhost_user() {
         "create interface memif id 0 socket-id 1 master name a".to_owned(),
         format!("create vhost-user socket {} server name b", vhost.display()),
     ];
-    let _router = Router::start(&[socket.clone()], &ports, &[("a", "b"), ("b", "a")]);
+    let _router = Router::start(
+        std::slice::from_ref(&socket),
+        &ports,
+        &[("a", "b"), ("b", "a")],
+    );
     let args = [
         "--before",
         &socket,

@@ -167,7 +167,7 @@ pub const LOOPBACK: Figure = Figure {
     title: "Throughput of chains of VNFs (loopback), 64 bytes",
     x: Axis {
         title: "VNFs of the chain",
-        scale: Scale::Log2,
+        scale: Scale::Linear,
     },
     fact: Fact {
         text: "Throughput decreases with the length of the chain: every VNF adds two passes through the switch.",

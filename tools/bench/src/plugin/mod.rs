@@ -81,7 +81,7 @@ pub fn run(args: &PluginArgs) -> Result<(), BenchError> {
     print(args, &rig, way, rows)
 }
 
-/// The figures of one scenario, measured by processes of its own.
+/// The figures of one scenario, measured by separate processes.
 fn row(args: &PluginArgs, case: &Case, way: Option<Way>) -> Result<Row, BenchError> {
     let mut words = words(args, case);
     words.extend(["--no-counts", "--json"].map(OsString::from));

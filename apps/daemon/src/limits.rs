@@ -5,6 +5,7 @@
 //! takes for it, in the desired state, the plan, the events and the tables.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use volley_control::{Key, State, Transaction, TransactionError};
 use volley_fib::{Address, IpTable, Route};
 use volley_model::{ModelError, Request};
@@ -141,16 +142,19 @@ impl Admission {
     }
 }
 
+/// Maximum size of a file of the kernel in bytes.
+const PROC_FILE: u64 = 1 << 20;
+
 /// Resident memory of this process.
 fn resident_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let text = volley_file::read_text(Path::new("/proc/self/statm"), PROC_FILE).unwrap_or_default();
     let pages: Option<u64> = text.split(' ').nth(1).and_then(|n| n.parse().ok());
     pages.unwrap_or_default() * volley_shm::PAGE
 }
 
 /// Memory that the machine can give to programs, as its kernel estimates.
 fn available_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let text = volley_file::read_text(Path::new("/proc/meminfo"), PROC_FILE).ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kib << 10)

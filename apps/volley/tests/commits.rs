@@ -12,6 +12,24 @@ fn with_routes(n: u32) -> String {
     format!("{BASE}[[route]]\nprefix = \"10.{n}.0.0/24\"\ncount = {n}\naction = \"drop\"\n")
 }
 
+/// Compares the commits 1 and 2 of the daemon, of which 3 runs and equals 1.
+fn two_commits_are_compared(it: &mut Kept) {
+    let forward = it.config(&["diff", "1", "2"]).unwrap();
+    assert!(forward.contains("+ ip route add 10.2.") && !forward.contains("- ip route add 10.2."));
+    assert_eq!(it.ctl("config diff 1 2"), forward);
+    let back: Vec<String> = it
+        .ctl("config diff 2 1")
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(back.len(), forward.lines().count(), "{back:?}");
+    assert_eq!(it.ctl("config diff 1 3"), "no difference\n");
+    let error = it.config(&["diff", "1", "9"]).unwrap_err();
+    assert!(error.contains("there is no commit 9"), "{error}");
+    let error = it.config(&["diff", "one", "2"]).unwrap_err();
+    assert!(error.contains("'one' is not the number"), "{error}");
+}
+
 #[test]
 fn a_commit_is_compared_kept_restored_and_gone_back_to() {
     let mut it = Kept::new();
@@ -52,21 +70,7 @@ fn a_commit_is_compared_kept_restored_and_gone_back_to() {
     let message = it.config(&["rollback", "1"]).unwrap();
     assert!(message.starts_with("commit 3"), "{message}");
     assert!(!it.ctl("show ip fib").contains("10.2.1.0/24"));
-    // Two commits, neither of which runs.
-    let forward = it.config(&["diff", "1", "2"]).unwrap();
-    assert!(forward.contains("+ ip route add 10.2.") && !forward.contains("- ip route add 10.2."));
-    assert_eq!(it.ctl("config diff 1 2"), forward);
-    let back: Vec<String> = it
-        .ctl("config diff 2 1")
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(back.len(), forward.lines().count(), "{back:?}");
-    assert_eq!(it.ctl("config diff 1 3"), "no difference\n");
-    let error = it.config(&["diff", "1", "9"]).unwrap_err();
-    assert!(error.contains("there is no commit 9"), "{error}");
-    let error = it.config(&["diff", "one", "2"]).unwrap_err();
-    assert!(error.contains("'one' is not the number"), "{error}");
+    two_commits_are_compared(&mut it);
     let error = it.config(&["rollback", "9"]).unwrap_err();
     assert!(
         error.contains("there is no commit 9; there are 1 to 3"),

@@ -72,7 +72,7 @@ fn a_configuration_beyond_its_limits_is_refused() {
     let message = refused(&daemon, &format!("config commit file {}", file.display()));
     assert!(message.contains("is 1001, the limit is 1000"), "{message}");
     assert_eq!(daemon.ok("config show"), before);
-    // What gives way makes room.
+    // Routes that are removed make room for others.
     daemon.ok("ip route del 10.0.0.0/32 via drop count 500");
     daemon.ok("ip route add 11.0.0.0/32 via drop count 500");
     daemon.ok("config commit");

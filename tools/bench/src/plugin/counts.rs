@@ -4,49 +4,18 @@
 //! Hardware counters see the whole router. callgrind simulates caches and branch prediction, and its counts are those of the plugin's
 //! code alone; it ignores prefetches, and it does not support AVX-512.
 
+use super::child::{file_error, output, words};
+use super::figures::{Counts, Way};
 use super::rig::{Case, Passed};
-use super::{file_error, output, words};
 use crate::BenchError;
 use crate::args::PluginArgs;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Origin of the counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// Counters of the processor, read by perf.
-    Hardware,
-    /// Simulation.
-    Callgrind,
-}
-
-impl Way {
-    /// What the figures are, for the reader.
-    pub fn text(self) -> &'static str {
-        match self {
-            Way::Hardware => {
-                "hardware counters (perf): the whole router, with source and transmission"
-            }
-            Way::Callgrind => {
-                "callgrind: the plugin's code at x86-64-v3; simulated caches, which ignore prefetches, and simulated branch prediction"
-            }
-        }
-    }
-}
-
-/// Events per packet; none where the processor does not count them.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Counts {
-    pub instructions: Option<f64>,
-    pub l1_misses: Option<f64>,
-    pub ll_misses: Option<f64>,
-    pub branches: Option<f64>,
-    pub mispredicted: Option<f64>,
-}
+/// Maximum size of a file of events in bytes.
+const MAX_FILE: u64 = 1 << 30;
 
 /// Instructions, misses of the first and last level, branches, mispredicted branches.
 type Events = [Option<u64>; 5];
@@ -147,7 +116,7 @@ fn run(
 }
 
 fn read(path: &Path) -> Result<String, BenchError> {
-    let text = std::fs::read_to_string(path);
+    let text = volley_file::read_text(path, MAX_FILE);
     text.map_err(|why| file_error(&path.display().to_string(), &why))
 }
 

@@ -1,6 +1,7 @@
 //! The router of one scenario: the plugin, its objects, and a stream of preloaded packets that pass its node.
 
-use super::{Peer, Row, file_error};
+use super::child::file_error;
+use super::figures::{Peer, Row};
 use crate::BenchError;
 use crate::args::PluginArgs;
 use crate::pace;
@@ -8,6 +9,7 @@ use crate::pauses::change;
 use crate::report::Spread;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use volley_daemon::stack::{Stack, StackError};
 use volley_daemon::{EngineSettings, IsaChoice};
@@ -304,7 +306,7 @@ impl Peer {
 /// First and last address of the plugin's code. The router maps a copy in memory, which no other program can name.
 fn code() -> Result<(u64, u64), BenchError> {
     let path = "/proc/self/maps";
-    let text = std::fs::read_to_string(path).map_err(|why| file_error(path, &why))?;
+    let text = volley_file::read_text(Path::new(path), 1 << 20).map_err(|why| file_error(path, &why))?;
     range(&text).ok_or_else(|| BenchError::Wrong(format!("{path} does not have the plugin")))
 }
 

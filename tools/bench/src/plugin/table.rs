@@ -1,7 +1,6 @@
 //! The tables for people.
 
-use super::counts::{Counts, Way};
-use super::{Peer, Report, Row};
+use super::figures::{Counts, Peer, Report, Row, Way};
 use std::fmt::Write;
 
 /// A figure, or a dash.

@@ -90,7 +90,10 @@ mod tests {
         };
         assert!(look(&[(5, false), (9, false)]));
         assert!(look(&[(6, false), (10, false)]));
-        assert!(!look(&[(7, false), (10, false)]), "the second made no round");
+        assert!(
+            !look(&[(7, false), (10, false)]),
+            "the second made no round"
+        );
         assert!(look(&[(8, false), (10, true)]), "it sleeps");
         assert!(!look(&[(8, false), (11, false)]), "the first made no round");
         assert!(look(&[(9, false), (12, false)]));

@@ -306,7 +306,8 @@ impl Peer {
 /// First and last address of the plugin's code. The router maps a copy in memory, which no other program can name.
 fn code() -> Result<(u64, u64), BenchError> {
     let path = "/proc/self/maps";
-    let text = volley_file::read_text(Path::new(path), 1 << 20).map_err(|why| file_error(path, &why))?;
+    let text =
+        volley_file::read_text(Path::new(path), 1 << 20).map_err(|why| file_error(path, &why))?;
     range(&text).ok_or_else(|| BenchError::Wrong(format!("{path} does not have the plugin")))
 }
 

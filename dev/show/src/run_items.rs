@@ -44,22 +44,46 @@ fn limited(
     let program = environment
         .iter()
         .fold(program, |program, (name, value)| program.env(name, value));
-    match program.limit_seconds(seconds).require() {
-        Err(reason) => Fail(reason),
-        Ok(output) if is_test && tests_run(&output.stdout) == 0 => {
+    let output = match program.limit_seconds(seconds).output() {
+        Err(error) => return Fail(error.to_string()),
+        Ok(output) => output,
+    };
+    if !output.ok {
+        let (ending, why) = (&output.ending, panics(&output.stderr));
+        let why = why.unwrap_or_else(|| output.tail(30));
+        return Fail(format!("`cargo {}`: {ending}\n{why}", words.join(" ")));
+    }
+    match output {
+        output if is_test && tests_run(&output.stdout) == 0 => {
             Fail(format!("`cargo {}`: no test ran", words.join(" ")))
         }
-        Ok(output) if is_test && !skipped(&output).is_empty() => {
+        output if is_test && !skipped(&output).is_empty() => {
             let (why, all) = (skipped(&output), tests_line(&output.stdout));
             Skip(format!("{} of {all}: {}", why.len(), why.join("; ")))
         }
-        Ok(output) => Pass(format!(
+        output => Pass(format!(
             "{0} of {0} tests pass, bar all: cargo {1}{2}",
             tests_run(&output.stdout),
             words.join(" "),
             figures(&output.stdout)
         )),
     }
+}
+
+/// What the threads that panicked said: a scope repeats only that one of its threads did. `None`: no thread panicked.
+fn panics(stderr: &str) -> Option<String> {
+    let (mut said, mut open) = (Vec::new(), 0);
+    for line in stderr.lines() {
+        if line.contains(" panicked at ") {
+            open = 4;
+        }
+        if open > 0 && !line.starts_with("note: ") {
+            said.push(line.chars().take(400).collect::<String>());
+            open -= 1;
+        }
+    }
+    said.truncate(40);
+    (!said.is_empty()).then(|| said.join("\n"))
 }
 
 /// The lines with a figure and its bar that tests have printed: `..., bar N`, `..., at most N`, `..., at least N`.
@@ -158,4 +182,24 @@ pub fn fresh_clone(sitting: &Sitting<'_>) -> Outcome {
             last(&ci.stdout)
         )
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_panic_is_reported_with_what_follows_it() {
+        let stderr = "running\nthread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\nnote: run with it\n\n\
+                      thread 'main' (1) panicked at scoped.rs:1:1:\na scoped thread panicked\n";
+        let said = panics(stderr).unwrap();
+        assert!(
+            said.starts_with("thread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\n")
+        );
+        assert!(
+            said.contains("a scoped thread panicked") && !said.contains("note:"),
+            "{said}"
+        );
+        assert_eq!(panics("error: no such target\n"), None);
+    }
 }

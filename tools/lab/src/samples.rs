@@ -7,7 +7,7 @@ use volley_bench::Args;
 
 /// Samples by metric, of the benchmark: `mpps`, `cycles`, `core_cycles`, `core_speed`, `vector_size`, `speedup`, `undisturbed`, and
 /// `node NAME` and `share NAME` for each node. Several workers have `speedup` only,
-/// and the path batcher `path_cycles` only. [`crate::events`] and [`crate::latency`] name theirs.
+/// and the path batcher `path_cycles` only. The modules `events` and `latency` name theirs.
 pub type Samples = BTreeMap<String, Vec<f64>>;
 
 /// Length of the measurement of a point.

@@ -1,7 +1,7 @@
 //! Measures a switch that runs as a process: the scenarios of the benchmark of software switches.
 //!
 //! Generator and sink are in this process. The switch under test and every virtual network function (VNF) are processes of their own,
-//! started through an adapter ([`peers`]). Ports are memif or vhost-user; a physical port is a memif port, which the report states.
+//! started through an adapter (module `peers`). Ports are memif or vhost-user; a physical port is a memif port, which the report states.
 
 mod peers;
 mod process;

@@ -70,20 +70,20 @@ fn limited(
     }
 }
 
-/// What the threads that panicked said: a scope repeats only that one of its threads did. `None`: no thread panicked.
+/// The messages of the threads that panicked: a scope repeats only that one of its threads did. `None`: no thread panicked.
 fn panics(stderr: &str) -> Option<String> {
-    let (mut said, mut open) = (Vec::new(), 0);
+    let (mut lines, mut open) = (Vec::new(), 0);
     for line in stderr.lines() {
         if line.contains(" panicked at ") {
             open = 4;
         }
         if open > 0 && !line.starts_with("note: ") {
-            said.push(line.chars().take(400).collect::<String>());
+            lines.push(line.chars().take(400).collect::<String>());
             open -= 1;
         }
     }
-    said.truncate(40);
-    (!said.is_empty()).then(|| said.join("\n"))
+    lines.truncate(40);
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The lines with a figure and its bar that tests have printed: `..., bar N`, `..., at most N`, `..., at least N`.
@@ -192,13 +192,13 @@ mod tests {
     fn the_first_panic_is_reported_with_what_follows_it() {
         let stderr = "running\nthread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\nnote: run with it\n\n\
                       thread 'main' (1) panicked at scoped.rs:1:1:\na scoped thread panicked\n";
-        let said = panics(stderr).unwrap();
+        let lines = panics(stderr).unwrap();
         assert!(
-            said.starts_with("thread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\n")
+            lines.starts_with("thread '<unnamed>' (7) panicked at a.rs:3:9:\nan answer took 6 s\n")
         );
         assert!(
-            said.contains("a scoped thread panicked") && !said.contains("note:"),
-            "{said}"
+            lines.contains("a scoped thread panicked") && !lines.contains("note:"),
+            "{lines}"
         );
         assert_eq!(panics("error: no such target\n"), None);
     }

@@ -1,4 +1,4 @@
-//! Sockets of the control channel: listening, and messages with at most one file each. [`watch`], [`send`] and [`receive`] fail
+//! Sockets of the control channel: listening, and messages with at most one file each. `watch`, `send` and `receive` fail
 //! where a simulation makes them fail.
 
 use crate::wire::{Message, SIZE, WireError};

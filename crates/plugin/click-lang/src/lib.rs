@@ -2,7 +2,7 @@
 //!
 //! Contract:
 //! - [`parse`] accepts any text and never panics. Recursion, the number of elements and the number of connections are limited.
-//! - [`flatten`] replaces compound elements by their contents: the result has elements of a library and connections between
+//! - [`flatten()`] replaces compound elements by their contents: the result has elements of a library and connections between
 //!   their ports.
 //! - [`wire`] decides which ports push and which pull, and checks that every port is connected as its mode allows.
 //! - Every error is one sentence with file, line and column.

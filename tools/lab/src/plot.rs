@@ -49,7 +49,7 @@ pub fn svg(figure: &Figure, series: &[Series]) -> Result<String, LabError> {
         let of = series.iter().filter(|s| s.name == v.series);
         of.flat_map(|s| &s.cells).any(|c| c.label == v.label)
     };
-    let values = figure.values.iter().chain(figure.published.values);
+    let values = figure.compared.values.iter().chain(figure.published.values);
     let values = values.filter(is_drawn).map(|v| v.y);
     let tops = cells.iter().map(|c| c.summary.max).chain(values);
     let top = tops.fold(0.0, f64::max);
@@ -106,7 +106,7 @@ fn entries(figure: &Figure, series: &[Series]) -> Vec<(String, Mark)> {
     if !figure.published.values.is_empty() {
         all.push(("published".to_owned(), Mark::Ring));
     }
-    if !figure.values.is_empty() {
+    if !figure.compared.values.is_empty() {
         all.push(("to compare with".to_owned(), Mark::Cross));
     }
     all
@@ -207,7 +207,7 @@ where
     Ok(())
 }
 
-/// Published values as rings, values to compare with as crosses.
+/// Numbers values as rings, values to compare with as crosses.
 fn marks<X: Ranged<ValueType = f64>>(
     chart: &mut Chart<'_, '_, X>,
     figure: &Figure,
@@ -226,7 +226,7 @@ fn marks<X: Ranged<ValueType = f64>>(
         .map_err(words)?;
     let cross = |at| Cross::new(at, 5, style);
     chart
-        .draw_series(places(figure.values, one, shift).map(cross))
+        .draw_series(places(figure.compared.values, one, shift).map(cross))
         .map_err(words)?;
     Ok(())
 }

@@ -29,9 +29,8 @@ struct Json<'a> {
     title: &'static str,
     series: &'a [Series],
     paper_shows: crate::figure::Fact,
-    published: crate::figure::Published,
-    values: &'static [crate::figure::Value],
-    values_source: &'static str,
+    published: crate::figure::Numbers,
+    compared: crate::figure::Numbers,
     shape: &'a Shape,
 }
 
@@ -78,8 +77,7 @@ fn json(part: &Part) -> Json<'_> {
         series: &part.series,
         paper_shows: figure.fact,
         published: figure.published,
-        values: figure.values,
-        values_source: figure.values_source,
+        compared: figure.compared,
         shape: &part.shape,
     }
 }
@@ -170,7 +168,8 @@ fn section(page: &mut String, part: &Part) -> Result<(), LabError> {
         "" => String::new(),
         source => format!(" {what}: {source}."),
     };
-    let crosses = marks("Rings", figure.published.source) + &marks("Crosses", figure.values_source);
+    let crosses =
+        marks("Rings", figure.published.source) + &marks("Crosses", figure.compared.source);
     let _ = writeln!(
         page,
         "<figure tabindex=\"0\" aria-label=\"{}\">\n{plot}<figcaption>{dots}{} {} <strong>Shape {}:</strong> {}</figcaption>\n</figure>",

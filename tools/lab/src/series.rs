@@ -112,7 +112,10 @@ pub fn judge(figure: &Figure, series: &[Series]) -> Shape {
     let others = [
         (follows(&published, "the published numbers"), true),
         (
-            follows(&pairs(figure.values, series), "the values to compare with"),
+            follows(
+                &pairs(figure.compared.values, series),
+                "the values to compare with",
+            ),
             false,
         ),
     ];

@@ -43,8 +43,12 @@ pub fn run(args: &PluginArgs) -> Result<(), BenchError> {
         true => None,
         false => counts::way(),
     };
-    let rows = cases.iter().map(|case| row(args, case, way));
-    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let mut rows = Vec::new();
+    for (at, case) in cases.iter().enumerate() {
+        // Counting by simulation takes long.
+        eprintln!("scenario {} of {}: {}", at + 1, cases.len(), case.name);
+        rows.push(row(args, case, way)?);
+    }
     print(args, &rig, way, rows)
 }
 

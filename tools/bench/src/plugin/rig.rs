@@ -104,7 +104,7 @@ impl Rig {
         let file = args.file.canonicalize();
         let file = file.map_err(|why| file_error(&shown.to_string(), &why))?;
         let loaded = rig.stack.plugins.load(&rig.plugin, &file);
-        loaded.map_err(|why| BenchError::Args(format!("{shown}: the file {why}")))?;
+        loaded.map_err(|why| BenchError::Args(format!("{shown}: {why}")))?;
         rig.settle();
         Ok(rig)
     }

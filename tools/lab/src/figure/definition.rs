@@ -45,9 +45,9 @@ pub struct Value {
     pub y: f64,
 }
 
-/// Numbers that the paper or its authors have published.
+/// Numbers of others.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Published {
+pub struct Numbers {
     /// The numbers.
     pub values: &'static [Value],
     /// Where they are from; empty without numbers.
@@ -55,10 +55,18 @@ pub struct Published {
 }
 
 /// No numbers.
-pub const UNPUBLISHED: Published = Published {
+pub const NONE: Numbers = Numbers {
     values: &[],
     source: "",
 };
+
+/// The values of a quick run, or all of them.
+pub fn choose<T>(quick: bool, few: &'static [T], all: &'static [T]) -> &'static [T] {
+    match quick {
+        true => few,
+        false => all,
+    }
+}
 
 /// A value of a curve at a position.
 pub const fn value(series: &'static str, label: &'static str, y: f64) -> Value {
@@ -108,11 +116,9 @@ pub struct Figure {
     /// What the paper shows.
     pub fact: Fact,
     /// Numbers that were published.
-    pub published: Published,
-    /// Values to compare with, and their source.
-    pub values: &'static [Value],
-    /// Source of the values.
-    pub values_source: &'static str,
+    pub published: Numbers,
+    /// Numbers of another program to compare with.
+    pub compared: Numbers,
     /// How the figure is measured here, and how this differs from the paper.
     pub method: &'static str,
     /// The points; fewer in a quick run.

@@ -1,6 +1,6 @@
 //! Figures of events per packet: instructions, and misses of caches and branch prediction.
 
-use super::definition::{Axis, Fact, Figure, Point, Published, Scale, linear, value};
+use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, linear, value};
 use super::moonroute;
 use super::shape::{Curve, Shape, falls_to, rises_by, unknown};
 use super::vpp::{DEMONSTRATION, PAPER, point};
@@ -9,10 +9,7 @@ const SIMULATED: &str = "volley bench under callgrind, level x86-64-v3, one rout
 
 /// Points by the largest vector size.
 fn by_vector_size(quick: bool) -> Vec<Point> {
-    let sizes: &[u32] = match quick {
-        true => &[4, 16, 64, 256],
-        false => &[4, 8, 16, 32, 64, 128, 256, 512],
-    };
+    let sizes: &[u32] = choose(quick, &[4, 16, 64, 256], &[4, 8, 16, 32, 64, 128, 256, 512]);
     let of = |(series, scenario): (&'static str, &str)| {
         let at = |n: &u32| {
             let args = format!("events --scenario {scenario} --vector-size {n} --buffers 2048");
@@ -43,7 +40,7 @@ pub const INSTRUCTIONS: Figure = Figure {
         text: "Instructions per packet decrease with the vector size and are flat from 256 packets on.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("XC", "4", 1663.0),
             value("XC", "16", 774.0),
@@ -60,8 +57,7 @@ pub const INSTRUCTIONS: Figure = Figure {
         ],
         source: DEMONSTRATION,
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: SIMULATED,
     points: by_vector_size,
     judge: |curves| falls_to(curves, 0.5),
@@ -78,7 +74,7 @@ pub const PER_CYCLE: Figure = Figure {
         text: "Instructions per cycle increase slightly with the vector size.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("XC", "4", 1.711),
             value("XC", "16", 1.766),
@@ -111,7 +107,7 @@ pub const INSTRUCTION_MISSES: Figure = Figure {
         text: "Misses per packet decrease with the vector size.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("XC", "4", 0.49),
             value("XC", "16", 0.55),
@@ -181,7 +177,7 @@ pub const TABLE: Figure = Figure {
         text: "Misses per packet increase with the number of entries in use.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("L1 data misses", "65536", 3.42),
             value("L1 data misses", "262144", 3.66),
@@ -190,14 +186,10 @@ pub const TABLE: Figure = Figure {
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpmcache/data), networks /24 in use, hardware counters; L1 misses of all accesses",
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: "volley bench under callgrind, level x86-64-v3, synthetic tables with random destinations inside their prefixes, all nodes but the source. Simulated caches: 32 KiB of data and 1 MiB as L2, 8 ways. The paper has up to 2^24 entries, and the third level.",
     points: |quick| {
-        let exponents: &[u32] = match quick {
-            true => &[4, 12, 16],
-            false => &[4, 8, 10, 12, 14, 16, 18],
-        };
+        let exponents: &[u32] = choose(quick, &[4, 12, 16], &[4, 8, 10, 12, 14, 16, 18]);
         let at = |n: &u32| {
             let entries = 1usize << n;
             let args = format!(
@@ -225,7 +217,7 @@ pub const BATCH: Figure = Figure {
         text: "Branch misses decrease with the batch size; L1 misses increase when a batch no longer fits the cache.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("branch misses", "1", 2.30),
             value("branch misses", "16", 0.18),
@@ -244,10 +236,7 @@ pub const BATCH: Figure = Figure {
     },
     method: "volley bench under callgrind, level x86-64-v3, one route, 512 buffers that stay in L2, all nodes but the source. Simulated caches: 32 KiB of data, 1 MiB as L2; simulated branch prediction.",
     points: |quick| {
-        let sizes: &[usize] = match quick {
-            true => &[1, 16, 256],
-            false => &[1, 4, 16, 64, 256],
-        };
+        let sizes: &[usize] = choose(quick, &[1, 16, 256], &[1, 4, 16, 64, 256]);
         let at = |n: &usize| {
             let args = format!("events --scenario ip4 --maxframe {n}");
             point("IPv4", *n as f64, &n.to_string(), args)

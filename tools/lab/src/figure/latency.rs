@@ -1,6 +1,6 @@
 //! Figures of latency.
 
-use super::definition::{Axis, Fact, Figure, Point, Published, Scale, UNPUBLISHED, linear, value};
+use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, linear, value};
 use super::moonroute;
 use super::shape::{Curve, Shape, unknown};
 use super::vpp::{PAPER, point};
@@ -24,9 +24,8 @@ pub const SCENARIOS: Figure = Figure {
         text: "Latency increases with the load and with the work for a packet.",
         source: "The paper's numbers were not found in a form that can be cited.",
     },
-    published: UNPUBLISHED,
-    values: &[],
-    values_source: "",
+    published: NONE,
+    compared: NONE,
     method: "In memory, on one core: from the time at which a packet is due to its transmission, so a packet that waits for the worker counts the wait. There is no card and no wire, which are most of the paper's latency. R+ is the largest rate of generator, scenario and sink together. Packets of 80 bytes. The quieter half of the trials counts.",
     points: |_| {
         let kinds = [("XC", "xc"), ("IPv4", "ip4"), ("MIX", "mix")];
@@ -81,7 +80,7 @@ pub const BATCH: Figure = Figure {
         text: "With small transmit batches, latency increases with the receive batch, slowly at first and steeply from 64 packets on.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("minimum", "1", 8.91),
             value("minimum", "16", 10.09),
@@ -96,10 +95,11 @@ pub const BATCH: Figure = Figure {
     },
     method: "In memory, on one core, IPv4 with one route, 0.9 of the largest rate that is reached with the batch size: from the time at which a packet is due to its transmission. There is no card and no wire. The quieter half of the trials counts.",
     points: |quick| {
-        let sizes: &[usize] = match quick {
-            true => &[1, 16, 64, 256],
-            false => &[1, 2, 4, 8, 16, 32, 64, 128, 256],
-        };
+        let sizes: &[usize] = choose(
+            quick,
+            &[1, 16, 64, 256],
+            &[1, 2, 4, 8, 16, 32, 64, 128, 256],
+        );
         let at = |n: &usize| -> Point {
             let args = format!("latency 0.9 --scenario ip4 --vector-size {n} --buffers 4096");
             point("latency", *n as f64, &n.to_string(), args)

@@ -10,7 +10,7 @@ pub mod shape;
 mod switch;
 mod vpp;
 
-pub use definition::{Axis, Fact, Figure, Point, Published, Scale, Value};
+pub use definition::{Axis, Fact, Figure, Numbers, Point, Scale, Value};
 pub use others::{Other, SKIPPED, skipped_peers};
 
 /// All figures that can be measured, in the order of the papers.
@@ -56,7 +56,7 @@ mod tests {
     fn values_to_compare_with_are_at_positions_of_both_lengths() {
         for figure in FIGURES {
             // A quick run may leave out some positions, but not all.
-            let all = figure.values.iter().chain(figure.published.values);
+            let all = figure.compared.values.iter().chain(figure.published.values);
             for value in all {
                 let points = (figure.points)(false);
                 let is_part = figure.parts.contains(&value.series);
@@ -88,12 +88,12 @@ mod tests {
                 assert_eq!(keys.len(), points.len(), "{}", figure.name);
             }
             assert!((figure.points)(true).len() <= (figure.points)(false).len());
-            assert!(figure.values.is_empty() || !figure.values_source.is_empty());
-            let published = &figure.published;
-            assert_eq!(published.values.is_empty(), published.source.is_empty());
+            for numbers in [figure.published, figure.compared] {
+                assert_eq!(numbers.values.is_empty(), numbers.source.is_empty());
+            }
             let has_source = !figure.fact.source.is_empty();
             assert!(
-                has_source || !published.source.is_empty(),
+                has_source || !figure.published.source.is_empty(),
                 "{}",
                 figure.name
             );

@@ -1,6 +1,6 @@
 //! Figures of the MoonRoute paper.
 
-use super::definition::{Axis, Fact, Figure, Point, Published, Scale, UNPUBLISHED, value};
+use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, value};
 use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
 use crate::meter::SHARE;
 
@@ -38,7 +38,7 @@ pub const CLOCK: Figure = Figure {
         text: "The rate is about proportional to the clock, up to the rate of the line.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("IPv4", "1600", 7.56),
             value("IPv4", "2000", 9.31),
@@ -48,14 +48,10 @@ pub const CLOCK: Figure = Figure {
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, cpu_freq_scaling_2/analysis/data_no_random), one destination, line rate 14.88 Mpps",
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: "Derived and not measured: the clock is not set. The rate is the clock divided by the cycles of the core per packet, source and loop included, at the clock that the core has. This assumes that cycles do not depend on the clock, which holds for packets and tables in a cache.",
     points: |quick| {
-        let clocks: &[usize] = match quick {
-            true => &[1600, 2400, 3200],
-            false => &[1600, 2000, 2400, 2800, 3200],
-        };
+        let clocks: &[usize] = choose(quick, &[1600, 2400, 3200], &[1600, 2000, 2400, 2800, 3200]);
         let at = |mhz: &usize| point(*mhz, format!("clock {mhz} --scenario ip4"));
         clocks.iter().map(at).collect()
     },
@@ -82,12 +78,11 @@ pub const CORES: Figure = Figure {
         text: "The rate increases with the number of cores.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[value("IPv4", "1", 1.0), value("IPv4", "2", 1.95)],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, core_scaling_test/analysis/data_2.0GHz), 2.0 GHz, divided by the rate of one core",
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: "volley bench --workers, 65,536 destinations over 130,000 routes: all workers together compared with each alone, in alternating slices, without the cost of the source. The processors of this machine may be threads that share a core's units.",
     points: |_| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -133,7 +128,7 @@ pub const TABLE: Figure = Figure {
         text: "The rate falls when the part of the table that is used no longer fits into a cache.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("IPv4", "65536", 14.37),
             value("IPv4", "262144", 14.16),
@@ -141,14 +136,10 @@ pub const TABLE: Figure = Figure {
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, data-used-for-plots/lpm/data3.2GHz), networks /24 in use, 3.2 GHz, line rate 14.88 Mpps",
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: "volley bench, synthetic tables with random destinations inside their prefixes, up to 2^20 entries (quick: 2^16); the paper has up to 2^24 and a network card.",
     points: |quick| {
-        let exponents: &[u32] = match quick {
-            true => &[4, 10, 16],
-            false => &[4, 6, 8, 10, 12, 14, 16, 18, 20],
-        };
+        let exponents: &[u32] = choose(quick, &[4, 10, 16], &[4, 6, 8, 10, 12, 14, 16, 18, 20]);
         let at = |n: &u32| {
             let entries = 1usize << n;
             let args = format!(
@@ -178,7 +169,7 @@ pub const BATCH: Figure = Figure {
         text: "The rate increases with the batch size and then stays about the same.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("IPv4", "1", 2.36),
             value("IPv4", "16", 9.24),
@@ -187,14 +178,14 @@ pub const BATCH: Figure = Figure {
         ],
         source: "the authors' data (github.com/emmericp/MoonRoute-data, input_batching/analysis/data), 3.0 GHz, as many packets sent at once as received (2 for 1)",
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: "volley bench; the source sends as many packets at once. The batch size of the transmit side is the same: the graph does not collect packets of several rounds.",
     points: |quick| {
-        let sizes: &[usize] = match quick {
-            true => &[1, 16, 64, 256],
-            false => &[1, 2, 4, 8, 16, 32, 64, 128, 256],
-        };
+        let sizes: &[usize] = choose(
+            quick,
+            &[1, 16, 64, 256],
+            &[1, 2, 4, 8, 16, 32, 64, 128, 256],
+        );
         let at = |n: &usize| point(*n, format!("--scenario ip4 --maxframe {n}"));
         sizes.iter().map(at).collect()
     },
@@ -221,9 +212,8 @@ pub const MODULES: Figure = Figure {
         text: "The time of forwarding is divided among reception, lookup, change of the header and transmission.",
         source: NO_NUMBERS,
     },
-    published: UNPUBLISHED,
-    values: &[],
-    values_source: "",
+    published: NONE,
+    compared: NONE,
     method: "Clocks of all nodes, of the source (pg-input: reception) and of the loop (worker-loop) of volley bench, 65,536 destinations over 130,000 routes: sums over all repetitions. The paper has a network card.",
     points: |_| {
         let args = "--scenario ip4 --prefixes 130000 --destinations uniform";

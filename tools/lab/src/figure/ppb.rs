@@ -1,6 +1,6 @@
 //! The figure of the paper on the path-based packet batcher (PPB).
 
-use super::definition::{Axis, Fact, Figure, Point, Scale, UNPUBLISHED};
+use super::definition::{Axis, Fact, Figure, NONE, Point, Scale, choose};
 use super::shape::{Curve, Shape, falls_to};
 
 const OFF: &str = "without the batcher";
@@ -45,15 +45,15 @@ pub const BATCH: Figure = Figure {
         text: "Misses per packet become fewer with the batch size.",
         source: "The paper's numbers are not transcribed.",
     },
-    published: UNPUBLISHED,
-    values: &[],
-    values_source: "",
+    published: NONE,
+    compared: NONE,
     method: "volley bench path-batcher: packets of two protocols in alternation, the source sends a batch at once. The paper counts misses; no hardware events are read here, so the figure shows their effect, cycles of all nodes but the source, including the batcher.",
     points: |quick| {
-        let sizes: &[u32] = match quick {
-            true => &[1, 4, 16, 64, 256],
-            false => &[1, 2, 4, 8, 16, 32, 64, 128, 256],
-        };
+        let sizes: &[u32] = choose(
+            quick,
+            &[1, 4, 16, 64, 256],
+            &[1, 2, 4, 8, 16, 32, 64, 128, 256],
+        );
         points("", sizes)
     },
     judge: falls_with_the_batch,
@@ -70,10 +70,7 @@ pub const MISSES: Figure = Figure {
     metric: "L1 instruction misses",
     method: "volley bench path-batcher under callgrind with an instruction cache of 32 KiB, level x86-64-v3: packets of two protocols in alternation, the source sends a batch at once.",
     points: |quick| {
-        let sizes: &[u32] = match quick {
-            true => &[4, 64, 256],
-            false => &[1, 4, 16, 64, 256],
-        };
+        let sizes: &[u32] = choose(quick, &[4, 64, 256], &[1, 4, 16, 64, 256]);
         points("events ", sizes)
     },
     judge: |curves| falls_to(curves, 0.9),

@@ -1,6 +1,6 @@
 //! Figures of the benchmark of software switches, and the comparison of the VPP paper with DPDK's forwarding.
 
-use super::definition::{Axis, Fact, Figure, Point, Published, Scale, UNPUBLISHED, linear, value};
+use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, linear, value};
 use super::shape::{Curve, Shape, falls_to, unknown};
 use super::vpp;
 use crate::switch::ADAPTERS;
@@ -30,10 +30,7 @@ fn with_peers(scenario: &str, ways: &[Way<'_>], quick: bool) -> Vec<Point> {
 }
 
 fn by_size(scenario: &str, ways: &[Way<'_>], quick: bool) -> Vec<Point> {
-    let sizes = match quick {
-        true => &SIZES[..1],
-        false => &SIZES[..],
-    };
+    let sizes = choose(quick, &SIZES[..1], &SIZES);
     let of = |(series, more): &Way<'_>| {
         let at = |(x, size): (usize, &&'static str)| Point {
             series,
@@ -98,7 +95,7 @@ pub const P2P: Figure = Figure {
         text: "Throughput in bits increases with the size of packets, up to the rate of the line.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value(MEMIF, "64", 10.0),
             value(MEMIF, "256", 10.0),
@@ -106,8 +103,7 @@ pub const P2P: Figure = Figure {
         ],
         source: AUTHORS,
     },
-    values: &[],
-    values_source: "",
+    compared: NONE,
     method: METHOD,
     points: |quick| {
         let ways = [
@@ -125,7 +121,7 @@ pub const P2V: Figure = Figure {
     name: "switch-p2v",
     number: "5",
     title: "Throughput from a physical port to a VNF (p2v)",
-    published: Published {
+    published: Numbers {
         values: &[
             value(ONE, "64", 6.93),
             value(ONE, "256", 10.0),
@@ -145,7 +141,7 @@ pub const V2V: Figure = Figure {
     name: "switch-v2v",
     number: "6",
     title: "Throughput from a VNF to another (v2v)",
-    published: Published {
+    published: Numbers {
         values: &[
             value(ONE, "64", 4.54),
             value(ONE, "256", 11.44),
@@ -173,7 +169,7 @@ pub const LOOPBACK: Figure = Figure {
         text: "Throughput decreases with the length of the chain: every VNF adds two passes through the switch.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value(ONE, "1", 3.13),
             value(ONE, "2", 1.65),
@@ -189,10 +185,7 @@ pub const LOOPBACK: Figure = Figure {
         source: AUTHORS,
     },
     points: |quick| {
-        let lengths: &[u32] = match quick {
-            true => &[1, 3],
-            false => &[1, 2, 3, 4, 5],
-        };
+        let lengths: &[u32] = choose(quick, &[1, 3], &[1, 2, 3, 4, 5]);
         let of = |(series, more): &Way<'_>| {
             let at = |n: &u32| Point {
                 series,
@@ -224,19 +217,20 @@ pub const RTT: Figure = Figure {
         text: "Times increase with the load, and with the number of VNFs.",
         source: "The paper's numbers were not found in a form that can be cited.",
     },
-    published: UNPUBLISHED,
+    published: NONE,
     method: "The bars are quantiles of the distribution functions that the paper draws. From the time at which a packet is due to its arrival at the sink; generator and sink are one program, so one clock is read. VNFs have virtio-user ports; a physical port is a memif port. The quieter half of the trials counts.",
     points: |quick| {
-        let kinds: &[(&str, &str)] = match quick {
-            true => &[("p2p", "p2p"), ("chain of 1", "loopback")],
-            false => &[
+        let kinds: &[(&str, &str)] = choose(
+            quick,
+            &[("p2p", "p2p"), ("chain of 1", "loopback")],
+            &[
                 ("p2p", "p2p"),
                 ("p2v", "p2v"),
                 ("v2v", "v2v"),
                 ("chain of 1", "loopback"),
                 ("chain of 3", "loopback --vnfs 3"),
             ],
-        };
+        );
         let loads = ["0.1", "0.5", "0.99"];
         let all = kinds.iter().flat_map(|kind| loads.map(|load| (kind, load)));
         let at = |(x, ((name, scenario), load)): (usize, (&(&str, &str), &str))| Point {
@@ -271,7 +265,7 @@ pub const DPDK: Figure = Figure {
         text: "A cross-connect costs little more than DPDK's plain forwarding.",
         source: "The paper's numbers were not found in a form that can be cited.",
     },
-    published: UNPUBLISHED,
+    published: NONE,
     method: "Volley's patch and testpmd in io mode as processes between two memif ports; this program generates and receives. Only the allocation in which the system places every thread is measured: the four allocations of the paper need more processors. testpmd is skipped where it is not installed.",
     points: |quick| with_peers("p2p", &[("Volley", "")], quick),
     judge: |curves| {

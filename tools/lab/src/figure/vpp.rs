@@ -1,6 +1,6 @@
 //! Figures of the VPP paper.
 
-use super::definition::{Axis, Fact, Figure, Point, Published, Scale, UNPUBLISHED, value};
+use super::definition::{Axis, Fact, Figure, NONE, Numbers, Point, Scale, choose, value};
 use super::shape::{Curve, Shape, falls_to, rises_by, rises_to_a_plateau, unknown};
 use crate::meter::NODE;
 
@@ -46,15 +46,15 @@ pub const OFFERED: Figure = Figure {
         text: "Vectors are short at low rates and become longer with the load, up to the largest size.",
         source: NO_NUMBERS,
     },
-    published: UNPUBLISHED,
-    values: &[],
-    values_source: "",
+    published: NONE,
+    compared: NONE,
     method: "volley bench --rate, packets of 64 bytes from memory, one core, one route, largest size 256: packets per call over all nodes but the source. Offered rates beyond the capacity give the largest size that the graph reaches; in MIX, the nodes of one protocol get a third of a vector.",
     points: |quick| {
-        let rates: &[u32] = match quick {
-            true => &[2, 5, 10, 20, 40],
-            false => &[1, 2, 5, 10, 15, 20, 25, 30, 35, 40, 50],
-        };
+        let rates: &[u32] = choose(
+            quick,
+            &[2, 5, 10, 20, 40],
+            &[1, 2, 5, 10, 15, 20, 25, 30, 35, 40, 50],
+        );
         let kinds = [("XC", "xc"), ("IPv4", "ip4"), ("MIX", "mix")];
         let of = |(series, scenario): (&'static str, &str)| {
             let at = |n: &u32| {
@@ -88,7 +88,7 @@ pub const VECTOR_SIZE: Figure = Figure {
         text: "The rate increases with the vector size and is flat above 256 packets.",
         source: "",
     },
-    published: Published {
+    published: Numbers {
         values: &[
             value("XC", "4", 3.24),
             value("XC", "16", 7.23),
@@ -105,23 +105,26 @@ pub const VECTOR_SIZE: Figure = Figure {
         ],
         source: DEMONSTRATION,
     },
-    values: &[
-        value("XC", "4", 13.0),
-        value("XC", "16", 34.0),
-        value("XC", "64", 61.0),
-        value("XC", "256", 67.0),
-        value("IPv4", "4", 5.3),
-        value("IPv4", "16", 15.4),
-        value("IPv4", "64", 31.0),
-        value("IPv4", "256", 34.0),
-    ],
-    values_source: RATES,
+    compared: Numbers {
+        values: &[
+            value("XC", "4", 13.0),
+            value("XC", "16", 34.0),
+            value("XC", "64", 61.0),
+            value("XC", "256", 67.0),
+            value("IPv4", "4", 5.3),
+            value("IPv4", "16", 15.4),
+            value("IPv4", "64", 31.0),
+            value("IPv4", "256", 34.0),
+        ],
+        source: RATES,
+    },
     method: "volley bench, packets of 64 bytes from memory, one core, one route; the paper has a 10 Gbit/s card. Rate of wall-clock time with the source.",
     points: |quick| {
-        let sizes: &[u32] = match quick {
-            true => &[4, 16, 64, 256, 1024],
-            false => &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
-        };
+        let sizes: &[u32] = choose(
+            quick,
+            &[4, 16, 64, 256, 1024],
+            &[4, 8, 16, 32, 64, 128, 256, 512, 1024],
+        );
         let kinds = [("XC", "xc"), ("IPv4", "ip4"), ("MIX", "mix")];
         let of = |(series, scenario): (&'static str, &str)| {
             let at = |n: &u32| {
@@ -152,16 +155,18 @@ pub const NODES: Figure = Figure {
         text: "Cross-connect costs least, IPv6 most; lookup and rewrite are among the most expensive nodes of routing.",
         source: NO_NUMBERS,
     },
-    published: UNPUBLISHED,
+    published: NONE,
     // Names are those of Volley's nodes.
-    values: &[
-        value("IPv4", "ethernet-input", 6.4),
-        value("IPv4", "ip4-input", 11.4),
-        value("IPv4", "ip4-lookup", 14.3),
-        value("IPv4", "ip4-rewrite", 13.2),
-        value("IPv4", "interface-output", 3.1),
-    ],
-    values_source: GRAPH,
+    compared: Numbers {
+        values: &[
+            value("IPv4", "ethernet-input", 6.4),
+            value("IPv4", "ip4-input", 11.4),
+            value("IPv4", "ip4-lookup", 14.3),
+            value("IPv4", "ip4-rewrite", 13.2),
+            value("IPv4", "interface-output", 3.1),
+        ],
+        source: GRAPH,
+    },
     method: "Node clocks of volley bench, vectors of 256 packets, one route: sums over all repetitions. The source is excluded.",
     points: |_| {
         let of = |(series, scenario): (&'static str, &str)| {
@@ -215,9 +220,8 @@ pub const STYLE: Figure = Figure {
         text: "Loops over several packets cost fewer cycles than one packet at a time.",
         source: NO_NUMBERS,
     },
-    published: UNPUBLISHED,
-    values: &[],
-    values_source: "",
+    published: NONE,
+    compared: NONE,
     method: "One packet at a time through the whole path (rtc), and columns by instruction-set level. Volley has no unrolled loops and no variant without prefetch, so these bars of the paper are missing.",
     points: |_| {
         let styles = [
@@ -257,13 +261,15 @@ pub const DESTINATIONS: Figure = Figure {
         text: "One destination is fastest, and destinations at random over the table are slowest.",
         source: NO_NUMBERS,
     },
-    published: UNPUBLISHED,
-    values: &[
-        value("IPv4", "static", 54.0),
-        value("IPv4", "round-robin", 83.0),
-        value("IPv4", "uniform", 242.0),
-    ],
-    values_source: GRAPH,
+    published: NONE,
+    compared: Numbers {
+        values: &[
+            value("IPv4", "static", 54.0),
+            value("IPv4", "round-robin", 83.0),
+            value("IPv4", "uniform", 242.0),
+        ],
+        source: GRAPH,
+    },
     method: "A synthetic table with the prefix lengths of a real one; 65,536 destinations. The paper shows rates; cycles of the graph do not depend on the cost of the source.",
     points: |_| {
         let at = |(x, pattern): (usize, &str)| {

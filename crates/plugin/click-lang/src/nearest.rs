@@ -5,31 +5,17 @@ const MOST: usize = 3;
 /// Longer names are not compared.
 const LONGEST: usize = 64;
 
-/// The number of characters to insert, remove or replace, without regard to case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.to_lowercase().chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let replaced = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 /// The names that are most similar to `name`, the most similar first.
 pub fn nearest<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     if name.chars().count() > LONGEST {
         return Vec::new();
     }
     let limit = (name.chars().count() / 3).max(1);
+    let typed = name.to_lowercase();
     let rate = |it: &'a str| {
-        let starts = it.len() > 2 && it.to_lowercase().starts_with(&name.to_lowercase());
-        let d = distance(name, it);
+        let candidate = it.to_lowercase();
+        let starts = it.len() > 2 && candidate.starts_with(&typed);
+        let d = strsim::osa_distance(&typed, &candidate);
         (d <= limit || (starts && !name.is_empty())).then_some((d, it))
     };
     let mut found: Vec<(usize, &str)> = all.into_iter().filter_map(rate).collect();

@@ -115,7 +115,7 @@ impl<'g, T: Cell> GrowView<'g, T> {
     pub fn get(&self, i: usize) -> Option<&'g T> {
         match self.cells.get(i) {
             Some(cell) => Some(cell),
-            None => self.newest(i),
+            None => newest(self.snap, self.guard, i),
         }
     }
 
@@ -124,10 +124,11 @@ impl<'g, T: Cell> GrowView<'g, T> {
     pub fn prefetch(&self, i: u32) {
         volley_simd::prefetch(self.cells.as_ptr().wrapping_add(i as usize));
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn newest(&self, i: usize) -> Option<&'g T> {
-        self.snap.read(self.guard).get(i)
-    }
+/// The cell of index `i` of the newest array. Takes no reference to the view, so that the view stays in registers.
+#[cold]
+#[inline(never)]
+fn newest<'g, T: Cell>(snap: &'g Snap<Box<[T]>>, guard: Guard<'g>, i: usize) -> Option<&'g T> {
+    snap.read(guard).get(i)
 }

@@ -92,6 +92,11 @@ pub const ITEMS: &[Item] = &[
         "cargo xtask ci --quick in a warm checkout",
         Work::Look(build::quick),
     ),
+    long(
+        "ci-warm",
+        "cargo xtask ci in a warm checkout",
+        Work::Look(build::whole),
+    ),
     item(
         "sizes",
         "the largest crate, file and function",

@@ -157,7 +157,10 @@ impl Lpm4 {
             });
         } else {
             let block = view::block(addr);
-            plane.paint(rib, block, rib.inherited(block));
+            match len > 24 {
+                true => plane.paint_net(rib, addr >> 8, rib.inherited(block)),
+                false => plane.paint(rib, block, rib.inherited(block)),
+            }
         }
         plane.settle();
     }

@@ -566,11 +566,17 @@ impl Plane {
             }
             let own = room.pages.own(&view.root, page);
             debug_assert!(matches!(own, Ok(None)));
-            let run = Self::run(rib, block, inherited, |_, cells, line| {
-                let chunk = longs.set(&view, 0, cells, line);
-                debug_assert!(chunk.is_ok());
-                chunk.unwrap_or(0)
-            });
+            let run = Self::run(
+                rib,
+                block,
+                inherited,
+                |_| true,
+                |_, cells, line| {
+                    let chunk = longs.set(&view, 0, cells, line);
+                    debug_assert!(chunk.is_ok());
+                    chunk.unwrap_or(0)
+                },
+            );
             let done = set_entry_of(&view, &mut room, block, &run);
             debug_assert!(done.is_ok());
         }
@@ -582,11 +588,28 @@ impl Plane {
 
     /// Recomputes one block.
     pub(super) fn paint(&mut self, rib: &Rib, block: usize, inherited: u32) {
+        self.paint_nets(rib, block, inherited, |_| true);
+    }
+
+    /// Recomputes the answers of one /24 after a change of a prefix longer than /24 in it. The other networks of its block
+    /// keep their chunks and lines: with many hosts in each, they are most of a block.
+    pub(super) fn paint_net(&mut self, rib: &Rib, net: u32, inherited: u32) {
+        let block = (net >> 5) as usize;
+        self.paint_nets(rib, block, inherited, |other| other == net);
+    }
+
+    fn paint_nets(
+        &mut self,
+        rib: &Rib,
+        block: usize,
+        inherited: u32,
+        changes: impl Fn(u32) -> bool,
+    ) {
         if rib.is_plain(block) {
             return self.set_plain(block, inherited);
         }
         let mut replaced = Vec::new();
-        let run = Self::run(rib, block, inherited, |old, cells, line| {
+        let run = Self::run(rib, block, inherited, changes, |old, cells, line| {
             let chunk = self.set_long(old, cells, line);
             if chunk != old {
                 replaced.push(old);
@@ -599,12 +622,13 @@ impl Plane {
         }
     }
 
-    /// The run of a block. `set_long(old, answers, line)` updates a network with longer prefixes and returns its new chunk or
-    /// line.
+    /// The run of a block. `set_long(old, answers, line)` updates a network with longer prefixes that changes, and returns its
+    /// new chunk or line.
     fn run(
         rib: &Rib,
         block: usize,
         inherited: u32,
+        changes: impl Fn(u32) -> bool,
         mut set_long: impl FnMut(u32, &Cells, bool) -> u32,
     ) -> Run {
         if rib.is_plain(block) {
@@ -616,13 +640,24 @@ impl Plane {
             let slot = long.trailing_zeros();
             long &= long - 1;
             let net = (block as u32) << 5 | slot;
-            let cells = rib.cells(net, slots[slot as usize]);
-            let chunk = set_long(rib.chunk(net), &cells, rib.fits_line(net));
-            rib.set_chunk(net, chunk);
+            let mut chunk = rib.chunk(net);
+            if changes(net) {
+                let cells = rib.cells(net, slots[slot as usize]);
+                #[cfg(test)]
+                PAINTED.set(PAINTED.get() + 1);
+                chunk = set_long(chunk, &cells, rib.fits_line(net));
+                rib.set_chunk(net, chunk);
+            }
             slots[slot as usize] = chunk;
         }
         Run::new(&slots)
     }
+}
+
+#[cfg(test)]
+std::thread_local! {
+    /// Networks with longer prefixes whose answers were computed.
+    static PAINTED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 /// The part of a view that is full. A larger view has more pooled answers in any case.
@@ -641,126 +676,5 @@ fn twice(have: usize, first: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Lpm4;
-    use super::super::root::ROOT;
-    use super::*;
-    use std::collections::HashMap;
-
-    fn word<W: Word>(word: &W) -> u32 {
-        W::answer(word.load())
-    }
-
-    /// Compares the reference counts of shared answers with the number of entries that use each.
-    fn books_are_right(lpm: &Lpm4) {
-        let view = lpm.plane.view();
-        let answer = |base: u32| match &view.leaves {
-            Leaves::Narrow(s) => word(&s.pool[base as usize]),
-            Leaves::Wide(s) => word(&s.pool[base as usize]),
-        };
-        let mut users: HashMap<u32, u32> = HashMap::new();
-        for block in 0..ROOT {
-            let (base, len) = unpack(view.root.entry(block).load(Ordering::Relaxed));
-            if len == 1 && base != 0 {
-                let users = users.entry(base).or_default();
-                *users += 1;
-                assert_eq!(
-                    lpm.plane.room.singles.0.get(&answer(base)).map(|s| s.base),
-                    Some(base)
-                );
-            }
-        }
-        assert_eq!(users.len(), lpm.plane.room.singles.0.len());
-        for single in lpm.plane.room.singles.0.values() {
-            assert_eq!(users.get(&single.base), Some(&single.users));
-        }
-        lpm.plane.room.pages.check(&view.root);
-    }
-
-    /// Short and long prefixes are added and removed at random in few /10 and in many. The answers equal those of a linear
-    /// search, and the reference counts are correct, while the root is paged, when it becomes dense, and afterwards.
-    #[test]
-    fn a_paged_root_answers_as_a_dense_one() {
-        let domain = Domain::new();
-        let mut state = 0x2545_f491_4f6c_dd1du64;
-        let mut random = move |n: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 20) % n
-        };
-        for (spread, becomes_dense) in [(6, false), (1024, true)] {
-            let mut lpm = Lpm4::new(&domain);
-            let mut reader = domain.register();
-            let mut routes: Vec<(u32, u8, u32)> = Vec::new();
-            for step in 0..1500 {
-                if routes.len() > 300 || (!routes.is_empty() && random(3) == 0) {
-                    let (addr, len, leaf) =
-                        routes.swap_remove(random(routes.len() as u64) as usize);
-                    assert_eq!(lpm.remove(addr, len), Some(leaf));
-                } else {
-                    let len = [0, 1, 4, 7, 9, 10, 11, 14, 19, 20, 24, 30, 32][random(13) as usize];
-                    let page = random(spread) as u32 * (1024 / spread as u32);
-                    let addr = page << 22 | random(1 << 22) as u32;
-                    let addr = addr & (u64::from(u32::MAX) << (32 - len)) as u32;
-                    let leaf = 1 + random(7) as u32;
-                    routes.retain(|r| (r.0, r.1) != (addr, len));
-                    routes.push((addr, len, leaf));
-                    lpm.insert(addr, len, leaf).unwrap();
-                }
-                let ends = routes.iter().flat_map(|r| {
-                    let last = r.0 | (u64::from(u32::MAX) >> r.1) as u32;
-                    [r.0.wrapping_sub(1), r.0, last, last.wrapping_add(1)]
-                });
-                for dst in ends.filter(|_| step % 10 == 0) {
-                    let holds = |(a, l, _): &&(u32, u8, u32)| {
-                        u64::from(dst ^ a) >> (32 - u32::from(*l)) == 0
-                    };
-                    let best = routes.iter().filter(holds).max_by_key(|r| r.1);
-                    assert_eq!(lpm.lookup(dst), best.map_or(0, |r| r.2), "{dst:x}");
-                }
-                if step % 100 == 0 {
-                    books_are_right(&lpm);
-                }
-                reader.quiescent();
-                domain.reclaim();
-            }
-            assert_eq!(lpm.plane.view().root.is_dense(), becomes_dense);
-            let mut loaded = Lpm4::new(&domain);
-            loaded.load_bulk(routes.iter().copied()).unwrap();
-            books_are_right(&loaded);
-            for _ in 0..20_000 {
-                let dst = random(1 << 32) as u32;
-                assert_eq!(loaded.lookup(dst), lpm.lookup(dst), "{dst:x}");
-            }
-        }
-    }
-
-    #[test]
-    fn shared_answers_are_counted_through_streaks() {
-        let domain = Domain::new();
-        let mut lpm = Lpm4::new(&domain);
-        let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        for round in 0..40 {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            let (addr, len) = ((state >> 32) as u32, (state % 20) as u8);
-            if round % 4 == 3 {
-                lpm.remove(addr, len);
-            } else {
-                lpm.insert(addr, len, 1 + (state >> 20) as u32 % 5).unwrap();
-                // A longer prefix in the middle, so that streaks end.
-                lpm.insert(addr ^ 0x0040_0000, 26, 9).unwrap();
-            }
-            if round % 8 == 7 {
-                books_are_right(&lpm);
-            }
-        }
-        // Beyond the narrow answers: everything moves while a short prefix is painted.
-        lpm.insert(0, 0, 40_000).unwrap();
-        lpm.insert(0, 0, 3).unwrap();
-        books_are_right(&lpm);
-        assert_eq!(lpm.get(0, 0), Some(3));
-    }
-}
+#[path = "plane_tests.rs"]
+mod tests;

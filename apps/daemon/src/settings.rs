@@ -74,6 +74,18 @@ pub enum Seccomp {
     Off,
 }
 
+/// Which files the daemon's threads may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Choice)]
+pub enum Landlock {
+    /// Those in the folders of the daemon, if the kernel has Landlock.
+    #[default]
+    Auto,
+    /// Those in the folders of the daemon; without Landlock it does not start.
+    Enforce,
+    /// All.
+    Off,
+}
+
 /// The engine: its sizes, and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "engine", file = "[engine]", startup, check = EngineSettings::check)]
@@ -188,6 +200,13 @@ pub struct ProcessSettings {
     /// that the filter would refuse in the kernel's audit log and refuses none.
     #[object(default = Seccomp::Auto)]
     pub seccomp: Seccomp,
+    /// Limit of files to the daemon's folders: auto limits if the kernel has Landlock, enforce does not start without it.
+    #[object(default = Landlock::Auto)]
+    pub landlock: Landlock,
+    /// Further folders in which the daemon may create, write and remove files and sockets, such as ["/srv/captures"].
+    pub write_folders: Vec<PathBuf>,
+    /// Further folders in which the daemon may read files, such as ["/home/ada/routes"].
+    pub read_folders: Vec<PathBuf>,
 }
 
 /// All settings that are read at start.

@@ -6,20 +6,12 @@
 mod support;
 
 use nix::libc;
-use nix::sys::ptrace;
-use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::Pid;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use support::made::{Call, answer, is_worker, lasting_threads, threads};
 use support::{Daemon, Folder, text, volley};
 
 const CONFIG: &str = "[engine]\nworkers = 2\n[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n";
 const REFUSED: i64 = -(libc::EPERM as i64);
-/// The machine code of `syscall`.
-const INSTRUCTION: i64 = 0x050f;
-
-/// Number and arguments of a system call.
-type Call = (&'static str, libc::c_long, [u64; 3]);
 
 const VSOCK: u64 = libc::AF_VSOCK as u64;
 const STREAM: u64 = libc::SOCK_STREAM as u64;
@@ -58,36 +50,6 @@ const FORBIDDEN_TO_WORKERS: [Call; 4] = [
     ("unlinkat", libc::SYS_unlinkat, [u64::MAX, 0, 0]),
 ];
 
-/// Of each thread: its id, and the fields of its `/proc` status.
-fn threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
-    let pair = |line: &str| {
-        let (key, value) = line.split_once(':')?;
-        Some((key.to_owned(), value.trim().to_owned()))
-    };
-    let of = |task: std::fs::DirEntry| {
-        let number = task.file_name().into_string().ok()?.parse().ok()?;
-        let text = std::fs::read_to_string(task.path().join("status")).ok()?;
-        Some((number, text.lines().filter_map(pair).collect()))
-    };
-    let all = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    all.flatten().filter_map(of).collect()
-}
-
-/// The same, once the helper threads have ended, which live briefly without work.
-fn lasting_threads(pid: u32) -> BTreeMap<i32, BTreeMap<String, String>> {
-    for _ in 0..500 {
-        let all = threads(pid);
-        if !all
-            .values()
-            .any(|status| status["Name"].starts_with("tokio"))
-        {
-            return all;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("helper threads do not end");
-}
-
 /// The number of filters of a thread.
 fn filters(status: &BTreeMap<String, String>) -> u32 {
     let number = status.get("Seccomp_filters");
@@ -98,51 +60,6 @@ fn filters(status: &BTreeMap<String, String>) -> u32 {
 fn own_filters() -> u32 {
     let own = std::process::id();
     filters(&threads(own)[&(own as i32)])
-}
-
-fn wait_for(thread: Pid) {
-    waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
-}
-
-/// The result of a call that a thread sleeping in a system call is made to make; none if it is not asleep.
-fn made_by(thread: i32, (_, number, arguments): Call) -> Option<i64> {
-    let thread = Pid::from_raw(thread);
-    ptrace::attach(thread).unwrap();
-    wait_for(thread);
-    let before = ptrace::getregs(thread).unwrap();
-    let at = before.rip - 2;
-    let word = ptrace::read(thread, at as ptrace::AddressType).unwrap();
-    let mut result = None;
-    if word & 0xffff == INSTRUCTION {
-        let mut registers = before;
-        registers.rip = at;
-        // The interrupted call must not be restarted.
-        registers.orig_rax = u64::MAX;
-        registers.rax = number as u64;
-        [registers.rdi, registers.rsi, registers.rdx] = arguments;
-        [registers.r10, registers.r8, registers.r9] = [0; 3];
-        ptrace::setregs(thread, registers).unwrap();
-        ptrace::step(thread, None).unwrap();
-        wait_for(thread);
-        result = Some(ptrace::getregs(thread).unwrap().rax as i64);
-        ptrace::setregs(thread, before).unwrap();
-    }
-    ptrace::detach(thread, None).unwrap();
-    result
-}
-
-fn answer(thread: i32, call: Call) -> i64 {
-    let tries = (0..500).find_map(|_| {
-        made_by(thread, call).or_else(|| {
-            std::thread::sleep(Duration::from_millis(10));
-            None
-        })
-    });
-    tries.expect("the thread does not sleep")
-}
-
-fn is_worker(status: &BTreeMap<String, String>) -> bool {
-    status["Name"].starts_with("volley-w")
 }
 
 #[test]

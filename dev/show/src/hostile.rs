@@ -21,7 +21,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 30] = [
+pub const ITEMS: [Item; 31] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -86,6 +86,11 @@ pub const ITEMS: [Item; 30] = [
         "system-calls",
         "16: every thread, stopped and made to call execve, ptrace, mount and others, is refused; workers open nothing",
         Work::Command(&["test", "-p", "volley", "--test", "seccomp"]),
+    ),
+    item(
+        "folders",
+        "16: every thread, stopped and made to create, write, remove and read files outside the daemon's folders, is refused (Landlock)",
+        Work::Command(&["test", "-p", "volley", "--test", "landlock"]),
     ),
     data::FULL_TABLE,
     data::COMMITS,

@@ -39,6 +39,15 @@ fn row(id: u32, status: &str) -> ThreadRow {
     }
 }
 
+/// Whether Landlock limits the files of this process.
+fn landlock() -> &'static str {
+    match volley_file::limits() {
+        Some(folders) if folders.partly => "partly",
+        Some(_) => "on",
+        None => "off",
+    }
+}
+
 /// The reply about this process.
 pub fn report() -> ProcessReply {
     let own = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -59,6 +68,7 @@ pub fn report() -> ProcessReply {
         uid: effective(&own, "Uid"),
         gid: effective(&own, "Gid"),
         groups: groups.filter_map(|group| group.parse().ok()).collect(),
+        landlock: landlock().to_owned(),
         threads,
     }
 }

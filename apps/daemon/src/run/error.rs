@@ -72,6 +72,9 @@ pub enum RunError {
     /// System calls cannot be filtered.
     #[error("system calls cannot be filtered: {0}; set seccomp = \"auto\" in [process]")]
     Seccomp(#[from] seccompiler::Error),
+    /// Files cannot be limited to folders.
+    #[error(transparent)]
+    Folders(#[from] super::folders::FoldersError),
     /// The HTTP interface cannot be served.
     #[error(transparent)]
     Http(#[from] volley_http::HttpError),

@@ -11,6 +11,7 @@ mod backend;
 pub mod commits;
 mod control;
 mod error;
+mod folders;
 mod follow;
 mod identity;
 mod large;
@@ -116,7 +117,9 @@ pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError
     // The classes read files and commits.
     crate::objects::register().map_err(StackError::from)?;
     let mut found = Found::look(&args)?;
-    // Before the first thread, so that every thread inherits the filter.
+    // Before the first thread, so that every thread inherits the limits. The filter refuses the calls of Landlock.
+    let unlimited = limit_folders(&args, &found)?;
+    found.notes.extend(unlimited);
     let (of_workers, unfiltered) = seccomp::start(found.settings.process.seccomp)?;
     found.notes.extend(unfiltered);
     logging::start(&found.settings.log)?;
@@ -134,6 +137,19 @@ pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError
     }
     logging::end();
     done
+}
+
+/// Limits the files of this thread, and of those that it starts, to the folders of the daemon; returns sentences for the log.
+fn limit_folders(args: &Args, found: &Found) -> Result<Vec<String>, RunError> {
+    let place = found.journal.as_ref().map(|journal| journal.place());
+    let commits = found.commits.iter().flat_map(|commit| &commit.requests);
+    let start = folders::Start {
+        settings: &found.settings,
+        config: args.config.as_deref(),
+        state: place.as_deref(),
+        requests: found.file.iter().flatten().chain(commits).collect(),
+    };
+    Ok(folders::start(&start)?)
 }
 
 /// Logs the start.

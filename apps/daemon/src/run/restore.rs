@@ -82,7 +82,7 @@ impl Found {
 }
 
 /// The state directory of systemd for a unit with `StateDirectory=`.
-fn system_folder() -> Option<PathBuf> {
+pub(super) fn system_folder() -> Option<PathBuf> {
     let all = std::env::var_os("STATE_DIRECTORY")?;
     let first = all.to_str()?.split(':').next()?;
     (!first.is_empty()).then(|| first.into())

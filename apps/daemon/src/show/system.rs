@@ -117,6 +117,9 @@ pub struct ProcessReply {
     pub gid: u32,
     /// Numbers of its further groups.
     pub groups: Vec<u32>,
+    /// Whether Landlock limits the files of the daemon: on, partly (an old kernel) or off.
+    #[serde(default)]
+    pub landlock: String,
     /// Threads of the daemon by number; the first is the control thread.
     pub threads: Vec<ThreadRow>,
 }
@@ -172,10 +175,11 @@ fn process(r: &ProcessReply) -> String {
     };
     let heads = ["Thread", "Capabilities", "May gain", "Seccomp", ">Filters"];
     format!(
-        "pid {}, uid {}, gid {}, further groups {groups}\n{}",
+        "pid {}, uid {}, gid {}, further groups {groups}, Landlock {}\n{}",
         r.pid,
         r.uid,
         r.gid,
+        r.landlock,
         table(&heads, &rows)
     )
 }

@@ -7,6 +7,9 @@ pub mod cgroup;
 pub mod fragments;
 pub mod http;
 pub mod kept;
+// tidy: allow(target_arch) registers depend on the processor
+#[cfg(target_arch = "x86_64")]
+pub mod made;
 pub mod mirror;
 pub mod oracle;
 pub mod peers;

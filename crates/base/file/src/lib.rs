@@ -9,6 +9,10 @@
 //! - Errors are clauses that follow "FILE: " in a sentence.
 #![forbid(unsafe_code)]
 
+mod folders;
+
+pub use folders::{FileUse, Folders, explained, limited_to, limits};
+
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
@@ -44,8 +48,17 @@ fn kind(of: std::fs::FileType) -> Option<&'static str> {
     }
 }
 
-/// Check the path before the file is opened, and the file afterwards: the path may name another file by then.
+/// Open a regular file.
 fn opened(path: &Path, flags: OFlags) -> io::Result<File> {
+    let used = match flags.contains(OFlags::WRONLY) {
+        true => FileUse::Write,
+        false => FileUse::Read,
+    };
+    regular(path, flags).map_err(|error| explained(path, used, error))
+}
+
+/// Check the path before the file is opened, and the file afterwards: the path may name another file by then.
+fn regular(path: &Path, flags: OFlags) -> io::Result<File> {
     let follows = !flags.contains(OFlags::NOFOLLOW);
     let there = match follows {
         true => std::fs::metadata(path),

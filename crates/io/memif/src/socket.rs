@@ -12,6 +12,7 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use volley_file::FileUse;
 use volley_shm::calls::{Call, Calls};
 
 /// Maximum number of connections that wait to be accepted.
@@ -109,6 +110,16 @@ pub struct Listener {
 impl Listener {
     /// Listen at `address`. A stale socket file is removed.
     pub fn bind(address: &Address) -> Result<Listener, ListenError> {
+        Listener::listening(address).map_err(|error| match error {
+            ListenError::System(error) => {
+                let path = &address.0;
+                ListenError::System(volley_file::explained(path, FileUse::Socket, error))
+            }
+            other => other,
+        })
+    }
+
+    fn listening(address: &Address) -> Result<Listener, ListenError> {
         let fd = socket()?;
         let system = address.system()?;
         match (rustix::net::bind(&fd, &system), address.file()) {

@@ -7,7 +7,7 @@ use crate::socket::connect_within;
 use std::cell::Cell;
 use std::future::Future;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -58,16 +58,6 @@ pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
             Err(_) => {}
         }
         std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
-    }
-    if path.starts_with(volley_model::runtime_folder()) {
-        // The default folder of the socket is created; if that fails, the next step reports the error.
-        let folder = path.parent().unwrap_or(path);
-        let mut builder = std::fs::DirBuilder::new();
-        if builder.mode(0o700).create(folder).is_ok() {
-            // The mode of each socket in the folder decides who may open it.
-            let mode = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(folder, mode).map_err(io("cannot set permissions"))?;
-        }
     }
     let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
     let mode = std::fs::Permissions::from_mode(0o600);

@@ -11,6 +11,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use volley_file::FileUse;
 
 /// Maximum number of file descriptors of a message.
 const FILES: usize = crate::memory::MAX_REGIONS;
@@ -55,6 +56,15 @@ pub struct Listener {
 impl Listener {
     /// Listen at `path`. A stale socket file is replaced; a socket that a program serves is not.
     pub fn bind(path: &Path) -> Result<Listener, Bind> {
+        Listener::listening(path).map_err(|why| match why {
+            Bind::System(error) => {
+                Bind::System(volley_file::explained(path, FileUse::Socket, error))
+            }
+            other => other,
+        })
+    }
+
+    fn listening(path: &Path) -> Result<Listener, Bind> {
         use std::os::unix::fs::FileTypeExt;
         match std::fs::symlink_metadata(path) {
             Ok(file) if !file.file_type().is_socket() => return Err(Bind::NoSocket),

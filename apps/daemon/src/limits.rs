@@ -5,6 +5,7 @@
 //! takes for it, in the desired state, the plan, the events and the tables.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use volley_control::{Key, State, Transaction, TransactionError};
 use volley_fib::{Address, IpTable, Route};
@@ -22,6 +23,9 @@ const SHARE: u64 = 90;
 /// Transactions that need less are not compared with the memory of the machine.
 const SMALL: u64 = 1 << 20;
 
+/// Sessions of API clients.
+const SESSIONS: RangeInclusive<u32> = 1..=4096;
+
 /// The most that a configuration may have, and the memory for it. A transaction beyond a limit is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "limits", file = "[limits]", startup)]
@@ -37,6 +41,10 @@ pub struct LimitSettings {
     pub interfaces: Option<u32>,
     /// Most addresses of interfaces.
     pub addresses: Option<u32>,
+    /// Most sessions of API clients at a time on the control socket, on the HTTP socket and on HTTP over TCP, each; 64 on the
+    /// control socket and 256 on the others if it is not set.
+    #[object(range = SESSIONS)]
+    pub sessions: Option<u32>,
 }
 
 /// The limits of a daemon.

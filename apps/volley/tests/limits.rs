@@ -4,6 +4,8 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 use support::cgroup::Cgroup;
 use support::http::Http;
@@ -125,4 +127,28 @@ fn more_than_the_memory_of_the_cgroup_is_refused_and_the_daemon_goes_on() {
     daemon.ok("ip route del 30.0.0.0/32 via drop count 20000");
     println!("a cgroup of 220 MB: {done} host routes, the next 20,000 are refused, at least 20000");
     daemon.stop("TERM");
+}
+
+#[test]
+fn sessions_beyond_their_limit_are_refused() {
+    let daemon = Daemon::start("[limits]\nsessions = 2\n", &[]);
+    let idle: Vec<_> = ["s", "s.http.sock"]
+        .map(|name| {
+            let path = daemon.folder.file(name);
+            let connect = || UnixStream::connect(&path).unwrap();
+            [connect(), connect()]
+        })
+        .into();
+    for (name, begin) in [("s", "{"), ("s.http.sock", "HTTP/1.1 503")] {
+        let mut third = UnixStream::connect(daemon.folder.file(name)).unwrap();
+        let mut answer = String::new();
+        third.read_to_string(&mut answer).unwrap();
+        let is_refused = answer.contains("2 clients are connected, no more are allowed");
+        assert!(is_refused && answer.starts_with(begin), "{name}: {answer}");
+    }
+    drop(idle);
+    let begun = Instant::now();
+    while attempt(&daemon, "show version").is_err() {
+        assert!(begun.elapsed() < SOON);
+    }
 }

@@ -305,7 +305,13 @@ async fn farewell(daemon: &Daemon) {
 /// Opens all sockets with their permissions.
 fn bind(daemon: &Daemon, settings: &Settings) -> Result<(Server, HttpServer), RunError> {
     let control = settings.engine.socket();
-    let server = Server::bind(&control)?;
+    let mut server = Server::bind(&control)?;
+    if let Some(sessions) = settings.limits.sessions {
+        server = server.with_limits(volley_cli::server::Limits {
+            clients: sessions as usize,
+            ..Default::default()
+        });
+    }
     let http = bind_http(settings)?;
     for socket in [&control, http.path()] {
         open_socket(daemon, socket)?;
@@ -327,6 +333,12 @@ fn open_socket(daemon: &Daemon, socket: &Path) -> Result<(), RunError> {
 /// Opens the sockets of HTTP, and starts the thread of TLS, which reads data of any client and has no capabilities.
 fn bind_http(settings: &Settings) -> Result<HttpServer, RunError> {
     let mut http = HttpServer::bind(&settings.api, settings.http_socket())?;
+    if let Some(sessions) = settings.limits.sessions {
+        http.set_limits(volley_http::Limits {
+            clients: sessions as usize,
+            ..Default::default()
+        });
+    }
     if http.has_tls() {
         let handshakes = privileges::without(Handshakes::start)?;
         http.set_handshakes(handshakes.map_err(RunError::Runtime)?);

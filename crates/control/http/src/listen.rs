@@ -82,6 +82,11 @@ impl HttpServer {
         self.tcp.is_some()
     }
 
+    /// Replaces the limits.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Sets the thread that performs handshakes.
     pub fn set_handshakes(&mut self, handshakes: Handshakes) {
         self.handshakes = Some(handshakes);

@@ -106,6 +106,6 @@ pub const HOST_ROUTES: Item = item(
 
 pub const LIMITS: Item = item(
     "limits",
-    "10: more routes, tables, interfaces or addresses than [limits] allows, more than a cgroup of 220 MB can hold: refused, the daemon goes on",
+    "10: more routes, tables, interfaces, addresses or sessions than [limits] allows, more than a cgroup of 220 MB can hold: refused, the daemon goes on",
     Work::Command(&["test", "-p", "volley", "--test", "limits"]),
 );

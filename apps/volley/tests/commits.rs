@@ -177,15 +177,28 @@ fn errors_of_a_file_are_told_all_at_once_and_change_nothing() {
     assert!(lonely.refused("config commit").contains("--state-dir"));
 }
 
+/// Daemons that are killed at a time: while one waits, another uses the core.
+const KILLED_TOGETHER: usize = 4;
+
 #[test]
 fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
+    let kills = std::env::var("VOLLEY_KILLS").ok();
+    let kills: usize = kills.and_then(|n| n.parse().ok()).unwrap_or(12);
+    let (old, new) = std::thread::scope(|scope| {
+        let lanes = (0..KILLED_TOGETHER).map(|lane| (lane..kills).step_by(KILLED_TOGETHER));
+        let lanes: Vec<_> = lanes.map(|lane| scope.spawn(|| killed(lane))).collect();
+        let counts = lanes.into_iter().map(|lane| lane.join().unwrap());
+        counts.fold((0, 0), |(old, new), (o, n)| (old + o, new + n))
+    });
+    println!("{kills} kills: {old} times the old, {new} times the new, 0 times a mix, bar 0");
+    assert_eq!(old + new, kills);
+}
+
+/// Kills a daemon in each of these rounds, while it commits; counts the configurations, old and new, that the next start has.
+fn killed(rounds: impl Iterator<Item = usize>) -> (usize, usize) {
     let mut it = Kept::new();
     let base = it.file("base.toml", BASE);
     it.start(&["-c", &base]);
-    let rounds = std::env::var("VOLLEY_KILLS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(12);
     it.config(&["commit"]).unwrap();
     // Two configurations with only the interface in common, large enough that writing them takes time.
     let many = |net: u32| {
@@ -199,8 +212,8 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
     let files = [it.file("a.toml", &many(20)), it.file("b.toml", &many(30))];
     let mut held = it.config(&["show"]).unwrap();
     let (mut old, mut new) = (0, 0);
-    for round in 0..rounds {
-        let wanted = &files[round % 2];
+    for (turn, round) in rounds.enumerate() {
+        let wanted = &files[turn % 2];
         let socket = it.socket();
         let mut commit = Command::new(env!("CARGO_BIN_EXE_volley"))
             .args(["config", "commit", wanted, "--socket", &socket])
@@ -225,7 +238,7 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
         new += usize::from(is_new);
         held = now;
     }
-    println!("{rounds} kills: {old} times the old, {new} times the new, 0 times a mix, bar 0");
+    (old, new)
 }
 
 #[test]

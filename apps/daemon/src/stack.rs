@@ -117,7 +117,8 @@ fn foundation(
     let pool = volley_graph::pool(settings.buffers as usize)?;
     let domain = Domain::new();
     let engine_settings = engine_settings(settings, clock)?;
-    let fib = Rc::new(RefCell::new(Fib::new(&domain)));
+    let fib = Fib::for_workers(&domain, settings.places() as usize);
+    let fib = Rc::new(RefCell::new(fib));
     let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
     volley_fib::own(&mut registry.owners, &fib)?;
     Ok((registry, fib))

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use support::http::Http;
+use support::traffic::run_out;
 use support::{Daemon, Folder, text, volley};
 
 const PLAIN: &str = "\
@@ -339,6 +340,65 @@ fn figures_are_those_of_the_packets() {
     let count = now["volley_control_latency_seconds_count{operation=\"query\"}"];
     assert_eq!(latency("+Inf"), count);
     assert!(count >= 7.0);
+}
+
+/// Sends packets into pg0 on a worker, and waits until all are sent. An IPv4 packet has 28 bytes more than its payload.
+fn enter(daemon: &mut Daemon, (worker, count): (u32, u32), to: &str, payload: u32) {
+    let name = format!("s{worker}-{count}");
+    daemon.ok(&format!(
+        "packet-generator new name {name} interface pg0 worker {worker} limit {count} template \
+         {{ eth dst 02:fe:00:00:00:00 / ip4 src 192.0.2.9 dst {to} / udp / payload {payload} }}"
+    ));
+    run_out(daemon, &name, count);
+}
+
+#[test]
+fn counted_routes_are_shown_by_commands_http_and_metrics() {
+    let mut daemon = Daemon::start("", &["--workers", "2"]);
+    for line in [
+        "create packet-generator interface pg0 mac 02:fe:00:00:00:00",
+        "set interface state pg0 up",
+        "set interface ip address pg0 192.0.2.1/24",
+        "ip route add 10.0.0.0/8 via drop",
+        "ip route add 10.1.0.0/16 via drop",
+    ] {
+        daemon.ok(line);
+    }
+    enter(&mut daemon, (0, 5), "10.0.0.1", 20);
+    let route = daemon.ok("show ip fib 10.0.0.0/8");
+    assert!(!route.contains("packets"), "{route}");
+    daemon.ok("set ip route-counter 10.0.0.0/8 longer");
+    enter(&mut daemon, (0, 7), "10.0.0.1", 20);
+    enter(&mut daemon, (1, 13), "10.0.0.1", 50);
+    enter(&mut daemon, (1, 11), "10.1.2.3", 100);
+    let wide =
+        json!({"prefix": "10.0.0.0/8", "table": 0, "packets": 20, "bytes": 7 * 48 + 13 * 78});
+    let narrow = json!({"prefix": "10.1.0.0/16", "table": 0, "packets": 11, "bytes": 11 * 128});
+    let both = json!({"routes": [wide, narrow]});
+    assert_eq!(daemon.json("show ip route-counters"), both);
+    let route = daemon.ok("show ip fib 10.0.0.0/8");
+    assert!(route.contains("  20 packets, 1350 bytes\n"), "{route}");
+    let mut http = connect(&daemon);
+    assert_eq!(http.get("/v1/show/route-counters?family=ip4"), both);
+    let mut metrics = || samples(&text(&http.call("GET", "/metrics", b"").1));
+    let page = metrics();
+    let labels = "{prefix=\"10.1.0.0/16\",table=\"0\"}";
+    assert_eq!(page[&format!("volley_route_packets_total{labels}")], 11.0);
+    assert_eq!(page[&format!("volley_route_bytes_total{labels}")], 1408.0);
+    // A table with a counted prefix stays until the counter is removed.
+    daemon.ok("ip table add 7");
+    daemon.ok("set ip route-counter 10.0.0.0/8 table 7");
+    let refused = daemon.refused("ip table del 7");
+    assert!(refused.contains("10.0.0.0/8"), "{refused}");
+    for line in [
+        "set ip route-counter del 10.0.0.0/8 table 7",
+        "ip table del 7",
+        "set ip route-counter del 10.0.0.0/8",
+    ] {
+        daemon.ok(line);
+    }
+    assert_eq!(daemon.json("show ip route-counters"), json!({"routes": []}));
+    assert!(!metrics().keys().any(|name| name.contains("volley_route")));
 }
 
 #[test]

@@ -30,14 +30,15 @@ mod upgrade;
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
 pub use model::{
-    Address, DirectedBroadcast, InterfaceTable, IpTable, Multipath, StaticNeighbor, Unnumbered,
-    classes, own,
+    Address, DirectedBroadcast, InterfaceTable, IpTable, Multipath, RouteCounter, StaticNeighbor,
+    Unnumbered, classes, own,
 };
 pub use route::Route;
 pub use route_batch::{RouteBatch, RouteSet};
 pub use route_file::{Fold, RouteFamily, RouteFile, RouteFormat};
 pub use show::{
-    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, ShowFib,
-    ShowTables, TableRow, TablesReply,
+    AbsentPrefix, FibBucket, FibCounters, FibPath, FibReply, FibRoute, FibTable, LengthCount,
+    RouteCounterRow, RouteCountersReply, ShowFib, ShowRouteCounters, ShowTables, TableRow,
+    TablesReply,
 };
 pub use source::*;

@@ -3,12 +3,12 @@
 use crate::family::Af;
 use crate::route::Route;
 use crate::route_file::RouteFile;
-use crate::show::{ShowFib, ShowTables};
+use crate::show::{ShowFib, ShowRouteCounters, ShowTables};
 use crate::source::Fib;
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
-use volley_model::{Applied, IfAddress, Mac, Owners, key_value};
+use volley_model::{Applied, IfAddress, Mac, Owners, Prefix, key_value};
 use volley_object::{Class, DefinitionError, FieldError, FieldType, Object, Query, refuse};
 
 /// Sharing of a route's flows among its paths (multipath).
@@ -106,6 +106,27 @@ pub struct IpTable {
     /// IP version.
     #[object(key, each)]
     pub family: Af,
+}
+
+/// Route counter: packets and bytes of the route of a prefix alone. Without it, the routes of a table with one source and the
+/// same paths are counted together. The counters begin at zero when the source or the paths of the route change.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "route_counter", file = "[[route_counter]]")]
+#[object(group("set ip route-counter", "Add and remove counters of IPv4 routes."))]
+#[object(group("set ip6 route-counter", "Add and remove counters of IPv6 routes."))]
+#[object(set = "set (ip | ip6) route-counter <prefix> {table <table> | longer@longer=on}")]
+#[object(unset = "set (ip | ip6) route-counter del <prefix> [table <table>]")]
+#[object(example = "set ip route-counter 10.0.0.0/8")]
+pub struct RouteCounter {
+    /// Prefix of the route.
+    #[object(key, example = "10.0.0.0/8")]
+    pub prefix: Prefix,
+    /// IP table (VRF) of the IP version of the prefix.
+    #[object(key, default = 0, needs = "table", example = "7")]
+    pub table: u32,
+    /// Count the routes of all longer prefixes inside the prefix, too, each by itself.
+    #[object(default = false)]
+    pub longer: bool,
 }
 
 /// IP table (VRF) of an interface, for one IP version. The addresses of the interface move to the table.
@@ -225,11 +246,13 @@ impl Unnumbered {
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowFib::query()?;
     ShowTables::query()?;
+    ShowRouteCounters::query()?;
     Ok(vec![
         Multipath::class()?,
         DirectedBroadcast::class()?,
         StaticNeighbor::class()?,
         IpTable::class()?,
+        RouteCounter::class()?,
         InterfaceTable::class()?,
         Address::class()?,
         Unnumbered::class()?,
@@ -238,12 +261,20 @@ pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ])
 }
 
-/// Registers the FIB as the owner of its classes and queries.
-pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), DefinitionError> {
+/// Registers the FIB as the one that answers its queries.
+fn answer(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), DefinitionError> {
     let shared = fib.clone();
     owners.answer(move |asked: ShowFib| shared.borrow().routes_shown(&asked))?;
     let shared = fib.clone();
     owners.answer(move |asked: ShowTables| Ok(shared.borrow().tables(&asked)))?;
+    let shared = fib.clone();
+    owners.answer(move |asked: ShowRouteCounters| Ok(shared.borrow().route_counters(&asked)))?;
+    Ok(())
+}
+
+/// Registers the FIB as the owner of its classes and queries.
+pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), DefinitionError> {
+    answer(owners, fib)?;
     let shared = fib.clone();
     owners.own(move |_, now: Option<Multipath>| {
         let now = now.unwrap_or_default();
@@ -271,6 +302,13 @@ pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), Definition
     owners.own(move |key, now: Option<IpTable>| {
         let (table, family) = (key_value(key, 0), key_value(key, 1));
         shared.borrow_mut().ip_table(family, table, now.is_some())
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<RouteCounter>| {
+        let prefix = key.values().first().and_then(Prefix::from_value);
+        let (table, longer) = (key_value(key, 1), now.map(|it| it.longer));
+        let count = |prefix| shared.borrow_mut().route_counter(table, prefix, longer);
+        prefix.map_or(Ok(Applied::nothing()), count)
     })?;
     let shared = fib.clone();
     owners.own(move |key, now: Option<InterfaceTable>| {

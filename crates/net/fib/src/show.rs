@@ -1,4 +1,4 @@
-//! `show ip fib`, `show ip6 fib` and `show tables`: the queries, their replies, their text, and metrics.
+//! `show ip fib`, `show ip6 fib`, `show tables` and `show ip route-counters`: the queries, their replies, their text, and metrics.
 
 use crate::path::{PathTarget, RouteSource};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use volley_model::{Family, Prefix};
 use volley_object::{FieldError, Query, refuse};
-use volley_show::{GAUGE, Page, WIDTH, bytes, table};
+use volley_show::{COUNTER, GAUGE, Page, WIDTH, bytes, table};
 
 /// Routes: all, one a line (1000 unless a limit is given); in detail those of one prefix, or the one that forwards an address.
 #[derive(Clone, Debug, PartialEq, Query)]
@@ -91,6 +91,17 @@ pub struct ShowTables {
     pub family: Option<Family>,
 }
 
+/// Counted routes: packets that followed them, and bytes from the IP header on.
+#[derive(Clone, Debug, PartialEq, Query)]
+#[query(name = "route-counters", large)]
+#[query(show = "show [ip@family=ip4 | ip6@family=ip6] route-counters")]
+#[query(example = "show ip route-counters")]
+#[query(reply = RouteCountersReply, text = route_counters, figures = route_figures)]
+pub struct ShowRouteCounters {
+    /// Only of this IP version.
+    pub family: Option<Family>,
+}
+
 /// Routes of one family.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FibReply {
@@ -151,8 +162,23 @@ pub struct FibRoute {
     pub paths: Vec<FibPath>,
     /// Load balance (data-plane leaf) id.
     pub load_balance: u32,
+    /// Packets that followed the route, or another one with its source and paths; absent while no route is counted (`set ip
+    /// route-counter`). A counted route is counted alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<FibCounters>,
     /// Buckets in order: flow hash modulo their number chooses.
     pub buckets: Vec<FibBucket>,
+}
+
+/// Counters of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FibCounters {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of these packets, from the IP header on.
+    pub bytes: u64,
+    /// Routes that are counted together, this one included.
+    pub routes: u64,
 }
 
 /// One path of a route.
@@ -202,6 +228,26 @@ pub struct TableRow {
     pub bytes: u64,
     /// Interfaces bound to the table.
     pub interfaces: Vec<String>,
+}
+
+/// Counted routes.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RouteCountersReply {
+    /// In order of family, table and prefix.
+    pub routes: Vec<RouteCounterRow>,
+}
+
+/// One counted route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RouteCounterRow {
+    /// Prefix of the route.
+    pub prefix: Prefix,
+    /// Number of the table.
+    pub table: u32,
+    /// Packets that followed the route since it is counted, or has its source and paths.
+    pub packets: u64,
+    /// Bytes of these packets, from the IP header on.
+    pub bytes: u64,
 }
 
 fn brief(reply: &FibReply) -> String {
@@ -309,6 +355,7 @@ fn route(r: &FibRoute) -> String {
             r.buckets.len()
         );
     }
+    out += &r.counters.map_or(String::new(), counters);
     for (i, b) in r.buckets.iter().enumerate() {
         out += &format!("    [{i}] {} {} {}\n", b.kind, b.index, b.text);
     }
@@ -326,6 +373,16 @@ fn path(p: &FibPath) -> String {
     )
 }
 
+fn counters(counters: FibCounters) -> String {
+    let with = match counters.routes {
+        0 | 1 => String::new(),
+        2 => ", together with 1 other route".to_owned(),
+        n => format!(", together with {} other routes", n - 1),
+    };
+    let FibCounters { packets, bytes, .. } = counters;
+    format!("  {packets} packets, {bytes} bytes{with}\n")
+}
+
 fn tables(reply: &TablesReply) -> String {
     let row = |t: &TableRow| {
         vec![
@@ -341,6 +398,42 @@ fn tables(reply: &TablesReply) -> String {
         &[">Table", "Family", ">Prefixes", ">Lookup", "Interfaces"],
         &rows,
     )
+}
+
+fn route_counters(reply: &RouteCountersReply) -> String {
+    let row = |r: &RouteCounterRow| {
+        vec![
+            r.prefix.to_string(),
+            r.table.to_string(),
+            r.packets.to_string(),
+            r.bytes.to_string(),
+        ]
+    };
+    let rows: Vec<_> = reply.routes.iter().map(row).collect();
+    table(&["Prefix", ">Table", ">Packets", ">Bytes"], &rows)
+}
+
+fn route_figures(reply: &RouteCountersReply, page: &mut Page) {
+    let rows = &reply.routes;
+    type Read = fn(&RouteCounterRow) -> u64;
+    let figures: [(&str, &str, Read); 2] = [
+        (
+            "volley_route_packets_total",
+            "Packets that followed a counted route.",
+            |r| r.packets,
+        ),
+        (
+            "volley_route_bytes_total",
+            "Bytes of these packets, from the IP header on.",
+            |r| r.bytes,
+        ),
+    ];
+    for (name, help, read) in figures {
+        page.rows((name, COUNTER, help), rows, |put, row| {
+            let (prefix, table) = (row.prefix.to_string(), row.table.to_string());
+            put(&[("prefix", &prefix), ("table", &table)], read(row) as f64);
+        });
+    }
 }
 
 fn table_figures(reply: &TablesReply, page: &mut Page) {

@@ -130,8 +130,8 @@ fn family<F: Icmp>(
 ) -> Result<(), GraphError> {
     let size = engine.settings().vector_size;
     let lookup = fib.clone();
-    engine.add(Lookup::<F>::NAME, move |_| {
-        Lookup::new(lookup.clone(), size)
+    engine.add(Lookup::<F>::NAME, move |worker| {
+        Lookup::new(lookup.clone(), worker, size)
     })?;
     let balance = fib.clone();
     engine.add(LoadBalance::<F>::NAME, move |_| {

@@ -67,6 +67,27 @@ impl Fib {
         self.model_result(done).map(|()| Applied::one())
     }
 
+    /// Counts the route of a prefix by itself (`Some(true)`: and those of the prefixes inside it), or ends that.
+    pub(crate) fn route_counter(
+        &mut self,
+        table: u32,
+        prefix: Prefix,
+        count: Option<bool>,
+    ) -> Done {
+        let done = match prefix.family() {
+            Af::V4 => {
+                let prefix = batch::number::<V4>(&prefix);
+                prefix.map(|prefix| self.count_route(table, prefix, count))
+            }
+            Af::V6 => {
+                let prefix = batch::number::<V6>(&prefix);
+                prefix.map(|prefix| self.count_route(table, prefix, count))
+            }
+        };
+        self.model_result(done.unwrap_or(Ok(false)))
+            .map(|changed| Applied::changed(changed.into()))
+    }
+
     /// Sets the number of buckets of resilient groups; none for the smallest groups that the weights allow.
     pub(crate) fn set_resilient(&mut self, buckets: Option<usize>) -> bool {
         self.res.set_resilient(buckets)

@@ -1,4 +1,4 @@
-//! Replies to `show ip fib`, `show ip neighbors` and `show ip tables`.
+//! Replies to `show ip fib`, `show ip neighbors`, `show ip tables` and `show ip route-counters`.
 
 use crate::path::RouteSource;
 use std::net::IpAddr;
@@ -7,8 +7,9 @@ use volley_model::{ModelError, ObjectKind};
 use crate::dataplane::DpoKind;
 use crate::family::{Af, Prefix, V4, V6};
 use crate::show::{
-    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibSelect, FibTable, LengthCount,
-    ShowFib, ShowTables, TableRow, TablesReply,
+    AbsentPrefix, FibBucket, FibCounters, FibPath, FibReply, FibRoute, FibSelect, FibTable,
+    LengthCount, RouteCounterRow, RouteCountersReply, ShowFib, ShowRouteCounters, ShowTables,
+    TableRow, TablesReply,
 };
 use crate::source::{Bucket, Fib, Neighbor, PathState, Shown, Side, Via};
 
@@ -154,6 +155,11 @@ impl Fib {
             others: route.sources.iter().skip(1).copied().collect(),
             paths: route.paths.iter().map(path).collect(),
             load_balance: route.load_balance,
+            counters: route.count.map(|(count, routes)| FibCounters {
+                packets: count.packets,
+                bytes: count.bytes,
+                routes: routes.into(),
+            }),
             buckets: route.buckets.iter().map(bucket).collect(),
         })
     }
@@ -184,6 +190,34 @@ impl Fib {
             self.table_rows::<V6>(&mut tables);
         }
         TablesReply { tables }
+    }
+
+    /// Reply to `show ip route-counters`.
+    pub fn route_counters(&self, asked: &ShowRouteCounters) -> RouteCountersReply {
+        let mut routes = Vec::new();
+        if asked.family != Some(Af::V6) {
+            self.counter_rows::<V4>(&mut routes);
+        }
+        if asked.family != Some(Af::V4) {
+            self.counter_rows::<V6>(&mut routes);
+        }
+        RouteCountersReply { routes }
+    }
+
+    fn counter_rows<F: Side>(&self, out: &mut Vec<RouteCounterRow>) {
+        for number in self.numbers(F::AF) {
+            let index = self.table_index(F::AF, number);
+            let counted = index.map(|index| self.counted_routes::<F>(index));
+            for (prefix, count) in counted.unwrap_or_default() {
+                let prefix = volley_model::Prefix::masked(F::ip(prefix.addr()), prefix.len());
+                out.extend(prefix.ok().map(|prefix| RouteCounterRow {
+                    prefix,
+                    table: number,
+                    packets: count.packets,
+                    bytes: count.bytes,
+                }));
+            }
+        }
     }
 
     fn table_rows<F: Side>(&self, out: &mut Vec<TableRow>) {

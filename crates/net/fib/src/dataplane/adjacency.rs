@@ -226,6 +226,13 @@ impl AdjTable<'_> {
         AdjWords::of(self.slots.get(i as usize))
     }
 
+    /// Head and tail of [`Self::words`].
+    #[inline(always)]
+    pub fn header(&self, i: u32) -> [u64; 2] {
+        let slot = self.slots.get(i as usize);
+        slot.map_or([0; 2], |slot| [slot.word(0), slot.word(5)])
+    }
+
     /// Prefetches an adjacency for the node after the lookup.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use volley_tables::{Domain, Guard};
 
+use super::counters::LeafCounters;
 use super::deferred::Slots;
 use super::dpo::{Dpo, DpoKind};
 use super::grow::{Grow, GrowSnap, GrowView};
@@ -39,6 +40,8 @@ pub(crate) struct LoadBalances {
     groups: Grow<AtomicU64>,
     buckets: Grow<AtomicU32>,
     ids: Slots,
+    /// Packets that followed each leaf.
+    pub counters: LeafCounters,
     /// Range of each group, by leaf.
     ranges: Vec<Option<Range>>,
     free: Vec<Vec<u32>>,
@@ -48,13 +51,15 @@ pub(crate) struct LoadBalances {
 }
 
 impl LoadBalances {
-    pub fn new(domain: &Arc<Domain>) -> Self {
+    /// `workers` is the largest number of workers.
+    pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
         Self {
             domain: domain.clone(),
             lbs: Grow::new(domain, 1024),
             groups: Grow::new(domain, 1024),
             buckets: Grow::new(domain, 1024),
             ids: Slots::new(domain, 1),
+            counters: LeafCounters::new(domain, workers),
             ranges: Vec::new(),
             free: vec![Vec::new(); MAX_BUCKETS.ilog2() as usize + 1],
             deferred: VecDeque::new(),
@@ -69,6 +74,7 @@ impl LoadBalances {
         let i = id as usize;
         self.lbs.cell(i).store(Dpo::NO_ROUTE.0, Ordering::Release);
         self.groups.reserve(i + 1);
+        self.counters.begin(id);
         if self.ranges.len() <= i {
             self.ranges.resize(i + 1, None);
         }
@@ -173,6 +179,7 @@ impl LoadBalances {
             self.free[range.log2 as usize].push(range.offset);
         }
         self.ids.reclaim();
+        self.counters.reclaim();
     }
 
     /// Stores to load balances and groups so far.
@@ -187,7 +194,8 @@ impl LoadBalances {
 
     /// Bytes of the arrays that workers read.
     pub fn bytes(&self) -> usize {
-        self.lbs.bytes() + self.groups.bytes() + self.buckets.bytes()
+        let counters = self.counters.bytes();
+        self.lbs.bytes() + self.groups.bytes() + self.buckets.bytes() + counters
     }
 
     /// Reader handle.
@@ -331,7 +339,7 @@ mod tests {
     #[test]
     fn a_store_is_seen_by_a_reader_that_began_before_the_array_grew() {
         let domain = Domain::new();
-        let mut lbs = LoadBalances::new(&domain);
+        let mut lbs = LoadBalances::new(&domain, 1);
         let reader = domain.register();
         let snap = lbs.snap();
         let view = snap.read(reader.guard());
@@ -351,7 +359,7 @@ mod tests {
     #[test]
     fn a_changed_group_takes_a_new_range_and_the_old_one_waits_for_the_reader() {
         let domain = Domain::new();
-        let mut lbs = LoadBalances::new(&domain);
+        let mut lbs = LoadBalances::new(&domain, 1);
         let mut reader = domain.register();
         let id = lbs.alloc();
         lbs.set_buckets(id, &[adj(1), adj(2)]);
@@ -376,7 +384,7 @@ mod tests {
     #[test]
     fn nested_groups_shift_the_hash_once_per_level() {
         let domain = Domain::new();
-        let mut lbs = LoadBalances::new(&domain);
+        let mut lbs = LoadBalances::new(&domain, 1);
         let reader = domain.register();
         let (inner, outer) = (lbs.alloc(), lbs.alloc());
         lbs.set_buckets(inner, &[adj(1), adj(2)]);
@@ -392,7 +400,7 @@ mod tests {
     #[test]
     fn freed_leaves_come_back_only_after_the_readers_passed() {
         let domain = Domain::new();
-        let mut lbs = LoadBalances::new(&domain);
+        let mut lbs = LoadBalances::new(&domain, 1);
         let mut reader = domain.register();
         let id = lbs.alloc();
         lbs.set(id, adj(1));

@@ -6,6 +6,7 @@
 
 mod adjacency;
 mod balance;
+mod counters;
 mod deferred;
 mod dpo;
 mod grow;
@@ -16,6 +17,7 @@ pub use adjacency::{
     MAX_REWRITE,
 };
 pub use balance::{LbSnap, LbView, LeafView, MAX_BUCKETS};
+pub use counters::{CounterSnap, CounterView, RouteCount};
 pub use dpo::{Dpo, DpoKind, DropWhy};
 pub use view::{DataPlane, Fib4Snap, Fib6Snap, MAX_TABLES, View};
 

@@ -4,12 +4,14 @@
 //! of the view fails: unknown interfaces use table 0 (the default), tables that do not exist are empty, invalid leaves read as
 //! "no route".
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use volley_tables::{Guard, Snap};
 
 use super::adjacency::{AdjSnap, AdjTable, AdjView};
 use super::balance::{LbSnap, LbView, LeafView};
+use super::counters::CounterSnap;
 use super::dpo::{Dpo, DpoKind};
 use super::grow::GrowSnap;
 use crate::family::{Family, V4, V6};
@@ -44,6 +46,7 @@ pub struct DataPlane<F: Family> {
     pub(crate) bindings: GrowSnap<AtomicU32>,
     pub(crate) lbs: LbSnap,
     pub(crate) adjs: AdjSnap,
+    pub(crate) counters: Arc<[CounterSnap]>,
 }
 
 /// Handle of IPv4 nodes.
@@ -59,6 +62,7 @@ impl<F: Family> Clone for DataPlane<F> {
             bindings: self.bindings.clone(),
             lbs: self.lbs.clone(),
             adjs: self.adjs.clone(),
+            counters: self.counters.clone(),
         }
     }
 }
@@ -68,6 +72,11 @@ impl<F: Family> DataPlane<F> {
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> View<'g, F> {
         View { plane: self, guard }
+    }
+
+    /// The counters of one worker. A worker for which the FIB was not made counts nothing.
+    pub fn counters(&self, worker: usize) -> CounterSnap {
+        self.counters.get(worker).cloned().unwrap_or_default()
     }
 }
 

@@ -70,10 +70,15 @@ pub struct FibStats {
 }
 
 impl Fib {
-    /// A FIB with table 0 of both families.
+    /// A FIB with table 0 of both families, whose packets one worker counts.
     pub fn new(domain: &Arc<Domain>) -> Self {
+        Self::for_workers(domain, 1)
+    }
+
+    /// As [`Self::new`], for at most this number of workers.
+    pub fn for_workers(domain: &Arc<Domain>, workers: usize) -> Self {
         let mut fib = Self {
-            res: Resolver::new(domain),
+            res: Resolver::new(domain, workers),
             v4: Tables::new(domain),
             v6: Tables::new(domain),
             addresses: BTreeMap::new(),
@@ -177,6 +182,9 @@ impl Fib {
         if let Some((prefix, _)) = table.routes.iter().find(|(_, list)| own(*list)) {
             return Some(format!("route {prefix}"));
         }
+        if let Some(prefix) = table.counted.any() {
+            return Some(format!("route counter {prefix}"));
+        }
         let looks_in = res.lists().any(|l| {
             l.key.af == F::AF
                 && l.key
@@ -235,7 +243,8 @@ impl Fib {
     ) -> Result<bool, FibError> {
         self.check_paths::<F>(index, paths)?;
         let before = self.list_of(index, prefix, source);
-        let list = self.hold::<F>(source, &host_paths(prefix, source, paths), before)?;
+        let paths = host_paths(prefix, source, paths);
+        let list = self.hold_for(index, prefix, source, &paths, before)?;
         self.put(index, prefix, source, list)
     }
 
@@ -246,11 +255,33 @@ impl Fib {
         paths: &[Path],
         before: Option<u32>,
     ) -> Result<u32, FibError> {
+        self.hold_key::<F>(ListKey::new(F::AF, source, paths), before)
+    }
+
+    /// As [`Self::hold`], for one route: a counted one gets its own list.
+    pub(crate) fn hold_for<F: Side>(
+        &mut self,
+        index: u32,
+        prefix: Prefix<F>,
+        source: Source,
+        paths: &[Path],
+        before: Option<u32>,
+    ) -> Result<u32, FibError> {
+        let mut key = ListKey::new(F::AF, source, paths);
+        if self
+            .table::<F>(index)
+            .is_some_and(|table| table.counted.has(prefix))
+        {
+            key.route = Some((index, F::wide(prefix.addr()), prefix.len()));
+        }
+        self.hold_key::<F>(key, before)
+    }
+
+    fn hold_key<F: Side>(&mut self, key: ListKey, before: Option<u32>) -> Result<u32, FibError> {
         let (res, tables) = F::side_mut(self);
         if res.len() >= MAX_LISTS as usize - 1 {
             return Err(FibError::TooManyLists { limit: MAX_LISTS });
         }
-        let key = ListKey::new(F::AF, source, paths);
         Ok(res.hold(key, before, |table, addr| {
             tables.cover(table, F::from_wide(addr))
         }))
@@ -412,9 +443,49 @@ impl Fib {
                 }
             }
         }
-        let done = self.load_lists::<F>(index, source, &lists, rows);
+        let done = match self.counted_lists::<F>(index, source, hops, rows) {
+            Ok(own) => {
+                let done = self.load_lists::<F>(index, source, (&lists, &own), rows);
+                own.values().for_each(|l| self.res.release(*l, 1));
+                done
+            }
+            Err(error) => Err(error),
+        };
         lists.iter().for_each(|l| self.res.release(*l, 1));
         done
+    }
+
+    /// The lists of rows whose routes are counted, by row.
+    fn counted_lists<F: Side>(
+        &mut self,
+        index: u32,
+        source: Source,
+        hops: &[Vec<Path>],
+        rows: &[(F::Addr, u8, u32)],
+    ) -> Result<HashMap<usize, u32>, FibError> {
+        let mut own = HashMap::new();
+        if self
+            .table::<F>(index)
+            .is_none_or(|table| table.counted.is_empty())
+        {
+            return Ok(own);
+        }
+        for (row, &(addr, len, hop)) in rows.iter().enumerate() {
+            let (prefix, paths) = (Prefix::<F>::around(addr, len), hops.get(hop as usize));
+            let is_counted = |table: &Table<F>| table.counted.has(prefix);
+            let (Some(paths), true) = (paths, self.table(index).is_some_and(is_counted)) else {
+                continue;
+            };
+            let before = self.list_of(index, prefix, source);
+            match self.hold_for(index, prefix, source, paths, before) {
+                Ok(list) => own.insert(row, list),
+                Err(error) => {
+                    own.values().for_each(|l| self.res.release(*l, 1));
+                    return Err(error);
+                }
+            };
+        }
+        Ok(own)
     }
 
     /// For each new path set, the list that the first row with this set has now.
@@ -441,24 +512,35 @@ impl Fib {
         &mut self,
         index: u32,
         source: Source,
-        lists: &[u32],
+        (lists, own): (&[u32], &HashMap<usize, u32>),
         rows: &[(F::Addr, u8, u32)],
     ) -> Result<usize, FibError> {
         let (res, tables) = F::side_mut(self);
         let Some(table) = tables.get_mut(index) else {
             return Ok(0);
         };
-        let list_of = |hop: u32| lists.get(hop as usize).copied().unwrap_or(0);
+        let list_of = |row: usize, hop: u32| {
+            let list = own.get(&row).or(lists.get(hop as usize));
+            list.copied().unwrap_or(0)
+        };
         let routes = rows
             .iter()
-            .map(|&(addr, len, hop)| (Prefix::around(addr, len), list_of(hop)));
+            .enumerate()
+            .map(|(row, &(addr, len, hop))| (Prefix::around(addr, len), list_of(row, hop)));
         let [fresh, known] = table.claim(routes);
         let failed = |source| FibError::Lpm {
             prefix: "the routes were not loaded".into(),
             source,
         };
         table.load(&fresh).map_err(failed)?;
-        let mut counts = vec![0u32; lists.iter().max().map_or(0, |m| *m as usize + 1)];
+        let mut counts = vec![
+            0u32;
+            lists
+                .iter()
+                .chain(own.values())
+                .max()
+                .map_or(0, |m| *m as usize + 1)
+        ];
         fresh
             .iter()
             .for_each(|(_, list)| counts[*list as usize] += 1);

@@ -3,6 +3,7 @@
 mod adjacency;
 mod autoconf;
 mod buckets;
+mod counted;
 mod down;
 mod facts;
 mod fib;
@@ -10,6 +11,7 @@ mod interface;
 mod neighbor;
 mod path;
 mod resolver;
+mod route_counters;
 mod routes;
 mod scc;
 mod show;

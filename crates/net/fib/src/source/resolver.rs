@@ -1,6 +1,6 @@
 //! Path lists and their resolution to adjacencies, with loop detection and update of dependents.
 //!
-//! All prefixes with the same source and paths share one list; the list's number is the leaf in the longest-prefix match. A
+//! All prefixes with the same source and paths share one list, but counted routes have their own; the list's number is the leaf in the longest-prefix match. A
 //! recursive path depends on a [`Tracker`]: one per next-hop address and table, which knows the list that covers the address
 //! now. After a change, exactly the lists that can depend on it (the upward closure) are evaluated again, each once,
 //! dependencies first. A path is looped if the list that it leads to depends on the path's own list; looped paths carry no
@@ -27,7 +27,7 @@ use crate::source::Source;
 pub(crate) struct List {
     pub key: Arc<ListKey>,
     /// Routes (active, or hidden by a better source) with this list.
-    refs: u32,
+    pub refs: u32,
     /// Tracker of each recursive path, in path order.
     trackers: Vec<u32>,
     /// Adjacencies that the list uses.
@@ -72,9 +72,9 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    pub fn new(domain: &Arc<Domain>) -> Self {
+    pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
         Self {
-            lbs: LoadBalances::new(domain),
+            lbs: LoadBalances::new(domain, workers),
             adjs: Adjs::new(domain),
             macs: HashMap::new(),
             ifs: BTreeMap::new(),

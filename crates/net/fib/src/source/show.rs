@@ -6,7 +6,7 @@ use super::buckets;
 use super::fib::Fib;
 use super::path::{Path, Via};
 use super::tables::Side;
-use crate::dataplane::{Dpo, DpoKind, DropWhy};
+use crate::dataplane::{Dpo, DpoKind, DropWhy, RouteCount};
 use crate::family::{Af, Prefix};
 use crate::source::Source;
 
@@ -42,6 +42,8 @@ pub struct Shown<F: Side> {
     pub paths: Vec<PathState>,
     /// Leaf of the route.
     pub load_balance: u32,
+    /// Packets that followed the route, and routes that are counted together; none while no route is counted.
+    pub count: Option<(RouteCount, u32)>,
     /// Buckets of the load balance.
     pub buckets: Vec<Bucket>,
 }
@@ -68,6 +70,7 @@ impl Fib {
                 .map(state)
                 .collect(),
             load_balance: list,
+            count: self.route_count(list),
             buckets: self.show_buckets::<F>(list, 0),
         })
     }

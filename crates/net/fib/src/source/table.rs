@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use volley_tables::{Domain, LpmError};
 
+use super::counted::Counted;
 use super::path::Path;
 use super::routes::Routes;
 use crate::family::{Family, Prefix};
@@ -28,6 +29,7 @@ pub(crate) struct Table<F: Family> {
     extra: HashMap<Prefix<F>, Vec<(Source, u32)>>,
     /// Contributions of interface addresses by prefix; the best one is the prefix's interface route.
     pub connected: HashMap<Prefix<F>, Vec<Path>>,
+    pub counted: Counted<F>,
     /// Neighbours on interfaces of this table.
     pub neighbors: BTreeSet<(F::Addr, u32)>,
 }
@@ -51,6 +53,7 @@ impl<F: Family> Table<F> {
             routes: Routes::new(),
             extra: HashMap::new(),
             connected: HashMap::new(),
+            counted: Counted::default(),
             neighbors: BTreeSet::new(),
         }
     }

@@ -115,6 +115,11 @@ impl<F: Family> Tables<F> {
             .filter_map(|(number, index)| Some((*number, self.get(*index)?)))
     }
 
+    /// Whether the route of any prefix is counted.
+    pub fn has_marks(&self) -> bool {
+        self.iter().any(|(_, table)| !table.counted.is_empty())
+    }
+
     /// Binds an interface to a table.
     pub fn bind(&mut self, iface: u32, index: u32) {
         self.bindings
@@ -164,6 +169,7 @@ impl<F: Family> Tables<F> {
             bindings: self.bindings.snap(),
             lbs: res.lbs.snap(),
             adjs: res.adjs.snap(),
+            counters: res.lbs.counters.snaps(),
         }
     }
 }

@@ -4,10 +4,12 @@
 use crate::family::one_table;
 use crate::{Icmp, IpTrace, Step};
 use volley_fib::columns::{DPO, DST, DST1, DST2, DST3};
-use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View};
+use volley_fib::dataplane::{
+    CounterSnap, CounterView, DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View,
+};
 use volley_graph::{
     Bits, Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Nexts, Node, Vector, all_equal,
-    counters, nexts,
+    counters, nexts, sum,
 };
 
 nexts! {
@@ -53,6 +55,7 @@ counters! {
 /// State of a lookup node.
 pub struct Lookup<F: Icmp> {
     fib: DataPlane<F>,
+    counters: CounterSnap,
     step: Step,
     leaf: Column,
     dpo: Column,
@@ -61,10 +64,11 @@ pub struct Lookup<F: Icmp> {
 }
 
 impl<F: Icmp> Lookup<F> {
-    /// For vectors of up to `size` packets.
-    pub fn new(fib: DataPlane<F>, size: usize) -> Self {
+    /// For vectors of up to `size` packets on a worker.
+    pub fn new(fib: DataPlane<F>, worker: usize, size: usize) -> Self {
         let column = || Column::new(size);
         Lookup {
+            counters: fib.counters(worker),
             fib,
             step: Step::new(size),
             leaf: column(),
@@ -84,24 +88,65 @@ fn lookup_each<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, 
     }
 }
 
-/// Looks up a small vector packet by packet. True if all packets have complete adjacencies, which are then in the column.
+/// Looks up and counts a small vector packet by packet. True if all packets have complete adjacencies, which are then in the
+/// column.
 #[inline(always)]
-fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> bool {
+fn few<F: Icmp, I: Isa>(
+    view: &View<'_, F>,
+    counters: CounterView<'_>,
+    v: &mut Vector<'_, I, Edge<F>>,
+) -> bool {
     let leaves = view.leaves();
+    let one = v.same(Col::RX).map(|rx| view.lpm(view.table_of(rx)));
     let mut odd = 0;
     for row in 0..v.few() {
-        let table = view.lpm(view.table_of(v.few_of(Col::RX)[row]));
-        let dpo = leaves.resolve(F::leaf(table, F::dst(v, row))).0;
+        let table = one.unwrap_or_else(|| view.lpm(view.table_of(v.few_of(Col::RX)[row])));
+        let leaf = F::leaf(table, F::dst(v, row));
+        if counters.is_on() {
+            counters.add(leaf, 1, v.few_of(Col::LEN)[row].into());
+        }
+        let dpo = leaves.resolve(leaf).0;
         v.few_of_mut(DPO.col)[row] = dpo;
         odd |= dpo ^ ADJACENT;
     }
     odd >> 28 == 0
 }
 
+/// Counts packets on the routes of their leaves. Not inlined: usually no route is counted.
+#[inline(never)]
+fn count(counters: CounterView<'_>, leaves: &[u32], lens: &[u32]) {
+    match leaves {
+        &[leaf, ..] if all_equal(leaves) => counters.add(leaf, leaves.len() as u64, sum(lens)),
+        _ => {
+            for (&leaf, &len) in leaves.iter().zip(lens) {
+                counters.add(leaf, 1, len.into());
+            }
+        }
+    }
+}
+
+/// Writes the objects of a column of leaves. True if all are complete adjacencies.
+#[inline(always)]
+fn resolve<F: Icmp>(view: &View<'_, F>, leaves: &[u32], dpo: &mut [u32]) -> bool {
+    if all_equal(leaves) {
+        // One prefetch would be too late to help.
+        let one = view.resolve(leaves.first().map_or(0, |&leaf| leaf));
+        dpo.fill(one.0);
+        return one.is_adj();
+    }
+    view.resolve_batch(leaves, dpo);
+    let adjs = view.adjs();
+    for &word in &*dpo {
+        adjs.prefetch(Dpo(word).index());
+    }
+    !odd(dpo)
+}
+
 /// Follows routes to other tables. A subnet broadcast is forwarded only from another interface. `kinds` is a scratch column.
 #[cold]
 fn follow<F: Icmp, I: Isa>(
     view: &View<'_, F>,
+    counters: CounterView<'_>,
     v: &Vector<'_, I, Edge<F>>,
     dpo: &mut Column,
     kinds: &mut Column,
@@ -114,6 +159,9 @@ fn follow<F: Icmp, I: Isa>(
                 break;
             }
             let leaf = F::leaf(view.lpm(Dpo(*word).index()), F::dst(v, row));
+            if counters.is_on() {
+                counters.add(leaf, 1, v.column(Col::LEN)[row].into());
+            }
             *word = view.resolve(leaf).0;
         }
         let found = Dpo(*word);
@@ -245,6 +293,7 @@ impl<F: Icmp> Node for Lookup<F> {
         F::require_dst(&mut v);
         let Lookup {
             fib,
+            counters,
             step,
             leaf,
             dpo,
@@ -252,36 +301,30 @@ impl<F: Icmp> Node for Lookup<F> {
             next,
         } = self;
         let view = fib.read(cx.guard());
+        let counters = counters.read(cx.guard());
         if I::FEW {
-            if few(&view, &mut v) {
+            if few(&view, counters, &mut v) {
                 return v.send_all(Edge::REWRITE);
             }
             v.take(DPO.col, dpo);
-            follow(&view, &v, dpo, next);
+            follow(&view, counters, &v, dpo, next);
             return send(cx, v, dpo, verdict, next);
         }
         match one_table(&view, v.column(Col::RX)) {
             Some(table) => F::lookup_all(&v, view.lpm(table), step, leaf.words_mut(n)),
             None => lookup_each(&view, &v, leaf),
         }
-        view.resolve_batch(leaf.words(n), dpo.words_mut(n));
-        let all = dpo.words(n);
-        // If all objects are equal, the first one decides for all, and one prefetch would be too late to help.
-        let judged = match all_equal(all) {
-            true => &all[..n.min(1)],
-            false => {
-                let adjs = view.adjs();
-                for &word in all {
-                    adjs.prefetch(Dpo(word).index());
-                }
-                all
-            }
-        };
-        if !odd(judged) {
+        if counters.is_on() {
+            count(counters, leaf.words(n), v.column(Col::LEN));
+        }
+        if resolve(&view, leaf.words(n), dpo.words_mut(n)) {
             v.put(DPO.col, dpo);
             return v.send_all(Edge::REWRITE);
         }
-        follow(&view, &v, dpo, next);
+        follow(&view, counters, &v, dpo, next);
         send(cx, v, dpo, verdict, next)
     }
 }
+
+#[cfg(test)]
+mod tests;

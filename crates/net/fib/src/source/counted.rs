@@ -1,0 +1,64 @@
+//! Prefixes of counted routes. A counted route has its own path list, and with it its own counters. All other routes share
+//! those of their source and paths.
+
+use std::collections::BTreeSet;
+
+use hashbrown::HashMap;
+
+use super::routes::Routes;
+use crate::family::{Family, Prefix};
+
+/// Prefixes of a table whose routes are counted; true: the routes of all prefixes inside it too.
+pub(crate) struct Counted<F: Family>(HashMap<Prefix<F>, bool>);
+
+impl<F: Family> Default for Counted<F> {
+    fn default() -> Self {
+        Counted(HashMap::new())
+    }
+}
+
+impl<F: Family> Counted<F> {
+    /// Whether the route of a prefix is counted.
+    pub fn has(&self, prefix: Prefix<F>) -> bool {
+        let covers = |len| self.0.get(&Prefix::around(prefix.addr(), len)) == Some(&true);
+        !self.0.is_empty() && (self.0.contains_key(&prefix) || (0..prefix.len()).any(covers))
+    }
+
+    /// Marks a prefix, or removes its mark; returns the mark that it had.
+    pub fn mark(&mut self, prefix: Prefix<F>, count: Option<bool>) -> Option<bool> {
+        match count {
+            Some(longer) => self.0.insert(prefix, longer),
+            None => self.0.remove(&prefix),
+        }
+    }
+
+    /// A prefix that is marked.
+    pub fn any(&self) -> Option<Prefix<F>> {
+        self.0.keys().min().copied()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The counted routes of a table, in order.
+    pub fn routes(&self, routes: &Routes<F>) -> BTreeSet<Prefix<F>> {
+        let prefixes = self.0.iter();
+        let prefixes = prefixes.flat_map(|(prefix, longer)| inside(routes, *prefix, *longer));
+        prefixes.collect()
+    }
+}
+
+/// The prefix if it has a route; with `longer` all prefixes inside it that have one.
+pub(crate) fn inside<F: Family>(
+    routes: &Routes<F>,
+    prefix: Prefix<F>,
+    longer: bool,
+) -> Vec<Prefix<F>> {
+    if !longer {
+        return routes.get(prefix).map(|_| prefix).into_iter().collect();
+    }
+    let is_inside = |it: &Prefix<F>| it.len() >= prefix.len() && prefix.contains(it.addr());
+    let all = routes.iter().map(|(it, _)| it);
+    all.filter(is_inside).collect()
+}

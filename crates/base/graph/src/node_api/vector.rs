@@ -244,23 +244,6 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         or_all(self.frame.words(POS)) & CHAINED != 0
     }
 
-    /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles few packets row by row
-    /// ([`Isa::FEW`]).
-    #[inline(always)]
-    pub fn head<const K: usize>(&self, row: usize, offset: usize) -> [u32; K] {
-        const { assert!(4 * K <= READABLE / 2) };
-        let offset = offset.min(READABLE - 4 * K);
-        // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` plus the words are within
-        // them.
-        let words = unsafe {
-            self.place(row)
-                .add(offset)
-                .cast::<[[u8; 4]; K]>()
-                .read_unaligned()
-        };
-        words.map(u32::from_be_bytes)
-    }
-
     /// The first `N` bytes of one packet, for writing: as [`Vector::apply`], for code that works row by row.
     #[inline(always)]
     pub fn front<const N: usize>(&mut self, row: usize) -> &mut [u8; N] {
@@ -268,6 +251,40 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes from the
         // position are in the slot.
         unsafe { &mut *self.place(row).cast::<[u8; N]>() }
+    }
+
+    /// Handle few packets ([`Isa::FEW`]) one by one: `body` gets the first `N` bytes of each and its words in `cols`, which count
+    /// as filled from now on. Ends with the first packet for which `body` returns false; true if there is none. Every column is
+    /// checked once, and not for each packet. False at once if a column is named twice, or is one of the engine's own.
+    #[inline(always)]
+    pub fn few_frames<const N: usize, const C: usize>(
+        &mut self,
+        cols: [Col; C],
+        mut body: impl FnMut(&mut [u8; N], [&mut u32; C]) -> bool,
+    ) -> bool {
+        const { assert!(N <= READABLE) };
+        let rows = self.few();
+        for col in cols {
+            self.frame.declared.check(col);
+            self.frame.valid |= col.bit();
+        }
+        let pool = self.dispatch.bufs.pool();
+        let [idx, pos, others @ ..] = &mut self.frame.cols;
+        let (idx, pos) = (idx.first(), pos.first());
+        let Ok(others) = others.get_disjoint_mut(cols.map(|col| col.at().wrapping_sub(2))) else {
+            return false;
+        };
+        let mut words = others.map(Column::first_mut);
+        for row in 0..rows {
+            let at = (pos[row] & !CHAINED) as usize;
+            // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes from the
+            // position are in the slot.
+            let frame = unsafe { &mut *pool.at(idx[row], at).cast::<[u8; N]>() };
+            if !body(frame, words.each_mut().map(|words| &mut words[row])) {
+                return false;
+            }
+        }
+        true
     }
 
     /// The start of one packet.
@@ -301,6 +318,38 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
         for (r, &at) in rest.iter().enumerate() {
             one(8 * eights.len() + r, at);
+        }
+    }
+
+    /// As [`Vector::apply`]; `body` gets each packet's word of `words` in place of its row.
+    ///
+    /// # Panics
+    /// If there are fewer words than packets.
+    #[inline(always)]
+    pub fn apply_each<const N: usize>(
+        &mut self,
+        words: &[u32],
+        mut body: impl FnMut(u32, &mut [u8; N]),
+    ) {
+        const { assert!(N <= READABLE) };
+        self.locate();
+        let base = self.dispatch.bufs.pool().base();
+        let (offsets, words) = (
+            &self.dispatch.offsets[..self.frame.n],
+            &words[..self.frame.n],
+        );
+        // SAFETY: each row owns its own buffer; N bytes from the position are in the slot.
+        let mut one =
+            |word: u32, at: usize| body(word, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+        let ((eights, rest), (of_eights, of_rest)) =
+            (offsets.as_chunks::<8>(), words.as_chunks::<8>());
+        for (at, words) in eights.iter().zip(of_eights) {
+            for r in 0..8 {
+                one(words[r], at[r]);
+            }
+        }
+        for (&at, &word) in rest.iter().zip(of_rest) {
+            one(word, at);
         }
     }
 

@@ -229,19 +229,19 @@ impl EthernetInput {
 /// Handles a few packets of one interface, one by one: returns their edge if it is the same for all and none needs the slow
 /// path.
 #[inline(always)]
-fn few<I: Isa>(v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<Next> {
+fn few<I: Isa>(v: &mut Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<Next> {
     let mut all = 0;
-    for row in 0..v.few() {
-        let (len, [high, low, _, kind]) = (v.few_of(Col::LEN)[row], v.head(row, 0));
-        let (odd, edge) = glance(len, flags, mac, (high, low, kind));
-        if odd != 0 || row > 0 && edge != all {
-            return None;
-        }
+    let fine = v.few_frames::<16, 1>([Col::LEN], |header, [len]| {
+        let (words, _) = header.as_chunks::<4>();
+        let [high, low, kind] = [0, 1, 3].map(|k| u32::from_be_bytes(words[k]));
+        let (odd, edge) = glance(*len, flags, mac, (high, low, kind));
+        // No edge is 0 here.
+        let differs = all != 0 && edge != all;
         all = edge;
-    }
-    [Next::Ip4, Next::Ip6]
-        .into_iter()
-        .find(|next| *next as u32 == all)
+        odd == 0 && !differs
+    });
+    let mut edges = [Next::Ip4, Next::Ip6].into_iter();
+    edges.find(|next| fine && *next as u32 == all)
 }
 
 /// A verdict that is nonzero for a frame that [`judge`] must check, and the edge of all others.
@@ -263,7 +263,7 @@ const PARENT: u32 = Flag::HasSubInterfaces as u32;
 /// Flags of interfaces that receive neighbour discovery: those with an IPv6 address, and those with SLAAC.
 const ND: u32 = Flag::Ip6 as u32 | Flag::Slaac as u32;
 
-const _: () = assert!(Next::Ip6 as u32 == Next::Ip4 as u32 + 1);
+const _: () = assert!(Next::Ip6 as u32 == Next::Ip4 as u32 + 1 && Next::Ip4 as u32 != 0);
 
 /// The verdict on one frame, in the order of the rules.
 fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
@@ -313,7 +313,7 @@ impl Node for EthernetInput {
         let (one, (flags, mac)) = (same.is_some(), self.interface(same.unwrap_or(0)));
         if I::FEW
             && one
-            && let Some(next) = few(&v, flags, mac)
+            && let Some(next) = few(&mut v, flags, mac)
         {
             v.advance(HEADER);
             return v.send_all(next);

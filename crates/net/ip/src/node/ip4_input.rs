@@ -113,16 +113,16 @@ impl Ip4Input {
 /// Handles a small vector packet by packet; false if a packet needs an exact check.
 #[inline(always)]
 fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
-    for row in 0..v.few() {
-        let words = v.head::<5>(row, 0);
-        if suspicious(v.few_of(Col::LEN)[row], words) != 0 {
+    v.few_frames::<20, 2>([Col::LEN, DST.col], |header, [len, dst]| {
+        let (words, _) = header.as_chunks::<4>();
+        let words = std::array::from_fn(|k| u32::from_be_bytes(words[k]));
+        if suspicious(*len, words) != 0 {
             return false;
         }
-        v.few_of_mut(DST.col)[row] = words[4];
         // If a later packet is suspicious, all packets are judged again: lengths that are already set stay the same.
-        v.few_of_mut(Col::LEN)[row] = words[0] & 0xffff;
-    }
-    true
+        (*len, *dst) = (words[0] & 0xffff, words[4]);
+        true
+    })
 }
 
 /// Whether a group has link-local scope, so that routers never forward to it (RFC 5771, 4).

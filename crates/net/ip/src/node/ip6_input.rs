@@ -279,24 +279,21 @@ fn judge_suspicious<I: Isa>(
 /// Handles a small vector packet by packet; false if a packet needs an exact check.
 #[inline(always)]
 fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
-    for row in 0..v.len() {
-        let ([w0, w1, src0, src1], dst) = (v.head::<4>(row, 0), v.head::<4>(row, 24));
-        let odd = suspicious(
-            v.column(Col::LEN)[row],
-            [w0, w1],
-            [src0, src1],
-            [dst[0], dst[1]],
-        );
-        if odd != 0 {
+    let cols = [Col::LEN, DST.col, DST1.col, DST2.col, DST3.col];
+    v.few_frames::<40, 5>(cols, |header, [len, to @ ..]| {
+        let (words, _) = header.as_chunks::<4>();
+        let [w0, w1, src0, src1] = [0, 1, 2, 3].map(|k| u32::from_be_bytes(words[k]));
+        let dst = [6, 7, 8, 9].map(|k| u32::from_be_bytes(words[k]));
+        if suspicious(*len, [w0, w1], [src0, src1], [dst[0], dst[1]]) != 0 {
             return false;
         }
-        for (col, word) in [DST.col, DST1.col, DST2.col, DST3.col].into_iter().zip(dst) {
-            v.column_mut(col)[row] = word;
+        for (to, word) in to.into_iter().zip(dst) {
+            *to = word;
         }
         // If a later packet is suspicious, all packets are judged again: lengths that are already set stay the same.
-        v.column_mut(Col::LEN)[row] = 40 + (w1 >> 16);
-    }
-    true
+        *len = 40 + (w1 >> 16);
+        true
+    })
 }
 
 impl Node for Ip6Input {

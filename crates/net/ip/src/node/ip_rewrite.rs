@@ -102,11 +102,12 @@ fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> 
         return false;
     }
     v.retreat(ETHERNET as u32);
-    for row in 0..rows {
-        let words = adjs.words(Dpo(v.few_of(DPO.col)[row]).index());
-        v.few_of_mut(Col::TX)[row] = words.tx_if;
-        rewrite::<F>(v.front(row), [words.head, words.tail]);
-    }
+    v.few_frames([DPO.col, Col::TX], |frame, [dpo, tx]| {
+        let words = adjs.words(Dpo(*dpo).index());
+        *tx = words.tx_if;
+        rewrite::<F>(frame, [words.head, words.tail]);
+        true
+    });
     v.forget(&FORWARDING);
     true
 }
@@ -201,10 +202,8 @@ impl<F: Icmp> Node for Rewrite<F> {
                 v.apply::<64>(|_, frame| rewrite::<F>(frame, [words.head, words.tail]));
             }
             None => {
-                let adj = adj.words(v.len());
-                v.apply::<64>(|row, frame| {
-                    let words = adjs.words(Dpo(adj[row]).index());
-                    rewrite::<F>(frame, [words.head, words.tail]);
+                v.apply_each::<64>(adj.words(v.len()), |dpo, frame| {
+                    rewrite::<F>(frame, adjs.header(Dpo(dpo).index()));
                 });
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::{Direction, IfTable};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use volley_graph::{DropHook, PacketView};
 
 /// Where a hook captures packets.
@@ -13,10 +14,37 @@ pub enum CapturePoint {
     Dropped,
 }
 
+impl CapturePoint {
+    /// The point as a bit of a set.
+    pub fn bit(self) -> u32 {
+        match self {
+            CapturePoint::Passing(Direction::Rx) => 1,
+            CapturePoint::Passing(Direction::Tx) => 2,
+            CapturePoint::Dropped => 4,
+        }
+    }
+}
+
+/// The points at which a hook captures packets now: one word, which workers read for each vector.
+#[derive(Default)]
+pub struct ActivePoints(AtomicU32);
+
+impl ActivePoints {
+    /// Set the points, as bits.
+    pub fn set(&self, points: u32) {
+        self.0.store(points, Relaxed);
+    }
+
+    #[inline(always)]
+    pub(crate) fn has(&self, point: CapturePoint) -> bool {
+        self.0.load(Relaxed) & point.bit() != 0
+    }
+}
+
 /// Captures packets. Called on workers: no allocation, no locks, no formatting.
 pub trait CaptureHook: Send + Sync {
-    /// Whether the hook captures such packets now. Called once for each vector.
-    fn is_active(&self, what: CapturePoint) -> bool;
+    /// Where the hook captures packets now. Called once.
+    fn active_points(&self) -> Arc<ActivePoints>;
     /// Captures a packet that passes `interface`. The `back` bytes before its position belong to it: the Ethernet header, if
     /// the position is behind that.
     fn packet_passed(

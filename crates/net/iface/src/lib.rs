@@ -32,7 +32,7 @@ mod table;
 mod tx_queue_pool;
 pub mod virtio;
 
-pub use capture_hook::{CaptureHook, CapturePoint};
+pub use capture_hook::{ActivePoints, CaptureHook, CapturePoint};
 pub use control::{InterfaceHandler, sub_interface_row};
 pub use driver::NewInterface;
 pub use error::IfError;

@@ -1,6 +1,6 @@
 //! The interface table of the workers: atomics by index, written by the control thread, and counters for each worker.
 
-use crate::capture_hook::CaptureHook;
+use crate::capture_hook::{ActivePoints, CaptureHook, CapturePoint};
 use crate::listeners::{ListenError, Listened, Listeners};
 use crate::states::RxMode;
 use crate::sub_interface::Sub;
@@ -152,7 +152,7 @@ pub struct IfTable {
     queues: Box<[OnceLock<Box<[QueueCounters]>>]>,
     worker_set: Arc<WorkerSet>,
     listeners: Listeners,
-    tap: OnceLock<Arc<dyn CaptureHook>>,
+    tap: OnceLock<(Arc<ActivePoints>, Arc<dyn CaptureHook>)>,
 }
 
 #[inline(always)]
@@ -509,21 +509,23 @@ impl IfTable {
 
     /// Sets the capture hook. Returns false if there is one already.
     pub fn set_capture_hook(&self, tap: Arc<dyn CaptureHook>) -> bool {
-        self.tap.set(tap).is_ok()
+        self.tap.set((tap.active_points(), tap)).is_ok()
     }
 
     /// The capture hook, if it captures packets of `direction`.
     #[inline(always)]
     pub fn tap(&self, direction: Direction) -> Option<&dyn CaptureHook> {
-        let tap = self.tap.get()?;
-        tap.is_active(crate::CapturePoint::Passing(direction))
-            .then_some(tap.as_ref())
+        self.hook(CapturePoint::Passing(direction))
     }
 
     /// The capture hook, if it captures dropped packets.
     pub fn drop_hook(&self) -> Option<&dyn CaptureHook> {
-        let tap = self.tap.get()?;
-        tap.is_active(crate::CapturePoint::Dropped)
-            .then_some(tap.as_ref())
+        self.hook(CapturePoint::Dropped)
+    }
+
+    #[inline(always)]
+    fn hook(&self, point: CapturePoint) -> Option<&dyn CaptureHook> {
+        let (active, tap) = self.tap.get()?;
+        active.has(point).then_some(tap.as_ref())
     }
 }

@@ -3,7 +3,7 @@
 use super::monitor::Monitors;
 use super::query::Directions;
 use super::show::PcapTraceReply;
-use super::{Filter, Session, Sessions, TraceTap, bit};
+use super::{Filter, Session, Sessions, TraceTap};
 use crate::FileFormat;
 use crate::interface::file_error;
 use crate::model::PcapTraceOn;
@@ -50,7 +50,7 @@ impl Describe for Words<'_> {
     }
 
     fn comment(&self, note: &Note) -> Option<String> {
-        if note.tag != bit(CapturePoint::Dropped) {
+        if note.tag != CapturePoint::Dropped.bit() {
             return None;
         }
         let Some(reason) = note.reason else {
@@ -69,7 +69,7 @@ pub(super) fn wanted(directions: Directions) -> u32 {
         (directions.tx, CapturePoint::Passing(Direction::Tx)),
         (directions.drop, CapturePoint::Dropped),
     ];
-    all.iter().filter(|(on, _)| *on).map(|(_, w)| bit(*w)).sum()
+    all.iter().filter(|(on, _)| *on).map(|(_, w)| w.bit()).sum()
 }
 
 impl Control {

@@ -19,9 +19,8 @@ pub use show::{PcapTraceReply, ShowPcapTrace, ended_early};
 use crate::spool::{CaptureWriter, Note};
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use volley_graph::{Col, PacketView, TraceFilter};
-use volley_iface::{CaptureHook, CapturePoint, Direction};
+use volley_iface::{ActivePoints, CaptureHook, CapturePoint, Direction};
 
 /// An active capture, as workers see it.
 pub struct Session {
@@ -39,29 +38,21 @@ pub struct Session {
 #[derive(Default)]
 pub struct TraceTap {
     /// The requested directions of all sessions, as bits: without a capture, workers read nothing else.
-    wants: AtomicU32,
+    wants: Arc<ActivePoints>,
     sessions: ArcSwapOption<Sessions>,
 }
 
 /// All active captures.
 pub(crate) type Sessions = Vec<Arc<Session>>;
 
-fn bit(what: CapturePoint) -> u32 {
-    match what {
-        CapturePoint::Passing(Direction::Rx) => 1,
-        CapturePoint::Passing(Direction::Tx) => 2,
-        CapturePoint::Dropped => 4,
-    }
-}
-
 impl TraceTap {
     /// Replace the sessions; returns the old ones, which workers may use for a short time.
     pub(crate) fn set(&self, sessions: Sessions) -> Option<Arc<Sessions>> {
         let wants = sessions.iter().fold(0, |wants, it| wants | it.wants);
-        self.wants.store(0, Relaxed);
+        self.wants.set(0);
         let new = (!sessions.is_empty()).then(|| Arc::new(sessions));
         let old = self.sessions.swap(new);
-        self.wants.store(wants, Relaxed);
+        self.wants.set(wants);
         old
     }
 
@@ -89,8 +80,8 @@ impl Session {
 }
 
 impl CaptureHook for TraceTap {
-    fn is_active(&self, what: CapturePoint) -> bool {
-        self.wants.load(Relaxed) & bit(what) != 0
+    fn active_points(&self) -> Arc<ActivePoints> {
+        self.wants.clone()
     }
 
     fn packet_passed(
@@ -103,7 +94,7 @@ impl CaptureHook for TraceTap {
         let note = Note {
             at_ns: now_ns,
             interface,
-            tag: bit(CapturePoint::Passing(direction)),
+            tag: CapturePoint::Passing(direction).bit(),
             reason: None,
         };
         self.offer(note, packet, 0);
@@ -113,7 +104,7 @@ impl CaptureHook for TraceTap {
         let note = Note {
             at_ns: now_ns,
             interface: packet.rx(),
-            tag: bit(CapturePoint::Dropped),
+            tag: CapturePoint::Dropped.bit(),
             reason: packet.get(Col::ERR),
         };
         self.offer(note, packet, packet.moved());

@@ -3,9 +3,9 @@
 //! Contract: a client that reads slowly, or not at all, occupies only its own records ([`RECORDS`]): packets that find no free
 //! record are counted as lost, and no thread waits for the client. Every part of pcapng ends with a complete block.
 
+use super::Session;
 use super::control::{Control, Words, wanted};
 use super::query::{Monitor, MonitorReply};
-use super::{Session, bit};
 use crate::spool::{CaptureWriter, Describe, Note, Record, WHOLE, wall_base};
 use crate::{FileFormat, LinkType, PacketRef, PcapError, Writer, WriterOptions};
 use std::cell::RefCell;
@@ -235,8 +235,8 @@ fn line(record: &Record, base_ns: u64, words: &dyn Describe) -> String {
     let at = base_ns.saturating_add(note.at_ns) / 1000;
     let at = Timestamp::of_microseconds(at).time_of_day();
     let direction = match note.tag {
-        tag if tag == bit(CapturePoint::Passing(Direction::Rx)) => "rx",
-        tag if tag == bit(CapturePoint::Passing(Direction::Tx)) => "tx",
+        tag if tag == CapturePoint::Passing(Direction::Rx).bit() => "rx",
+        tag if tag == CapturePoint::Passing(Direction::Tx).bit() => "tx",
         _ => "drop",
     };
     let name = words.interface(note.interface);

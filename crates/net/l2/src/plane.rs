@@ -7,6 +7,8 @@ use volley_tables::mac::ID_BITS;
 pub(crate) const SLOT: u32 = 0xffff;
 /// Shift of the split-horizon group.
 pub(crate) const SHG: u32 = 16;
+/// Bits of the split-horizon group; 0 for none.
+pub(crate) const GROUP: u32 = 0xff << SHG;
 /// Flag: new MAC addresses are learned.
 pub(crate) const LEARN: u32 = 1 << 24;
 /// Flag: broadcast and multicast frames are flooded.
@@ -88,5 +90,5 @@ impl Plane {
 /// Whether two ports' words name the same split-horizon group.
 #[inline(always)]
 pub(crate) fn same_group(one: u32, other: u32) -> bool {
-    (one ^ other) >> SHG & 0xff == 0 && one >> SHG & 0xff != 0
+    (one ^ other) & GROUP == 0 && one & GROUP != 0
 }

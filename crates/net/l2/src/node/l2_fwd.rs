@@ -3,10 +3,10 @@
 //! On entry `DST_HIGH` and `DST_LOW` are the key of the destination, written by l2-learn.
 
 use crate::columns::{DST_HIGH, DST_LOW, NEXT};
-use crate::plane::{FILTER, FLOOD, FORWARD, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
+use crate::plane::{FILTER, FLOOD, FORWARD, GROUP, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
 use volley_graph::{
     Col, Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, all_equal,
-    counters, nexts, or_all,
+    counters, mask, nexts, or_all,
 };
 use volley_tables::{MacSnap, MacView, Snap};
 
@@ -104,13 +104,33 @@ impl L2Fwd {
             tx.fill(tag(answers[0]) & PORT);
             return may_leave(answers[0], rx[0], from, low[0], plane);
         }
-        let mut stays = false;
-        for row in 0..n {
-            let from = of_rx.unwrap_or_else(|| plane.port(rx[row]));
-            tx[row] = tag(answers[row]) & PORT;
-            stays |= !may_leave(answers[row], rx[row], from, low[row], plane);
+        let Some(from) = of_rx else {
+            let mut stays = false;
+            for row in 0..n {
+                let from = plane.port(rx[row]);
+                tx[row] = tag(answers[row]) & PORT;
+                stays |= !may_leave(answers[row], rx[row], from, low[row], plane);
+            }
+            return !stays;
+        };
+        // One pass looks the ports up, the others become vector code. The `verdict` column serves as scratch space.
+        for (tx, answer) in tx.iter_mut().zip(answers) {
+            *tx = tag(*answer) & PORT;
         }
-        !stays
+        let to = self.verdict.words_mut(n);
+        for (to, tx) in to.iter_mut().zip(&*tx) {
+            *to = plane.port(*tx);
+        }
+        // Differences and masks in place of booleans: see `may_leave`.
+        let grouped = mask(from & GROUP != 0);
+        let mut stays = mask(from & FORWARD == 0);
+        for row in 0..n {
+            let unknown = mask(answers[row] == 0) | (tag(answers[row]) & FILTER);
+            let elsewhere = ((to[row] ^ low[row]) & SLOT) | mask(tx[row] == rx[row]);
+            let same_group = mask((from ^ to[row]) & GROUP == 0) & grouped;
+            stays |= unknown | elsewhere | same_group;
+        }
+        stays == 0
     }
 
     /// Separates packets that are flooded or dropped from the others.

@@ -130,6 +130,9 @@ pub struct Args {
     /// Number of prefixes of a synthetic table, used without a file.
     #[arg(long)]
     pub prefixes: Option<usize>,
+    /// Count packets and bytes of each route by itself.
+    #[arg(long)]
+    pub route_counters: bool,
     /// Bytes of a packet without frame check sequence.
     #[arg(long, default_value_t = 64)]
     pub size: u32,

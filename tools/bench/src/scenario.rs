@@ -9,13 +9,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 use volley_daemon::stack::{Stack, StackError};
 use volley_daemon::{EngineSettings, IsaChoice};
-use volley_fib::{Path, Source, StaticNeighbor, V4, V6, Via};
+use volley_fib::{Path, RouteCounter, Source, StaticNeighbor, V4, V6, Via};
 use volley_graph::{Clock, Node, Worker};
 use volley_iface::AdminState;
 use volley_iface::{Admin, ReceiveFeature};
 use volley_l2::ShowBridgeDomains;
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
-use volley_model::{InterfaceSpec, Mac, ModelError, Request};
+use volley_model::{InterfaceSpec, Mac, ModelError, Prefix, Request};
 use volley_object::Object;
 use volley_pg::model::PgInterface;
 use volley_pg::{Edit, EditKind, Preload, Sizes, StreamSpec, Value};
@@ -154,6 +154,9 @@ impl Bench {
             load_seconds: 0.0,
         };
         bench.interfaces()?;
+        if args.route_counters {
+            bench.count_routes()?;
+        }
         let rows4 = tables::rows4(args.table.as_deref(), args.prefixes, args.seed)?;
         let rows6 = tables::rows6(args.table6.as_deref(), args.prefixes, args.seed)?;
         bench.routes(args.scenario, &rows4, &rows6)?;
@@ -204,6 +207,21 @@ impl Bench {
             self.apply(set(&Admin {
                 interface: name.to_owned(),
                 state: AdminState::Up,
+            })?)?;
+        }
+        Ok(())
+    }
+
+    /// Count each route of table 0 by itself.
+    fn count_routes(&mut self) -> Result<(), BenchError> {
+        let all: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+        for addr in all {
+            let prefix = Prefix::masked(addr, 0);
+            let prefix = prefix.map_err(|e| BenchError::Args(e.to_string()))?;
+            self.apply(set(&RouteCounter {
+                prefix,
+                table: 0,
+                longer: true,
             })?)?;
         }
         Ok(())

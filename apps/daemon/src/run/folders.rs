@@ -4,7 +4,7 @@
 //!   The kernel cannot take it back, so what an operator names later must be in these folders.
 //! - Writing: the state directory, the folders of sockets, log and captures, folders for temporary files, and those that the
 //!   configuration names. Sockets also everywhere in `/run`.
-//! - Reading: all but home directories, `/boot` and devices, and what may be written.
+//! - Reading: all but home directories, `/boot` and devices; the working directory of the start; what may be written.
 //! - Devices: those of the drivers. Programs: none. TCP: no connection, and only the ports of `[api]`.
 
 use crate::settings::{Landlock, Settings};
@@ -105,6 +105,11 @@ impl Limits {
         let mut limits = Limits::default();
         let settings = start.settings;
         limits.read.extend(readable());
+        // An operator names files as they are seen from there, such as a plugin that was just built.
+        let started_in = std::env::current_dir().ok();
+        limits
+            .read
+            .extend(started_in.filter(|folder| folder.parent().is_some()));
         limits.write.extend(USUAL.map(PathBuf::from));
         limits
             .write

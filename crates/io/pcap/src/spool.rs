@@ -135,6 +135,11 @@ impl CaptureWriter {
         taken
     }
 
+    /// The number of packets for which there is a free record.
+    pub fn room(&self) -> usize {
+        self.empty.len()
+    }
+
     /// Packets that found no record.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)

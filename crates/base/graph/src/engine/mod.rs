@@ -22,4 +22,5 @@ pub(crate) mod state;
 pub(crate) mod stats;
 mod texts;
 pub(crate) mod traces;
+pub(crate) mod wired;
 mod workers;

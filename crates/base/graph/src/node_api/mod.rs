@@ -14,6 +14,7 @@ pub(crate) mod node;
 pub(crate) mod output;
 pub(crate) mod receive;
 pub(crate) mod replicate;
+pub(crate) mod rows;
 pub(crate) mod stage;
 pub(crate) mod trace_rows;
 pub(crate) mod vector;

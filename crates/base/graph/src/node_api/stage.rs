@@ -77,6 +77,11 @@ impl Batch {
         self.frame.n - self.at
     }
 
+    /// The lengths of the packets, in order.
+    pub fn lengths(&self) -> &[u32] {
+        &self.frame.words(Col::LEN.at())[self.at..]
+    }
+
     /// Whether a packet has more than one buffer.
     #[inline(always)]
     fn has_chains(&self) -> bool {

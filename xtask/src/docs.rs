@@ -7,7 +7,8 @@ use crate::run::Program;
 use crate::sdk;
 
 /// Page, and the arguments of `volley` whose output it is.
-const PAGES: [(&str, &[&str]); 6] = [
+const PAGES: [(&str, &[&str]); 7] = [
+    ("docs/generated/click-elements.md", &["doc", "click"]),
     ("docs/generated/commands.md", &["doc", "commands"]),
     ("docs/generated/counters.md", &["doc", "counters"]),
     ("docs/generated/packet-fields.md", &["doc", "fields"]),

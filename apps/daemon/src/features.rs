@@ -30,6 +30,7 @@ macro_rules! features {
             volley_vhost::classes()?;
             volley_dpdk::classes()?;
             volley_plugin_host::classes()?;
+            volley_click::classes()?;
             $($feature::classes()?;)*
             Ok(())
         }

@@ -71,6 +71,8 @@ pub struct Stack {
     pub plugins: volley_plugin_host::Plugins,
     /// Captures.
     pub pcap: volley_pcap::Pcap,
+    /// Graphs in Click's language.
+    pub click: volley_click::Click,
     _memif: volley_memif::Memif,
     _multicast: volley_mcast::Multicast,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
@@ -156,8 +158,7 @@ impl Stack {
         neighbors.listen(warn_of_neighbor);
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
-        let pcap = volley_pcap::register(&mut registry)?;
-        pcap.listen(report);
+        let (pcap, click) = captures(&mut registry)?;
         let memif = drivers(&mut registry, settings)?;
         follow_interfaces(&registry.interfaces, &fib);
         crate::notice::register(&mut registry)?;
@@ -186,6 +187,7 @@ impl Stack {
                 rights,
                 plugins,
                 pcap,
+                click,
                 _memif: memif,
                 _multicast: multicast,
                 handlers: RefCell::new(handlers),
@@ -362,16 +364,25 @@ impl Stack {
 
     /// Whether any capture is active.
     pub fn is_capturing(&self) -> bool {
-        self.pg.is_capturing() || self.pcap.is_capturing()
+        self.pg.is_capturing() || self.pcap.is_capturing() || self.click.is_writing()
     }
 
     /// Writes the packets that captures have gathered; returns how many.
     pub fn drain(&self) -> usize {
         self.processes.run_manual();
-        let written = self.pg.drain() + self.pcap.drain();
+        let written = self.pg.drain() + self.pcap.drain() + self.click.drain();
         self.pg.news().iter().for_each(|text| report(text));
         written
     }
+}
+
+/// Registers captures, and graphs that read and write capture files.
+fn captures(
+    registry: &mut Registry,
+) -> Result<(volley_pcap::Pcap, volley_click::Click), GraphError> {
+    let pcap = volley_pcap::register(registry)?;
+    pcap.listen(report);
+    Ok((pcap, volley_click::Click::register(registry)?))
 }
 
 /// Logs what could not be written to a capture file.

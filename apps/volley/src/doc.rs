@@ -21,6 +21,8 @@ pub enum Page {
     File,
     /// The description of the HTTP interface.
     Openapi,
+    /// Every element of graphs in Click's language.
+    Click,
     /// Every field of every header that templates, filters and rules can name.
     Fields,
 }
@@ -37,6 +39,7 @@ pub fn page(page: Page) -> Result<String, StackError> {
         Page::File => Ok(file()),
         Page::Openapi => Ok(format!("{:#}\n", volley_http::document())),
         Page::Counters => Ok(counters(&stack)),
+        Page::Click => Ok(volley_click::page::page()),
         Page::Fields => Ok(fields()),
         Page::Graph => {
             let reply = stack.ask(&ShowGraph)?;

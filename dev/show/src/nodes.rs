@@ -1,4 +1,4 @@
-//! The items of "Nodes by users": plugins.
+//! The items of "Nodes by users": plugins, graphs in Click's language.
 
 mod native_cost;
 mod talk;
@@ -62,5 +62,17 @@ pub const ITEMS: &[Item] = &[
         "talk",
         "the tutorial's six stages of IP in IP: each output as scapy builds it; clocks and instructions beside the talk's",
         Work::Look(talk::judge),
+    ),
+    item(
+        "click",
+        "elements and configurations in Click's language, a router for two interfaces among them, against scapy",
+        Work::Command(&[
+            "test",
+            "--workspace",
+            "--test",
+            "click_configurations",
+            "--test",
+            "click_elements",
+        ]),
     ),
 ];

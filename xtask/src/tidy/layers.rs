@@ -186,7 +186,7 @@ fn may_use(from: &str, to: &str) -> bool {
         _ if inside(from, "crates/control/") => {
             inside(to, "crates/control/") || foundation.contains(&to)
         }
-        _ if inside(from, "crates/plugin/") => base || plugin_may_use(from, to),
+        _ if inside(from, "crates/plugin/") => plugin_may_use(from, to),
         _ => false,
     }
 }
@@ -198,7 +198,10 @@ fn plugin_may_use(from: &str, to: &str) -> bool {
         "crates/plugin/click-lang" => false,
         // Elements that are interfaces and capture files.
         "crates/plugin/click" if ["crates/net/iface", "crates/io/pcap"].contains(&to) => true,
-        _ => to.starts_with("crates/plugin/") || [MODEL, OBJECT, SHOW].contains(&to),
+        _ => {
+            let inside = ["crates/base/", "crates/plugin/"];
+            inside.iter().any(|it| to.starts_with(it)) || [MODEL, OBJECT, SHOW].contains(&to)
+        }
     }
 }
 

@@ -11,6 +11,14 @@ pub enum RunError {
     /// The configuration file has errors.
     #[error(transparent)]
     Config(#[from] volley_config::ConfigErrors),
+    /// The graph of the command line cannot be used.
+    #[error("{}: {why}", .file.display())]
+    Graph {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
     /// The stack cannot be created.
     #[error(transparent)]
     Stack(#[from] crate::stack::StackError),

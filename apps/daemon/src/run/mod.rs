@@ -57,6 +57,9 @@ pub struct Args {
     /// The configuration file, used as long as no commit exists.
     #[arg(short, long = "config", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// A graph in Click's language to run, in addition to the configuration; no configuration is needed then.
+    #[arg(long, value_name = "FILE")]
+    pub graph: Option<PathBuf>,
     /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit takes precedence over
     /// FILE.
     #[arg(long, value_name = "DIR")]
@@ -244,6 +247,7 @@ async fn serve(
     let stop = async {
         tokio::select! {
             name = signals.next() => info!(target: "daemon", "ending: {name}"),
+            () = processes::graph_ended(Rc::downgrade(&daemon)) => info!(target: "daemon", "ending: the graph has ended"),
             _ = lost => ended = Err(RunError::WorkerDied),
         }
     };

@@ -12,6 +12,10 @@ use volley_graph::{ProcessInfo, WorkerThreads};
 
 /// Pause between two checks for captured packets: a capture must not overflow in between.
 const WRITE: Duration = Duration::from_millis(1);
+/// Pause between two checks whether a graph asks the daemon to end.
+const END: Duration = Duration::from_millis(10);
+/// The same while no element can ask that.
+const NO_END: Duration = Duration::from_secs(5);
 /// The same while nothing is captured.
 const QUIET: Duration = Duration::from_millis(50);
 /// Pause between two checks for memory that no worker uses any more.
@@ -46,6 +50,23 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) -> JoinH
     super::mirror::start(daemon);
     let watch = info("worker-watch", "Notices a worker that has died.");
     processes.spawn(watch, watch_workers(Rc::downgrade(running)))
+}
+
+/// Waits until an element of a graph asks the daemon to end, and the packets before that are written.
+pub async fn graph_ended(daemon: Weak<Daemon>) {
+    while let Some(daemon) = daemon.upgrade() {
+        if daemon.stack.click.wants_end() && daemon.stack.drain() == 0 {
+            return;
+        }
+        let span = if daemon.stack.click.may_end() {
+            END
+        } else {
+            NO_END
+        };
+        drop(daemon);
+        sleep(span).await;
+    }
+    std::future::pending().await
 }
 
 async fn write_captures(daemon: Weak<Daemon>) {

@@ -4,7 +4,7 @@ use super::backend::Daemon;
 use super::commits::{now_s, parted};
 use super::{Args, RunError};
 use crate::settings::Settings;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracing::{error, info, warn};
 use volley_config::Config;
 use volley_control::journal::{Commit, Folder, Journal};
@@ -54,13 +54,18 @@ impl Found {
             .as_deref()
             .map(volley_config::load)
             .transpose()?;
-        if file.is_none() && commits.is_empty() && journal.is_none() {
+        let graph = args.graph.as_deref().map(graph).transpose()?;
+        if file.is_none() && graph.is_none() && commits.is_empty() && journal.is_none() {
             return Err(RunError::Nothing);
         }
         let carried = commits.first().and_then(|c| c.about.startup.clone());
         let (of_file, file) = match file {
             Some(Config { startup, requests }) => (Some(startup), Some(requests)),
             None => (None, None),
+        };
+        let file = match (file, graph) {
+            (file, None) => file,
+            (file, Some(graph)) => Some(file.into_iter().flatten().chain([graph]).collect()),
         };
         let read = of_file.or_else(|| carried.clone()).unwrap_or_default();
         let mut settings = Settings::of(&read);
@@ -79,6 +84,17 @@ impl Found {
             notes,
         })
     }
+}
+
+/// The request for the graph of the command line.
+fn graph(path: &Path) -> Result<Request, RunError> {
+    let failed = |why: String| RunError::Graph {
+        file: path.to_owned(),
+        why,
+    };
+    let graph = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
+    let graph = volley_click::ClickGraph { graph };
+    Request::set(&graph).map_err(|error| failed(error.to_string()))
 }
 
 /// The state directory of systemd for a unit with `StateDirectory=`.

@@ -1,0 +1,263 @@
+//! Elements that make packets.
+
+use crate::arguments::Arguments;
+use crate::cells::Cells;
+use crate::element::{Generate, Made};
+use crate::pace::{Bucket, from_fixed, to_fixed};
+use crate::spec::Need::{Keyword, Optional};
+use crate::spec::{
+    Argument, Context, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads,
+};
+use std::sync::Arc;
+
+/// Cell: packets made.
+const COUNT: usize = 1;
+/// Cell: the rate, in packets a second.
+const RATE: usize = 0;
+/// Cell: whether packets are made.
+const ACTIVE: usize = 2;
+/// Cell: the program is to end.
+const STOP: usize = 3;
+
+/// The bytes of a packet without an argument.
+const USUAL: &[u8] = b"A packet of a source without data: these are its sixty-four bytes.";
+
+/// When packets are made.
+#[derive(Clone)]
+enum Timing {
+    /// As many as possible.
+    Always(usize),
+    /// The rate in the cell.
+    Rate(Bucket),
+    /// One in each interval of this many nanoseconds; when the next one is due.
+    Interval(u64, Option<u64>),
+}
+
+#[derive(Clone)]
+struct Source {
+    data: Arc<[u8]>,
+    timing: Timing,
+    limit: Option<u64>,
+    stop: bool,
+    cells: Arc<Cells>,
+}
+
+impl Source {
+    fn left(&self) -> u64 {
+        let made = self.cells.get(COUNT);
+        self.limit
+            .map_or(u64::MAX, |limit| limit.saturating_sub(made))
+    }
+}
+
+impl Generate for Source {
+    fn due(&mut self, now_ns: u64, most: usize) -> usize {
+        if self.cells.get(ACTIVE) == 0 {
+            return 0;
+        }
+        let left = self.left();
+        if left == 0 {
+            if self.stop {
+                self.cells.set(STOP, 1);
+            }
+            return 0;
+        }
+        let now = match &mut self.timing {
+            Timing::Always(burst) => *burst,
+            Timing::Rate(bucket) => {
+                let credit = bucket
+                    .at(from_fixed(self.cells.get(RATE)), 1.0, now_ns)
+                    .max(0.0);
+                let whole = (credit as usize).min(most).min(left as usize);
+                bucket.take(whole as f64);
+                whole
+            }
+            Timing::Interval(interval, next) => match *next {
+                Some(at) if now_ns < at => 0,
+                Some(at) => {
+                    *next = Some((at + *interval).max(now_ns));
+                    1
+                }
+                None => {
+                    *next = Some(now_ns + *interval);
+                    0
+                }
+            },
+        };
+        let now = now
+            .min(most)
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.cells.add(COUNT, now as u64);
+        now
+    }
+
+    fn next(&mut self) -> &[u8] {
+        &self.data
+    }
+
+    fn is_idle(&self) -> bool {
+        self.cells.get(ACTIVE) == 0 || self.left() == 0
+    }
+}
+
+const DATA: Argument = argument(Optional, "DATA", Kind::Bytes, "the bytes of each packet");
+const LENGTH: Argument = argument(
+    Keyword,
+    "LENGTH",
+    Kind::Number(0, 9000),
+    "length of each packet; the bytes are repeated or cut",
+);
+const LIMIT: Argument = argument(
+    Optional,
+    "LIMIT",
+    Kind::Integer,
+    "number of packets; none or -1 for no limit",
+);
+const IS_ACTIVE: Argument = argument(
+    Optional,
+    "ACTIVE",
+    Kind::Bool,
+    "whether packets are made, true by default",
+);
+const ENDS: Argument = argument(
+    Keyword,
+    "STOP",
+    Kind::Bool,
+    "end the program after the last packet, false by default",
+);
+
+const HANDLERS: &[Handler] = &[
+    reads("count", 1, "packets made"),
+    handler(
+        "active",
+        HandlerKind::ReadWrite(2, Format::Bool),
+        "whether packets are made",
+    ),
+    handler("reset_counts", HandlerKind::Reset(0), "accepted"),
+];
+
+const RATED: &[Handler] = &[
+    reads("count", 1, "packets made"),
+    handler(
+        "active",
+        HandlerKind::ReadWrite(2, Format::Bool),
+        "whether packets are made",
+    ),
+    handler(
+        "rate",
+        HandlerKind::ReadWrite(0, Format::Fraction),
+        "packets a second",
+    ),
+];
+
+fn source(arguments: &Arguments, context: &Context<'_>, timing: Timing) -> Made {
+    let given = arguments.bytes("DATA").unwrap_or(USUAL);
+    let length = arguments.number("LENGTH").map(|it| it as usize);
+    let data: Arc<[u8]> = match length {
+        Some(length) if !given.is_empty() => given.iter().copied().cycle().take(length).collect(),
+        _ => given.into(),
+    };
+    let active = arguments.flag("ACTIVE").unwrap_or(true);
+    context.cells.set(ACTIVE, u64::from(active));
+    let stop = arguments.flag("STOP").unwrap_or(false);
+    Made {
+        stop_cell: stop.then_some(STOP),
+        ..Made::source(Source {
+            data,
+            timing,
+            limit: arguments
+                .integer("LIMIT")
+                .and_then(|it| u64::try_from(it).ok()),
+            stop,
+            cells: context.cells.clone(),
+        })
+    }
+}
+
+const INFINITE: Spec = Spec {
+    name: "InfiniteSource",
+    ports: "0/1",
+    modes: "h/h",
+    arguments: &[
+        DATA,
+        LIMIT,
+        argument(
+            Optional,
+            "BURST",
+            Kind::Number(1, 256),
+            "packets of a round, 32 by default",
+        ),
+        IS_ACTIVE,
+        LENGTH,
+        ENDS,
+    ],
+    handlers: HANDLERS,
+    text: "Makes equal packets as fast as it can.",
+    make: |arguments, context| {
+        let burst = arguments.number("BURST").unwrap_or(32) as usize;
+        Ok(source(arguments, context, Timing::Always(burst)))
+    },
+};
+
+pub(super) const SPECS: &[Spec] = &[
+    INFINITE,
+    Spec {
+        name: "RatedSource",
+        arguments: &[
+            DATA,
+            argument(
+                Optional,
+                "RATE",
+                Kind::Rate,
+                "packets a second, 10 by default",
+            ),
+            LIMIT,
+            IS_ACTIVE,
+            LENGTH,
+            ENDS,
+        ],
+        handlers: RATED,
+        text: "Makes this number of equal packets a second.",
+        make: |arguments, context| {
+            context
+                .cells
+                .set(RATE, to_fixed(arguments.fraction("RATE").unwrap_or(10.0)));
+            Ok(source(arguments, context, Timing::Rate(Bucket::default())))
+        },
+        ..INFINITE
+    },
+    Spec {
+        name: "TimedSource",
+        arguments: &[
+            argument(
+                Optional,
+                "INTERVAL",
+                Kind::Time,
+                "time between packets, 0.5 s by default",
+            ),
+            DATA,
+            argument(
+                Keyword,
+                "LIMIT",
+                Kind::Integer,
+                "number of packets; none or -1 for no limit",
+            ),
+            argument(
+                Keyword,
+                "ACTIVE",
+                Kind::Bool,
+                "whether packets are made, true by default",
+            ),
+            LENGTH,
+            ENDS,
+        ],
+        handlers: RATED,
+        text: "Makes a packet in each interval.",
+        make: |arguments, context| {
+            let interval = arguments.fraction("INTERVAL").unwrap_or(0.5).max(1e-6);
+            let timing = Timing::Interval((interval * 1e9) as u64, None);
+            Ok(source(arguments, context, timing))
+        },
+        ..INFINITE
+    },
+];

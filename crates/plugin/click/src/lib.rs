@@ -1,0 +1,37 @@
+//! Elements of the Click modular router as nodes of the graph, wired by a file in Click's language (`docs/click.md`).
+//!
+//! - [`Spec`] declares an element class once: ports, arguments, handlers, text. The list is in `elements`.
+//! - [`graph::build`] makes nodes of a configuration: an element is a node, a connection is an edge. Packets are pushed between
+//!   nodes; a queue releases packets as fast as the elements up to its reader allow.
+//! - [`Click`] owns the graph that runs in the daemon, and its handlers.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod cells;
+mod columns;
+mod control;
+mod element;
+mod elements;
+pub mod graph;
+pub mod handlers;
+mod model;
+mod node;
+mod pace;
+mod packet;
+pub mod page;
+mod print;
+mod random;
+mod spec;
+
+pub use arguments::Arguments;
+pub use cells::Cells;
+pub use control::Click;
+pub use element::{
+    Build, ControlOutput, Each, Element, Emit, Generate, Made, Maker, PacketAction, Reason, Room,
+    Verdict,
+};
+pub use elements::{GROUPS, all, find, names};
+pub use model::{ClickGraph, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick, classes};
+pub use pace::{Bucket, Pace};
+pub use print::Style;
+pub use spec::{Argument, Context, Format, Handler, HandlerKind, Kind, Need, Spec};

@@ -1,0 +1,65 @@
+//! click-each: elements that send every packet to one output or drop it.
+
+use super::Port;
+use crate::columns;
+use crate::element::{Each, Reason, Verdict};
+use volley_graph::{Column, ColumnInfo, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector};
+
+/// State of an element on one worker.
+pub(crate) struct EachNode {
+    element: Box<dyn Each>,
+    outputs: usize,
+    /// Packets end here.
+    ends: bool,
+    verdicts: Column,
+}
+
+impl EachNode {
+    /// An element with this number of outputs, for vectors of up to `size` packets.
+    pub(crate) fn new(element: Box<dyn Each>, outputs: usize, size: usize) -> Self {
+        EachNode {
+            element,
+            outputs,
+            ends: false,
+            verdicts: Column::new(size),
+        }
+    }
+
+    /// An element at which packets end.
+    pub(crate) fn end(element: Box<dyn Each>, size: usize) -> Self {
+        EachNode {
+            ends: true,
+            ..EachNode::new(element, 0, size)
+        }
+    }
+}
+
+impl Node for EachNode {
+    const NAME: &'static str = "click-each";
+    type Next = Port;
+    type Count = Reason;
+    type Trace = PacketTrace;
+    const COLUMNS: &'static [ColumnInfo] = columns::ALL;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Reason>, mut v: Vector<'_, I, Port>) -> Consumed {
+        let (n, outputs) = (v.len(), self.outputs);
+        let verdicts = self.verdicts.words_mut(n);
+        let mut rows = v.rows();
+        self.element
+            .run(&mut rows, verdicts, cx.now_ns(), cx.guard());
+        if self.ends {
+            return v.free();
+        }
+        for (row, word) in verdicts.iter_mut().enumerate() {
+            *word = match Verdict(*word).resolve(outputs) {
+                Ok(port) => port as u32,
+                Err(reason) => {
+                    rows.packet(row).fail(cx, Reason::from_code(reason + 1));
+                    outputs as u32
+                }
+            };
+        }
+        v.send_by(&self.verdicts)
+    }
+}

@@ -1,0 +1,21 @@
+//! Random numbers for decisions about packets (splitmix64): a run with a seed is repeatable.
+
+/// A stream of numbers.
+#[derive(Clone)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// The stream of a seed.
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    }
+}

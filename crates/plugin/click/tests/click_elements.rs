@@ -1,0 +1,318 @@
+//! Elements against linear models, rates over time, handlers, and what is refused.
+
+mod support;
+
+use proptest::prelude::*;
+use std::time::Duration;
+use support::{Bench, read_file, refusal, run};
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn a_source_makes_its_packets_and_counters_count_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "s :: InfiniteSource(\"abcd\", 100, 7) -> c :: Counter -> q :: Queue(50) -> u :: Unqueue(ACTIVE false) -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(30, MS);
+    assert_eq!(
+        (bench.read("c.count"), bench.read("c.byte_count")),
+        ("100".into(), "400".into())
+    );
+    assert_eq!(
+        (bench.read("q.length"), bench.read("q.drops")),
+        ("50".into(), "50".into())
+    );
+    assert_eq!(
+        bench.drops(),
+        [("click/q".to_owned(), "queue-full".to_owned(), 50)]
+    );
+    bench.write("u.active", "true");
+    bench.engine.wake();
+    bench.rounds(3, MS);
+    assert_eq!(
+        (bench.read("q.length"), bench.read("q.highwater_length")),
+        ("0".into(), "50".into())
+    );
+    bench.write("c.reset_counts", "");
+    assert_eq!(bench.read("c.count"), "0");
+    assert!(bench.is_empty());
+}
+
+#[test]
+fn rates_hold_over_time() {
+    for (element, rate) in [
+        ("RatedUnqueue(2000)", 2000.0),
+        ("Shaper(500) -> Unqueue", 500.0),
+        ("BandwidthShaper(80kbps) -> Unqueue", 100.0),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "InfiniteSource(LENGTH 100, DATA \"x\") -> Queue(1000) -> {element} -> c :: Counter -> Discard;"
+        );
+        let mut bench = Bench::new(&text, folder.path(), 64).unwrap();
+        bench.rounds(5000, MS);
+        let count: f64 = bench.read("c.count").parse().unwrap();
+        assert!((count - 5.0 * rate).abs() <= 3.0, "{element}: {count}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = "RatedSource(RATE 300) -> c :: AverageCounter -> Discard; TimedSource(0.25) -> t :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(10_001, MS);
+    let count: i64 = bench.read("c.count").parse().unwrap();
+    assert!((count - 3000).abs() <= 2, "{count}");
+    let average: f64 = bench.read("c.rate").parse().unwrap();
+    assert!((average - 300.0).abs() < 1.0, "{average}");
+    assert_eq!(bench.read("t.count"), "40");
+}
+
+#[test]
+fn a_meter_and_a_splitter_divide_by_rate() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "RatedSource(RATE 1000) -> m :: Meter(400, 2000) -> a :: Counter -> Discard; m[1] -> b :: Counter -> Discard; m[2] -> c :: Counter -> Discard;\n\
+        RatedSource(RATE 1000) -> s :: RatedSplitter(250) -> d :: Counter -> Discard; s[1] -> e :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(10_000, MS);
+    let count = |name: &str| bench.read(name).parse::<i64>().unwrap();
+    // The average needs some intervals to pass the first limit.
+    assert!(count("a.count") < 200 && count("b.count") > 9_700 && count("c.count") == 0);
+    assert!((count("d.count") - 2500).abs() < 5 && (count("e.count") - 7500).abs() < 10);
+}
+
+#[test]
+fn handlers_switch_elements() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "s :: InfiniteSource(LIMIT 30, BURST 1) -> w :: Switch -> a :: Counter -> p :: Suppressor -> Discard; w[1] -> b :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(10, MS);
+    bench.write("w.switch", "1");
+    bench.rounds(10, MS);
+    bench.write("w.switch", "-1");
+    bench.rounds(5, MS);
+    bench.write("w.switch", "0");
+    bench.write("p.active0", "false");
+    bench.rounds(10, MS);
+    assert_eq!(
+        (bench.read("a.count"), bench.read("b.count")),
+        ("15".into(), "10".into())
+    );
+    assert_eq!(
+        bench.drops(),
+        [
+            ("click/w".to_owned(), "refused".to_owned(), 5),
+            ("click/p".to_owned(), "refused".to_owned(), 5)
+        ]
+    );
+    assert!(bench.read("a.ports").contains("input 0 push w[0]"));
+    assert_eq!(bench.read("a.class"), "Counter");
+    assert!(bench.read("w.handlers").contains("switch\trw"));
+}
+
+#[test]
+fn a_sample_is_as_large_as_its_probability() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "InfiniteSource(LIMIT 20000, BURST 256) -> r :: RandomSample(0.25) -> a :: Counter -> Discard; r[1] -> b :: Counter -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 256).unwrap();
+    bench.rounds(200, MS);
+    let count: i64 = bench.read("a.count").parse().unwrap();
+    assert!((count - 5000).abs() < 300, "{count}");
+}
+
+#[test]
+fn lines_of_print_show_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "InfiniteSource(\\<45000021000000001000000001020304050607080007000a>, 1) -> Print(a, 6) -> MarkIPHeader -> IPPrint(b) -> Discard;";
+    let mut bench = Bench::new(text, folder.path(), 64).unwrap();
+    bench.rounds(2, MS);
+    let mut lines = Vec::new();
+    for (spool, style) in &bench.prints {
+        spool.take(|record| lines.push(style.line(record)));
+    }
+    assert_eq!(
+        lines,
+        [
+            "a:   24 | 45000021 0000",
+            "b: 1.2.3.4 > 5.6.7.8: protocol 0 13"
+        ]
+    );
+}
+
+/// Configurations and the sentences that refuse them.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "Idle -> Discrd",
+        "t.click:1:9: there is no element and no class Discrd: did you mean Discard?",
+    ),
+    (
+        "InfiniteSource(LIMT 5) -> Discard",
+        "t.click:1:1: InfiniteSource has no argument LIMT: did you mean LIMIT?",
+    ),
+    (
+        "Idle -> Strip(x) -> Discard",
+        "t.click:1:9: the argument LENGTH of Strip must be a number from 0 to 2048, not 'x'",
+    ),
+    (
+        "Idle -> Strip -> Discard",
+        "t.click:1:9: Strip needs the argument LENGTH: give a number from 0 to 2048",
+    ),
+    (
+        "Idle -> Null(1) -> Discard",
+        "t.click:1:9: Null has no arguments by position: remove '1'",
+    ),
+    (
+        "Idle -> Paint(1, COLOR 2) -> Discard",
+        "t.click:1:9: the argument COLOR of Paint is given twice: remove one",
+    ),
+    (
+        "FromDevice(eth7) -> Discard",
+        "t.click:1:1: there is no interface eth7",
+    ),
+    (
+        "Idle -> c :: Classifier(12/080) -> Discard",
+        "t.click:1:9: '12/080' is no pattern: give place and hexadecimal digits, such as 12/0800, or -",
+    ),
+    (
+        "Idle -> Classifier(12/0800, -) -> Discard",
+        "t.click:1:9: output 1 of Classifier@2 (Classifier) is not connected: connect it, to Discard or Idle if no packets pass there",
+    ),
+    (
+        "Idle -> IPFilter(allow tpc) -> Discard",
+        "t.click:1:9: in 'allow tpc': there is no test 'tpc': did you mean tcp?",
+    ),
+    (
+        "Idle -> StaticIPLookup(10.0.0.0/33 0) -> Discard",
+        "t.click:1:9: '10.0.0.0/33 0' is no route: give prefix, next hop and output, such as 10.0.0.0/8 192.0.2.1 1",
+    ),
+    (
+        "Idle -> IPRewriter(patern 1) -> Discard",
+        "t.click:1:9: 'patern 1' is no rule for an input: give pattern 192.0.2.1 1024-65535 - - 0 1, keep 0 1, pass 0 or drop",
+    ),
+    (
+        "Idle -> ICMPError(1.2.3.4, unreachabel) -> Discard",
+        "t.click:1:9: ICMPError has no type 'unreachabel': did you mean unreachable?",
+    ),
+    (
+        "Idle -> Meter(5, 4) -> Discard",
+        "t.click:1:9: the rates must rise, but '4' does not: sort them",
+    ),
+    (
+        "InfiniteSource -> Unqueue -> Discard",
+        "t.click:1:16: output 0 of InfiniteSource@1 is push, but input 0 of Unqueue@2 is pull: put a Queue between them",
+    ),
+    (
+        "Idle -> q :: Queue; q -> Discard; q -> Unqueue -> Discard",
+        "t.click:1:9: output 0 of q (Queue) has 2 readers, but one is supported: use a queue for each",
+    ),
+    ("FromDump(no.pcap) -> Discard", "t.click:1:1: "),
+];
+
+#[test]
+fn wrong_elements_and_arguments_are_refused_in_one_sentence() {
+    for (text, expected) in REFUSED {
+        let refusal = refusal(text);
+        assert!(refusal.starts_with(expected), "{text}: {refusal}");
+    }
+}
+
+#[test]
+fn the_declarations_of_all_elements_agree_with_themselves() {
+    let mut names = volley_click::names();
+    let count = names.len();
+    assert!(count >= 60, "{count} elements");
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name is there twice");
+    for spec in volley_click::all() {
+        assert!(spec.text.ends_with('.'), "{}", spec.name);
+        let places: Vec<_> = spec.arguments.iter().map(|it| it.need).collect();
+        let first_by_name = places
+            .iter()
+            .position(|it| *it == volley_click::Need::Keyword);
+        let required = places
+            .iter()
+            .rposition(|it| *it == volley_click::Need::Required);
+        assert!(
+            required.is_none_or(|it| first_by_name.is_none_or(|first| it < first)),
+            "{}",
+            spec.name
+        );
+    }
+    let page = volley_click::page::page();
+    assert!(
+        volley_click::names()
+            .iter()
+            .all(|name| page.contains(&format!("\n### {name}(")))
+    );
+}
+
+/// A frame with this destination address.
+fn frame(dst: u32, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; 14 + len.max(20)];
+    bytes[12] = 8;
+    bytes[14] = 0x45;
+    bytes[30..34].copy_from_slice(&dst.to_be_bytes());
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn lookups_find_the_longest_prefix(
+        routes in prop::collection::vec((any::<u32>(), 0u8..=12, 0usize..3), 1..12),
+        addresses in prop::collection::vec(any::<u32>(), 1..40),
+    ) {
+        let net = |address: u32, len: u8| address & u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0);
+        let texts: Vec<String> = routes.iter().map(|(address, len, port)| {
+            format!("{}/{len} {port}", std::net::Ipv4Addr::from_bits(net(*address, *len)))
+        }).collect();
+        let text = format!(
+            "FromDump(in.pcap) -> GetIPAddress(30) -> r :: RadixIPLookup({}); r -> Paint(0) -> q :: Null; r[1] -> q1 :: Paint(1) -> q; r[2] -> Paint(2) -> q; q -> p :: PaintSwitch; p -> Discard; p[1] -> ToDump(out.pcap); p[2] -> Discard;",
+            texts.join(", ")
+        );
+        let frames: Vec<Vec<u8>> = addresses.iter().map(|it| frame(*it, 0)).collect();
+        let chosen = |address: u32| {
+            let fits = routes.iter().filter(|(it, len, _)| net(address, *len) == net(*it, *len));
+            // Of equal prefixes the first one holds.
+            fits.rev().max_by_key(|(_, len, _)| *len).map(|it| it.2)
+        };
+        let model: Vec<Vec<u8>> = frames.iter().zip(&addresses).filter(|(_, it)| chosen(**it) == Some(1)).map(|(it, _)| it.clone()).collect();
+        prop_assert_eq!(run(&text, &frames), model);
+    }
+
+    #[test]
+    fn equal_bytes_choose_equal_outputs(bytes in prop::collection::vec(any::<[u8; 4]>(), 1..50)) {
+        let frames: Vec<Vec<u8>> = bytes.iter().map(|it| [&it[..], &[0; 30]].concat()).collect();
+        let text = "FromDump(in.pcap) -> h :: HashSwitch(0, 2); h -> Discard; h[1] -> ToDump(out.pcap); h[2] -> Discard;";
+        let out = run(text, &frames);
+        let chosen: std::collections::BTreeSet<[u8; 2]> = out.iter().map(|it| [it[0], it[1]]).collect();
+        let model: Vec<Vec<u8>> = frames.into_iter().filter(|it| chosen.contains(&[it[0], it[1]])).collect();
+        prop_assert_eq!(out, model);
+    }
+
+    #[test]
+    fn any_bytes_pass_every_header_element(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..30)) {
+        let text = "FromDump(in.pcap) -> t :: Tee(7);\n\
+            t[0] -> MarkIPHeader -> DecIPTTL -> IPGWOptions(1.2.3.4) -> SetUDPChecksum -> Discard;\n\
+            t[1] -> MarkIPHeader -> ICMPPingResponder -> ICMPError(1.2.3.4, 3) -> Discard;\n\
+            t[2] -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> VLANDecap -> EtherMirror -> Discard;\n\
+            t[3] -> MarkIPHeader -> IPFragmenter(68) -> Discard;\n\
+            t[4] -> MarkIPHeader -> IPRewriter(pattern 9.9.9.9 5-6 - - 0 0) -> Discard;\n\
+            t[5] -> MarkIPHeader -> CheckTCPHeader -> IPClassifier(tcp opt syn or port 80 or icmp type 3) -> IPPrint -> Discard;\n\
+            t[6] -> Unstrip(60) -> CheckIPHeader(OFFSET 60) -> Strip(60) -> StripIPHeader -> ToDump(out.pcap);";
+        run(text, &frames);
+    }
+}
+
+#[test]
+fn a_file_longer_than_the_queue_to_the_control_thread_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames: Vec<Vec<u8>> = (0..10_000u32).map(|n| frame(n, 40)).collect();
+    support::write_file(&folder.path().join("in.pcap"), &frames);
+    let text = "FromDump(in.pcap, STOP true) -> ToDump(out.pcap);";
+    let mut bench = Bench::new(text, folder.path(), 256).unwrap();
+    bench.rounds(200, MS);
+    let (cells, cell) = bench.graph.stops[0].clone();
+    assert_eq!(cells.get(cell), 1);
+    bench.finish();
+    assert_eq!(read_file(&folder.path().join("out.pcap")), frames);
+}

@@ -277,7 +277,7 @@ fn node(
         }
         Element::Source(make) => WiredNode::source(name, targets, move |worker| {
             // Packets of one source are made by one worker.
-            SourceNode::new((worker == 0).then(|| make()))
+            SourceNode::new((worker == 0).then(&make))
         }),
         Element::Queue(capacity) => WiredNode::stage(name, targets, move |_| {
             QueueNode::new(capacity, paces.clone(), cells.clone(), size)

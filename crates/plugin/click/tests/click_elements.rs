@@ -175,8 +175,8 @@ const REFUSED: &[(&str, &str)] = &[
         "t.click:1:9: output 1 of Classifier@2 (Classifier) is not connected: connect it, to Discard or Idle if no packets pass there",
     ),
     (
-        "Idle -> IPFilter(allow tpc) -> Discard",
-        "t.click:1:9: in 'allow tpc': there is no test 'tpc': did you mean tcp?",
+        "Idle -> IPFilter(allow udpp) -> Discard",
+        "t.click:1:9: in 'allow udpp': there is no test 'udpp': did you mean udp?",
     ),
     (
         "Idle -> StaticIPLookup(10.0.0.0/33 0) -> Discard",

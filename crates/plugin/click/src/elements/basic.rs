@@ -298,7 +298,6 @@ pub(super) const SPECS: &[Spec] = &[
                 random: Random::new(1),
             }))
         },
-        ..PLAIN
     },
     Spec {
         name: "Suppressor",

@@ -12,8 +12,11 @@ pub enum RunError {
     #[error(transparent)]
     Config(#[from] volley_config::ConfigErrors),
     /// The graph of the command line cannot be used.
+    #[error(transparent)]
+    Graph(Box<TransactionError>),
+    /// The name of the graph's file is wrong.
     #[error("{}: {why}", .file.display())]
-    Graph {
+    GraphName {
         /// The file.
         file: PathBuf,
         /// Why.
@@ -65,7 +68,7 @@ pub enum RunError {
     Log(#[from] volley_log::LogError),
     /// There is no configuration.
     #[error(
-        "there is no configuration: give a file with -c, or a state directory that has a commit with --state-dir"
+        "there is no configuration: give a file with -c, a graph with --graph, or a state directory that has a commit with --state-dir"
     )]
     Nothing,
     /// The socket cannot be served.

@@ -167,6 +167,7 @@ fn begun(args: &Args, found: &Found) {
     let source = match (commit, config.is_empty()) {
         (Some(number), _) => format!("commit {number}"),
         (None, false) => config,
+        (None, true) if args.graph.is_some() => path(&args.graph),
         (None, true) => "nothing: no file and no commit".to_owned(),
     };
     info!(target: "daemon", pid, state_dir, %levels, "volley {} is starting with {source}", env!("CARGO_PKG_VERSION"));
@@ -207,6 +208,7 @@ async fn serve(
         carried,
         file,
         commits,
+        graph,
         journal,
         mac_seed,
         ..
@@ -227,7 +229,7 @@ async fn serve(
     daemon.warn_of_neighbors();
     let lost = processes::start(&daemon, &running);
     tokio::select! {
-        done = daemon.begin_with(args, file, commits, confirm_by) => done?,
+        done = daemon.begin(args, file, graph, (commits, confirm_by)) => done?,
         _ = signals.next() => return Ok(()),
     }
     if let Some(warning) = warning.flatten() {

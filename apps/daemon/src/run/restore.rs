@@ -6,6 +6,7 @@ use super::{Args, RunError};
 use crate::settings::Settings;
 use std::path::{Path, PathBuf};
 use tracing::{error, info, warn};
+use volley_click::ClickGraph;
 use volley_config::Config;
 use volley_control::journal::{Commit, Folder, Journal};
 use volley_control::{State, TransactionError};
@@ -24,6 +25,8 @@ pub struct Found {
     pub file: Option<Vec<Request>>,
     /// Commits to try, the active one first.
     pub commits: Vec<Commit>,
+    /// The request for the graph of the command line.
+    pub graph: Option<Request>,
     /// The journal of commits.
     pub journal: Option<Journal<Folder>>,
     /// A commit whose deadline for confirmation has passed, and the one before it.
@@ -63,10 +66,6 @@ impl Found {
             Some(Config { startup, requests }) => (Some(startup), Some(requests)),
             None => (None, None),
         };
-        let file = match (file, graph) {
-            (file, None) => file,
-            (file, Some(graph)) => Some(file.into_iter().flatten().chain([graph]).collect()),
-        };
         let read = of_file.or_else(|| carried.clone()).unwrap_or_default();
         let mut settings = Settings::of(&read);
         args.settle(&mut settings);
@@ -79,6 +78,7 @@ impl Found {
             carried,
             file,
             commits,
+            graph,
             journal,
             lapsed,
             notes,
@@ -88,13 +88,12 @@ impl Found {
 
 /// The request for the graph of the command line.
 fn graph(path: &Path) -> Result<Request, RunError> {
-    let failed = |why: String| RunError::Graph {
+    let wrong = |why: String| RunError::GraphName {
         file: path.to_owned(),
         why,
     };
-    let graph = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
-    let graph = volley_click::ClickGraph { graph };
-    Request::set(&graph).map_err(|error| failed(error.to_string()))
+    let graph = std::path::absolute(path).map_err(|error| wrong(error.to_string()))?;
+    Request::set(&ClickGraph { graph }).map_err(|error| wrong(error.to_string()))
 }
 
 /// The state directory of systemd for a unit with `StateDirectory=`.
@@ -170,7 +169,7 @@ fn log_warnings(notes: &[String]) {
 
 impl Daemon {
     /// Applies the configuration that was found.
-    pub async fn begin_with(
+    async fn begin_with(
         &self,
         args: &Args,
         file: Option<Vec<Request>>,
@@ -234,6 +233,23 @@ impl Daemon {
             error: Box::new(error),
             earlier: earlier.map(|commit| commit.number),
         })
+    }
+
+    /// Applies the configuration that was found, and then the graph of the command line.
+    pub async fn begin(
+        &self,
+        args: &Args,
+        file: Option<Vec<Request>>,
+        graph: Option<Request>,
+        (commits, confirm_by): (Vec<Commit>, Option<u64>),
+    ) -> Result<(), RunError> {
+        self.begin_with(args, file, commits, confirm_by).await?;
+        if let Some(request) = graph {
+            let client = Client::internal(Via::Start);
+            let done = self.change(vec![request], &client).await;
+            done.map_err(|error| RunError::Graph(Box::new(error)))?;
+        }
+        Ok(())
     }
 
     /// Resumes the wait for a confirmation, with the state to return to.

@@ -42,7 +42,7 @@ pub use engine::reports::LOOP;
 pub use engine::state::{Engine, Settings};
 pub use engine::stats::{CounterReport, DropReport, NodeReport, NodeState};
 pub use engine::traces::EngineNames;
-pub use engine::wired::WiredNode;
+pub use engine::wired::{KeptNode, Rewiring, WiredNode};
 pub use node_api::context::Cx;
 pub use node_api::drop_node::{DROP_NODE, DropHook, DropNode};
 pub use node_api::edges::{Nexts, NoNext};

@@ -33,6 +33,8 @@ pub enum LogModule {
     Vhost,
     /// Captures that start and end.
     Capture,
+    /// Lines of the elements Print and IPPrint of graphs in Click's language, without a rate limit.
+    Click,
     /// Records of libraries; at most warn unless the module has its own level.
     Library,
 }

@@ -5,7 +5,7 @@
 use crate::job::Job;
 use crate::limit::{Draft, Limiter, Verdict};
 use crate::memory::Memory;
-use crate::model::LogReply;
+use crate::model::{LogModule, LogReply};
 use crate::record::{LogLevel, LogRecord};
 use crate::select::Select;
 use crate::settings::LogLevels;
@@ -120,6 +120,10 @@ impl Shared {
     /// Log a record, unless its class is over the limit.
     pub fn take(&self, site: Identifier, draft: Draft) {
         let mut state = held(&self.state);
+        // By an element of a graph an operator wants each line.
+        if draft.module == LogModule::Click.name() && draft.level == LogLevel::Info {
+            return self.keep(&mut state, draft);
+        }
         let waiting = state.limiter.is_waiting();
         match state.limiter.judge(site, &draft, Instant::now()) {
             Verdict::Pass => self.keep(&mut state, draft),

@@ -3,9 +3,10 @@
 use crate::pace::Pace;
 use std::any::Any;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use volley_graph::{Guard, Packet, Rows, counters};
 use volley_pcap::spool::CaptureWriter;
+use volley_tables::qsbr::Snap;
 
 counters! {
     /// Why elements drop packets.
@@ -133,40 +134,35 @@ pub trait Build: Send {
 /// An element that makes packets from nothing.
 pub trait Generate: Send {
     /// The number of packets to make now, at most `most`.
-    fn due(&mut self, now_ns: u64, most: usize) -> usize;
+    fn due(&mut self, now_ns: u64, most: usize, guard: Guard<'_>) -> usize;
     /// The bytes of the next packet.
     fn next(&mut self) -> &[u8];
+    /// So many packets were made; fewer than due if buffers are missing.
+    fn made(&mut self, count: usize);
     /// Whether the element will make no packet until a handler is written.
     fn is_idle(&self) -> bool;
 }
 
-/// The files that a graph writes: elements that read files wait while one of these has no room.
-#[derive(Clone, Default)]
-pub struct Room(
-    Arc<OnceLock<Vec<Arc<CaptureWriter>>>>,
-    Arc<Mutex<Vec<Arc<CaptureWriter>>>>,
-);
+/// What a graph writes: its files and its lines.
+pub type Written = Vec<Arc<CaptureWriter>>;
 
-/// Free records of each file that elements which read files leave for others.
+/// Whether what the graph writes has room: elements that read files wait for it, so that no packet is lost.
+#[derive(Clone)]
+pub struct Room(Snap<Written>);
+
+/// Free records that elements which read files leave for others.
 const SPARE: usize = 1024;
 
 impl Room {
-    /// Add a file, before the graph runs.
-    pub fn add(&self, file: Arc<CaptureWriter>) {
-        self.1.lock().unwrap_or_else(|e| e.into_inner()).push(file);
+    /// For what is published.
+    pub(crate) fn new(written: Snap<Written>) -> Room {
+        Room(written)
     }
 
-    /// The graph is complete.
-    pub fn close(&self) {
-        let all = std::mem::take(&mut *self.1.lock().unwrap_or_else(|e| e.into_inner()));
-        // Only the first call has an effect.
-        let _ = self.0.set(all);
-    }
-
-    /// Whether every file has room for some vectors.
-    pub fn is_free(&self) -> bool {
-        let all = self.0.get().map_or(&[][..], Vec::as_slice);
-        all.iter().all(|it| it.room() >= SPARE)
+    /// Whether there is room for some vectors everywhere.
+    pub fn is_free(&self, guard: Guard<'_>) -> bool {
+        let mut all = self.0.read(guard).iter();
+        all.all(|it| it.room() >= SPARE)
     }
 }
 
@@ -194,11 +190,21 @@ pub enum Element {
 }
 
 /// What waits for the control thread.
+#[derive(Clone)]
 pub enum ControlOutput {
     /// Packets for a file.
     Dump(Arc<CaptureWriter>, std::path::PathBuf),
     /// Packets to be printed.
     Print(Arc<CaptureWriter>, crate::print::Style),
+}
+
+impl ControlOutput {
+    /// The packets that wait.
+    pub fn spool(&self) -> &Arc<CaptureWriter> {
+        match self {
+            ControlOutput::Dump(spool, _) | ControlOutput::Print(spool, _) => spool,
+        }
+    }
 }
 
 /// An element with what belongs to it.

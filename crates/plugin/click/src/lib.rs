@@ -7,13 +7,17 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod assemble;
 mod cells;
 mod columns;
 mod control;
+mod difference;
 mod element;
 mod elements;
 pub mod graph;
 pub mod handlers;
+mod live;
+mod member;
 mod model;
 mod node;
 mod pace;
@@ -28,10 +32,13 @@ pub use cells::Cells;
 pub use control::Click;
 pub use element::{
     Build, ControlOutput, Each, Element, Emit, Generate, Made, Maker, PacketAction, Reason, Room,
-    Verdict,
+    Verdict, Written,
 };
 pub use elements::{GROUPS, all, find, names};
-pub use model::{ClickGraph, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick, classes};
+pub use live::{ChangeError, Live};
+pub use model::{
+    ClickGraph, ClickReload, ClickReply, ClickWrite, ElementRow, HandlerValue, ShowClick, classes,
+};
 pub use pace::{Bucket, Pace};
 pub use print::Style;
 pub use spec::{Argument, Context, Format, Handler, HandlerKind, Kind, Need, Spec};

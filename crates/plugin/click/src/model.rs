@@ -84,6 +84,12 @@ pub struct ClickWrite {
     pub value: String,
 }
 
+/// Reads the file of the graph again. Elements that are the same go on.
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
+#[verb(name = "click-reload", example = "click reload")]
+#[verb(command = "click reload")]
+pub struct ClickReload {}
+
 fn text(reply: &ClickReply) -> String {
     if let Some(value) = &reply.value {
         return match value.ends_with('\n') || value.is_empty() {
@@ -112,5 +118,6 @@ fn text(reply: &ClickReply) -> String {
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     ShowClick::query()?;
     ClickWrite::verb()?;
+    ClickReload::verb()?;
     Ok(vec![ClickGraph::class()?])
 }

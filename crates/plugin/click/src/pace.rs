@@ -8,16 +8,20 @@ use std::sync::Arc;
 pub enum Pace {
     /// Packets while a cell is not 0.
     Active(Arc<Cells>, usize),
-    /// Packets a second.
-    Packets(Arc<Cells>, Bucket),
-    /// Bytes a second.
-    Bytes(Arc<Cells>, Bucket),
+    /// Packets a second: the rate is in cell 0.
+    Packets(Arc<Cells>),
+    /// Bytes a second: the rate is in cell 0.
+    Bytes(Arc<Cells>),
 }
+
+/// Cells of an element that limits a queue: the state of its token bucket, so that the queue may change and the limit goes on.
+const CREDIT: usize = 1;
+const LAST: usize = 2;
 
 /// The longest time for which credit is saved, in seconds.
 const SAVED: f64 = 0.01;
 
-/// A token bucket. Its rate is in cell 0 of the element, with 16 binary places.
+/// A token bucket.
 #[derive(Clone, Default)]
 pub struct Bucket {
     credit: f64,
@@ -40,6 +44,19 @@ impl Bucket {
         self.credit
     }
 
+    /// The bucket that the cells of an element have.
+    fn of(cells: &Cells) -> Bucket {
+        Bucket {
+            credit: f64::from_bits(cells.get(CREDIT)),
+            last_ns: cells.get(LAST).checked_sub(1),
+        }
+    }
+
+    fn keep(&self, cells: &Cells) {
+        cells.set(CREDIT, self.credit.to_bits());
+        cells.set(LAST, self.last_ns.map_or(0, |it| it.saturating_add(1)));
+    }
+
     /// Use credit.
     pub fn take(&mut self, by: f64) {
         self.credit -= by;
@@ -56,20 +73,31 @@ pub(crate) fn from_fixed(word: u64) -> f64 {
     word as f64 / 65_536.0
 }
 
+/// The credit of the bucket in these cells at a time.
+fn credit(cells: &Cells, now_ns: u64) -> f64 {
+    let mut bucket = Bucket::of(cells);
+    let credit = bucket.at(from_fixed(cells.get(0)), 1.0, now_ns);
+    bucket.keep(cells);
+    credit
+}
+
+fn take(cells: &Cells, by: f64) {
+    let mut bucket = Bucket::of(cells);
+    bucket.take(by);
+    bucket.keep(cells);
+}
+
 impl Pace {
     /// The number of packets of these lengths that may leave now.
-    pub fn allows(&mut self, lengths: &[u32], now_ns: u64) -> usize {
+    pub fn allows(&self, lengths: &[u32], now_ns: u64) -> usize {
         match self {
             Pace::Active(cells, cell) => match cells.get(*cell) {
                 0 => 0,
                 _ => lengths.len(),
             },
-            Pace::Packets(cells, bucket) => {
-                let credit = bucket.at(from_fixed(cells.get(0)), 1.0, now_ns);
-                (credit.max(0.0) as usize).min(lengths.len())
-            }
-            Pace::Bytes(cells, bucket) => {
-                let mut credit = bucket.at(from_fixed(cells.get(0)), 1.0, now_ns);
+            Pace::Packets(cells) => (credit(cells, now_ns).max(0.0) as usize).min(lengths.len()),
+            Pace::Bytes(cells) => {
+                let mut credit = credit(cells, now_ns);
                 let mut count = 0;
                 // A packet may leave on any credit; what it is too long for is a debt.
                 while count < lengths.len() && credit > 0.0 {
@@ -82,13 +110,13 @@ impl Pace {
     }
 
     /// Packets of these lengths leave.
-    pub fn took(&mut self, lengths: &[u32]) {
+    pub fn took(&self, lengths: &[u32]) {
         match self {
             Pace::Active(..) => {}
-            Pace::Packets(_, bucket) => bucket.take(lengths.len() as f64),
-            Pace::Bytes(_, bucket) => {
+            Pace::Packets(cells) => take(cells, lengths.len() as f64),
+            Pace::Bytes(cells) => {
                 let bytes: u64 = lengths.iter().map(|it| u64::from(*it)).sum();
-                bucket.take(bytes as f64);
+                take(cells, bytes as f64);
             }
         }
     }

@@ -1,72 +1,11 @@
-"""Configurations with packets in and the packets that scapy expects out: one folder for each case.
+"""Elements with packets in and the packets that scapy expects out: one folder for each case.
 
 Usage: cases.py FOLDER. A case has `t.click`, files `in*.pcap` that it reads, and `expected*.pcap` for its files `out*.pcap`.
 """
 
-import os
-import sys
-
 from scapy.all import ARP, ICMP, IP, TCP, UDP, Dot1Q, Ether, IPOption_RR, Padding, Raw, RawPcapWriter, fragment, raw
 
-A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
-HOST = Ether(src=A, dst=B)
-
-
-def udp(size=20, **ip):
-    fields = {"src": "10.0.0.1", "dst": "10.0.1.2", "id": 7, "ttl": 64}
-    return IP(**(fields | ip)) / UDP(sport=1000, dport=53) / Raw(bytes(n % 256 for n in range(size)))
-
-
-def tcp(**ip):
-    fields = {"src": "10.0.0.1", "dst": "10.0.1.2", "id": 8, "ttl": 64}
-    return IP(**(fields | ip)) / TCP(sport=1000, dport=80, flags="S") / Raw(b"hello")
-
-
-def ping(**ip):
-    fields = {"src": "10.0.0.1", "dst": "10.0.1.2", "id": 9, "ttl": 64}
-    return IP(**(fields | ip)) / ICMP(id=5, seq=6) / Raw(b"abcdefgh")
-
-
-def done(packet):
-    """The packet with its lengths and checksums."""
-    return packet.__class__(raw(packet))
-
-
-def eth(packet):
-    return HOST / packet
-
-
-def bare(packet):
-    """A file of Ethernet frames may hold any bytes."""
-    return Raw(raw(packet))
-
-
-def other(packet, layer, **fields):
-    """A copy with other fields and a new checksum of IP."""
-    copy = done(packet)
-    for name, value in fields.items():
-        setattr(copy[layer], name, value)
-    del copy[IP].chksum
-    return done(copy)
-
-
-def wrong(packet, layer, **fields):
-    copy = done(packet)
-    for name, value in fields.items():
-        setattr(copy[layer], name, value)
-    return copy
-
-
-def chain(elements):
-    return f"FromDump(in.pcap) -> {elements} -> ToDump(out.pcap);"
-
-
-CASES = {}
-
-
-def case(name, text, packets, expected):
-    CASES[name] = (text, {"in.pcap": packets}, {"out.pcap": expected})
-
+from frames import A, B, CASES, HOST, bare, case, chain, done, error, eth, fragment, other, ping, replied, tcp, udp, write_all, wrong
 
 frames = [eth(udp()), eth(tcp()), eth(ping()), HOST / ARP(pdst="10.0.0.9")]
 ip = frames[:3]
@@ -94,6 +33,9 @@ bad = [
 padded = eth(udp(1)) / Padding(b"\0" * 20)
 case("check-ip-header", chain("Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24) -> Unstrip(14)"), ip + bad + [padded],
      ip + [eth(udp(1))])
+case("check-ip-header-place", chain("CheckIPHeader(14) -> CheckIPHeader(BADSRC 192.0.2.1, OFFSET 14) -> Null"), ip + bad[:4], ip)
+case("check-ip-header-2", chain("CheckIPHeader2(OFFSET 14)"), ip + bad[:4], ip + bad[:1])
+case("check-ip-header-good", chain("CheckIPHeader(10.0.0.1/24, 14, GOODDST 10.0.1.2)"), ip + bad, ip + bad[4:6])
 case("check-ip-header-wrong", "FromDump(in.pcap) -> Strip(14) -> c :: CheckIPHeader(10.0.0.1/24); c -> Discard; "
      "c[1] -> Unstrip(14) -> ToDump(out.pcap);", ip + bad, bad)
 MARK = "MarkIPHeader(14)"
@@ -169,6 +111,8 @@ case("paint", "FromDump(in.pcap) -> c :: Classifier(12/0800 23/06, -); c -> Pain
 case("paint-tee", "FromDump(in.pcap) -> Paint(3) -> p :: PaintTee(3) -> Discard; p[1] -> ToDump(out.pcap);", frames, frames)
 case("tee", "FromDump(in.pcap) -> t :: Tee(3); t -> Discard; t[1] -> Strip(14) -> Discard; t[2] -> ToDump(out.pcap);", many, many)
 case("queue", chain("Queue(100) -> Counter -> Unqueue -> Strip(14) -> q :: Queue(100) -> Unstrip(14)"), many, many)
+case("align", chain("Strip(14) -> Align(4, 0) -> Unstrip(14)"), frames, frames)
+case("scheduler", "s :: RoundRobinSched -> Unqueue -> ToDump(out.pcap); Idle -> Queue -> s; FromDump(in.pcap) -> Queue -> [1] s;", many, many)
 case("suppressor", chain("Suppressor"), many, many)
 
 # ARP and ICMP.
@@ -182,18 +126,7 @@ def answer(ask, mac):
 case("arp-responder", chain("ARPResponder(10.0.1.0/24 02:00:00:00:00:02, 10.0.0.9 02:00:00:00:00:01)"), asks + ip,
      [answer(asks[0], "02:00:00:00:00:01"), answer(asks[1], "02:00:00:00:00:02")])
 
-
-def replied(packet, ttl=255):
-    return IP(src=packet.dst, dst=packet.src, id=packet.id, ttl=ttl) / ICMP(type=0, id=5, seq=6) / packet[Raw]
-
-
 case("ping-responder", chain(f"{MARK} -> ICMPPingResponder"), ip, [eth(replied(ping()))])
-
-
-def error(source, about, kind, code, ident=0, ttl=255, **fields):
-    quote = raw(about)[:548]
-    return IP(src=source, dst=about.src, tos=0xc0, ttl=ttl, id=ident) / ICMP(type=kind, code=code, **fields) / Raw(quote)
-
 
 case("icmp-error", chain("Strip(14) -> MarkIPHeader -> ICMPError(192.0.2.1, unreachable, needfrag, MTU 1400)"),
      [eth(udp()), eth(udp(1000)), eth(ping()), eth(IP(src="10.0.0.1") / ICMP(type=3) / raw(udp())), eth(udp(frag=10)),
@@ -224,130 +157,4 @@ case("compound", """
     o[1] -> Discard;
 """, frames + [eth(udp(ttl=4))], [HOST / Dot1Q(vlan=9) / p[IP] for p in ip])
 
-# A router for two interfaces.
-MAC = ["02:00:00:00:01:00", "02:00:00:00:01:01"]
-ADDRESS = ["10.0.0.254", "10.0.1.254"]
-PEER = [A, B]
-
-INPUT = """
-elementclass In { $number, $address, $mac |
-    input -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
-    c -> ARPResponder($address $mac) -> [0] output;
-    c [1] -> [1] output;
-    c [2] -> HostEtherFilter($mac) -> Paint($number) -> Strip(14)
-        -> CheckIPHeader(INTERFACES 10.0.0.254/24 10.0.1.254/24) -> [2] output;
-    c [3] -> Discard;
-}
-elementclass Out { $number, $address, $mac, $mtu |
-    input -> DropBroadcasts -> p :: PaintTee($number) -> g :: IPGWOptions($address) -> FixIPSrc($address) -> d :: DecIPTTL
-        -> f :: IPFragmenter($mtu) -> [0] a :: ARPQuerier($address, $mac) -> [0] output;
-    input [1] -> [1] a;
-    p [1] -> ICMPError($address, redirect, host) -> [1] output;
-    g [1] -> ICMPError($address, parameterproblem) -> [1] output;
-    d [1] -> ICMPError($address, timeexceeded, transit) -> [1] output;
-    f [1] -> ICMPError($address, unreachable, needfrag, MTU $mtu) -> [1] output;
-}
-rt :: StaticIPLookup(10.0.0.254/32 0, 10.0.1.254/32 0, 10.0.0.0/24 1, 10.0.1.0/24 2, 0.0.0.0/0 10.0.1.9 2);
-"""
-ROUTER = INPUT + f"""
-FromDump(in0.pcap, TIMING true) -> i0 :: In(1, {ADDRESS[0]}, {MAC[0]});
-FromDump(in1.pcap, TIMING true) -> i1 :: In(2, {ADDRESS[1]}, {MAC[1]});
-q0, q1 :: Queue(200);
-o0 :: Out(1, {ADDRESS[0]}, {MAC[0]}, 1500);
-o1 :: Out(2, {ADDRESS[1]}, {MAC[1]}, 600);
-i0 [2], i1 [2] -> rt;
-i0 [0] -> q0 -> ToDump(out0.pcap); i1 [0] -> q1 -> ToDump(out1.pcap);
-i0 [1] -> [1] o0 [0] -> q0; i1 [1] -> [1] o1 [0] -> q1;
-rt [1] -> o0 [1] -> rt; rt [2] -> o1 [1] -> rt;
-rt [0] -> IPFilter(allow icmp type echo) -> ICMPPingResponder -> rt;
-"""
-
-
-def question(n, address):
-    return Ether(src=MAC[n], dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=MAC[n], psrc=ADDRESS[n], hwdst="00:00:00:00:00:00", pdst=address)
-
-
-def says(n, address):
-    return Ether(src=PEER[n], dst=MAC[n]) / ARP(op=2, hwsrc=PEER[n], psrc=address, hwdst=MAC[n], pdst=ADDRESS[n])
-
-
-def into(n, packet):
-    return Ether(src=PEER[n], dst=MAC[n]) / packet
-
-
-def out_of(n, packet):
-    return Ether(src=MAC[n], dst=PEER[n]) / packet
-
-
-def router():
-    """Packets in, one each millisecond, and what each interface sends."""
-    ins, outs, time = ([], []), ([], []), 0.0
-
-    def arrive(n, packet, *sent):
-        nonlocal time
-        packet.time = time
-        time += 0.001
-        ins[n].append(packet)
-        for to, made in sent:
-            outs[to].append(made)
-
-    nothing = Ether(src=A, dst="ff:ff:ff:ff:ff:ff") / ARP(pdst="10.0.0.7")
-    first = nothing.copy()
-    first.time = 0
-    ins[1].append(first)
-    arrive(0, nothing)
-    ask = Ether(src=A, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=A, psrc="10.0.0.1", pdst=ADDRESS[0])
-    arrive(0, ask, (0, Ether(src=MAC[0], dst=A) / ARP(op=2, hwsrc=MAC[0], psrc=ADDRESS[0], hwdst=A, pdst="10.0.0.1")))
-    # A packet that waits for the answer to a query, and those behind it.
-    arrive(0, into(0, udp(ttl=9)), (1, question(1, "10.0.1.2")))
-    arrive(0, into(0, tcp()))
-    arrive(1, says(1, "10.0.1.2"), (1, out_of(1, udp(ttl=8))), (1, out_of(1, tcp(ttl=63))))
-    arrive(0, into(0, ping()), (1, out_of(1, ping(ttl=63))))
-    # The other way, and the gateway of the default route.
-    arrive(1, into(1, udp(src="10.0.1.2", dst="10.0.0.1")), (0, question(0, "10.0.0.1")))
-    arrive(0, says(0, "10.0.0.1"), (0, out_of(0, udp(src="10.0.1.2", dst="10.0.0.1", ttl=63))))
-    arrive(0, into(0, udp(dst="198.51.100.7")), (1, question(1, "10.0.1.9")))
-    arrive(1, says(1, "10.0.1.9"), (1, out_of(1, udp(dst="198.51.100.7", ttl=63))))
-    # Errors: the TTL, the MTU. They pass the routes and the TTL of the router themselves.
-    late = udp(ttl=1)
-    arrive(0, into(0, late), (0, out_of(0, error(ADDRESS[0], late, 11, 0, ttl=254))))
-    long = other(udp(800, flags="DF"), IP, ttl=63)
-    arrive(0, into(0, udp(800, flags="DF")), (0, out_of(0, error(ADDRESS[0], long, 3, 4, ttl=254, nexthopmtu=600))))
-    parts = fragment(done(udp(800, ttl=63)), fragsize=576)
-    arrive(0, into(0, udp(800)), *[(1, out_of(1, part)) for part in parts])
-    # A packet that leaves where it came from: it is forwarded, and its source gets a redirect.
-    stray = udp(src="10.0.1.2", dst="10.0.1.9")
-    arrive(1, into(1, stray), (1, out_of(1, other(stray, IP, ttl=63))),
-           (1, out_of(1, error(ADDRESS[1], stray, 5, 1, ttl=254, gw="10.0.1.9"))))
-    # The router itself.
-    arrive(0, into(0, ping(dst=ADDRESS[1])), (0, out_of(0, replied(ping(dst=ADDRESS[1]), 254))))
-    arrive(0, into(0, udp(dst=ADDRESS[0])))
-    # Wrong: a checksum, a broadcast, a frame for another station.
-    arrive(0, into(0, wrong(udp(), IP, chksum=1)))
-    arrive(0, Ether(src=A, dst="ff:ff:ff:ff:ff:ff") / udp())
-    arrive(0, Ether(src=A, dst="02:00:00:00:00:99") / udp())
-    return ins, outs
-
-
-INS, OUTS = router()
-CASES["router"] = (ROUTER, {f"in{n}.pcap": INS[n] for n in (0, 1)}, {f"out{n}.pcap": OUTS[n] for n in (0, 1)})
-
-
-
-def write(path, packets):
-    """A file of Ethernet frames; the packets are written as bytes, at their times or one each microsecond."""
-    with RawPcapWriter(path, linktype=1) as file:
-        file.write_header(None)
-        for n, packet in enumerate(packets):
-            micros = round(packet.time * 1e6) if path.endswith(("in0.pcap", "in1.pcap")) else n
-            file.write_packet(raw(packet), sec=micros // 1000000, usec=micros % 1000000)
-
-
-for name, (text, ins, outs) in CASES.items():
-    folder = os.path.join(sys.argv[1], name)
-    os.makedirs(folder)
-    with open(os.path.join(folder, "t.click"), "w", encoding="utf-8") as file:
-        file.write(text)
-    for prefix, files in (("", ins), ("expected-", outs)):
-        for file, packets in files.items():
-            write(os.path.join(folder, prefix + file), packets)
+write_all()

@@ -1,4 +1,5 @@
-//! Whole configurations: packets of capture files in, and out what scapy expects (`cases.py`), at several vector sizes.
+//! Elements and whole configurations: packets of capture files in, and out what scapy expects (`cases.py`, `configurations.py`), at
+//! several vector sizes.
 
 mod support;
 
@@ -36,7 +37,6 @@ fn faults(folder: &Path, size: usize) -> Vec<String> {
     bench.rounds(600, Duration::from_micros(100));
     let drops = bench.drops();
     let free = bench.is_empty();
-    bench.finish();
     let mut faults = Vec::new();
     if !free {
         faults.push("buffers are lost".to_owned());
@@ -72,16 +72,17 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-#[test]
-fn packets_come_out_as_scapy_expects_them() {
+/// Runs the cases that a script makes, at several vector sizes. Returns their number, or none without scapy.
+fn judged(script: &str) -> Option<usize> {
     let Some(python) = python() else {
         eprintln!("SKIP: no Python with scapy (cargo xtask install, or set VOLLEY_PYTHON)");
-        return;
+        return None;
     };
     let all = tempfile::tempdir().unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases.py");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let done = Command::new(python)
-        .arg(script)
+        .arg("-B")
+        .arg(tests.join(script))
         .arg(all.path())
         .output()
         .unwrap();
@@ -101,11 +102,23 @@ fn packets_come_out_as_scapy_expects_them() {
             }
         }
     }
-    assert!(cases >= 40, "{cases} cases");
     assert!(
         wrong.is_empty(),
         "{} faults\n{}",
         wrong.len(),
         wrong.join("\n")
     );
+    Some(cases)
+}
+
+#[test]
+fn packets_come_out_as_scapy_expects_them() {
+    let cases = judged("cases.py");
+    assert!(cases.is_none_or(|cases| cases >= 40), "{cases:?} cases");
+}
+
+#[test]
+fn whole_configurations_transmit_what_scapy_expects() {
+    let cases = judged("configurations.py");
+    assert!(cases.is_none_or(|cases| cases >= 12), "{cases:?} cases");
 }

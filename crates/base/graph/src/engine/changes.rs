@@ -11,18 +11,22 @@ use crate::worker::round::{Change, Slot, Worker};
 use std::sync::Arc;
 
 /// A node is added, or another node gets its id.
-pub(crate) struct AddNode {
+pub(crate) struct NodeChange {
     pub(crate) id: NodeId,
     pub(crate) slot: Option<Slot>,
     pub(crate) role: Role,
-    pub(crate) pending: PendingNodes,
     /// Frames for a new id. If the id is reused, they return with the change, because the old node's frames stay.
     pub(crate) spare: Vec<Box<Frame>>,
     /// The trace filter of the old node. It returns with the change.
     pub(crate) filter: Option<Arc<dyn TraceFilter>>,
+    /// The old node is a stage that leaves.
+    pub(crate) leaves: bool,
+    /// The node that gets the packets of the old stage.
+    pub(crate) heir: Option<NodeId>,
 }
 
-impl Change for AddNode {
+impl NodeChange {
+    /// Exchange the nodes. The order of nodes must follow.
     fn swap(&mut self, worker: &mut Worker) {
         let Some(slot) = self.slot.take() else { return };
         if let Some(old) = worker.slots.get_mut(self.id.index()) {
@@ -48,7 +52,77 @@ impl Change for AddNode {
             Role::Source => worker.sources.push(self.id),
             Role::Stage => worker.stages.push(self.id),
         }
+    }
+}
+
+/// A node is added, or another node gets its id, and the order of nodes changes.
+pub(crate) struct AddNode {
+    pub(crate) node: NodeChange,
+    pub(crate) pending: PendingNodes,
+}
+
+impl Change for AddNode {
+    fn swap(&mut self, worker: &mut Worker) {
+        self.node.swap(worker);
         std::mem::swap(&mut worker.dispatch.pending, &mut self.pending);
+    }
+}
+
+/// Nodes and edges that change together.
+pub(crate) struct Rewire {
+    /// New nodes by rising id, then those that leave.
+    pub(crate) nodes: Vec<NodeChange>,
+    /// Other edges of nodes that stay.
+    pub(crate) edges: Vec<(NodeId, Box<[NodeId]>)>,
+    pub(crate) pending: PendingNodes,
+}
+
+impl Rewire {
+    /// Send the packets of stages that leave, and to which no other stage succeeds, on their way through the old graph.
+    fn empty(&self, worker: &mut Worker) {
+        let leaving = self.nodes.iter();
+        let leaving = leaving.filter(|it| it.leaves && it.heir.is_none());
+        // A stage may send packets to a stage that leaves too. Packets that run in a circle are dropped in the end.
+        for _ in 0..=leaving.clone().count() {
+            let mut held = false;
+            for node in leaving.clone() {
+                let Some(slot) = worker.slots.get_mut(node.id.index()) else {
+                    continue;
+                };
+                if slot.body.is_holding() {
+                    held = true;
+                    let next = slot.edges.first().copied();
+                    let next = next.unwrap_or(worker.dispatch.drop_node);
+                    slot.body.leave(node.id, &mut worker.dispatch, next);
+                    worker.run_left();
+                }
+            }
+            if !held {
+                break;
+            }
+        }
+    }
+}
+
+impl Change for Rewire {
+    fn swap(&mut self, worker: &mut Worker) {
+        self.empty(worker);
+        for node in &mut self.nodes {
+            node.swap(worker);
+        }
+        for (id, edges) in &mut self.edges {
+            if let Some(slot) = worker.slots.get_mut(id.index()) {
+                std::mem::swap(&mut slot.edges, edges);
+            }
+        }
+        std::mem::swap(&mut worker.dispatch.pending, &mut self.pending);
+        for node in self.nodes.iter_mut().filter(|it| it.leaves) {
+            let next = node.heir.unwrap_or(worker.dispatch.drop_node);
+            if let Some(old) = &mut node.slot {
+                old.body.leave(node.id, &mut worker.dispatch, next);
+            }
+        }
+        worker.run_left();
     }
 }
 

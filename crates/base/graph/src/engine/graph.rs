@@ -9,7 +9,7 @@ use crate::data::shares::Shares;
 use crate::data::stats::NodeStats;
 use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
 use crate::engine::arcs::ArcRegistry;
-use crate::engine::changes::{AddFrames, AddNode};
+use crate::engine::changes::{AddFrames, AddNode, NodeChange};
 use crate::engine::node_order;
 use crate::engine::state::{
     Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodePlacements, RetiredNodes, Settings,
@@ -228,24 +228,30 @@ impl Engine {
         self.room_for_changes()?;
         for worker in self.worker_set.iter() {
             let pending = PendingNodes::new(self.order()?);
-            let slot = self.slot(id, worker)?;
-            let role = self.defs[id.index()].role;
-            let spare = (0..2)
-                .map(|_| Frame::new(self.settings.vector_size))
-                .collect();
-            self.send(
-                worker,
-                Box::new(AddNode {
-                    id,
-                    slot: Some(slot),
-                    role,
-                    pending,
-                    spare,
-                    filter: None,
-                }),
-            )?;
+            let node = self.node_change(id, worker)?;
+            self.send(worker, Box::new(AddNode { node, pending }))?;
         }
         Ok(())
+    }
+
+    /// The instance of a node for a worker that runs.
+    pub(super) fn node_change(
+        &mut self,
+        id: NodeId,
+        worker: usize,
+    ) -> Result<NodeChange, GraphError> {
+        let spare = (0..2)
+            .map(|_| Frame::new(self.settings.vector_size))
+            .collect();
+        Ok(NodeChange {
+            id,
+            slot: Some(self.slot(id, worker)?),
+            role: self.defs[id.index()].role,
+            spare,
+            filter: None,
+            leaves: false,
+            heir: None,
+        })
     }
 
     /// Remove a node: packets that still reach it are dropped. The name becomes free at once, the id when every worker
@@ -255,6 +261,16 @@ impl Engine {
         self.check_no_edge_to(name)?;
         self.room_for_changes()?;
         self.by_name.remove(name);
+        self.retire(id);
+        if !self.channels.is_empty() {
+            self.send_node(id)?;
+        }
+        self.leave(id);
+        Ok(())
+    }
+
+    /// A node that is removed drops packets.
+    pub(super) fn retire(&mut self, id: NodeId) {
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
         def.columns.clear();
@@ -263,11 +279,6 @@ impl Engine {
             let node = DropNode::new(w, None, tables[w].clone(), ignored.clone());
             Box::new(NodeBody::new(node, &[]))
         });
-        if !self.channels.is_empty() {
-            self.send_node(id)?;
-        }
-        self.leave(id);
-        Ok(())
     }
 
     /// Rename a node. An error while another node has an edge to it.
@@ -342,7 +353,7 @@ impl Engine {
         Ok(node_order::order(&edges, self.node(DROP_NODE)?))
     }
 
-    fn targets(&self, id: NodeId) -> Result<Vec<NodeId>, GraphError> {
+    pub(super) fn targets(&self, id: NodeId) -> Result<Vec<NodeId>, GraphError> {
         let def = &self.defs[id.index()];
         let missing = |target: &str| GraphError::EdgeToNowhere {
             node: def.name.clone(),

@@ -1,15 +1,18 @@
-//! Nodes whose edges are known at run time only, such as those of a graph that a file describes. They are added and removed
-//! together, because their edges may form loops.
+//! Nodes whose edges are known at run time only, such as those of a graph that a file describes. A graph changes as a whole, between
+//! two vectors: packets are in the old graph or in the new one, and nodes that are in both go on.
 
 use crate::data::col::ColumnInfo;
 use crate::data::counters::{CounterInfo, Counters};
 use crate::data::error::GraphError;
 use crate::data::ids::NodeId;
 use crate::data::stats::NodeStats;
+use crate::engine::changes::Rewire;
 use crate::engine::state::{Baseline, Engine, NodeDefinition, NodeFactory};
 use crate::node_api::node::{Node, Source};
 use crate::node_api::stage::{Role, Stage};
+use crate::queues::pending_nodes::PendingNodes;
 use crate::worker::body::{Body, NodeBody, SourceBody, StageBody};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A node with its edges, before an engine has it. Edge `n` of the node leads to the `n`-th target: its
@@ -81,67 +84,153 @@ impl WiredNode {
     }
 }
 
+/// A node that stays in the graph, with its state: it may get another name and other edges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptNode {
+    /// The name until now.
+    pub name: String,
+    /// The name from now on.
+    pub to: String,
+    /// The targets of its edges, by their names from now on.
+    pub targets: Vec<String>,
+}
+
+/// Changes of wired nodes that take effect together.
+#[derive(Default)]
+pub struct Rewiring {
+    /// Nodes that are removed. Packets that a stage among them holds go to the node that gets its name, else by its first edge
+    /// through the old graph ([`Stage::leave`]).
+    pub remove: Vec<String>,
+    /// Nodes that stay.
+    pub keep: Vec<KeptNode>,
+    /// Nodes that are new.
+    pub add: Vec<WiredNode>,
+}
+
+/// What a rewiring has changed so far, to undo it.
+struct Undo {
+    by_name: HashMap<String, NodeId>,
+    /// Names and edges of nodes that are kept or removed.
+    texts: Vec<(NodeId, String, &'static [&'static str])>,
+    /// New nodes, each with the old node of its number.
+    entered: Vec<(NodeId, Option<NodeDefinition>)>,
+}
+
 impl Engine {
-    /// Add nodes with edges to each other and to nodes that exist. An error adds none.
-    pub fn add_wired(&mut self, mut nodes: Vec<WiredNode>) -> Result<(), GraphError> {
-        // Nodes at which packets enter come last: their targets exist on every worker before they run.
-        nodes.sort_by_key(|it| match it.role {
-            Role::Node => 0,
-            Role::Stage => 1,
-            Role::Source => 2,
-        });
-        self.room_for(nodes.len())?;
-        let mut entered: Vec<(NodeId, Option<NodeDefinition>)> = Vec::new();
-        let mut result = Ok(());
-        for node in nodes {
-            match self.enter_wired(node) {
-                Ok(one) => entered.push(one),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
+    /// Change wired nodes. Each worker makes all changes between two vectors. An error changes nothing; one that names an edge
+    /// means that a node would have an edge to a node that does not exist.
+    pub fn rewire(&mut self, rewiring: Rewiring) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        let mut undo = Undo {
+            by_name: self.by_name.clone(),
+            texts: Vec::new(),
+            entered: Vec::new(),
+        };
+        let removed = match self.rename_and_enter(rewiring, &mut undo) {
+            Ok(removed) => removed,
+            Err(error) => {
+                self.undo(undo);
+                return Err(error);
             }
+        };
+        let heirs = self.heirs(&removed, &undo);
+        removed.iter().for_each(|id| self.retire(*id));
+        if !self.channels.is_empty() {
+            self.send_rewiring(&removed, &heirs, &undo)?;
         }
-        if let Err(error) = result.and_then(|()| self.send_wired(&entered)) {
-            for (id, before) in entered.into_iter().rev() {
-                let name = self.defs[id.index()].name.clone();
-                self.by_name.remove(&name);
-                self.withdraw(id, before);
-            }
-            return Err(error);
-        }
+        removed.into_iter().for_each(|id| self.leave(id));
         Ok(())
     }
 
-    /// Remove nodes with edges to each other: as [`Engine::remove`]. An error while another node has an edge to one of them.
-    pub fn remove_wired(&mut self, names: &[String]) -> Result<(), GraphError> {
-        let ids: Vec<NodeId> =
-            (names.iter().map(|name| self.node(name))).collect::<Result<_, _>>()?;
-        let others = self.defs.iter().enumerate();
-        let others =
-            others.filter(|(n, def)| !def.removed && !ids.iter().any(|id| id.index() == *n));
-        for (_, def) in others {
-            let mut targets = def.edges.iter();
-            if let Some(target) = targets.find(|it| names.iter().any(|name| name == *it)) {
-                return Err(GraphError::EdgeToNowhere {
-                    node: def.name.clone(),
-                    target: (*target).to_owned(),
-                });
+    /// Give all nodes their names and edges, and enter the new ones. Returns the nodes to remove.
+    fn rename_and_enter(
+        &mut self,
+        rewiring: Rewiring,
+        undo: &mut Undo,
+    ) -> Result<Vec<NodeId>, GraphError> {
+        let ids = |engine: &Engine, names: &mut dyn Iterator<Item = &String>| {
+            names
+                .map(|name| engine.node(name))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let removed = ids(self, &mut rewiring.remove.iter())?;
+        let kept = ids(self, &mut rewiring.keep.iter().map(|it| &it.name))?;
+        for id in removed.iter().chain(&kept) {
+            let def = &mut self.defs[id.index()];
+            undo.texts.push((*id, def.name.clone(), def.edges));
+            def.edges = &[];
+            self.by_name.remove(&def.name);
+        }
+        for (id, it) in kept.into_iter().zip(rewiring.keep) {
+            if self.by_name.contains_key(&it.to) {
+                return Err(GraphError::NodeExists(it.to));
             }
+            let targets: Vec<&str> = it.targets.iter().map(String::as_str).collect();
+            let def = &mut self.defs[id.index()];
+            (def.name, def.edges) = (it.to.clone(), self.kept_texts.list(&targets));
+            self.by_name.insert(it.to, id);
         }
-        self.room_for(names.len())?;
-        for id in ids {
-            self.defs[id.index()].edges = &[];
+        for node in rewiring.add {
+            undo.entered.push(self.enter_wired(node)?);
         }
-        names.iter().try_for_each(|name| self.remove(name))
+        // Every target exists.
+        self.order()?;
+        Ok(removed)
     }
 
-    /// Whether the workers can be sent this number of changes now.
-    fn room_for(&self, changes: usize) -> Result<(), GraphError> {
-        self.room_for_changes()?;
-        let busy = (self.change_queues.iter())
-            .position(|queue| queue.pending.len() + changes > queue.pending.capacity());
-        busy.map_or(Ok(()), |worker| Err(GraphError::WorkerBusy(worker)))
+    fn undo(&mut self, undo: Undo) {
+        for (id, before) in undo.entered.into_iter().rev() {
+            self.withdraw(id, before);
+        }
+        for (id, name, edges) in undo.texts {
+            let def = &mut self.defs[id.index()];
+            (def.name, def.edges) = (name, edges);
+        }
+        self.by_name = undo.by_name;
+    }
+
+    /// The stages among removed nodes, each with the node that gets its name, if that is a stage.
+    fn heirs(&self, removed: &[NodeId], undo: &Undo) -> BTreeMap<NodeId, Option<NodeId>> {
+        let before = undo.texts.iter().take(removed.len());
+        let stages = before.filter(|(id, ..)| self.role(*id) == Role::Stage);
+        let heir = |name: &String| self.by_name.get(name).copied();
+        let stage = |id: &NodeId| self.role(*id) == Role::Stage;
+        stages
+            .map(|(id, name, _)| (*id, heir(name).filter(stage)))
+            .collect()
+    }
+
+    fn send_rewiring(
+        &mut self,
+        removed: &[NodeId],
+        heirs: &BTreeMap<NodeId, Option<NodeId>>,
+        undo: &Undo,
+    ) -> Result<(), GraphError> {
+        let order = self.order()?;
+        for worker in self.worker_set.clone().iter() {
+            let mut nodes = Vec::new();
+            for (id, _) in &undo.entered {
+                nodes.push(self.node_change(*id, worker)?);
+            }
+            for id in removed {
+                let mut change = self.node_change(*id, worker)?;
+                change.leaves = heirs.contains_key(id);
+                change.heir = heirs.get(id).copied().flatten();
+                nodes.push(change);
+            }
+            let kept = undo.texts.iter().skip(removed.len());
+            let edges = kept
+                .map(|(id, ..)| Ok((*id, self.targets(*id)?.into())))
+                .collect::<Result<Vec<_>, GraphError>>()?;
+            let pending = PendingNodes::new(order.clone());
+            let rewire = Rewire {
+                nodes,
+                edges,
+                pending,
+            };
+            self.send(worker, Box::new(rewire))?;
+        }
+        Ok(())
     }
 
     fn enter_wired(
@@ -168,17 +257,5 @@ impl Engine {
         self.by_name.insert(node.name, id);
         self.ignored.learn(id, node.counters);
         Ok((id, before))
-    }
-
-    fn send_wired(
-        &mut self,
-        entered: &[(NodeId, Option<NodeDefinition>)],
-    ) -> Result<(), GraphError> {
-        // Every target exists, so that no node is sent unless all can be.
-        self.order()?;
-        if self.channels.is_empty() {
-            return Ok(());
-        }
-        entered.iter().try_for_each(|(id, _)| self.send_node(*id))
     }
 }

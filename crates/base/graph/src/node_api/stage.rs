@@ -51,6 +51,10 @@ pub trait Stage: Node {
         out: &mut Output<'_, I, Self::Next>,
     ) -> usize;
 
+    /// The stage leaves the graph ([`crate::Engine::rewire`]): send all held packets to `next`, by [`StageCx::send_batch_to`]. A
+    /// stage that is never removed while it holds packets needs no such function.
+    fn leave(&mut self, _stage_cx: &mut StageCx<'_>, _next: NodeId) {}
+
     /// Whether the worker may sleep: see [`crate::Source::may_sleep`].
     fn may_sleep(&self, _now_ns: u64) -> bool {
         !self.is_holding()
@@ -154,6 +158,11 @@ impl<'a> StageCx<'a> {
         } else {
             self.dispatch.free(into_frame(batch));
         }
+    }
+
+    /// Send a batch to a node.
+    pub fn send_batch_to(&mut self, batch: Batch, node: NodeId) {
+        self.dispatch.push_frame(node, into_frame(batch));
     }
 
     /// Send a batch: each packet to the next node on the arc of received packets ([`crate::RECEIVE_ARC`]), of which this node

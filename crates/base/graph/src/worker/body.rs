@@ -2,10 +2,11 @@
 
 use crate::data::col::{ColumnInfo, ColumnSet};
 use crate::data::frame::Frame;
+use crate::data::ids::NodeId;
 use crate::node_api::context::{Cx, RawCx};
 use crate::node_api::node::{Node, Source};
 use crate::node_api::output::Output;
-use crate::node_api::stage::Stage;
+use crate::node_api::stage::{Stage, StageCx};
 use crate::node_api::trace_rows;
 use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::dispatch::DispatchState;
@@ -64,6 +65,8 @@ pub(crate) trait Body: Send {
     fn is_holding(&self) -> bool {
         false
     }
+    /// Stages: see [`Stage::leave`].
+    fn leave(&mut self, _node: NodeId, _dispatch: &mut DispatchState, _next: NodeId) {}
     /// Sources: see [`Source::may_sleep`].
     fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
@@ -322,6 +325,10 @@ impl<S: Stage> Body for StageBody<S> {
 
     fn is_holding(&self) -> bool {
         self.0.is_holding()
+    }
+
+    fn leave(&mut self, node: NodeId, dispatch: &mut DispatchState, next: NodeId) {
+        self.0.leave(&mut StageCx::of(dispatch, node), next);
     }
 
     fn keeps_order(&self) -> bool {

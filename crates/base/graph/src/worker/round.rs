@@ -342,6 +342,15 @@ impl Worker {
         }
     }
 
+    /// Run the packets of stages that left the graph.
+    #[cold]
+    pub(crate) fn run_left(&mut self) {
+        if !self.is_idle() {
+            let now_ns = self.clock.at(cycles());
+            self.run_pending(now_ns, None);
+        }
+    }
+
     /// The number of changes applied.
     pub fn changes(&self) -> u64 {
         self.channel.changes.load(Relaxed)

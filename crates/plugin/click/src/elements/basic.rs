@@ -227,6 +227,25 @@ pub(super) const SPECS: &[Spec] = &[
         ..PLAIN
     },
     Spec {
+        name: "Align",
+        arguments: &[
+            argument(
+                Optional,
+                "MODULUS",
+                Kind::Number(1, 64),
+                "accepted and ignored",
+            ),
+            argument(
+                Optional,
+                "OFFSET",
+                Kind::Number(0, 63),
+                "accepted and ignored",
+            ),
+        ],
+        text: "Passes all packets: elements read headers at any place in memory.",
+        ..PLAIN
+    },
+    Spec {
         name: "Idle",
         ports: "-/-",
         text: "Sends no packets, and drops those that it gets.",

@@ -1,6 +1,6 @@
 //! CheckIPHeader: the checks of RFC 1812, 5.2.2, and those of the source address.
 
-use crate::arguments::{Arguments, mask, plain_words, prefix};
+use crate::arguments::{Arguments, mask, number, plain_words, prefix};
 use crate::cells::Cells;
 use crate::columns;
 use crate::element::{Each, Made, Reason, Verdict};
@@ -11,11 +11,16 @@ use std::sync::Arc;
 use volley_graph::Packet;
 use volley_wire::checksum::Sum;
 
+/// The farthest place of a header.
+const FARTHEST: u64 = 2027;
+
 #[derive(Clone)]
 struct CheckIpHeader {
     offset: usize,
     /// Wrong source addresses, sorted.
     bad: Arc<[u32]>,
+    /// Destinations for which any source is right, sorted.
+    good: Arc<[u32]>,
     checksum: bool,
     cells: Arc<Cells>,
 }
@@ -31,9 +36,11 @@ impl CheckIpHeader {
         if self.checksum && !Sum::new().bytes(header).is_valid() {
             return Err(Reason::BadChecksum);
         }
-        match self.bad.binary_search(&src(header)) {
-            Ok(_) => Err(Reason::BadSource),
-            Err(_) => Ok((ip, dst(header))),
+        let (src, dst) = (src(header), dst(header));
+        let is_bad = self.bad.binary_search(&src).is_ok();
+        match is_bad && self.good.binary_search(&dst).is_err() {
+            true => Err(Reason::BadSource),
+            false => Ok((ip, dst)),
         }
     }
 }
@@ -56,24 +63,45 @@ impl Each for CheckIpHeader {
     }
 }
 
-fn check(arguments: &Arguments, context: &Context<'_>) -> Result<Made, String> {
+/// The addresses of an argument, each with the broadcast address of its prefix, if it has one.
+fn addresses(name: &str, text: &str) -> Result<Vec<(u32, Option<u32>)>, String> {
+    let words = plain_words(text).into_iter();
+    let read = |word: String| {
+        let (address, len) = prefix(&word)
+            .ok_or_else(|| format!("'{word}' is not an IPv4 address or prefix: correct {name}"))?;
+        Ok((address, (len < 31).then_some(address | !mask(len))))
+    };
+    words.map(read).collect()
+}
+
+fn check(
+    arguments: &Arguments,
+    context: &Context<'_>,
+    with_checksum: bool,
+) -> Result<Made, String> {
+    let text = |name| arguments.text(name).unwrap_or_default();
+    // An only number is the place of the header.
+    let (place, bad_src) = match (arguments.number("OFFSET"), number(text("BADSRC"))) {
+        (None, Some(place)) if place <= FARTHEST => (place, ""),
+        (place, _) => (place.unwrap_or(0), text("BADSRC")),
+    };
     // RFC 1122, 3.2.1.3: these are not valid as a source.
     let mut bad = vec![0, u32::MAX];
-    let given = ["INTERFACES", "BADSRC"].map(|name| arguments.text(name).unwrap_or_default());
-    for word in given.iter().flat_map(|text| plain_words(text)) {
-        let (address, len) = prefix(&word).ok_or_else(|| {
-            format!("'{word}' is not an IPv4 address or prefix: correct the bad source addresses")
-        })?;
-        match len {
-            31 | 32 => bad.push(address),
-            _ => bad.push(address | !mask(len)),
-        }
+    let given = addresses("BADSRC", bad_src)?.into_iter();
+    bad.extend(given.map(|(address, broadcast)| broadcast.unwrap_or(address)));
+    let good = addresses("GOODDST", text("GOODDST"))?.into_iter();
+    let mut good: Vec<u32> = good.map(|(address, _)| address).collect();
+    for (address, broadcast) in addresses("INTERFACES", text("INTERFACES"))? {
+        good.push(address);
+        bad.extend(broadcast);
     }
     bad.sort_unstable();
+    good.sort_unstable();
     Ok(Made::each(CheckIpHeader {
-        offset: arguments.number("OFFSET").unwrap_or(0) as usize,
+        offset: place as usize,
         bad: bad.into(),
-        checksum: arguments.flag("CHECKSUM").unwrap_or(true),
+        good: good.into(),
+        checksum: arguments.flag("CHECKSUM").unwrap_or(with_checksum),
         cells: context.cells.clone(),
     }))
 }
@@ -81,27 +109,33 @@ fn check(arguments: &Arguments, context: &Context<'_>) -> Result<Made, String> {
 const ARGUMENTS: &[Argument] = &[
     argument(
         Optional,
-        "INTERFACES",
+        "BADSRC",
         Kind::Words,
-        "wrong source addresses; a prefix means its broadcast address",
+        "wrong source addresses; a prefix means its broadcast address; a number is OFFSET",
     ),
     argument(
         Optional,
         "OFFSET",
-        Kind::Number(0, 2027),
+        Kind::Number(0, FARTHEST),
         "place of the header, 0 by default",
     ),
     argument(
         Keyword,
-        "BADSRC",
+        "INTERFACES",
         Kind::Words,
-        "further wrong source addresses",
+        "addresses of the router with prefix length: adds the broadcast addresses to BADSRC, and the addresses to GOODDST",
+    ),
+    argument(
+        Keyword,
+        "GOODDST",
+        Kind::Words,
+        "destinations for which any source is right",
     ),
     argument(
         Keyword,
         "CHECKSUM",
         Kind::Bool,
-        "whether the checksum is checked, true by default",
+        "whether the checksum is checked, by default yes, and in CheckIPHeader2 no",
     ),
     argument(Keyword, "VERBOSE", Kind::Bool, "accepted and ignored"),
     argument(
@@ -119,5 +153,12 @@ pub(super) const SPEC: Spec = Spec {
     arguments: ARGUMENTS,
     handlers: &[reads("drops", 0, "packets that are wrong")],
     text: "Checks the IP header, marks it, and notes the destination; wrong packets go to output 1.",
-    make: check,
+    make: |arguments, context| check(arguments, context, true),
+};
+
+pub(super) const WITHOUT_CHECKSUM: Spec = Spec {
+    name: "CheckIPHeader2",
+    text: "As CheckIPHeader, but the checksum is checked only with CHECKSUM true.",
+    make: |arguments, context| check(arguments, context, false),
+    ..SPEC
 };

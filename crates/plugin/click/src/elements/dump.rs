@@ -6,7 +6,7 @@ use crate::spec::Need::{Keyword, Optional, Required};
 use crate::spec::{Argument, Context, Format, HandlerKind, Kind, Spec, argument, handler, reads};
 use std::path::PathBuf;
 use std::sync::Arc;
-use volley_graph::Packet;
+use volley_graph::{Guard, Packet};
 use volley_pcap::spool::{CaptureWriter, Note, WHOLE};
 
 /// Cell: packets.
@@ -33,7 +33,7 @@ struct FromDump {
 }
 
 impl Generate for FromDump {
-    fn due(&mut self, now_ns: u64, most: usize) -> usize {
+    fn due(&mut self, now_ns: u64, most: usize, guard: Guard<'_>) -> usize {
         if self.cells.get(ACTIVE) == 0 {
             return 0;
         }
@@ -43,7 +43,7 @@ impl Generate for FromDump {
             }
             return 0;
         }
-        if !self.written.is_free() {
+        if !self.written.is_free(guard) {
             return 0;
         }
         let mut due = most.min(self.packets.len() - self.next);
@@ -55,7 +55,6 @@ impl Generate for FromDump {
                 .take_while(|(at, _)| at.saturating_sub(first) <= passed)
                 .count();
         }
-        self.cells.add(COUNT, due as u64);
         due
     }
 
@@ -63,6 +62,10 @@ impl Generate for FromDump {
         let at = self.next;
         self.next += 1;
         self.packets.get(at).map_or(&[], |(_, bytes)| bytes)
+    }
+
+    fn made(&mut self, count: usize) {
+        self.cells.add(COUNT, count as u64);
     }
 
     fn is_idle(&self) -> bool {
@@ -204,7 +207,6 @@ pub(super) const SPECS: &[Spec] = &[
                 bytes => bytes.min(WHOLE as u64) as usize,
             };
             let spool = CaptureWriter::new(RECORDS, snap, u64::MAX);
-            context.written.add(spool.clone());
             Ok(Made {
                 to_control: Some(ControlOutput::Dump(spool.clone(), path(context, name))),
                 ..Made::end(ToDump {

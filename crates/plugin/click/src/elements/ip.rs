@@ -234,6 +234,7 @@ const MARK: Spec = Spec {
 
 pub(super) const SPECS: &[Spec] = &[
     check::SPEC,
+    check::WITHOUT_CHECKSUM,
     MARK,
     Spec {
         name: "DecIPTTL",

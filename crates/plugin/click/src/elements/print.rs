@@ -11,7 +11,7 @@ use volley_graph::Packet;
 use volley_pcap::spool::{CaptureWriter, Note};
 
 /// Packets that wait to be printed.
-const RECORDS: usize = 256;
+const RECORDS: usize = 2048;
 /// Bytes of a packet that an IP line reads.
 const HEADERS: usize = 128;
 /// Bytes that are shown without an argument.

@@ -67,10 +67,10 @@ const QUEUE: Spec = Spec {
 };
 
 /// A limit in cell 0 of the element.
-fn limited(context: &Context<'_>, rate: Option<f64>, pace: fn(Arc<Cells>, Bucket) -> Pace) -> Made {
+fn limited(context: &Context<'_>, rate: Option<f64>, pace: fn(Arc<Cells>) -> Pace) -> Made {
     context.cells.set(0, to_fixed(rate.unwrap_or(0.0)));
     Made {
-        pace: Some(pace(context.cells.clone(), Bucket::default())),
+        pace: Some(pace(context.cells.clone())),
         ..Made::each(Pass)
     }
 }
@@ -147,6 +147,17 @@ const SHAPER: Spec = Spec {
     make: packets,
     ..UNQUEUE
 };
+
+/// Passes packets of all inputs.
+#[derive(Clone)]
+struct Merge;
+
+impl Each for Merge {
+    fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
+        crate::columns::take_port(packet);
+        Verdict::port(0)
+    }
+}
 
 /// Sends packets to the output of the first rate that the average rate does not exceed.
 #[derive(Clone)]
@@ -286,6 +297,15 @@ pub(super) const SPECS: &[Spec] = &[
         text: "Takes this number of bytes a second from a queue and pushes the packets.",
         make: bytes,
         ..UNQUEUE
+    },
+    Spec {
+        name: "RoundRobinSched",
+        ports: "-/1",
+        modes: "l/l",
+        arguments: &[],
+        handlers: &[],
+        text: "Lets one reader take packets of several queues, a vector of each in turn.",
+        make: |_, _| Ok(Made::each(Merge)),
     },
     SHAPER,
     Spec {

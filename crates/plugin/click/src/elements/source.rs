@@ -9,6 +9,7 @@ use crate::spec::{
     Argument, Context, Format, Handler, HandlerKind, Kind, Spec, argument, handler, reads,
 };
 use std::sync::Arc;
+use volley_graph::Guard;
 
 /// Cell: packets made.
 const COUNT: usize = 1;
@@ -51,7 +52,7 @@ impl Source {
 }
 
 impl Generate for Source {
-    fn due(&mut self, now_ns: u64, most: usize) -> usize {
+    fn due(&mut self, now_ns: u64, most: usize, _: Guard<'_>) -> usize {
         if self.cells.get(ACTIVE) == 0 {
             return 0;
         }
@@ -84,19 +85,21 @@ impl Generate for Source {
                 }
             },
         };
-        let now = now
-            .min(most)
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.cells.add(COUNT, now as u64);
-        now
+        now.min(most)
+            .min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
     fn next(&mut self) -> &[u8] {
         &self.data
     }
 
+    fn made(&mut self, count: usize) {
+        self.cells.add(COUNT, count as u64);
+    }
+
     fn is_idle(&self) -> bool {
-        self.cells.get(ACTIVE) == 0 || self.left() == 0
+        // With STOP, the poll behind the last packet asks the program to end.
+        self.cells.get(ACTIVE) == 0 || (self.left() == 0 && !self.stop)
     }
 }
 

@@ -75,7 +75,13 @@ impl Node for ClickInput {
     }
 }
 
-/// The word of an entrance.
-pub(crate) fn word(node: NodeId) -> u32 {
-    u32::from(node.0)
+impl Entrances {
+    /// Set the node of an interface.
+    pub(crate) fn set(&mut self, interface: u32, node: NodeId) {
+        let at = interface as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, u32::MAX);
+        }
+        self.0[at] = u32::from(node.0);
+    }
 }

@@ -8,8 +8,10 @@ use crate::pace::Pace;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use volley_graph::{
-    Batch, Column, ColumnInfo, Consumed, Cx, Isa, Node, Output, PacketTrace, Stage, StageCx, Vector,
+    Batch, Column, ColumnInfo, Consumed, Cx, Isa, Node, NodeId, Output, PacketTrace, Stage,
+    StageCx, Vector,
 };
+use volley_tables::qsbr::Snap;
 
 /// Cell of a queue: packets in it.
 pub(crate) const LENGTH: usize = 0;
@@ -24,7 +26,7 @@ pub(crate) const CAPACITY: usize = 3;
 pub(crate) struct QueueNode {
     batches: VecDeque<Batch>,
     packets: usize,
-    paces: Vec<Pace>,
+    paces: Snap<Vec<Pace>>,
     cells: Arc<Cells>,
     codes: Column,
     size: usize,
@@ -37,7 +39,12 @@ impl QueueNode {
     }
 
     /// A queue for `capacity` packets, in vectors of up to `size`.
-    pub(crate) fn new(capacity: usize, paces: Vec<Pace>, cells: Arc<Cells>, size: usize) -> Self {
+    pub(crate) fn new(
+        capacity: usize,
+        paces: Snap<Vec<Pace>>,
+        cells: Arc<Cells>,
+        size: usize,
+    ) -> Self {
         QueueNode {
             batches: VecDeque::with_capacity(QueueNode::frames(capacity, size)),
             packets: 0,
@@ -111,17 +118,24 @@ impl Stage for QueueNode {
         self.packets > 0
     }
 
+    fn leave(&mut self, stage_cx: &mut StageCx<'_>, next: NodeId) {
+        for batch in self.batches.drain(..) {
+            stage_cx.send_batch_to(batch, next);
+        }
+        self.packets = 0;
+        self.note();
+    }
+
     fn release<I: Isa>(&mut self, cx: &Cx<'_, Reason>, out: &mut Output<'_, I, Port>) -> usize {
         let Some(first) = self.batches.front_mut() else {
             return 0;
         };
         let lengths = first.lengths();
-        let allowed = |most: usize, pace: &mut Pace| most.min(pace.allows(lengths, cx.now_ns()));
-        let mut count = self.paces.iter_mut().fold(lengths.len(), allowed);
+        let paces = self.paces.read(cx.guard());
+        let allowed = |most: usize, pace: &Pace| most.min(pace.allows(lengths, cx.now_ns()));
+        let mut count = paces.iter().fold(lengths.len(), allowed);
         count = count.min(self.size);
-        self.paces
-            .iter_mut()
-            .for_each(|pace| pace.took(&lengths[..count]));
+        paces.iter().for_each(|pace| pace.took(&lengths[..count]));
         if count == 0 {
             return 0;
         }

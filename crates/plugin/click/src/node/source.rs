@@ -31,7 +31,7 @@ impl Source for SourceNode {
         let Some(element) = &mut self.element else {
             return 0;
         };
-        let due = element.due(cx.now_ns(), MOST.min(out.vector_size()));
+        let due = element.due(cx.now_ns(), MOST.min(out.vector_size()), cx.guard());
         if due == 0 {
             return 0;
         }
@@ -40,6 +40,7 @@ impl Source for SourceNode {
         for row in 0..n {
             fresh.write(row, element.next());
         }
+        element.made(n);
         if n == 0 {
             return 0;
         }

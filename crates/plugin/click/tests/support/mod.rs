@@ -1,15 +1,14 @@
 //! Runs configurations: packets of files in, packets of files out.
 #![allow(dead_code)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use volley_click::graph::{Environment, Graph, build};
-use volley_click::{ControlOutput, Style};
+use volley_click::Live;
+use volley_click::graph::{Environment, build};
 use volley_click_lang::Source;
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker};
-use volley_pcap::spool::{CaptureWriter, Plain, Sink};
 use volley_pcap::{FileFormat, LinkType, Packet, Writer, WriterOptions, read_packets};
 
 /// A graph on one worker.
@@ -17,10 +16,11 @@ pub struct Bench {
     pub engine: Engine,
     pub worker: Worker,
     pub clock: Clock,
-    pub graph: Graph,
-    pub dumps: Vec<Sink>,
-    pub prints: Vec<(Arc<CaptureWriter>, Style)>,
-    nodes: Vec<String>,
+    pub live: Live,
+    /// What elements have printed.
+    pub lines: Vec<String>,
+    domain: Arc<Domain>,
+    folder: PathBuf,
 }
 
 impl Bench {
@@ -35,53 +35,44 @@ impl Bench {
         };
         let pool = Pool::new(4096).map_err(|error| error.to_string())?;
         let clock = settings.clock.clone();
-        let mut engine = Engine::new(settings, pool, Domain::new()).map_err(|e| e.to_string())?;
-        let domain = engine.domain().clone();
+        let domain = Domain::new();
+        let mut engine = Engine::new(settings, pool, domain.clone()).map_err(|e| e.to_string())?;
+        let worker = engine.build().map_err(|error| error.to_string())?.pop();
+        let mut bench = Bench {
+            engine,
+            worker: worker.ok_or("there is no worker")?,
+            clock,
+            live: Live::new(&domain),
+            lines: Vec::new(),
+            domain,
+            folder: folder.to_owned(),
+        };
+        bench.change(text)?;
+        Ok(bench)
+    }
+
+    /// Another graph in the place of the one that runs, from the next round on.
+    pub fn change(&mut self, text: &str) -> Result<(), String> {
         let interface = |name: &str| Err(format!("there is no interface {name}"));
         let environment = Environment {
             interface: &interface,
-            domain: &domain,
-            folder,
-            vector_size,
+            domain: &self.domain,
+            folder: &self.folder,
+            vector_size: self.engine.settings().vector_size,
         };
         let source = Source::new("t.click", text);
-        let mut graph = build(&source, &environment).map_err(|error| error.to_string())?;
-        let nodes = graph.nodes.iter().map(|it| it.name().to_owned()).collect();
-        let added = engine.add_wired(std::mem::take(&mut graph.nodes));
-        added.map_err(|error| error.to_string())?;
-        engine
-            .reserve_frames(graph.frames)
-            .map_err(|error| error.to_string())?;
-        let (mut dumps, mut prints) = (Vec::new(), Vec::new());
-        for to_control in graph.outputs_to_control.drain(..) {
-            match to_control {
-                ControlOutput::Dump(spool, path) => {
-                    let sink = Sink::create(spool, &path, FileFormat::PcapUs, &clock);
-                    dumps.push(sink.map_err(|error| error.to_string())?);
-                }
-                ControlOutput::Print(spool, style) => prints.push((spool, style)),
-            }
-        }
-        let mut workers = engine.build().map_err(|error| error.to_string())?;
-        let worker = workers.pop().ok_or("there is no worker")?;
-        Ok(Bench {
-            engine,
-            worker,
-            clock,
-            graph,
-            dumps,
-            prints,
-            nodes,
-        })
+        let graph = build(&source, &environment, &self.live).map_err(|error| error.to_string())?;
+        let changed = self.live.change(&mut self.engine, graph);
+        changed.map_err(|error| error.to_string())
     }
 
     /// Rounds, with this time between them.
     pub fn rounds(&mut self, rounds: usize, step: Duration) {
         for _ in 0..rounds {
             self.worker.step();
-            self.dumps.iter_mut().for_each(|sink| {
-                sink.drain(&Plain);
-            });
+            let lines = &mut self.lines;
+            self.live
+                .drain(&self.engine, &mut |line| lines.push(line.to_owned()));
             self.clock.advance(step.as_nanos() as u64);
         }
     }
@@ -89,7 +80,7 @@ impl Bench {
     /// Read a handler.
     pub fn read(&self, handler: &str) -> String {
         let (element, name) = handler.rsplit_once('.').expect("ELEMENT.HANDLER");
-        let placed = self.graph.placed.iter().find(|it| it.name == element);
+        let placed = self.live.placed().find(|it| it.name == element);
         placed
             .expect("the element is there")
             .read(name)
@@ -99,18 +90,11 @@ impl Bench {
     /// Write a handler.
     pub fn write(&self, handler: &str, value: &str) {
         let (element, name) = handler.rsplit_once('.').expect("ELEMENT.HANDLER");
-        let placed = self.graph.placed.iter().find(|it| it.name == element);
+        let placed = self.live.placed().find(|it| it.name == element);
         placed
             .expect("the element is there")
             .write(name, value)
             .expect("the value fits");
-    }
-
-    /// Close the files; no buffer is left in the graph.
-    pub fn finish(self) {
-        for sink in self.dumps {
-            sink.finish(&Plain);
-        }
     }
 
     /// Whether every buffer is free.
@@ -123,7 +107,7 @@ impl Bench {
     pub fn drops(&self) -> Vec<(String, String, u64)> {
         let mut all = Vec::new();
         for row in self.engine.counters() {
-            if row.count > 0 && self.nodes.contains(&row.node) {
+            if row.count > 0 && row.node.starts_with("click/") {
                 all.push((row.node, row.info.name.to_owned(), row.count));
             }
         }
@@ -161,7 +145,6 @@ pub fn run(configuration: &str, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
         write_file(&folder.path().join("in.pcap"), packets);
         let mut bench = Bench::new(configuration, folder.path(), size).expect("the graph");
         bench.rounds(packets.len() + 20, Duration::from_micros(10));
-        bench.finish();
         let out = read_file(&folder.path().join("out.pcap"));
         match &first {
             None => first = Some(out),

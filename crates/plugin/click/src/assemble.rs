@@ -1,0 +1,201 @@
+//! Nodes with edges for the elements of a graph.
+
+use crate::columns::{self, PORT, PORT_SHIFT};
+use crate::element::{Each, Element, Verdict};
+use crate::graph::{Environment, Graph};
+use crate::member::{Device, Member, Wires};
+use crate::node::each::EachNode;
+use crate::node::make::MakeNode;
+use crate::node::queue::QueueNode;
+use crate::node::source::SourceNode;
+use crate::pace::Pace;
+use volley_click_lang::{Mode, Network, Port, Wiring};
+use volley_graph::{Col, DROP_NODE, Packet, WiredNode};
+use volley_tables::Publisher;
+
+/// The node behind ToDevice.
+const OUTPUT: &str = "interface-output";
+
+/// The name of an element's node.
+fn node_name(element: &str) -> String {
+    format!("click/{element}")
+}
+
+/// The name of the node in front of an input of an element.
+fn input_name(element: &str, port: usize) -> String {
+    match port {
+        0 => node_name(element),
+        _ => format!("click/{element}[{port}]"),
+    }
+}
+
+/// Notes the input at which packets arrive, for an element with several.
+#[derive(Clone)]
+struct Arrive(usize);
+
+impl Each for Arrive {
+    fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
+        columns::set_note(packet, PORT, (self.0 as u32) << PORT_SHIFT);
+        Verdict::port(0)
+    }
+}
+
+/// Sets the interface that transmits packets.
+#[derive(Clone)]
+struct Transmit(u32);
+
+impl Each for Transmit {
+    fn packet(&mut self, packet: &mut Packet<'_>, _: u64) -> Verdict {
+        packet.set(Col::TX, self.0);
+        Verdict::port(0)
+    }
+}
+
+/// Passes packets.
+struct Pass;
+
+impl Each for Pass {
+    fn packet(&mut self, _: &mut Packet<'_>, _: u64) -> Verdict {
+        Verdict::port(0)
+    }
+}
+
+/// The limits between a queue and its reader, the reader's included.
+fn paces(queue: usize, wiring: &Wiring, members: &[Member]) -> Vec<Pace> {
+    let mut all = Vec::new();
+    let mut at = queue;
+    // Each element is passed once at most.
+    for _ in 0..members.len() {
+        let Some(output) = wiring.outputs[at]
+            .first()
+            .filter(|it| it.mode == Mode::Pull)
+        else {
+            break;
+        };
+        let Some((next, _)) = output.peers.first() else {
+            break;
+        };
+        at = *next;
+        all.extend(members[at].pace.clone());
+    }
+    all
+}
+
+/// Nodes and their edges for the elements of a configuration.
+pub(crate) fn assemble(
+    network: &Network,
+    wiring: &Wiring,
+    mut members: Vec<Member>,
+    environment: &Environment<'_>,
+) -> Graph {
+    let mut graph = Graph::default();
+    for number in 0..members.len() {
+        members[number].paces = paces(number, wiring, &members);
+    }
+    for (number, mut member) in members.into_iter().enumerate() {
+        let (inputs, outputs) = (&wiring.inputs[number], &wiring.outputs[number]);
+        let name = &network.elements[number].name;
+        let targets = outputs.iter().map(|port| {
+            let peer = port.peers.first().copied().unwrap_or_default();
+            input_name(&network.elements[peer.0].name, peer.1)
+        });
+        let mut targets: Vec<String> = targets.chain([DROP_NODE.to_owned()]).collect();
+        if let Some(Device::To(_)) = member.device {
+            targets.insert(0, OUTPUT.to_owned());
+        }
+        let main = Wires {
+            name: node_name(name),
+            targets,
+        };
+        // An Idle without inputs has no node.
+        member.nodes = Vec::from_iter(member.has_node.then_some(main));
+        for port in 1..inputs.len() {
+            member.nodes.push(Wires {
+                name: input_name(name, port),
+                targets: vec![node_name(name), DROP_NODE.to_owned()],
+            });
+        }
+        member.placed.ports = ports(network, inputs, outputs);
+        if let Some(capacity) = member.capacity {
+            graph.frames += QueueNode::frames(capacity, environment.vector_size);
+        }
+        if let Some(element) = member.element.take().filter(|_| member.before.is_none()) {
+            new_nodes(&mut member, element, environment, &mut graph.nodes);
+        }
+        graph.members.push(member);
+    }
+    graph
+}
+
+/// Make the nodes of a new element.
+fn new_nodes(
+    member: &mut Member,
+    element: Element,
+    environment: &Environment<'_>,
+    nodes: &mut Vec<WiredNode>,
+) {
+    let size = environment.vector_size;
+    let mut wires = member.nodes.iter();
+    let Some(first) = wires.next() else {
+        return;
+    };
+    for (port, wires) in wires.enumerate() {
+        let arrive = move || Box::new(Arrive(port + 1)) as Box<dyn Each>;
+        nodes.push(each(wires, size, arrive));
+    }
+    if let Element::Queue(capacity) = element {
+        let paces = std::mem::take(&mut member.paces);
+        let publisher = Publisher::new(environment.domain, paces);
+        let (snap, cells) = (publisher.snap(), member.placed.cells.clone());
+        member.queue = Some(publisher);
+        let make = move |_| QueueNode::new(capacity, snap.clone(), cells.clone(), size);
+        nodes.push(WiredNode::stage(&first.name, first.targets.clone(), make));
+        return;
+    }
+    nodes.extend(node(first, element, size));
+}
+
+fn each(wires: &Wires, size: usize, make: impl Fn() -> Box<dyn Each> + 'static) -> WiredNode {
+    let outputs = wires.targets.len() - 1;
+    let make = move |_| EachNode::new(make(), outputs, size);
+    WiredNode::node(&wires.name, wires.targets.clone(), make)
+}
+
+/// The node of an element that is no queue.
+fn node(wires: &Wires, element: Element, size: usize) -> Option<WiredNode> {
+    let (name, targets) = (wires.name.as_str(), wires.targets.clone());
+    let outputs = targets.len() - 1;
+    Some(match element {
+        Element::Each(make) => each(wires, size, make),
+        Element::Build(make) => {
+            WiredNode::node(name, targets, move |_| MakeNode::new(make(), outputs))
+        }
+        Element::End(make) => WiredNode::node(name, targets, move |_| EachNode::end(make(), size)),
+        Element::Source(make) => WiredNode::source(name, targets, move |worker| {
+            // Packets of one source are made by one worker.
+            SourceNode::new((worker == 0).then(&make))
+        }),
+        Element::FromDevice(_) => each(wires, size, || Box::new(Pass)),
+        Element::ToDevice(interface) => each(wires, size, move || Box::new(Transmit(interface))),
+        Element::Queue(_) | Element::Nothing => return None,
+    })
+}
+
+/// The text of the handler `ports`.
+fn ports(network: &Network, inputs: &[Port], outputs: &[Port]) -> String {
+    let side = |name: &str, all: &[Port]| {
+        let row = |(number, port): (usize, &Port)| {
+            let peer = |(element, port): &(usize, usize)| {
+                format!("{}[{port}]", network.elements[*element].name)
+            };
+            let peers: Vec<String> = port.peers.iter().map(peer).collect();
+            format!(
+                "{name} {number} {} {}\n",
+                port.mode.name(),
+                peers.join(", ")
+            )
+        };
+        all.iter().enumerate().map(row).collect::<String>()
+    };
+    side("input", inputs) + &side("output", outputs)
+}

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
-use volley_control::{Core, NoProbe, requests};
+use volley_control::{Core, requests};
 use volley_fib::path::{Path, PathTarget};
 use volley_fib::{Address, IpTable, Route, StaticNeighbor};
 use volley_iface::Admin;
@@ -238,9 +238,9 @@ fn replay(mut accepted: Vec<(u64, Vec<Request>)>) -> Vec<Request> {
             accepted[0].0 + at as u64,
             "a number is missing or doubled"
         );
-        let begun = core.begin(transaction, &NoProbe);
+        let begun = core.begin(transaction, &());
         let begun = begun.unwrap_or_else(|e| panic!("{number}: {e}: {transaction:?}"));
-        core.end(begun, Some(&Applied::default()), &NoProbe);
+        core.end(begun, Some(&Applied::default()), &());
     }
     requests(core.state())
 }

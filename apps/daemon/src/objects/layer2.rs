@@ -2,7 +2,7 @@
 
 use super::tests::read;
 use crate::objects;
-use volley_control::{Core, NoProbe, State};
+use volley_control::{Core, State};
 use volley_model::Request;
 
 const THREE: &str = "[[bridge_domain]]\nid = 10\n[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\
@@ -24,9 +24,9 @@ fn with(lines: &[&str]) -> Result<State, String> {
 fn after(state: &State, lines: &[&str]) -> Result<(State, Vec<String>), String> {
     let mut core = Core::default();
     let begun = core.begin_state(state).unwrap();
-    core.end(begun, Some(&Default::default()), &NoProbe);
+    core.end(begun, Some(&Default::default()), &());
     let requests: Vec<Request> = lines.iter().map(|line| read(line)).collect();
-    match core.begin(&requests, &NoProbe) {
+    match core.begin(&requests, &()) {
         Ok(transaction) => {
             let steps = transaction.steps().iter();
             let reported = steps.map(|step| step.request.to_string()).collect();

@@ -293,7 +293,7 @@ impl Daemon {
     /// Requests as a client may see them.
     pub(super) fn shown(&self, requests: Vec<Request>, client: &Client) -> Vec<Request> {
         match self.hides_secrets(client) {
-            true => without_secrets(requests),
+            true => requests.into_iter().map(without_secrets).collect(),
             false => requests,
         }
     }
@@ -314,8 +314,11 @@ impl Daemon {
                 let wanted = self.read(source).await?;
                 let hides = self.hides_secrets(client);
                 let write = move || {
-                    let all = requests(&wanted.state.lasting());
-                    written(&if hides { without_secrets(all) } else { all }, form)
+                    let mut all = requests(&wanted.state.lasting());
+                    if hides {
+                        all = all.into_iter().map(without_secrets).collect();
+                    }
+                    written(&all, form)
                 };
                 let text = on_helper(write).await?;
                 ConfigReply::Text { text }
@@ -343,7 +346,7 @@ impl Daemon {
                 let done = self.to_its_end(|me| async move { me.commit(wish).await });
                 ConfigReply::Committed(done.await??)
             }
-            ConfigAction::Confirm => {
+            ConfigAction::Confirm {} => {
                 let _turn = self.turn.lock().await;
                 if !self.commits.with(Journal::confirm).await? {
                     let why = "no commit waits to be confirmed";
@@ -359,7 +362,7 @@ impl Daemon {
                 info!(target: "config", user, %via, from, commit = number, "commit {number} is confirmed");
                 ConfigReply::Confirmed { number }
             }
-            ConfigAction::History => ConfigReply::History {
+            ConfigAction::History {} => ConfigReply::History {
                 commits: self.commits.history().await?,
             },
         })

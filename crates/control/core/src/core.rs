@@ -1,9 +1,9 @@
 //! The control core: the desired state, serialized transactions, and events for readers.
 
-use crate::events::{Events, Reader, Report};
+use crate::events::{Events, Reader, Report, created};
 use crate::key::{Key, Value};
 use crate::plan::Probe;
-use crate::secret::hidden;
+use crate::secret::without_secrets;
 use crate::state::{Changes, State};
 use crate::transaction::{Executor, Progress, Transaction, TransactionError};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Core {
 
     /// Number of the next event.
     pub fn next_event(&self) -> u64 {
-        self.events.next_sequence()
+        self.events.next
     }
 
     /// Transactions carried out so far.
@@ -203,17 +203,15 @@ impl Core {
         let changes: Changes = state.become_like(to);
         let mut lines = Vec::new();
         for (key, before) in state.with_places(&changes) {
-            let old = before
-                .as_ref()
-                .map_or(Vec::new(), |v| crate::events::spelled(key, v));
-            let new = state
-                .get(key)
-                .map_or(Vec::new(), |v| crate::events::spelled(key, v));
+            let requests = |value: Option<&Value>| value.map_or(Vec::new(), |it| created(key, it));
+            let (old, new) = (requests(before.as_ref()), requests(state.get(key)));
             let moved = changes.has_moved(key, &state);
-            let minus = old.iter().filter(|l| moved || !new.contains(l));
-            lines.extend(minus.map(|l| format!("- {}", hidden(l))));
-            let plus = new.iter().filter(|l| moved || !old.contains(l));
-            lines.extend(plus.map(|l| format!("+ {}", hidden(l))));
+            let mut add = |sign: &str, some: &[Request], others: &[Request]| {
+                let some = some.iter().filter(|it| moved || !others.contains(it));
+                lines.extend(some.map(|it| format!("{sign} {}", without_secrets(it.clone()))));
+            };
+            add("-", &old, &new);
+            add("+", &new, &old);
         }
         let interrupted = crate::plan::interrupted(&state, &changes);
         let interrupted = crate::plan::interruptions(&interrupted);

@@ -47,11 +47,17 @@ impl Editor<'_> {
         Ok(())
     }
 
-    fn take(&mut self, key: Key) -> Done {
-        self.exists(&key)?;
-        if self.state.is_needed(&key) {
-            return Err(self.state.in_use(&key));
+    /// Refuses to remove an object that does not exist or is needed.
+    fn may_go(&self, key: &Key) -> Done {
+        self.exists(key)?;
+        match self.state.is_needed(key) {
+            true => Err(self.state.in_use(key)),
+            false => Ok(()),
         }
+    }
+
+    fn take(&mut self, key: Key) -> Done {
+        self.may_go(&key)?;
         self.put(key, None);
         Ok(())
     }
@@ -98,10 +104,7 @@ impl Editor<'_> {
 
     fn delete(&mut self, name: &str) -> Done {
         let key = Key::Interface(name.to_owned());
-        self.exists(&key)?;
-        if self.state.is_needed(&key) {
-            return Err(self.state.in_use(&key));
-        }
+        self.may_go(&key)?;
         for sub in self.subs(name) {
             self.delete(&sub)?;
         }
@@ -148,25 +151,19 @@ impl Editor<'_> {
     }
 
     fn rename(&mut self, name: &str, new_name: &str) -> Done {
-        let key = Key::Interface(name.to_owned());
-        self.exists(&key)?;
+        let interface = Key::Interface(name.to_owned());
+        self.exists(&interface)?;
         if name == new_name {
             return Ok(());
         }
         self.is_new(&Key::Interface(new_name.to_owned()))?;
         self.keeps_name(name)?;
-        let mut touched = self.objects_of(name);
-        touched.extend(self.losing(name));
-        if self.state.is_needed(&key) {
-            touched.extend(self.objects_that_refer());
-            let later = |(it, value): &(&Key, &Value)| match value {
-                Value::Common(set) => set.needs.contains(&key),
-                _ => matches!(it, Key::Last(_)),
-            };
-            let all = self.state.iter().filter(later).map(|(key, _)| key.clone());
-            touched.extend(all);
-        }
-        touched.push(key);
+        let refers = |(it, value): &(&Key, &Value)| match value {
+            Value::Common(set) => set.needs.contains(&interface),
+            Value::Object(object) => **it == interface || object.refers_to("interface", name),
+        };
+        let touched = self.state.iter().filter(refers).map(|(key, _)| key.clone());
+        let mut touched: Vec<Key> = touched.collect();
         // Ordered objects keep their order under their new names.
         touched.sort_by_key(|key| self.state.place(key));
         let mut sets: HashMap<*const Set, Value> = HashMap::new();
@@ -186,27 +183,20 @@ impl Editor<'_> {
                 self.put(key, renamed);
                 continue;
             }
-            let (to, renamed) = (
-                renamed_key(&key, name, new_name),
-                renamed_value(&key, &value, name, new_name),
-            );
+            let Value::Object(object) = &value else {
+                continue;
+            };
+            let renamed = match key == interface {
+                true => object.named(new_name),
+                false => object.renamed("interface", name, new_name),
+            };
+            let to = Key::object(renamed.key());
             if to != key {
                 self.put(key, None);
-                self.put(to, renamed);
-            } else if renamed != value {
-                self.put(key, renamed);
             }
+            self.put(to, Value::Object(Arc::new(renamed)));
         }
         Ok(())
-    }
-}
-
-fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
-    match key {
-        Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
-        Key::Last(it) => Key::Last(it.renamed("interface", from, to)),
-        Key::Interface(name) if name == from => Key::Interface(to.to_owned()),
-        other => other.clone(),
     }
 }
 
@@ -214,12 +204,4 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
 fn is_part(kind: &Instance) -> bool {
     let part = Some(Reference::part_of("interface"));
     kind.class().fields().iter().any(|f| f.reference == part)
-}
-
-fn renamed_value(key: &Key, value: &Value, from: &str, to: &str) -> Value {
-    match (key, value) {
-        (Key::Interface(_), Value::Object(it)) => Value::Object(Arc::new(it.named(to))),
-        (_, Value::Object(it)) => Value::Object(Arc::new(it.renamed("interface", from, to))),
-        (_, other) => other.clone(),
-    }
 }

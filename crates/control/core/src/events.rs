@@ -2,10 +2,10 @@
 
 use crate::key::{Key, Value};
 use crate::make;
-use crate::secret::hidden;
+use crate::secret::without_secrets;
 use crate::state::{Changes, State};
 use tokio::sync::broadcast;
-use volley_model::{ChangeKind, Event, ObjectKind, Timestamp};
+use volley_model::{ChangeKind, Event, ObjectKind, Request, Timestamp};
 
 /// Events that are queued for the slowest reader; older events are lost for that reader, and counted.
 pub const HELD: usize = 16_384;
@@ -13,7 +13,8 @@ pub const HELD: usize = 16_384;
 /// The sender of events.
 #[derive(Debug)]
 pub struct Events {
-    next: u64,
+    /// Number of the next event.
+    pub(crate) next: u64,
     sender: broadcast::Sender<Event>,
 }
 
@@ -56,11 +57,6 @@ impl Events {
     /// Returns a new reader.
     pub fn reader(&self) -> Reader {
         Reader(self.sender.subscribe())
-    }
-
-    /// Number of the next event.
-    pub fn next_sequence(&self) -> u64 {
-        self.next
     }
 
     /// Sends a fault of an object that no transaction has changed.
@@ -109,8 +105,8 @@ impl Events {
             }
             let (object, name) = key.called();
             let shown = |value| {
-                let commands = spelled(key, value).into_iter();
-                commands.map(|c| hidden(&c).into_owned()).collect()
+                let requests = created(key, value).into_iter();
+                requests.map(|it| without_secrets(it).to_string()).collect()
             };
             self.emit(Event {
                 sequence: self.next,
@@ -166,9 +162,7 @@ impl Report {
     }
 }
 
-/// An object as the commands that create it.
-pub fn spelled(key: &Key, value: &Value) -> Vec<String> {
-    let plain = |_: &Key| None;
-    let requests = make::create(key, value, &plain);
-    requests.iter().map(ToString::to_string).collect()
+/// The requests that create an object.
+pub fn created(key: &Key, value: &Value) -> Vec<Request> {
+    make::create(key, value, &|_: &Key| None)
 }

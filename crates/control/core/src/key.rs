@@ -72,6 +72,7 @@ impl Key {
             return Key::Bulk(key);
         }
         match key.class().reaches("interface") {
+            _ if key.class().is_interface() => Key::Interface(key.name()),
             _ if key.class().def().last => Key::Last(key),
             true => Key::Setting(key),
             false => Key::Global(key),

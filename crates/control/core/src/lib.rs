@@ -24,11 +24,11 @@ mod state;
 mod transaction;
 
 pub use crate::core::Core;
-pub use events::{HELD, Read, Reader, Report, spelled};
+pub use events::{HELD, Read, Reader, Report, created};
 pub use journal::Journal;
 pub use key::{Key, Set, Value};
-pub use plan::{NoProbe, Probe, Step, requests};
-pub use secret::{hidden, without_secrets};
+pub use plan::{Probe, Step, requests};
+pub use secret::without_secrets;
 pub use state::{Changes, State};
 pub use transaction::{Executor, Progress, Transaction, TransactionError};
 

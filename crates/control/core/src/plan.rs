@@ -28,7 +28,9 @@ impl Step {
 /// Facts about interfaces that are not in the desired state.
 pub trait Probe {
     /// Settings that follow from the interface's first name, and that the interface keeps under a new name.
-    fn by_first_name(&self, interface: &str) -> Vec<Instance>;
+    fn by_first_name(&self, _interface: &str) -> Vec<Instance> {
+        Vec::new()
+    }
 
     /// Adds what the implementation knows to an error of the desired state.
     fn explain(&self, _request: &Request, error: ModelError) -> ModelError {
@@ -37,14 +39,7 @@ pub trait Probe {
 }
 
 /// A probe without facts.
-#[derive(Clone, Copy, Debug)]
-pub struct NoProbe;
-
-impl Probe for NoProbe {
-    fn by_first_name(&self, _: &str) -> Vec<Instance> {
-        Vec::new()
-    }
-}
+impl Probe for () {}
 
 /// The steps from one state to another.
 pub(crate) struct Plan {
@@ -613,30 +608,20 @@ fn goes_with(class: &Class, group: &Group, of: &ObjectKey) -> bool {
 
 /// The requests that lead from an empty state to a state. Consecutive keys with the same values become one request.
 pub fn requests(state: &State) -> Vec<Request> {
-    let nothing = Changes {
-        before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
-        ..Changes::default()
-    };
+    let mut objects: Vec<(&Key, &Value)> = state.iter().collect();
+    by_place(&mut objects, |it| it.0, |key| state.place(key));
     let mut all = Vec::new();
     let mut run: Option<Run> = None;
-    for step in plan(state, &nothing).steps {
-        match step.request {
-            Request::Bulk(bulk) => {
-                for (item, set) in bulk.puts() {
-                    let key = bulk.group(item.version()).key(*item);
-                    let set = state.share(&key, bulk.sets()[*set as usize].clone());
-                    Run::next(&mut run, key, set, &mut all);
-                }
+    for (key, value) in objects {
+        match (key, value) {
+            (Key::Bulk(key), Value::Common(set)) => {
+                Run::next(&mut run, key.clone(), set.clone(), &mut all);
             }
-            Request::Set(object) | Request::Add(object) if object.class().def().bulk => {
-                if let Some(key) = BulkKey::of(&object.key()) {
-                    let set = state.share(&key, object.values());
-                    Run::next(&mut run, key, set, &mut all);
-                }
-            }
-            other => {
+            // An interface is created with them.
+            (Key::Setting(_), _) if key.is_setting() => {}
+            _ => {
                 all.extend(run.take().map(Run::request));
-                all.push(other);
+                all.extend(make::create(key, value, &|key: &Key| state.get(key)));
             }
         }
     }

@@ -96,11 +96,7 @@ impl State {
 
     /// An object.
     pub fn object(&self, key: &ObjectKey) -> Option<Instance> {
-        let class = key.class();
-        let key = match key.class().is_interface() {
-            true => Key::Interface(key.name()),
-            false => Key::object(key.clone()),
-        };
+        let (class, key) = (key.class(), Key::object(key.clone()));
         instance(&key, self.get(&key)?).filter(|object| object.class() == class)
     }
 

@@ -1,12 +1,12 @@
 //! Transactions: checked as a whole against the desired state, carried out step by step, rolled back when a step fails.
 
 use crate::key::Key;
-use crate::plan::{Probe, Step, interruptions, plan};
-use crate::secret::hidden;
+use crate::plan::{Plan, Probe, Step, interruptions, plan};
+use crate::secret::without_secrets;
 use crate::state::{Changes, State};
 use std::fmt;
 use volley_model::{Applied, ModelError, Request};
-use volley_object::{Class, Instance, ObjectKey};
+use volley_object::Class;
 
 /// Carries out single requests: the handlers of the daemon.
 pub trait Executor: Probe {
@@ -98,11 +98,10 @@ impl TransactionError {
 
 /// A command, shortened to fit a sentence.
 fn shortened(request: &Request) -> String {
-    let text = request.to_string();
-    let text = hidden(&text);
+    let text = without_secrets(request.clone()).to_string();
     match text.char_indices().nth(200) {
         Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.into_owned(),
+        None => text,
     }
 }
 
@@ -137,114 +136,141 @@ pub enum Progress {
 impl State {
     /// Edits the state by requests and plans the steps. After an error the state is as it was.
     pub fn begin(&mut self, requests: &[Request]) -> Result<Transaction, TransactionError> {
-        Transaction::of_requests(self, requests)
+        let alone = requests.len() == 1;
+        if let [request @ Request::InterfaceCreate(spec)] = requests
+            && spec.name.is_empty()
+        {
+            request.validate()?;
+            return Ok(Transaction {
+                alone,
+                unnamed: Some(request.clone()),
+                ..Transaction::new(vec![as_it_is(request)], Changes::default())
+            });
+        }
+        // Later requests may have the new name of an interface, so each one is planned alone.
+        let each = alone || requests.iter().any(is_rename);
+        let (mut all, mut steps, mut interrupted) = (Changes::default(), Vec::new(), Vec::new());
+        for (index, request) in requests.iter().enumerate() {
+            let mut own = Changes::default();
+            let into = if each { &mut own } else { &mut all };
+            let mut done = request.validate().and_then(|()| self.edit(request, into));
+            if each {
+                done = done.and_then(|()| self.check(&own));
+                if done.is_ok() {
+                    let plan = self.plan_of(request, &mut own, alone);
+                    steps.extend(plan.steps);
+                    interrupted.extend(plan.interrupted);
+                }
+                join(&mut all, own);
+            }
+            if let Err(error) = done {
+                self.undo(all);
+                return Err(match alone {
+                    true => error.into(),
+                    false => TransactionError::at(index, request, error),
+                });
+            }
+        }
+        if !each {
+            return self.planned(all);
+        }
+        let mut transaction = Transaction::new(steps, all);
+        transaction.alone = alone;
+        transaction.applied.notes = interruptions(&interrupted);
+        Ok(transaction)
     }
 
     /// Replaces the state by another one and plans the steps. After an error the state is as it was.
     pub fn begin_state(&mut self, wanted: &State) -> Result<Transaction, TransactionError> {
-        Transaction::of_state(self, wanted)
+        let changes = self.become_like(wanted);
+        self.planned(changes)
     }
 
     /// Restores the state before a transaction that failed.
     pub fn undo_transaction(&mut self, transaction: Transaction) {
         self.undo(transaction.changes);
     }
+
+    /// Checks the changed state and plans the steps to it. The notes begin with the interruptions of traffic.
+    fn planned(&mut self, changes: Changes) -> Result<Transaction, TransactionError> {
+        if let Err(error) = self.check(&changes) {
+            self.undo(changes);
+            return Err(error.into());
+        }
+        let plan = plan(self, &changes);
+        let mut transaction = Transaction::new(plan.steps, changes);
+        transaction.applied.notes = interruptions(&plan.interrupted);
+        Ok(transaction)
+    }
+
+    /// Plans the steps of one request.
+    fn plan_of(&self, request: &Request, own: &mut Changes, alone: bool) -> Plan {
+        let is_given = match request {
+            Request::InterfaceRename { .. } => true,
+            // A request can have more than the state keeps, such as the number in the name of a tap.
+            Request::InterfaceCreate(_) => alone,
+            // The handlers remove the parts of an interface with it, but no sub-interfaces and devices.
+            Request::InterfaceDelete { .. } => alone && !takes_others(own),
+            Request::Set(object) => {
+                let (key, def) = (Key::object(object.key()), object.class().def());
+                let before = own.before.get(&key).and_then(Option::as_ref);
+                let differs = before.is_some_and(|before| self.get(&key) != Some(before));
+                // An owner can change one object in place that no other object needs.
+                let alone = alone && def.recreate && !def.together && !self.is_needed(&key);
+                // The objects that are removed together with an unchanged one stay.
+                alone && !(def.separate && differs) || own.again.contains(&key)
+            }
+            // Nothing is there to be removed: the owner restores the defaults nevertheless.
+            Request::Unset(_) => alone && own.is_empty(),
+            _ => false,
+        };
+        if is_given {
+            return Plan {
+                steps: vec![as_it_is(request)],
+                interrupted: Vec::new(),
+            };
+        }
+        if alone {
+            own.repeat(self);
+        }
+        plan(self, own)
+    }
+}
+
+impl Changes {
+    /// Has the owners carry out unchanged settings again, if nothing else follows from that.
+    fn repeat(&mut self, now: &State) {
+        let classes = volley_object::classes();
+        let is_plain = |class: &Class| {
+            let def = class.def();
+            !def.recreate && !def.interrupts_in_place() && classes.after(class).next().is_none()
+        };
+        let is_same = |key: &Key, before: &Option<_>| now.get(key) == before.as_ref();
+        let same = self.before.iter().filter(|(key, before)| {
+            key.of_class().is_some_and(|it| is_plain(it.class())) && is_same(key, before)
+        });
+        self.repeated.extend(same.map(|(key, _)| key.clone()));
+    }
+}
+
+fn is_rename(request: &Request) -> bool {
+    matches!(request, Request::InterfaceRename { .. })
+}
+
+/// The step of a request that is carried out unchanged; a transaction of several requests can undo a rename.
+fn as_it_is(request: &Request) -> Step {
+    let undo = match request {
+        Request::InterfaceRename { name, new_name } => vec![Request::InterfaceRename {
+            name: new_name.clone(),
+            new_name: name.clone(),
+        }],
+        _ => Vec::new(),
+    };
+    let request = request.clone();
+    Step { request, undo }
 }
 
 impl Transaction {
-    /// Edits the state by requests, and plans. After an error the state is as it was.
-    pub(crate) fn of_requests(
-        state: &mut State,
-        requests: &[Request],
-    ) -> Result<Transaction, TransactionError> {
-        if let [request] = requests {
-            return Transaction::of_one(state, request);
-        }
-        let mut changes = Changes::default();
-        let renames = requests
-            .iter()
-            .any(|r| matches!(r, Request::InterfaceRename { .. }));
-        let mut steps = Vec::new();
-        for (index, request) in requests.iter().enumerate() {
-            let mut own = Changes::default();
-            let into = if renames { &mut own } else { &mut changes };
-            let mut done = request.validate().and_then(|()| state.edit(request, into));
-            if renames {
-                done = done.and_then(|()| state.check(&own));
-                match is_by_state(state, request, &own) {
-                    true => steps.extend(plan(state, &own).steps),
-                    false => steps.extend(in_order(state, request, &own)),
-                }
-                join(&mut changes, own);
-            }
-            if let Err(error) = done {
-                state.undo(changes);
-                return Err(TransactionError::at(index, request, error));
-            }
-        }
-        if !renames {
-            if let Err(error) = state.check(&changes) {
-                state.undo(changes);
-                return Err(error.into());
-            }
-            return Ok(Transaction::planned(state, changes));
-        }
-        Ok(Transaction::new(steps, changes))
-    }
-
-    /// A single request needs no plan: it is its own difference.
-    fn of_one(state: &mut State, request: &Request) -> Result<Transaction, TransactionError> {
-        request.validate()?;
-        let mut changes = Changes::default();
-        let step = Step {
-            request: request.clone(),
-            undo: Vec::new(),
-        };
-        let unnamed = matches!(request, Request::InterfaceCreate(spec) if spec.name.is_empty());
-        if !unnamed {
-            let done = state
-                .edit(request, &mut changes)
-                .and_then(|()| state.check(&changes));
-            if let Err(error) = done {
-                state.undo(changes);
-                return Err(error.into());
-            }
-        }
-        let by_state = is_by_state(state, request, &changes);
-        if takes_others(request, &changes) || by_state {
-            return Ok(Transaction {
-                alone: by_state,
-                ..Transaction::planned(state, changes)
-            });
-        }
-        Ok(Transaction {
-            alone: true,
-            unnamed: unnamed.then(|| request.clone()),
-            ..Transaction::new(vec![step], changes)
-        })
-    }
-
-    /// Replaces the state by another one, and plans.
-    pub(crate) fn of_state(
-        state: &mut State,
-        wanted: &State,
-    ) -> Result<Transaction, TransactionError> {
-        let changes = state.become_like(wanted);
-        if let Err(error) = state.check(&changes) {
-            state.undo(changes);
-            return Err(error.into());
-        }
-        Ok(Transaction::planned(state, changes))
-    }
-
-    /// Plans the steps to a changed state. The notes begin with the interruptions of traffic.
-    fn planned(state: &State, changes: Changes) -> Transaction {
-        let plan = plan(state, &changes);
-        let mut transaction = Transaction::new(plan.steps, changes);
-        transaction.applied.notes = interruptions(&plan.interrupted);
-        transaction
-    }
-
     fn new(steps: Vec<Step>, changes: Changes) -> Transaction {
         Transaction {
             steps,
@@ -340,84 +366,20 @@ impl Transaction {
 }
 
 /// Whether an interface with sub-interfaces or separate objects is deleted: those are removed first.
-fn takes_others(request: &Request, changes: &Changes) -> bool {
+fn takes_others(changes: &Changes) -> bool {
     let others = changes.before.iter().filter(|(key, before)| match key {
         Key::Interface(_) => true,
         Key::Setting(it) => it.class().def().separate && before.is_some(),
         _ => false,
     });
-    matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
-}
-
-/// Whether the state decides which object a request means, which objects are created again with it, or what it interrupts:
-/// handlers get requests about those objects.
-fn is_by_state(state: &State, request: &Request, own: &Changes) -> bool {
-    let classes = volley_object::classes();
-    let reaches =
-        |class: &Class| class.def().interrupts_in_place() || classes.after(class).next().is_some();
-    let together = |key: ObjectKey| key.class().def().together;
-    let changes = |object: &Instance| {
-        let key = Key::object(object.key());
-        let before = own.before.get(&key).and_then(Option::as_ref);
-        before.is_some_and(|before| state.get(&key) != Some(before))
-    };
-    match request {
-        // Many objects are many steps, between which other work runs.
-        Request::Bulk(_) | Request::Add(_) | Request::Take(_) => true,
-        Request::Set(object) if object.class().def().bulk => true,
-        Request::Unset(key) if key.class().def().bulk => true,
-        // An unchanged object is carried out again; if no object changes or is removed, others are created again.
-        Request::Set(object) if together(object.key()) => changes(object),
-        Request::Unset(key) if together(key.clone()) => !key.is_of_many(),
-        Request::UnsetExact(_) | Request::UnsetAny(_) | Request::Change(_) => true,
-        Request::Set(object) if object.class().def().recreate => {
-            let separate = object.class().def().separate;
-            state.is_needed(&Key::object(object.key())) || changes(object) && separate
-        }
-        Request::Set(object) => reaches(object.class()),
-        Request::Unset(key) => reaches(key.class()),
-        _ => false,
-    }
-}
-
-/// A request that is carried out unchanged, and the requests that undo it.
-fn in_order(after: &State, request: &Request, own: &Changes) -> Vec<Step> {
-    if takes_others(request, own) {
-        return plan(after, own).steps;
-    }
-    let undo = match request {
-        Request::InterfaceRename { name, new_name } => vec![Request::InterfaceRename {
-            name: new_name.clone(),
-            new_name: name.clone(),
-        }],
-        _ => {
-            let mut before = after.clone();
-            before.undo(own.clone());
-            let back = Changes {
-                before: own
-                    .before
-                    .keys()
-                    .map(|k| (k.clone(), after.get(k).cloned()))
-                    .collect(),
-                again: own.again.clone(),
-                repeated: own.repeated.clone(),
-                places: own
-                    .places
-                    .keys()
-                    .map(|k| (k.clone(), after.place(k)))
-                    .collect(),
-            };
-            let steps = plan(&before, &back).steps;
-            steps.into_iter().map(|s| s.request).collect()
-        }
-    };
-    vec![Step {
-        request: request.clone(),
-        undo,
-    }]
+    others.count() > 1
 }
 
 fn join(all: &mut Changes, own: Changes) {
+    if all.is_empty() {
+        *all = own;
+        return;
+    }
     for (key, before) in own.before {
         all.before.entry(key).or_insert(before);
     }

@@ -203,12 +203,4 @@ impl Editor<'_> {
             self.put(key, left.map(|it| Value::Object(Arc::new(it))));
         }
     }
-
-    /// All objects that may refer to interfaces.
-    pub(super) fn objects_that_refer(&self) -> Vec<Key> {
-        let setting = |(_, value): &(&Key, &Value)| matches!(value, Value::Object(_));
-        let all = self.state.iter().filter(setting);
-        let all = all.filter(|(key, _)| matches!(key, Key::Setting(_)));
-        all.map(|(key, _)| key.clone()).collect()
-    }
 }

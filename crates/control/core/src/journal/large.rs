@@ -9,7 +9,6 @@
 use super::record::{About, Commit, Fault, sealed, section, understood};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use volley_model::Request;
 
 const FORMAT: &str = "volley-commit-3";
@@ -239,7 +238,7 @@ fn differences(requests: &[Request], base: &[u8], sizes: Sizes) -> Option<Vec<u8
     let most = base.len() / sizes.share;
     let (mut out, mut json) = (Vec::new(), Vec::new());
     let mut keep = 0..0;
-    let mut index: Option<Index<'_>> = None;
+    let mut index: Option<HashMap<&[u8], usize>> = None;
     let flush = |keep: &std::ops::Range<usize>, out: &mut Vec<u8>| {
         if !keep.is_empty() {
             out.extend(format!("={} {}\n", keep.start, keep.len()).into_bytes());
@@ -254,8 +253,8 @@ fn differences(requests: &[Request], base: &[u8], sizes: Sizes) -> Option<Vec<u8
         }
         flush(&keep, &mut out);
         // The index is built when it is first needed: most commits change few requests.
-        match index.get_or_insert_with(|| Index::of(base)).find(&json) {
-            Some(at) => keep = at..at + json.len(),
+        match index.get_or_insert_with(|| index_of(base)).get(&json[..]) {
+            Some(at) => keep = *at..at + json.len(),
             None => {
                 out.extend_from_slice(&json);
                 keep = keep.end..keep.end;
@@ -269,27 +268,14 @@ fn differences(requests: &[Request], base: &[u8], sizes: Sizes) -> Option<Vec<u8
     (out.len() <= most).then_some(out)
 }
 
-/// Where each line of the base begins, by its hash.
-struct Index<'b> {
-    base: &'b [u8],
-    state: RandomState,
-    lines: HashMap<u64, usize>,
-}
-
-impl<'b> Index<'b> {
-    fn of(base: &'b [u8]) -> Index<'b> {
-        let state = RandomState::new();
-        let mut at = 0;
-        let mut lines = HashMap::new();
-        for line in base.split_inclusive(|b| *b == b'\n') {
-            lines.insert(state.hash_one(line), at);
-            at += line.len();
-        }
-        Index { base, state, lines }
-    }
-
-    fn find(&self, line: &[u8]) -> Option<usize> {
-        let at = *self.lines.get(&self.state.hash_one(line))?;
-        self.base[at..].starts_with(line).then_some(at)
-    }
+/// Where each line of the base begins.
+fn index_of(base: &[u8]) -> HashMap<&[u8], usize> {
+    let mut next = 0;
+    let lines = base.split_inclusive(|b| *b == b'\n');
+    let placed = lines.map(|line| {
+        let at = next;
+        next += line.len();
+        (line, at)
+    });
+    placed.collect()
 }

@@ -86,7 +86,7 @@ pub struct Journal<D: Disk = Folder> {
     notes: Vec<String>,
     /// Why the active commit could not be determined.
     lost: Option<String>,
-    sizes: Sizes,
+    pub(crate) sizes: Sizes,
 }
 
 impl<D: Disk> Journal<D> {
@@ -152,12 +152,6 @@ impl<D: Disk> Journal<D> {
             lost: None,
             sizes: large::SIZES,
         })
-    }
-
-    /// Sets which commits are stored as differences.
-    #[cfg(test)]
-    pub(crate) fn set_sizes(&mut self, sizes: Sizes) {
-        self.sizes = sizes;
     }
 
     /// Sentences about damage that was found and repaired or replaced, and about a folder that cannot be written.

@@ -16,7 +16,7 @@ fn many(changed: &[u32]) -> Vec<Request> {
 
 fn opened(disk: &Crashing) -> Journal<Crashing> {
     let mut journal = Journal::open(disk.clone()).unwrap();
-    journal.set_sizes(TINY);
+    journal.sizes = TINY;
     journal
 }
 
@@ -51,7 +51,7 @@ fn a_change_of_a_large_commit_is_small() {
     // Another configuration is written whole, and so is a small one.
     journal.write(about("x"), requests(900), None).unwrap();
     assert!(size(&disk, "commit-00000006") > whole);
-    journal.set_sizes(large::SIZES);
+    journal.sizes = large::SIZES;
     journal.write(about("x"), requests(900), None).unwrap();
     let file = disk.files.borrow()["commit-00000007"].clone();
     assert!(file.starts_with(b"volley-commit-2 "));
@@ -75,7 +75,7 @@ fn any_difference_is_read_as_it_was_written() {
     proptest!(|((first, second) in lists)| {
         let disk = Crashing::default();
         let mut journal = opened(&disk);
-        journal.set_sizes(Sizes { large: 1, share: 1 });
+        journal.sizes = Sizes { large: 1, share: 1 };
         journal.write(about("a"), of(&first), None).unwrap();
         journal.write(about("b"), of(&second), None).unwrap();
         prop_assert_eq!(journal.commit(2).unwrap().requests, of(&second));

@@ -5,7 +5,7 @@ use super::expected::Head;
 use super::model::requested;
 use super::objects::{Objects, command};
 use crate::journal::{About, Disk, Journal, JournalError};
-use crate::{Core, State, TransactionError, requests, spelled};
+use crate::{Core, State, TransactionError, created, requests};
 use volley_model::Request;
 
 /// The source of a commit's configuration.
@@ -57,7 +57,7 @@ impl Router {
     pub(super) fn start(disk: &SimDisk, now: u64) -> Router {
         let mut journal = Journal::open(disk.clone()).expect("the directory is not damaged");
         if let Some(sizes) = disk.sizes() {
-            journal.set_sizes(sizes);
+            journal.sizes = sizes;
         }
         if journal.head().confirm_by.is_some_and(|by| now >= by) {
             // The commit is not applied, whether or not the disk accepts that.
@@ -216,7 +216,10 @@ impl Router {
     /// The commands that create the core's objects, sorted.
     pub(super) fn lines(&self) -> Vec<String> {
         let all = self.core.state().iter();
-        let mut lines: Vec<String> = all.flat_map(|(key, value)| spelled(key, value)).collect();
+        let mut lines: Vec<String> = all
+            .flat_map(|(key, value)| created(key, value))
+            .map(|it| it.to_string())
+            .collect();
         lines.sort();
         lines
     }

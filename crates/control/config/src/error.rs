@@ -1,10 +1,8 @@
 //! Errors of a configuration file: file, line, column, key, and the allowed values.
 
-use std::fmt;
-
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {}{message}", key_and_colon(.key))]
+#[error("{file}:{line}:{column}: {key}{}{message}", if .key.is_empty() { "" } else { ": " })]
 pub struct ConfigError {
     /// File name, as given by the caller.
     pub file: String,
@@ -18,16 +16,9 @@ pub struct ConfigError {
     pub message: String,
 }
 
-fn key_and_colon(key: &str) -> String {
-    if key.is_empty() {
-        String::new()
-    } else {
-        format!("{key}: ")
-    }
-}
-
 /// All errors of a file, in order of position; at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigErrors(pub Vec<ConfigError>);
 
 impl ConfigErrors {
@@ -39,16 +30,6 @@ impl ConfigErrors {
             key: String::new(),
             message,
         }])
-    }
-}
-
-impl fmt::Display for ConfigErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, error) in self.0.iter().enumerate() {
-            let newline = if i == 0 { "" } else { "\n" };
-            write!(f, "{newline}{error}")?;
-        }
-        Ok(())
     }
 }
 

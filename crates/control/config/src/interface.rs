@@ -1,9 +1,9 @@
 //! Types of interfaces in the file: the keys of `[[interface]]` for each type, derived from the classes.
 
-use crate::field::{Field, Section};
-use crate::object::{rows, table_of, value};
+use crate::field::Section;
+use crate::object::{self, rows, table_of};
 use std::collections::BTreeMap;
-use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place, names};
+use volley_object::{Class, Classes, FieldDef, FieldError, Instance, Place, Value, names};
 
 /// The fields of a type that appear in the file.
 fn fields(class: &Class) -> impl Iterator<Item = &FieldDef> {
@@ -92,50 +92,28 @@ pub(crate) fn read(class: &Class, section: &Section<'_>, name: Option<&str>) -> 
             None => None,
         },
     };
-    let found = |name: &'static str| inner.and_then(|inner| inner.get(name));
-    let (mut slots, mut whole) = (Vec::new(), true);
-    for field in class.fields() {
-        let found = found_of(field, &found);
-        slots.push(match &found {
-            _ if field.key => Some(name.unwrap_or_default().into()),
-            Some(found) => {
-                let value = value(field, found);
-                whole &= value.is_some();
-                value
-            }
-            None if field.required() => {
-                let (name, help) = (field.name, field.file_help());
-                section.error(format!("the key '{name}' is missing: {help}"));
-                whole = false;
-                None
-            }
-            None => None,
-        });
-    }
+    let given = object::fields(class, section, inner.as_ref(), |field| {
+        field.key || field.request
+    });
     // A field that is not a key of the file follows from the name. A missing name was reported already.
     let wrong = |FieldError { field, why }: FieldError| {
         let of_name = class
             .field(field)
             .is_some_and(|(_, it)| it.key || it.request);
-        if of_name && name.is_none() {
-            return;
-        }
         let place = match of_name {
+            true if name.is_none() => return,
             true => section.get("name"),
-            false => found(field),
+            false => inner.and_then(|inner| inner.get(field)),
         };
         match place {
             Some(place) => place.error(why),
             None => section.error(format!("{field} {why}")),
         }
     };
-    let made = whole.then(|| class.instance(slots))?;
-    made.map_err(wrong).ok()
-}
-
-fn found_of<'f>(
-    field: &FieldDef,
-    found: &impl Fn(&'static str) -> Option<Field<'f>>,
-) -> Option<Field<'f>> {
-    (!field.key && !field.request).then(|| found(field.name))?
+    let (mut given, _) = given?;
+    given.push((
+        class.fields().first(),
+        Value::text(name.unwrap_or_default()),
+    ));
+    object::made(class, &given).map_err(wrong).ok()
 }

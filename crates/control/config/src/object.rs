@@ -209,7 +209,8 @@ fn unsaid(class: &Class, interface: &str, plan: &mut Plan) {
     }
 }
 
-type Given<'c> = (Option<&'c FieldDef>, Value);
+/// A value of a field.
+pub(crate) type Given<'c> = (Option<&'c FieldDef>, Value);
 
 /// A setting of an interface: a table of its fields, or the value of one of them.
 fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan) {
@@ -231,20 +232,20 @@ fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan
     }
 }
 
-/// Reads an object from a table, with key values that the table does not contain.
-fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut Plan) {
-    let mut given = keys.to_vec();
-    let (mut whole, mut each) = (true, None);
-    for field in class.fields() {
-        let is_given = keys
-            .iter()
-            .any(|(f, _)| f.is_some_and(|f| f.name == field.name));
-        if is_given {
-            continue;
-        }
-        let inline = field.kind.table().filter(|_| field.inline);
-        match section.get(field.name) {
-            Some(found) if let Some(name) = inline.and_then(|it| inner_key(it, section)) => {
+/// The values of the fields that a table contains; `each`: the field of which the object has every choice. `None` after an error.
+/// `inner` is the table with the fields, if the file has it; `section` gets the errors about missing keys. Fields for which `skip`
+/// is true are not in the table.
+pub(crate) fn fields<'c>(
+    class: &'c Class,
+    section: &Section<'_>,
+    inner: Option<&Section<'_>>,
+    skip: impl Fn(&FieldDef) -> bool,
+) -> Option<(Vec<Given<'c>>, Option<&'c FieldDef>)> {
+    let (mut given, mut whole, mut each) = (Vec::new(), true, None);
+    for field in class.fields().iter().filter(|field| !skip(field)) {
+        let inline = field.kind.table().filter(|_| field.inline).zip(inner);
+        match inner.and_then(|inner| inner.get(field.name)) {
+            Some(found) if let Some(name) = inline.and_then(|(it, inner)| inner_key(it, inner)) => {
                 let list = field.name;
                 found.error(format!(
                     "give either '{list}' or the keys of one here, such as '{name}', not both"
@@ -255,7 +256,7 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
                 Some(value) => given.push((Some(field), value)),
                 None => whole = false,
             },
-            None if let Some(table) = inline => match text_in(table, section, None) {
+            None if let Some((table, inner)) = inline => match text_in(table, inner, None) {
                 Some(text) => given.push((Some(field), Value::List([Value::text(text)].into()))),
                 None => whole = false,
             },
@@ -268,13 +269,26 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
             None => {}
         }
     }
+    whole.then_some((given, each))
+}
+
+/// Reads an object from a table, with key values that the table does not contain.
+fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut Plan) {
+    let is_given = |field: &FieldDef| {
+        let mut keys = keys.iter().filter_map(|(f, _)| *f);
+        keys.any(|f| f.name == field.name)
+    };
+    let Some((mut given, each)) = fields(class, section, Some(section), is_given) else {
+        return;
+    };
+    given.extend(keys.iter().cloned());
     let choices = each.map_or(Vec::new(), |field| field.kind.samples());
     let all = choices.into_iter().map(|value| Some((each, value)));
     let all: Vec<Option<Given<'_>>> = match each {
         Some(_) => all.collect(),
         None => vec![None],
     };
-    for one in all.into_iter().filter(|_| whole) {
+    for one in all {
         let given: Vec<Given<'_>> = given.iter().cloned().chain(one).collect();
         if let Some(object) = finish(class, &given, plan, |why| section.error(why)) {
             refers(&object, |name| section.get(name));
@@ -403,6 +417,23 @@ pub(crate) fn text_in(
     text.map_err(wrong).ok()
 }
 
+/// Builds an object from its fields.
+pub(crate) fn made(class: &Class, given: &[Given<'_>]) -> Result<Instance, FieldError> {
+    let slot = |field: &FieldDef| {
+        let mut found = given.iter();
+        let found = found.find(|(f, _)| f.is_some_and(|f| f.name == field.name));
+        let value = found.map(|(_, value)| value.clone());
+        // A key of a map is text in the file, even if the class has another type.
+        match (value, field.key) {
+            (Some(Value::Text(text)), true) => {
+                field.kind.read(&text).ok().or(Some(Value::Text(text)))
+            }
+            (value, _) => value,
+        }
+    };
+    class.instance(class.fields().iter().map(slot).collect())
+}
+
 /// Builds the object from its fields and records its declaration; `None` after an error.
 fn finish(
     class: &Class,
@@ -410,25 +441,9 @@ fn finish(
     plan: &mut Plan,
     error: impl Fn(String),
 ) -> Option<Instance> {
-    let slot = |field: &FieldDef| {
-        let mut found = given.iter();
-        let found = found.find(|(f, _)| f.is_some_and(|f| f.name == field.name));
-        found.map(|(_, value)| value.clone())
-    };
-    // A key of a map is text in the file, even if the class has another type.
-    let typed = |(field, value): (&FieldDef, Option<Value>)| match (value, field.key) {
-        (Some(Value::Text(text)), true) => field.kind.read(&text).ok().or(Some(Value::Text(text))),
-        (value, _) => value,
-    };
-    let fields = class.fields().iter();
-    let slots = fields.map(|field| typed((field, slot(field)))).collect();
-    let object = match class.instance(slots) {
-        Ok(object) => object,
-        Err(why) => {
-            error(why.to_string());
-            return None;
-        }
-    };
+    let object = made(class, given)
+        .map_err(|why| error(why.to_string()))
+        .ok()?;
     let key = object.key();
     if key.is_unsaved() {
         error(format!(

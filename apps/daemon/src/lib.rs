@@ -7,6 +7,7 @@
 mod calls;
 pub mod check;
 mod features;
+mod latency;
 mod lcp;
 pub mod limits;
 mod notice;

@@ -3,6 +3,7 @@
 //! Everything here is used on the control thread. [`Stack::apply`] changes the state that workers will use; [`Stack::settled`]
 //! reports when all of them use it.
 
+use crate::latency::Latencies;
 use crate::observe::Observer;
 use crate::settings::{EngineSettings, IsaChoice};
 use crate::watch::Log;
@@ -82,6 +83,8 @@ pub struct Stack {
     pub(crate) publishers: Publishers,
     /// The latest requests that were carried out, for `show pauses`.
     log: Rc<RefCell<Log>>,
+    /// How long replies took.
+    pub(crate) latencies: Rc<Latencies>,
 }
 
 /// The level that a configuration requests.
@@ -126,6 +129,16 @@ fn foundation(
     Ok((registry, fib))
 }
 
+/// Registers the queries about the engine, its workers and the control plane.
+fn observed(
+    registry: &mut Registry,
+    worker_set: &Rc<RefCell<WorkerManager>>,
+) -> (Rc<RefCell<Log>>, Rc<Latencies>) {
+    Observer::register(registry, worker_set);
+    let log = crate::watch::register(registry, worker_set);
+    (log, crate::latency::register(registry))
+}
+
 impl Stack {
     /// Assembles the router; its workers can then be stepped or started.
     pub fn new(
@@ -164,8 +177,7 @@ impl Stack {
         crate::notice::register(&mut registry)?;
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
-        Observer::register(&mut registry, &worker_set);
-        let log = crate::watch::register(&mut registry, &worker_set);
+        let (log, latencies) = observed(&mut registry, &worker_set);
         let owners = complete(&mut registry)?;
         let Registry {
             engine,
@@ -194,6 +206,7 @@ impl Stack {
                 owners: RefCell::new(owners),
                 publishers,
                 log,
+                latencies,
             },
             workers,
         ))

@@ -183,6 +183,7 @@ const COMMANDS: &[(&str, &str, &str, View)] = &[
     ("show workers", "workers", "", View::Table),
     ("show load", "workers", "", View::Named("load")),
     ("show pauses", "pauses", "", View::Table),
+    ("show control latency", "control-latency", "", View::Table),
     ("show interfaces", "interfaces", "", View::Table),
     ("show int", "interfaces", "", View::Table),
     ("show int pg0", "interfaces", "name=pg0", View::Verbose),

@@ -19,7 +19,6 @@ use volley_control::{
 };
 use volley_fib::Address;
 use volley_http::RunningState;
-use volley_http::metrics::Latencies;
 use volley_iface::MacAddress;
 use volley_lcp::LcpReply;
 use volley_lcp::{LcpResync, LcpTap, ShowLcp, ShowLcpAudit};
@@ -57,8 +56,6 @@ pub struct Daemon {
     pub(super) state_lock: Mutex<()>,
     /// The names of the objects of the desired state while a helper thread has it.
     lent: RefCell<Option<Lent>>,
-    /// How long replies took.
-    pub(super) latencies: Latencies,
     me: Weak<Daemon>,
 }
 
@@ -75,7 +72,6 @@ impl Daemon {
             turn: Mutex::new(()),
             state_lock: Mutex::new(()),
             lent: RefCell::default(),
-            latencies: Latencies::default(),
             me: me.clone(),
         })
     }
@@ -288,7 +284,7 @@ impl Daemon {
     ) -> Result<Done, TransactionError> {
         self.check_ready(&requests)?;
         let change = self.change(requests, client);
-        self.latencies.change.time(change).await
+        self.stack.latencies.change.time(change).await
     }
 
     /// Answers a query.
@@ -313,7 +309,7 @@ impl Daemon {
             self.mirror.amend(&mut lcp);
             Ok(Answer::new::<ShowLcp>(lcp)?)
         };
-        Box::pin(self.latencies.query.time(answer))
+        Box::pin(self.stack.latencies.query.time(answer))
     }
 
     /// The desired state, between two transactions.

@@ -44,7 +44,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
-use volley_cli::server::{Server, ServerError};
+use volley_cli::server::{Limits, Server, ServerError};
 use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_http::{Handshakes, HttpServer};
 use volley_log::{LogLevels, Select};
@@ -311,13 +311,11 @@ async fn farewell(daemon: &Daemon) {
 /// Opens all sockets with their permissions.
 fn bind(daemon: &Daemon, settings: &Settings) -> Result<(Server, HttpServer), RunError> {
     let control = settings.engine.socket();
-    let mut server = Server::bind(&control)?;
+    let mut limits = Limits::default();
     if let Some(sessions) = settings.limits.sessions {
-        server = server.with_limits(volley_cli::server::Limits {
-            clients: sessions as usize,
-            ..Default::default()
-        });
+        limits.clients = sessions as usize;
     }
+    let server = Server::bind(&control, limits)?;
     let http = bind_http(settings)?;
     for socket in [&control, http.path()] {
         open_socket(daemon, socket)?;
@@ -338,7 +336,7 @@ fn open_socket(daemon: &Daemon, socket: &Path) -> Result<(), RunError> {
 
 /// Opens the sockets of HTTP, and starts the thread of TLS, which reads data of any client and has no capabilities.
 fn bind_http(settings: &Settings) -> Result<HttpServer, RunError> {
-    let mut http = HttpServer::bind(&settings.api, settings.http_socket())?;
+    let mut http = HttpServer::bind(&settings.api, &settings.http_socket())?;
     if let Some(sessions) = settings.limits.sessions {
         http.set_limits(volley_http::Limits {
             clients: sessions as usize,

@@ -9,7 +9,6 @@ use tracing::debug;
 use volley_cli::Names;
 use volley_cli::server::{AnswerStream, Backend, Misplaced, Pending};
 use volley_control::{Read, State, TransactionError};
-use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Events, Later, Records, RunningState};
 use volley_log::Heard;
 use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Request, Role, Via};
@@ -56,10 +55,6 @@ impl Names for Session {
 }
 
 impl Backend for Session {
-    fn apply(&self, request: Request) -> Pending<'_, Applied> {
-        self.transact(vec![request])
-    }
-
     fn query(&self, asked: Asked) -> Pending<'_, Answer> {
         match self.allow(Role::from(&asked)) {
             Ok(()) => self.daemon.answer(asked),
@@ -67,18 +62,7 @@ impl Backend for Session {
         }
     }
 
-    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
-        Box::pin(async move {
-            let done = self.make(requests).await;
-            done.map(|(applied, _)| applied)
-                .map_err(TransactionError::into_model)
-        })
-    }
-
-    fn transact_placed(
-        &self,
-        requests: Vec<Request>,
-    ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied, Misplaced> {
         Box::pin(async move {
             let done = self.make(requests).await;
             done.map(|(applied, _)| applied)
@@ -99,7 +83,7 @@ impl Backend for Session {
             return Box::pin(async move { Err(error) });
         }
         let done = self.daemon.configuration(action, &self.client);
-        Box::pin(self.daemon.latencies.config.time(done))
+        Box::pin(self.daemon.stack.latencies.config.time(done))
     }
 
     fn for_client(&self, client: &Client) -> Option<Rc<dyn Backend>> {
@@ -189,9 +173,5 @@ impl Api for Session {
                 })
                 .await?
         })
-    }
-
-    fn latencies(&self) -> &Latencies {
-        &self.daemon.latencies
     }
 }

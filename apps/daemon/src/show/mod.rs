@@ -10,6 +10,7 @@ pub use runtime::*;
 pub use system::*;
 pub use workers::*;
 
+use crate::latency::ShowControlLatency;
 use volley_object::{DefinitionError, Query};
 
 /// Registers the queries.
@@ -25,5 +26,6 @@ pub(crate) fn classes() -> Result<(), DefinitionError> {
     ShowGraph::query()?;
     ShowWorkers::query()?;
     ShowPauses::query()?;
+    ShowControlLatency::query()?;
     Ok(())
 }

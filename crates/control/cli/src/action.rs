@@ -1,5 +1,6 @@
 //! The action of a command line.
 
+use crate::own::{Exec, Watch};
 use crate::pipe::Pipe;
 use crate::render::View;
 use volley_model::{ConfigAction, Request};
@@ -57,19 +58,7 @@ pub enum Builtin {
     /// List the lines typed.
     History,
     /// Run the commands of a file.
-    Exec {
-        /// The file.
-        file: String,
-        /// Run the commands as one transaction: all of them or none.
-        undo: bool,
-    },
+    Exec(Exec),
     /// Run a command repeatedly.
-    Watch {
-        /// Interval in seconds.
-        every_s: u64,
-        /// Number of runs; 0: until Ctrl-C.
-        times: u64,
-        /// The command, pipes included.
-        line: String,
-    },
+    Watch(Watch),
 }

@@ -27,6 +27,7 @@ mod token;
 pub use action::{Action, Builtin, Command};
 pub use build::parse_line;
 pub use grammar::{Candidate, Completion, Names, NoNames, complete, help};
+pub use own::{Exec, Line, Watch};
 pub use pipe::Pipe;
 pub use reference::reference;
 pub use render::View;

@@ -16,14 +16,8 @@ static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
         of(|it: Help| Action::Builtin(Builtin::Help(it.command.unwrap_or_default().0))),
         of(|_: Quit| Action::Builtin(Builtin::Quit)),
         of(|_: History| Action::Builtin(Builtin::History)),
-        of(|Exec { file, undo }| Action::Builtin(Builtin::Exec { file, undo })),
-        of(|it: Watch| {
-            Action::Builtin(Builtin::Watch {
-                every_s: it.every.unwrap_or(1).into(),
-                times: it.times.unwrap_or(0).into(),
-                line: it.command.0,
-            })
-        }),
+        of(|it: Exec| Action::Builtin(Builtin::Exec(it))),
+        of(|it: Watch| Action::Builtin(Builtin::Watch(it))),
         of(|it: ConfigCheck| {
             config(ConfigAction::Check {
                 source: file(it.file),
@@ -52,9 +46,9 @@ static ALL: LazyLock<Vec<(VerbClass, Act)>> = LazyLock::new(|| {
                 comment: it.comment,
             })
         }),
-        of(|_: ConfigConfirm| config(ConfigAction::Confirm)),
+        of(|_: ConfigConfirm| config(ConfigAction::Confirm {})),
         of(|it: ConfigRollback| config(ConfigAction::Rollback { number: it.commit })),
-        of(|_: ConfigHistory| config(ConfigAction::History)),
+        of(|_: ConfigHistory| config(ConfigAction::History {})),
         of(|ConfigExport { form }| {
             let source = ConfigSource::Running;
             config(ConfigAction::Show { source, form })
@@ -105,8 +99,8 @@ pub(crate) fn action(invocation: &Invocation) -> Option<Action> {
 }
 
 /// A command: the rest of the line.
-#[derive(Default)]
-struct Line(String);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line(pub String);
 
 impl FromStr for Line {
     type Err = Infallible;
@@ -162,30 +156,30 @@ struct Quit;
 struct History;
 
 /// Run the commands of a file; the first error stops it. With undo they are one transaction: all of them or none.
-#[derive(Verb)]
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
 #[verb(name = "exec", command = "exec <file> [undo@undo=on]")]
 #[verb(example = "exec setup.vly")]
-struct Exec {
+pub struct Exec {
     /// File of commands.
-    file: String,
+    pub file: String,
     /// Run the commands as one transaction: all of them or none.
     #[verb(default = false)]
-    undo: bool,
+    pub undo: bool,
 }
 
 /// Run a command every second (or so many), until Ctrl-C (or so many times).
-#[derive(Verb)]
+#[derive(Clone, Debug, PartialEq, Eq, Verb)]
 #[verb(name = "watch", example = "watch every 2 show interfaces")]
 #[verb(command = "watch [every <every>] [times <times>] <command>")]
-struct Watch {
+pub struct Watch {
     /// Seconds between two runs.
-    #[verb(range = 1u32..=86_400)]
-    every: Option<u32>,
+    #[verb(default = 1, range = 1u32..=86_400)]
+    pub every: u32,
     /// How often to run the command.
     #[verb(range = 1u32..=86_400)]
-    times: Option<u32>,
+    pub times: Option<u32>,
     /// Command that shows something.
-    command: Line,
+    pub command: Line,
 }
 
 /// Read a configuration file and report every error with its position.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use support::{Lamps, ShowLamps};
 use volley_cli::client::{Connection, ScriptOptions, one_shot, script};
-use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
+use volley_cli::server::{Answer, Ask, Limits, Misplaced, Op, Pending, Server};
 use volley_cli::{Backend, Names};
 use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Request};
 use volley_object::{Answer as Reply, Asked, Query as _};
@@ -26,19 +26,17 @@ impl Names for Fake {
 }
 
 impl Backend for Fake {
-    fn apply(&self, request: Request) -> Pending<'_, Applied> {
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied, Misplaced> {
         Box::pin(async move {
-            match request {
-                Request::InterfaceDelete { name } => {
-                    Err(ModelError::not_found(ObjectKind::Interface, name, ["pg0"]))
+            match &requests[..] {
+                [Request::InterfaceDelete { name }] => {
+                    let missing = ModelError::not_found(ObjectKind::Interface, name, ["pg0"]);
+                    Err((None, missing))
                 }
-                _ => Ok(Applied::one().note("done")),
+                [_] => Ok(Applied::one().note("done")),
+                all => Ok(Applied::changed(all.len() as u64)),
             }
         })
-    }
-
-    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
-        Box::pin(async move { Ok(Applied::changed(requests.len() as u64)) })
     }
 
     fn config(&self, _: ConfigAction) -> Pending<'_, ConfigReply> {
@@ -76,7 +74,7 @@ fn with_server(name: &str, test: impl FnOnce(&Path)) {
             read_answer: Duration::from_millis(300),
         };
         tokio::task::LocalSet::new().block_on(&runtime, async move {
-            let server = Server::bind(&at).unwrap().with_limits(limits);
+            let server = Server::bind(&at, limits).unwrap();
             tell.send(()).unwrap();
             server.run(Rc::new(Fake), async { _ = stopped.await }).await;
         });
@@ -303,11 +301,15 @@ fn a_socket_in_use_or_no_socket_is_not_taken() {
             .build()
             .unwrap();
         let _guard = runtime.enter();
-        let e = Server::bind(path).unwrap_err().to_string();
+        let e = Server::bind(path, Limits::default())
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("another program serves this socket"), "{e}");
         let file = path.with_extension("txt");
         std::fs::write(&file, "mine").unwrap();
-        let e = Server::bind(&file).unwrap_err().to_string();
+        let e = Server::bind(&file, Limits::default())
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("is not a socket"), "{e}");
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
         std::fs::remove_file(&file).unwrap();

@@ -141,11 +141,8 @@ pub fn read_transaction(body: &[u8]) -> Result<Vec<Request>, Problem> {
 /// Finds the verb of a path.
 pub fn verb(name: &str) -> Result<VerbClass, Problem> {
     let all = classes();
-    all.verb(name).cloned().ok_or_else(|| {
-        let known: Vec<&str> = all.verbs().map(VerbClass::name).collect();
-        let known = known.join(", ");
-        Problem::no_such_path(format!("there is no /v1/do/{name}; there are: {known}"))
-    })
+    let verb = all.verb(name).cloned();
+    verb.ok_or_else(|| Problem::no_such("do", name, all.verbs().map(VerbClass::name)))
 }
 
 /// Builds a verb whose parameters are the body; without a body, they have their defaults.
@@ -163,31 +160,17 @@ pub fn read_invocation(verb: &VerbClass, body: &[u8]) -> Result<Request, Problem
 /// Parses an action on the configuration: the name comes from the path, the rest from the body.
 pub fn read_action(name: &str, body: &[u8]) -> Result<ConfigAction, Problem> {
     let all = actions();
-    let Some(action) = all.iter().find(|a| a.name == name) else {
-        let names: Vec<&str> = all.iter().map(|a| &a.name[..]).collect();
-        let message = format!(
-            "there is no /v1/config/{name}; there are: {}",
-            names.join(", ")
-        );
-        return Err(Problem::no_such_path(message));
-    };
-    if action.is_unit {
-        let empty: &[u8] = if body.trim_ascii().is_empty() {
-            b"{}"
-        } else {
-            body
-        };
-        let _: Nothing = parse(empty, 0)?;
-        return parse(format!("\"{name}\"").as_bytes(), 0);
+    if all.iter().all(|action| action.name != name) {
+        let known = all.iter().map(|it| &it.name[..]);
+        return Err(Problem::no_such("config", name, known));
     }
+    let body = match body.trim_ascii() {
+        b"" => b"{}",
+        _ => body,
+    };
     let text = [b"{\"", name.as_bytes(), b"\":\n", body, b"\n}"].concat();
     parse(&text, 1)
 }
-
-/// An object without keys.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 #[cfg(test)]
 mod tests {
@@ -261,8 +244,8 @@ mod tests {
     fn actions_are_read_by_their_path() {
         let read = read_action("commit", br#"{"source":"running","comment":"a"}"#);
         assert!(matches!(read, Ok(ConfigAction::Commit { .. })));
-        assert_eq!(read_action("confirm", b""), Ok(ConfigAction::Confirm));
-        assert_eq!(read_action("confirm", b"{}"), Ok(ConfigAction::Confirm));
+        assert_eq!(read_action("confirm", b""), Ok(ConfigAction::Confirm {}));
+        assert_eq!(read_action("confirm", b"{}"), Ok(ConfigAction::Confirm {}));
         assert!(read_action("confirm", br#"{"x":1}"#).is_err());
         let problem = read_action("rollback", b"{\"number\":\n-1}").unwrap_err();
         assert_eq!(problem.place.as_deref(), Some("number"));

@@ -2,7 +2,6 @@
 //! control thread and runs to its end, even if the caller no longer waits for it.
 
 use crate::error::Problem;
-use crate::metrics::Latencies;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::pin::Pin;
@@ -79,9 +78,6 @@ pub trait Api: Backend {
 
     /// The object with a key, if it is configured.
     fn object(&self, key: ObjectKey) -> Later<'_, Result<Option<Instance>, ModelError>>;
-
-    /// Durations of answers.
-    fn latencies(&self) -> &Latencies;
 }
 
 type Work = Box<dyn FnOnce(Rc<dyn Api>) -> Later<'static, ()> + Send>;

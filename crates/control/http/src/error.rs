@@ -54,6 +54,18 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "no-such-path", escape(&message))
     }
 
+    /// There is no path of this name below a path; `known` are the names that exist.
+    pub(crate) fn no_such<'n>(
+        below: &str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) -> Problem {
+        let known = known.collect::<Vec<_>>().join(", ");
+        Problem::no_such_path(format!(
+            "there is no /v1/{below}/{name}; there are: {known}"
+        ))
+    }
+
     pub(crate) fn method(message: impl ToString) -> Problem {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
     }

@@ -1,9 +1,7 @@
 //! Events as a stream, in two formats: server-sent events, and JSON lines. There are two kinds: changes by transactions, and
 //! log records. A reader that is too slow gets the number of lost events.
 
-use crate::answer::parameters;
 use crate::control::Events;
-use crate::error::Problem;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -13,6 +11,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 use volley_control::Read;
 use volley_model::Event;
+use volley_object::{Choice, Verb};
 
 /// Interval of keep-alives in an idle stream, by which a disconnected peer is detected.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -66,45 +65,37 @@ impl Form {
     }
 }
 
-/// The kinds of events that a client reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kinds {
-    changes: bool,
-    log: bool,
+/// A kind of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+pub(crate) enum EventKind {
+    /// Changes by transactions.
+    Change,
+    /// Records of the log.
+    Log,
 }
 
-impl Kinds {
-    /// Parses `kind=change` or `kind=log`; without a parameter, both kinds.
-    pub fn read(text: Option<&str>) -> Result<Kinds, Problem> {
-        let mut kinds = Kinds {
-            changes: true,
-            log: true,
-        };
-        for (key, text) in parameters(text)? {
-            (kinds.changes, kinds.log) = match (&key[..], &text[..]) {
-                ("kind", "change") => (true, false),
-                ("kind", "log") => (false, true),
-                ("kind", _) => {
-                    let message = format!("parameter 'kind' is '{text}', it must be change or log");
-                    return Err(Problem::malformed(message).at(key));
-                }
-                _ => {
-                    let message = format!("/v1/events has no parameter '{key}'; it takes: kind");
-                    return Err(Problem::malformed(message).at(key));
-                }
-            };
-        }
-        Ok(kinds)
+/// Events from now on.
+#[derive(Verb)]
+#[verb(name = "events")]
+pub(crate) struct Wanted {
+    /// Only events of this kind.
+    pub(crate) kind: Option<EventKind>,
+}
+
+impl Wanted {
+    fn has(&self, kind: EventKind) -> bool {
+        self.kind.is_none_or(|only| only == kind)
     }
 }
 
 /// The stream of events from now on: JSON lines when the client accepts `application/x-ndjson`.
-pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Response {
+pub(crate) fn stream(headers: &HeaderMap, sources: Events, wanted: &Wanted) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok());
     let form = match accept {
         Some(accepted) if accepted.contains("application/x-ndjson") => Form::Lines,
         _ => Form::Sse,
     };
+    let (changes, log) = (wanted.has(EventKind::Change), wanted.has(EventKind::Log));
     let begin = json!({ "next_event": sources.next });
     let begin = Some(form.write("start", None, &begin));
     let items = unfold((sources, begin), move |(mut sources, begin)| async move {
@@ -114,8 +105,8 @@ pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Resp
         let item = tokio::select! {
             // A change is logged after it was made: send the change first.
             biased;
-            reported = sources.changes.next(), if kinds.changes => form.change(reported)?,
-            read = sources.log.next(), if kinds.log => form.log(read)?,
+            reported = sources.changes.next(), if changes => form.change(reported)?,
+            read = sources.log.next(), if log => form.log(read)?,
             () = tokio::time::sleep(SILENCE) => form.alive(),
         };
         Some((Ok(item), (sources, None)))
@@ -134,15 +125,32 @@ pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Resp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shows::read_parameters;
 
     #[test]
     fn kinds_are_chosen() {
-        let read = |text: &str| Kinds::read(Some(text)).map(|k| (k.changes, k.log));
-        assert_eq!(read(""), Ok((true, true)));
-        assert_eq!(read("kind=change"), Ok((true, false)));
-        assert_eq!(read("kind=log"), Ok((false, true)));
-        for bad in ["kind=all", "kinds=log", "x"] {
-            assert_eq!(read(bad).unwrap_err().code, "malformed", "{bad}");
+        let read = |text: &str| read_parameters::<Wanted>("/v1/events", Some(text));
+        for (text, kind) in [
+            ("", None),
+            ("kind=change", Some(EventKind::Change)),
+            ("kind=log", Some(EventKind::Log)),
+        ] {
+            assert_eq!(read(text).unwrap().kind, kind);
+        }
+        for (bad, why) in [
+            (
+                "kind=all",
+                "parameter 'kind' must be change or log, not 'all'",
+            ),
+            (
+                "kinds=log",
+                "/v1/events has no parameter 'kinds'; it takes: kind",
+            ),
+            ("x", "no parameter 'x'"),
+        ] {
+            let problem = read(bad).err().unwrap();
+            assert_eq!(problem.code, "malformed", "{bad}");
+            assert!(problem.message.contains(why), "{}", problem.message);
         }
     }
 }

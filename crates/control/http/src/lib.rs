@@ -16,7 +16,7 @@ pub mod fuzzing;
 mod http_error;
 mod limits;
 mod listen;
-pub mod metrics;
+mod metrics;
 mod model;
 mod objects;
 mod openapi;

@@ -20,16 +20,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{debug, warn};
-use volley_cli::server::{Place, client_of, listen_at};
+use volley_cli::server::{Place, Socket, client_of};
 use volley_model::{Client, Identity, Role, Via};
 
 /// Maximum number of connections for metrics.
@@ -42,10 +42,9 @@ struct Tcp {
     tokens: Rc<Tokens>,
 }
 
-/// Bound sockets. Dropping the value removes the unix socket's file.
+/// Bound sockets.
 pub struct HttpServer {
-    unix: UnixListener,
-    path: PathBuf,
+    unix: Socket,
     tcp: Option<Tcp>,
     metrics: Option<TcpListener>,
     handshakes: Option<Handshakes>,
@@ -54,7 +53,7 @@ pub struct HttpServer {
 
 impl HttpServer {
     /// Binds the configured sockets, the unix socket at `path`. Must be called inside a tokio runtime.
-    pub fn bind(api: &ApiSettings, path: PathBuf) -> Result<HttpServer, HttpError> {
+    pub fn bind(api: &ApiSettings, path: &Path) -> Result<HttpServer, HttpError> {
         let mut tcp = None;
         if let (Some(address), Some(certificate), Some(key), Some(token)) =
             (api.listen, &api.certificate, &api.key, &api.token_file)
@@ -68,8 +67,7 @@ impl HttpServer {
         let metrics = api.metrics_listen;
         let metrics = metrics.map(|address| listen_on("metrics_listen", address));
         Ok(HttpServer {
-            unix: listen_at(&path)?,
-            path,
+            unix: Socket::bind(path)?,
             tcp,
             metrics: metrics.transpose()?,
             handshakes: None,
@@ -93,8 +91,8 @@ impl HttpServer {
     }
 
     /// Path of the unix socket.
-    pub fn path(&self) -> &std::path::Path {
-        &self.path
+    pub fn path(&self) -> &Path {
+        self.unix.path()
     }
 
     /// Address of the TCP socket, if there is one.
@@ -135,18 +133,12 @@ impl HttpServer {
 
     async fn serve_unix(&self, shared: &Shared) {
         loop {
-            match self.unix.accept().await {
-                Ok((stream, _)) => {
-                    let shared = shared.clone();
-                    tokio::task::spawn_local(async move {
-                        let place = shared.place();
-                        let client = client_of(&stream, Via::Http, place.is_some()).await;
-                        shared.serve(stream, place, None, client).await;
-                    });
-                }
-                // Probably out of file descriptors: wait until some are closed.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
+            let (stream, shared) = (self.unix.accept().await, shared.clone());
+            tokio::task::spawn_local(async move {
+                let place = shared.place();
+                let client = client_of(&stream, Via::Http, place.is_some()).await;
+                shared.serve(stream, place, None, client).await;
+            });
         }
     }
 
@@ -239,12 +231,6 @@ fn listen_on(setting: &'static str, address: SocketAddr) -> Result<TcpListener, 
     let listener = std::net::TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     TcpListener::from_std(listener).map_err(failed)
-}
-
-impl Drop for HttpServer {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
 }
 
 #[derive(Clone)]

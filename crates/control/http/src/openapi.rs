@@ -2,12 +2,14 @@
 
 use crate::control::{Change, RunningState};
 use crate::error::Refusal;
+use crate::events::Wanted;
+use crate::paths::Export;
 use crate::shows::{Variant, actions, described, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
 use volley_model::{ConfigAction, ConfigReply, Event, Request};
-use volley_object::FieldDef;
+use volley_object::{FieldDef, Parameters};
 
 /// The document as text, generated once for each set of classes.
 pub(crate) fn text() -> String {
@@ -62,24 +64,25 @@ pub(crate) const LOG: &str = "log";
 /// The schema of a log record, which is in that query's reply.
 const RECORD: &str = "LogRecord";
 
+/// The parameters of a path.
+fn parameters(fields: &[FieldDef]) -> Vec<Value> {
+    let fields = fields.iter();
+    let one = |field: &FieldDef| json!({ "name": field.name, "in": "query", "required": field.required(), "schema": field.schema() });
+    fields.map(one).collect()
+}
+
 fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
-    let parameter = |name: &str, schema: &Value, required: bool| json!({ "name": name, "in": "query", "required": required, "schema": schema });
-    let asked = |name: &str, summary: &str, parameters: Vec<Value>, reply: Value| {
-        json!({
-            "operationId": format!("show-{name}"),
-            "summary": summary,
-            "parameters": parameters,
-            "responses": answer("The answer.", JSON, reply),
-        })
-    };
     let all = volley_object::classes();
     for query in all.queries().filter(|query| query.has_whole()) {
         let (name, class) = (query.name(), query.class());
         let schema = query.schema(made).to_value();
-        let schema = described(made, &schema);
-        let fields = class.fields().iter();
-        let parameters = fields.map(|f| parameter(f.name, &f.schema(), f.required()));
-        let get = asked(name, class.doc(), parameters.collect(), schema);
+        let reply = described(made, &schema);
+        let get = json!({
+            "operationId": format!("show-{name}"),
+            "summary": class.doc(),
+            "parameters": parameters(&class.def().fields),
+            "responses": answer("The answer.", JSON, reply),
+        });
         if name == LOG {
             let mut get = get.clone();
             get["operationId"] = json!(LOG);
@@ -126,7 +129,7 @@ fn verbs(responses: &Value, paths: &mut Map<String, Value>) {
         let mut path = posted(
             &id,
             class.doc(),
-            verb.parameters_schema(),
+            class.schema(false, false),
             responses.clone(),
         );
         let is_needed = class.fields().iter().any(FieldDef::required);
@@ -156,13 +159,9 @@ fn configuration(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         json!({ "type": "object", "required": [name], "properties": { name: schema } })
     };
     for action in variants::<ConfigAction>(made) {
-        let schema = match action.is_unit {
-            true => json!({ "type": "object", "additionalProperties": false }),
-            false => action.schema.clone(),
-        };
         let responses = answer("It is done.", JSON, tagged(&action));
         let id = format!("config-{}", action.name);
-        let path = posted(&id, &action.text, schema, responses);
+        let path = posted(&id, &action.text, action.schema, responses);
         paths.insert(format!("/v1/config/{}", action.name), path);
     }
     if let Some(history) = actions().iter().find(|a| a.name == "history") {
@@ -172,14 +171,11 @@ fn configuration(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
             "responses": answer("The commits, newest first.", JSON, tagged(history)),
         });
     }
-    let forms = json!({ "type": "string", "enum": ["toml", "commands", "json"] });
+    let export = Export::definition().class;
     let get = json!({
         "operationId": "export",
-        "summary": "The configuration that runs, or that of a commit, as text.",
-        "parameters": [
-            { "name": "form", "in": "query", "schema": forms },
-            { "name": "commit", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
-        ],
+        "summary": export.doc,
+        "parameters": parameters(&export.fields),
         "responses": answer("The text.", "text/plain", json!({ "type": "string" })),
     });
     paths.insert("/v1/config/export".into(), json!({ "get": get }));
@@ -231,10 +227,8 @@ fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         let get = json!({ "operationId": id, "summary": summary, "responses": responses });
         paths.insert(path.to_owned(), json!({ "get": get }));
     }
-    let kind = json!({ "type": "string", "enum": ["change", "log"] });
-    paths["/v1/events"]["get"]["parameters"] = json!([
-        { "name": "kind", "in": "query", "description": "Only events of this kind.", "schema": kind },
-    ]);
+    let events = parameters(&Wanted::definition().class.fields);
+    paths["/v1/events"]["get"]["parameters"] = events.into();
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Paths and their handlers.
 
-use crate::answer::{Answer, Caller, Hands, elsewhere, json, json_text, large, parameters};
+use crate::answer::{Answer, Caller, Hands, elsewhere, json, json_text, large};
 use crate::body;
 use crate::control::{Change, Control};
 use crate::error::Problem;
 use crate::limits::Limits;
+use crate::shows::read_parameters;
 use crate::{events, metrics, objects, openapi, shows};
 use axum::Router;
 use axum::body::Body;
@@ -13,7 +14,7 @@ use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Request, Role};
-use volley_object::choice_named;
+use volley_object::Verb;
 
 /// The path of the metrics.
 const METRICS: &str = "/metrics";
@@ -119,9 +120,9 @@ async fn state(caller: Caller) -> Answer {
 }
 
 async fn stream(caller: Caller, RawQuery(parameters): RawQuery, headers: HeaderMap) -> Answer {
-    let kinds = events::Kinds::read(parameters.as_deref())?;
+    let wanted = read_parameters("/v1/events", parameters.as_deref())?;
     let asked = caller.ask(|api| Box::pin(async move { api.events() }));
-    Ok(events::stream(&headers, asked.await?, kinds))
+    Ok(events::stream(&headers, asked.await?, &wanted))
 }
 
 async fn change(caller: &Caller, requests: Vec<Request>) -> Answer {
@@ -162,6 +163,17 @@ async fn act(caller: Caller, Path(name): Path<String>, body: Body) -> Answer {
     large(carry_out(&caller, action).await?).await
 }
 
+/// The configuration that runs, or that of a commit, as text.
+#[derive(Verb)]
+#[verb(name = "export")]
+pub(crate) struct Export {
+    /// Form of the text.
+    #[verb(default = ConfigForm::Toml)]
+    form: ConfigForm,
+    /// Number of the commit; without it, what runs.
+    commit: Option<u64>,
+}
+
 /// `GET /v1/config/history`, and `GET /v1/config/export?form=toml&commit=3`, whose answer is text.
 async fn read_config(
     caller: Caller,
@@ -169,9 +181,11 @@ async fn read_config(
     RawQuery(parameters): RawQuery,
 ) -> Answer {
     match &name[..] {
-        "history" => json(&carry_out(&caller, ConfigAction::History).await?),
+        "history" => json(&carry_out(&caller, ConfigAction::History {}).await?),
         "export" => {
-            let (source, form) = exported(parameters.as_deref())?;
+            let path = "/v1/config/export";
+            let Export { form, commit } = read_parameters(path, parameters.as_deref())?;
+            let source = commit.map_or(ConfigSource::Running, ConfigSource::Commit);
             match carry_out(&caller, ConfigAction::Show { source, form }).await? {
                 ConfigReply::Text { text } => {
                     let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
@@ -189,36 +203,11 @@ async fn read_config(
     }
 }
 
-fn exported(text: Option<&str>) -> Result<(ConfigSource, ConfigForm), Problem> {
-    let (mut source, mut form) = (ConfigSource::Running, ConfigForm::default());
-    for (key, text) in parameters(text)? {
-        match &key[..] {
-            "form" => {
-                let why = |why| format!("parameter 'form' is '{text}': {why}");
-                form = choice_named(&text).map_err(|e| Problem::malformed(why(e)).at(key))?;
-            }
-            "commit" => {
-                let number = text.parse().map_err(|_| {
-                    let message = format!("parameter 'commit' is '{text}', it must be a number");
-                    Problem::malformed(message).at(key)
-                })?;
-                source = ConfigSource::Commit(number);
-            }
-            _ => {
-                let message =
-                    format!("/v1/config/export has no parameter '{key}'; it takes: form, commit");
-                return Err(Problem::malformed(message).at(key));
-            }
-        }
-    }
-    Ok((source, form))
-}
-
 async fn exposition(caller: Caller) -> Answer {
     let asked = caller.ask(|api| {
         Box::pin(async move {
             let figures = metrics::Figures::gather(&*api).await;
-            Ok::<_, Problem>(metrics::text(&figures, api.latencies()))
+            Ok::<_, Problem>(figures.text())
         })
     });
     let kind = [(

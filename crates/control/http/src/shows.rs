@@ -6,7 +6,10 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value as Json;
 use std::sync::OnceLock;
 use volley_model::ConfigAction;
-use volley_object::{Asked, Class, Classes, FieldDef, Kind, QueryClass, Value, classes, names};
+use volley_object::{
+    Asked, Call, Class, Defined, Definition, FieldDef, Kind, QueryClass, Value, Verb, VerbClass,
+    classes, names,
+};
 
 /// One variant of an enumeration of the model.
 #[derive(Clone, Debug)]
@@ -15,8 +18,6 @@ pub(crate) struct Variant {
     pub name: String,
     /// Description.
     pub text: String,
-    /// The variant has no fields.
-    pub is_unit: bool,
     /// Schema of the fields.
     pub schema: Json,
 }
@@ -30,26 +31,17 @@ pub(crate) fn generator() -> SchemaGenerator {
     SchemaGenerator::new(settings)
 }
 
-/// The variants of an externally tagged enumeration.
+/// The variants of an externally tagged enumeration, which all have fields.
 pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Variant> {
     let schema = T::json_schema(generator).to_value();
     let text = |v: &Json| v["description"].as_str().unwrap_or_default().to_owned();
     let all = schema["oneOf"].as_array().cloned().unwrap_or_default();
     let mut variants = Vec::new();
     for one in &all {
-        let unit = |name: &Json| Variant {
-            name: name.as_str().unwrap_or_default().to_owned(),
-            text: text(one),
-            is_unit: true,
-            schema: Json::Null,
-        };
-        variants.extend(one.get("const").map(unit));
-        variants.extend(one["enum"].as_array().into_iter().flatten().map(unit));
         let fields = one["properties"].as_object().into_iter().flatten();
         variants.extend(fields.map(|(name, schema)| Variant {
             name: name.clone(),
             text: text(one),
-            is_unit: false,
             schema: described(generator, schema),
         }));
     }
@@ -73,28 +65,36 @@ pub(crate) fn actions() -> &'static [Variant] {
 pub fn read_query(name: &str, parameters: &str) -> Result<Asked, Problem> {
     let classes = classes();
     let query = classes.query(name).filter(|query| query.has_whole());
-    let query = query.ok_or_else(|| no_such_query(&classes, name))?;
-    let class = query.class();
+    let whole = classes.queries().filter(|query| query.has_whole());
+    let query = query.ok_or_else(|| Problem::no_such("show", name, whole.map(QueryClass::name)));
+    called(query?, &format!("/v1/show/{name}"), parameters)
+}
+
+/// Parameters of a path that has no query, as the struct of a verb outside the registry.
+pub(crate) fn read_parameters<V: Verb>(path: &str, text: Option<&str>) -> Result<V, Problem> {
+    let verb = VerbClass::new(V::definition()).map_err(answer::internal)?;
+    let called = called(&verb, path, text.unwrap_or_default())?;
+    called.get().ok_or_else(Problem::ending)
+}
+
+fn called<D: Definition>(
+    of: &Defined<D>,
+    path: &str,
+    parameters: &str,
+) -> Result<Call<D>, Problem> {
+    let class = of.class();
     let mut slots = vec![None; class.fields().len()];
-    let path = format!("/v1/show/{name}");
-    for (at, value) in given(class, &path, parameters, |field| &field.kind)? {
+    for (at, value) in given(class, path, parameters, |field| &field.kind)? {
         if slots[at].replace(value).is_some() {
             let name = class.fields()[at].name;
             let message = format!("parameter '{name}' is given twice");
             return Err(Problem::malformed(message).at(name.to_owned()));
         }
     }
-    query.call(slots).map_err(|error| {
+    of.call(slots).map_err(|error| {
         let place = error.field.to_owned();
-        Problem::malformed(format!("/v1/show/{}: {error}", query.name())).at(place)
+        Problem::malformed(format!("{path}: {error}")).at(place)
     })
-}
-
-fn no_such_query(classes: &Classes, name: &str) -> Problem {
-    let whole = classes.queries().filter(|query| query.has_whole());
-    let known: Vec<&str> = whole.map(QueryClass::name).collect();
-    let known = known.join(", ");
-    Problem::no_such_path(format!("there is no /v1/show/{name}; there are: {known}"))
 }
 
 /// The values of fields of a class in the parameters of a path, each with the index of its field. `kind` is the type of the value

@@ -77,14 +77,14 @@ pub enum ConfigAction {
         comment: Option<String>,
     },
     /// Confirm the waiting commit.
-    Confirm,
+    Confirm {},
     /// Apply an earlier commit again, as a new commit.
     Rollback {
         /// Number of the commit.
         number: u64,
     },
     /// List the commits.
-    History,
+    History {},
 }
 
 /// Range of the time to confirm a commit, in seconds: up to seven days.
@@ -122,7 +122,7 @@ impl ConfigAction {
             | ConfigAction::Show { source, .. }
             | ConfigAction::Commit { source, .. } => [Some(source), None],
             ConfigAction::Diff { from, to } => [Some(from), Some(to)],
-            ConfigAction::Confirm | ConfigAction::Rollback { .. } | ConfigAction::History => {
+            ConfigAction::Confirm {} | ConfigAction::Rollback { .. } | ConfigAction::History {} => {
                 [None, None]
             }
         };

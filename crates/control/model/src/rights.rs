@@ -41,10 +41,10 @@ impl ConfigAction {
         match self {
             ConfigAction::Check { source } | ConfigAction::Show { source, .. } => source.role(),
             ConfigAction::Diff { from, to } => from.role().max(to.role()),
-            ConfigAction::History => Role::Read,
-            ConfigAction::Commit { .. } | ConfigAction::Confirm | ConfigAction::Rollback { .. } => {
-                Role::Configure
-            }
+            ConfigAction::History {} => Role::Read,
+            ConfigAction::Commit { .. }
+            | ConfigAction::Confirm {}
+            | ConfigAction::Rollback { .. } => Role::Configure,
         }
     }
 }

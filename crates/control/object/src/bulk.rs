@@ -294,7 +294,9 @@ impl BulkReader {
             None => of_bulk(&classes(), keys)?,
         };
         let fields = class.keys().get(1..).unwrap_or_default();
-        let rest = fields.iter().zip(class.slots_of(keys, fields)?);
+        let rest = fields
+            .iter()
+            .zip(class.slots_of(Some("class"), keys, fields)?);
         let rest = rest.map(|(field, slot)| field.value_of(slot));
         let sets = sets.iter().map(|set| self.set(&class, set));
         let put = put
@@ -332,7 +334,7 @@ impl BulkReader {
         let map = upgraded.as_ref().unwrap_or(json).as_object();
         let map = map.ok_or("a set must be an object with the values of fields")?;
         let fields: Vec<FieldDef> = set_fields(class).map(|(_, field)| field.clone()).collect();
-        let mut given = class.slots_of(map, &fields)?.into_iter();
+        let mut given = class.slots_of(Some("class"), map, &fields)?.into_iter();
         let slot = |field: &FieldDef| match field.repeats {
             true => field.default.clone(),
             false => given.next().flatten().or_else(|| field.default.clone()),

@@ -102,17 +102,9 @@ impl Serialize for ObjectKey {
 }
 
 impl Class {
-    /// The values of fields from a JSON map. An error is one sentence that names the field.
-    pub fn slots_of(
-        &self,
-        map: &Map<String, Json>,
-        fields: &[FieldDef],
-    ) -> Result<Vec<Option<Value>>, String> {
-        self.slots_beside(Some("class"), map, fields)
-    }
-
-    /// The values of fields from a JSON map in which the name of the class is the key `tag`, or absent.
-    pub(crate) fn slots_beside(
+    /// The values of fields from a JSON map in which the name of the class is the key `tag`, or absent. An error is one sentence
+    /// that names the field.
+    pub(crate) fn slots_of(
         &self,
         tag: Option<&str>,
         map: &Map<String, Json>,
@@ -124,13 +116,13 @@ impl Class {
 
     /// An object from a JSON map, with or without `class`.
     pub fn from_json(&self, map: &Map<String, Json>) -> Result<Instance, String> {
-        let slots = self.slots_of(map, self.fields())?;
+        let slots = self.slots_of(Some("class"), map, self.fields())?;
         self.instance(slots).map_err(|e| e.to_string())
     }
 
     /// A key from a JSON map, with or without `class`.
     pub fn key_from_json(&self, map: &Map<String, Json>) -> Result<ObjectKey, String> {
-        let slots = self.slots_of(map, self.keys())?;
+        let slots = self.slots_of(Some("class"), map, self.keys())?;
         self.key_or_group(slots).map_err(|e| e.to_string())
     }
 
@@ -274,18 +266,10 @@ pub fn interface_to_json(interface: &Instance) -> Json {
 /// The JSON Schema of the results of [`interface_to_json`], for all types of interfaces.
 pub fn interface_schema() -> Schema {
     let all = classes();
-    let schema = |class: &&Class| {
-        let mut schema = class.schema(false, true);
-        let name = class.fields().first().map_or("", |f| f.name);
-        if let Some(properties) = schema["properties"].as_object_mut() {
-            properties.remove(name);
-        }
-        if let Some(required) = schema["required"].as_array_mut() {
-            required.retain(|field| field != name);
-        }
-        schema
-    };
-    let all: Vec<Json> = all.interfaces().iter().map(schema).collect();
+    let all = all.interfaces().into_iter();
+    let all: Vec<Json> = all
+        .map(|class| class.schema_of(class.values(), Some("class")))
+        .collect();
     json_schema!({ "oneOf": all })
 }
 
@@ -382,7 +366,7 @@ pub(crate) fn unknown((what, of): (&str, &str), name: &str, known: &[&str]) -> S
 /// The class that a map names, and the values of its fields.
 pub(crate) fn given(map: &Map<String, Json>) -> Result<(Class, Vec<Option<Value>>), String> {
     let class = of_map(&classes(), map)?;
-    let slots = class.slots_of(map, class.fields())?;
+    let slots = class.slots_of(Some("class"), map, class.fields())?;
     Ok((class, slots))
 }
 

@@ -141,7 +141,7 @@ impl Answer {
 
     /// The reply as text.
     pub fn text(&self, view: View) -> String {
-        self.query.text(self.body.any(), view)
+        (self.query.def().text)(self.body.any(), view)
     }
 
     /// The reason of the failure of the run that ended with this reply; `None` if the run succeeded, or the query has no runs.
@@ -151,7 +151,7 @@ impl Answer {
 
     /// Adds the metrics of the reply to the page.
     pub fn figures(&self, page: &mut Page) {
-        if let Some(figures) = self.query.figures() {
+        if let Some(figures) = self.query.def().figures {
             figures(self.body.any(), page);
         }
     }

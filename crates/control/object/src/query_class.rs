@@ -142,17 +142,9 @@ impl QueryClass {
         (self.def().schema)(generator)
     }
 
-    pub(crate) fn text(&self, reply: &dyn Any, view: View) -> String {
-        (self.def().text)(reply, view)
-    }
-
-    pub(crate) fn figures(&self) -> Option<Figures> {
-        self.def().figures
-    }
-
     /// The query without parameters, if its reply contributes to the metrics page.
     pub fn for_figures(&self) -> Option<Asked> {
-        self.figures()?;
+        self.def().figures?;
         self.call(Vec::new()).ok()
     }
 }

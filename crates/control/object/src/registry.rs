@@ -101,8 +101,8 @@ impl Classes {
 
     /// First words of commands of other routers, each with a text that names the equivalent command.
     pub fn instead(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.iter()
-            .flat_map(|class| class.def().instead.iter().copied())
+        let all = self.iter().chain(self.startup());
+        all.flat_map(|class| class.def().instead.iter().copied())
     }
 
     /// A query by its name.
@@ -451,26 +451,18 @@ pub fn register(def: ClassDef) -> Result<Class, DefinitionError> {
     change(|all| all.add(def))
 }
 
-/// Removes a class. An error when another class, a query or a verb refers to it.
+/// Removes a class. An error when it does not exist, or when another class, a query or a verb refers to it.
 pub fn unregister(name: &str) -> Result<(), DefinitionError> {
-    change(|all| {
-        if let Some(other) = all.refers_to(name) {
-            let why = format!("{other} refers to it: remove that one first");
-            return Err(DefinitionError::new(name, why));
-        }
-        match all.all.remove(name) {
-            Some(_) => Ok(()),
-            None => Err(DefinitionError::new(name, "there is no such class")),
-        }
-    })
+    exchange(&[name], Vec::new()).map(drop)
 }
 
-/// Removes classes and adds others in one step. An error when another class, a query or a verb refers to one that is only
-/// removed, or a definition contradicts itself or another class; the registry is unchanged then.
+/// Removes classes and adds others in one step. An error when a class to remove does not exist, another class, a query or a verb
+/// refers to one that is only removed, or a definition contradicts itself or another class; the registry is unchanged then.
 pub fn exchange(gone: &[&str], new: Vec<ClassDef>) -> Result<Vec<Class>, DefinitionError> {
     change(|all| {
         for name in gone {
-            all.all.remove(*name);
+            let removed = all.all.remove(*name);
+            removed.ok_or_else(|| DefinitionError::new(name, "there is no such class"))?;
         }
         let added: Result<Vec<Class>, DefinitionError> =
             new.into_iter().map(|def| all.add(def)).collect();

@@ -47,13 +47,8 @@ impl VerbClass {
     pub fn invoke_with(&self, parameters: &Map<String, Json>) -> Result<Invocation, String> {
         let slots = self
             .class()
-            .slots_beside(None, parameters, self.class().fields())?;
+            .slots_of(None, parameters, self.class().fields())?;
         self.call(slots).map_err(|error| error.to_string())
-    }
-
-    /// The JSON Schema of the parameters.
-    pub fn parameters_schema(&self) -> Json {
-        self.class().schema(false, false)
     }
 }
 
@@ -105,7 +100,7 @@ of_json!(
         let verb = verb_of(&all, map)?;
         let slots = verb
             .class()
-            .slots_beside(Some("verb"), map, verb.class().fields())?;
+            .slots_of(Some("verb"), map, verb.class().fields())?;
         verb.call(slots).map_err(|error| error.to_string())
     },
     || {

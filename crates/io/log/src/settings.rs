@@ -187,6 +187,7 @@ pub enum LogFormat {
 /// The log: which records are logged, and where they go.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "log", file = "[log]", startup, check = LogSettings::check)]
+#[object(instead("show logging", "use `show log`"))]
 pub struct LogSettings {
     /// Level of records that are logged, and of more serious ones.
     #[object(default = LogLevel::Info)]

@@ -15,6 +15,11 @@ use volley_object::{
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "pcap", interface = "pcap", machine, check = PcapInterface::check)]
 #[object(group("pcap", "Captures into files."))]
+#[object(group("trace", "Trace packets through the graph."))]
+#[object(instead(
+    "debug",
+    "use `trace add NODE COUNT` and `show trace`, `monitor`, or `set log level`"
+))]
 #[object(formerly = "pcap repeat.times=loop repeat=loop")]
 #[object(
     set = "create pcap interface <name> {rx <rx> | tx <tx> | loop <loop> | pace <pace> | mac <+mac> | mtu <+mtu>}"

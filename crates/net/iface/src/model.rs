@@ -23,6 +23,10 @@ use volley_object::{Class, DefinitionError, FieldError, Object, Query, Verb, ref
     "Interfaces: state, rates, counters, addresses, features, queues."
 ))]
 #[object(group("workers", "Add and delete workers."))]
+#[object(instead(
+    "show counters",
+    "use `show errors`, `show drops` or `show interfaces detail`"
+))]
 #[object(set = "set interface mtu [packet] <mtu> <interface>")]
 #[object(unset = "set interface mtu default <interface>")]
 #[object(example = "set interface mtu 1500 pg0")]

@@ -39,9 +39,20 @@ const SETS: [&str; 9] = [
 ];
 
 /// Queries about clocks, counters and threads, and about the graph, which is the same for all configurations.
-const MOMENTS: [&str; 12] = [
-    "buffers", "drops", "errors", "graph", "log", "node", "pauses", "process", "runtime", "trace",
-    "version", "workers",
+const MOMENTS: [&str; 13] = [
+    "buffers",
+    "control-latency",
+    "drops",
+    "errors",
+    "graph",
+    "log",
+    "node",
+    "pauses",
+    "process",
+    "runtime",
+    "trace",
+    "version",
+    "workers",
 ];
 
 fn plain(value: &mut Value) {

@@ -34,7 +34,7 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     let action = build(definition.id, &pieces, end)?;
     match &action {
         Action::Request(request) => request.validate().map_err(|e| located(e, &pieces))?,
-        Action::Builtin(Builtin::Watch { line, .. }) => check_watched(line, &pieces)?,
+        Action::Builtin(Builtin::Watch(it)) => check_watched(&it.command.0, &pieces)?,
         _ => {}
     }
     if pipes.contains(&Pipe::Json) && matches!(action, Action::Builtin(_)) {

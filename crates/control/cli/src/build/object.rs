@@ -26,26 +26,22 @@ pub(super) fn request(id: Id, pieces: &[Piece], end: usize) -> Result<Action, Sy
     let key = || class.key_of_slots(keys());
     let of_values = pattern.is_some_and(|p| p.names_value(class.fields()));
     let no_values = || read.slots[class.keys().len()..].iter().all(Option::is_none);
-    let Of::Object(effect) = id.of else {
-        let request = key().map(Request::Unset);
-        return request
-            .map(|request| Action::Request(Box::new(request)))
-            .map_err(|error| read.placed(class, error, end));
-    };
-    let request = match effect {
-        Effect::Set if class.is_interface() => whole().map(|kind| {
+    let request = match id.of {
+        Of::Object(Effect::Set) if class.is_interface() => whole().map(|kind| {
             let mut spec = InterfaceSpec::of_object(kind);
             read.settings.iter().for_each(|it| spec.create_with(it));
             Request::InterfaceCreate(spec)
         }),
-        Effect::Set => whole().map(Request::Set),
-        Effect::Unset if of_values => whole().map(Request::UnsetExact),
-        Effect::Unset => class.key_or_group(keys()).map(Request::without),
-        Effect::Add => whole().map(Request::Add),
-        Effect::Take if no_values() => key().map(Request::Unset),
-        Effect::Take => Part::new(class, read.slots.clone()).map(Request::Take),
-        Effect::UnsetAny => key().map(Request::UnsetAny),
-        Effect::Change => Change::new(class, read.slots.clone()).map(Request::Change),
+        Of::Object(Effect::Set) => whole().map(Request::Set),
+        Of::Object(Effect::Unset) if of_values => whole().map(Request::UnsetExact),
+        Of::Object(Effect::Unset) => class.key_or_group(keys()).map(Request::without),
+        Of::Object(Effect::Add) => whole().map(Request::Add),
+        Of::Object(Effect::Take) if !no_values() => {
+            Part::new(class, read.slots.clone()).map(Request::Take)
+        }
+        Of::Object(Effect::UnsetAny) => key().map(Request::UnsetAny),
+        Of::Object(Effect::Change) => Change::new(class, read.slots.clone()).map(Request::Change),
+        _ => key().map(Request::Unset),
     };
     let request = request.map_err(|error| read.placed(class, error, end))?;
     Ok(Action::Request(Box::new(request)))

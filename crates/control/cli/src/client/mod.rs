@@ -16,4 +16,3 @@ pub use interactive::interactive;
 pub use run::{all_or_none, batch, one_shot};
 pub use screen::Screen;
 pub use script::{ScriptOptions, script};
-pub use watch::watch;

@@ -6,6 +6,7 @@ use super::files::read;
 use super::follow;
 use super::screen::Screen;
 use super::watch::watch;
+use crate::own::Exec;
 use crate::script::commands;
 use crate::server::{Answer, Ask, Op};
 use crate::{Action, Builtin, Command};
@@ -55,15 +56,11 @@ pub(super) fn by_client(
     out: &mut dyn Write,
 ) -> Option<Result<(), ClientError>> {
     Some(match &command.action {
-        Action::Builtin(Builtin::Exec { file, undo: true }) => {
+        Action::Builtin(Builtin::Exec(Exec { file, undo: true })) => {
             all_or_none(connection, file, json, out)
         }
-        Action::Builtin(Builtin::Exec { file, undo: false }) => batch(connection, file, json, out),
-        Action::Builtin(Builtin::Watch {
-            every_s,
-            times,
-            line,
-        }) => watch(connection, line, *every_s, *times, screen, out),
+        Action::Builtin(Builtin::Exec(it)) => batch(connection, &it.file, json, out),
+        Action::Builtin(Builtin::Watch(it)) => watch(connection, it, screen, out),
         action if !json && command.pipes.is_empty() => {
             follow::run(connection, line, action.stream()?, out)
         }

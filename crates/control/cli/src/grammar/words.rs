@@ -34,15 +34,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "show startup-config",
         "use `config history`, and `config show commit N` for one of the commits",
     ),
-    ("show logging", "use `show log`"),
-    (
-        "show counters",
-        "use `show errors`, `show drops` or `show interfaces detail`",
-    ),
-    (
-        "debug",
-        "use `trace add NODE COUNT` and `show trace`, `monitor`, or `set log level`",
-    ),
 ];
 
 /// Commands of other routers that exist here under another name. Both names have two words. They are not part of the grammar:
@@ -98,7 +89,6 @@ const GROUPS: &[(&str, &str)] = &[
         "Set properties of interfaces, neighbours, features and the router.",
     ),
     ("show", "Show state, counters and configuration."),
-    ("trace", "Trace packets through the graph."),
 ];
 
 /// The purpose of a group of commands.

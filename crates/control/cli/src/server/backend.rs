@@ -9,30 +9,18 @@ use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Reque
 use volley_object::{Answer, Asked};
 
 /// An answer that comes later (a change is confirmed when all workers use it).
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
+pub type Pending<'a, T, E = ModelError> = Pin<Box<dyn Future<Output = Result<T, E>> + 'a>>;
 
 /// An error and the index of the failed request, from 0.
 pub type Misplaced = (Option<usize>, ModelError);
 
 /// The daemon's interface for the command line. It runs on the control thread, so it need not be `Send`.
 pub trait Backend: Names {
-    /// Carries out a change.
-    fn apply(&self, request: Request) -> Pending<'_, Applied>;
-
     /// Answers a query.
     fn query(&self, asked: Asked) -> Pending<'_, Answer>;
 
-    /// Carries out several changes: all of them or none.
-    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
-
-    /// Carries out several changes like [`Backend::transact`]; an error contains the index of the failed change, if one failed.
-    fn transact_placed(
-        &self,
-        requests: Vec<Request>,
-    ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
-        let done = self.transact(requests);
-        Box::pin(async move { done.await.map_err(|error| (None, error)) })
-    }
+    /// Carries out changes: all of them or none. An error contains the index of the failed change, if one of several failed.
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied, Misplaced>;
 
     /// Starts a query whose reply comes in items.
     fn follow(&self, _asked: &Asked) -> Result<Box<dyn AnswerStream>, ModelError> {

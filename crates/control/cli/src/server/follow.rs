@@ -5,7 +5,7 @@ use super::limits::Limits;
 use super::lines::{Line, Lines, send};
 use super::protocol::{Answer, Ask, Failure};
 use crate::parse_line;
-use tokio::net::UnixStream;
+use tokio::net::unix::WriteHalf;
 use volley_object::ReplyPart;
 
 /// An answer in several parts. Dropping the value ends its source.
@@ -21,18 +21,18 @@ pub trait AnswerStream {
 pub(super) async fn serve(
     ask: &Ask,
     backend: &dyn Backend,
-    (stream, lines): (&mut UnixStream, &mut Lines),
+    (output, lines): (&mut WriteHalf<'_>, &mut Lines<'_>),
     limits: Limits,
 ) -> bool {
     let mut answers = match begin(&ask.line, backend) {
         Ok(answers) => answers,
-        Err(refused) => return send(stream, refused.into()).await.is_ok(),
+        Err(refused) => return send(output, refused.into()).await.is_ok(),
     };
     let mut stopped = false;
     loop {
         let part = tokio::select! {
             biased;
-            line = lines.next(stream, limits), if !stopped => match line {
+            line = lines.next(limits), if !stopped => match line {
                 // Any line from the client stops the answer.
                 Line::Text(_) => {
                     stopped = true;
@@ -51,7 +51,7 @@ pub(super) async fn serve(
             Err(error) => (Failure::new(error).into(), false),
         };
         // A client may read at any speed: the memory for unread parts is bounded by its stream.
-        if send(stream, answer).await.is_err() {
+        if send(output, answer).await.is_err() {
             return false;
         }
         if !more {

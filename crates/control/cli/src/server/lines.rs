@@ -2,8 +2,9 @@
 
 use super::limits::Limits;
 use super::protocol::Answer;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::unix::ReadHalf;
+use tokio::time::timeout;
 
 /// Texts up to this length in bytes are processed on the control thread; longer texts on a helper thread.
 pub(super) const LONG: usize = 1 << 16;
@@ -19,11 +20,14 @@ pub(super) async fn by_length<T: Send + 'static>(
     }
 }
 
-pub(super) async fn send(stream: &mut UnixStream, answer: Answer) -> std::io::Result<()> {
+pub(super) async fn send(
+    output: &mut (impl AsyncWrite + Unpin),
+    answer: Answer,
+) -> std::io::Result<()> {
     let length = answer.text.len();
     let mut line = by_length(length, move || serde_json::to_vec(&answer.harmless())).await??;
     line.push(b'\n');
-    stream.write_all(&line).await
+    output.write_all(&line).await
 }
 
 pub(super) enum Line {
@@ -32,50 +36,40 @@ pub(super) enum Line {
     Bad(String),
 }
 
-/// Bytes read and not yet used.
-#[derive(Default)]
-pub(super) struct Lines {
+/// The lines of a client.
+pub(super) struct Lines<'s> {
+    input: BufReader<ReadHalf<'s>>,
+    /// The part of a line that was read.
     held: Vec<u8>,
-    searched: usize,
 }
 
-impl Lines {
-    pub(super) async fn next(&mut self, stream: &mut UnixStream, limits: Limits) -> Line {
-        let mut deadline = None;
-        loop {
-            if let Some(at) = self.held[self.searched..].iter().position(|b| *b == b'\n') {
-                let rest = self.held.split_off(self.searched + at + 1);
-                let mut line = std::mem::replace(&mut self.held, rest);
-                self.searched = 0;
-                line.pop();
-                return Line::Text(line);
+impl<'s> Lines<'s> {
+    pub(super) fn new(input: ReadHalf<'s>) -> Self {
+        let (input, held) = (BufReader::new(input), Vec::new());
+        Lines { input, held }
+    }
+
+    /// The next line. Cancelling the call loses nothing of a line.
+    pub(super) async fn next(&mut self, limits: Limits) -> Line {
+        // Between lines a client may be silent for any time.
+        if self.held.is_empty() && self.input.fill_buf().await.is_err() {
+            return Line::Closed;
+        }
+        let rest = (limits.line + 1).saturating_sub(self.held.len());
+        let mut input = (&mut self.input).take(rest as u64);
+        let read = input.read_until(b'\n', &mut self.held);
+        match timeout(limits.finish_line, read).await {
+            Ok(Ok(_)) if self.held.pop_if(|last| *last == b'\n').is_some() => {
+                Line::Text(std::mem::take(&mut self.held))
             }
-            self.searched = self.held.len();
-            if self.held.len() > limits.line {
-                return Line::Bad(format!("the line is longer than {} bytes", limits.line));
+            Ok(Ok(_)) if self.held.len() > limits.line => {
+                Line::Bad(format!("the line is longer than {} bytes", limits.line))
             }
-            let mut chunk = [0; 8192];
-            let read = match self.held.is_empty() {
-                // Between lines a client may be silent for any time.
-                true => stream.read(&mut chunk).await,
-                false => {
-                    let wait = limits.finish_line;
-                    let by = *deadline.get_or_insert_with(|| tokio::time::Instant::now() + wait);
-                    match tokio::time::timeout_at(by, stream.read(&mut chunk)).await {
-                        Ok(read) => read,
-                        Err(_) => {
-                            return Line::Bad(format!(
-                                "the line was not finished within {} s",
-                                wait.as_secs_f32()
-                            ));
-                        }
-                    }
-                }
-            };
-            match read {
-                Ok(n @ 1..) => self.held.extend_from_slice(&chunk[..n]),
-                _ => return Line::Closed,
-            }
+            Ok(_) => Line::Closed,
+            Err(_) => Line::Bad(format!(
+                "the line was not finished within {} s",
+                limits.finish_line.as_secs_f32()
+            )),
         }
     }
 }

@@ -5,13 +5,12 @@ use super::limits::Limits;
 use super::session;
 use crate::socket::connect_within;
 use std::cell::Cell;
-use std::future::Future;
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
 /// Why the socket cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -38,72 +37,52 @@ pub enum ServerError {
     },
 }
 
-/// Listens on a unix socket, which only root and its owner can open until the mode is changed; replaces a socket that no
-/// program serves. Must be called inside a tokio runtime.
-pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
-    let io = |step| {
-        let path = path.to_path_buf();
-        move |source| ServerError::Io { path, step, source }
-    };
-    if let Ok(meta) = std::fs::symlink_metadata(path) {
-        if !meta.file_type().is_socket() {
-            return Err(ServerError::NotASocket(path.to_path_buf()));
-        }
-        // A socket whose program does not accept is in use nevertheless.
-        match connect_within(path, Duration::ZERO) {
-            Ok(_) => return Err(ServerError::Taken(path.to_path_buf())),
-            Err(e) if e.kind() == ErrorKind::TimedOut => {
-                return Err(ServerError::Taken(path.to_path_buf()));
-            }
-            Err(_) => {}
-        }
-        std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
-    }
-    let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
-    let mode = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(path, mode).map_err(io("cannot set permissions"))?;
-    Ok(listener)
-}
-
-/// A bound socket. Dropping the value removes the socket's file.
+/// A bound unix socket. Dropping the value removes the socket's file.
 #[derive(Debug)]
-pub struct Server {
+pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    limits: Limits,
 }
 
-impl Server {
-    /// Binds the socket, see [`listen_at`]. Must be called inside a tokio runtime.
-    pub fn bind(path: &Path) -> Result<Server, ServerError> {
-        Ok(Server {
-            listener: listen_at(path)?,
-            path: path.to_path_buf(),
-            limits: Limits::default(),
-        })
-    }
-
-    /// Replaces the limits.
-    pub fn with_limits(mut self, limits: Limits) -> Server {
-        self.limits = limits;
-        self
-    }
-
-    /// Serves until `stop` is done. Must run inside a `LocalSet`.
-    pub async fn run(self, backend: Rc<dyn Backend>, stop: impl Future<Output = ()>) {
-        let clients = Rc::new(Cell::new(0usize));
-        let mut stop = std::pin::pin!(stop);
-        loop {
-            let accepted = tokio::select! {
-                () = &mut stop => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            match accepted {
-                Ok((stream, _)) => {
-                    let (backend, limits) = (Rc::clone(&backend), self.limits);
-                    let place = Place::take(&clients, limits.clients);
-                    tokio::task::spawn_local(session::serve(stream, backend, limits, place));
+impl Socket {
+    /// Listens on a unix socket, which only root and its owner can open until the mode is changed; replaces a socket that no
+    /// program serves. Must be called inside a tokio runtime.
+    pub fn bind(path: &Path) -> Result<Socket, ServerError> {
+        let io = |step| {
+            let path = path.to_path_buf();
+            move |source| ServerError::Io { path, step, source }
+        };
+        if let Ok(meta) = std::fs::symlink_metadata(path) {
+            if !meta.file_type().is_socket() {
+                return Err(ServerError::NotASocket(path.to_path_buf()));
+            }
+            // A socket whose program does not accept is in use nevertheless.
+            match connect_within(path, Duration::ZERO) {
+                Ok(_) => return Err(ServerError::Taken(path.to_path_buf())),
+                Err(e) if e.kind() == ErrorKind::TimedOut => {
+                    return Err(ServerError::Taken(path.to_path_buf()));
                 }
+                Err(_) => {}
+            }
+            std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
+        }
+        let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(path, mode).map_err(io("cannot set permissions"))?;
+        let path = path.to_path_buf();
+        Ok(Socket { listener, path })
+    }
+
+    /// Path of the socket.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for the next connection.
+    pub async fn accept(&self) -> UnixStream {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => return stream,
                 // Probably out of file descriptors: wait until some are closed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
@@ -111,9 +90,39 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Socket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The command line on a bound socket.
+#[derive(Debug)]
+pub struct Server {
+    socket: Socket,
+    limits: Limits,
+}
+
+impl Server {
+    /// Binds the socket, see [`Socket::bind`]. Must be called inside a tokio runtime.
+    pub fn bind(path: &Path, limits: Limits) -> Result<Server, ServerError> {
+        let socket = Socket::bind(path)?;
+        Ok(Server { socket, limits })
+    }
+
+    /// Serves until `stop` is done. Must run inside a `LocalSet`.
+    pub async fn run(self, backend: Rc<dyn Backend>, stop: impl Future<Output = ()>) {
+        let clients = Rc::new(Cell::new(0usize));
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let stream = tokio::select! {
+                () = &mut stop => return,
+                stream = self.socket.accept() => stream,
+            };
+            let (backend, limits) = (Rc::clone(&backend), self.limits);
+            let place = Place::take(&clients, limits.clients);
+            tokio::task::spawn_local(session::serve(stream, backend, limits, place));
+        }
     }
 }
 

@@ -20,6 +20,6 @@ pub use backend::{Backend, Misplaced, Pending};
 pub use follow::AnswerStream;
 pub(crate) use follow::bytes;
 pub use limits::Limits;
-pub use listen::{Place, Server, ServerError, listen_at};
+pub use listen::{Place, Server, ServerError, Socket};
 pub use protocol::{Answer, Ask, Failure, Op};
 pub use session::client_of;

@@ -65,12 +65,13 @@ pub async fn client_of(stream: &UnixStream, via: Via, with_names: bool) -> Clien
 
 async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits, client: &Client) {
     let Client { user, from, .. } = client;
-    let mut lines = Lines::default();
+    let (input, mut output) = stream.split();
+    let mut lines = Lines::new(input);
     loop {
-        let answer = match lines.next(stream, limits).await {
+        let answer = match lines.next(limits).await {
             Line::Text(line) => match read(&line) {
                 Ok(ask) if ask.op == Op::Follow => {
-                    let places = (&mut *stream, &mut lines);
+                    let places = (&mut output, &mut lines);
                     if follow::serve(&ask, backend, places, limits).await {
                         continue;
                     }
@@ -84,14 +85,14 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
             Line::Closed => return,
             Line::Bad(why) => {
                 debug!(target: "client", %user, %from, via = %Via::Cli, "cut off: {why}");
-                let _ = timeout(GOODBYE, send(stream, Failure::new(why).into())).await;
+                let _ = timeout(GOODBYE, send(&mut output, Failure::new(why).into())).await;
                 return;
             }
         };
         if let Some(failure) = &answer.error {
             debug!(target: "client", %user, %from, via = %Via::Cli, "refused: {}", failure.message);
         }
-        match timeout(limits.read_answer, send(stream, answer)).await {
+        match timeout(limits.read_answer, send(&mut output, answer)).await {
             Ok(Ok(())) => {}
             // The client does not read, or has disconnected.
             _ => return,
@@ -139,7 +140,7 @@ async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Result<Answe
     let read = tokio::task::spawn_blocking(move || read_all(&text)).await;
     let requests = read.map_err(Failure::new)??;
     let (lines, requests): (Vec<usize>, Vec<Request>) = requests.into_iter().unzip();
-    let done = backend.transact_placed(requests).await;
+    let done = backend.transact(requests).await;
     let applied = done.map_err(|(index, error)| {
         let failure = Failure::new(error);
         match index.and_then(|i| lines.get(i)) {
@@ -219,7 +220,8 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Result<Answer, Failure> {
             return Err(Failure::of_line(why));
         }
         Action::Request(request) => {
-            let applied = backend.apply(*request).await.map_err(Failure::new)?;
+            let done = backend.transact(vec![*request]).await;
+            let applied = done.map_err(|(_, error)| Failure::new(error))?;
             let value = serde_json::to_value(&applied).ok();
             (render::applied(&applied), value)
         }

@@ -233,7 +233,7 @@ fn block(
 fn line(record: &Record, base_ns: u64, words: &dyn Describe) -> String {
     let note: &Note = &record.note;
     let at = base_ns.saturating_add(note.at_ns) / 1000;
-    let at = Timestamp::of_microseconds(at).time_of_day();
+    let at = Timestamp(at).time_of_day();
     let direction = match note.tag {
         tag if tag == CapturePoint::Passing(Direction::Rx).bit() => "rx",
         tag if tag == CapturePoint::Passing(Direction::Tx).bit() => "tx",

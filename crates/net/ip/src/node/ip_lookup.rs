@@ -88,24 +88,18 @@ fn lookup_each<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, 
     }
 }
 
-/// Looks up and counts a small vector packet by packet. True if all packets have complete adjacencies, which are then in the
+/// Looks up a small vector in one table, packet by packet. True if all packets have complete adjacencies, which are then in the
 /// column.
 #[inline(always)]
 fn few<F: Icmp, I: Isa>(
     view: &View<'_, F>,
-    counters: CounterView<'_>,
+    table: &F::LpmView,
     v: &mut Vector<'_, I, Edge<F>>,
 ) -> bool {
     let leaves = view.leaves();
-    let one = v.same(Col::RX).map(|rx| view.lpm(view.table_of(rx)));
     let mut odd = 0;
     for row in 0..v.few() {
-        let table = one.unwrap_or_else(|| view.lpm(view.table_of(v.few_of(Col::RX)[row])));
-        let leaf = F::leaf(table, F::dst(v, row));
-        if counters.is_on() {
-            counters.add(leaf, 1, v.few_of(Col::LEN)[row].into());
-        }
-        let dpo = leaves.resolve(leaf).0;
+        let dpo = leaves.resolve(F::leaf(table, F::dst(v, row))).0;
         v.few_of_mut(DPO.col)[row] = dpo;
         odd |= dpo ^ ADJACENT;
     }
@@ -302,8 +296,12 @@ impl<F: Icmp> Node for Lookup<F> {
         } = self;
         let view = fib.read(cx.guard());
         let counters = counters.read(cx.guard());
-        if I::FEW {
-            if few(&view, counters, &mut v) {
+        if I::FEW
+            && !counters.is_on()
+            && let Some(rx) = v.same(Col::RX)
+        {
+            let table = view.lpm(view.table_of(rx));
+            if few(&view, table, &mut v) {
                 return v.send_all(Edge::REWRITE);
             }
             v.take(DPO.col, dpo);

@@ -175,7 +175,8 @@ impl LeafCounters {
             if !self.domain.passed(*ticket) {
                 break;
             }
-            for (base, cell) in self.base.iter_mut().zip(&cells[MARGIN..]) {
+            // An empty array has no margin.
+            for (base, cell) in self.base.iter_mut().zip(cells.iter().skip(MARGIN)) {
                 *base = *base + cell.read();
             }
             self.replaced.pop_front();
@@ -312,7 +313,10 @@ mod tests {
             let on = snap.read(reader.guard());
             assert!(on.is_on() && counters.is_on());
             on.add(100, round, 60 * round);
+            reader.quiescent();
+            counters.reclaim();
             assert_eq!(counters.count(100), count(1 + round, 60 + 60 * round));
+            let on = snap.read(reader.guard());
             counters.set_on(false);
             on.add(100, 1, 60);
             reader.quiescent();

@@ -162,24 +162,6 @@ impl L2Learn {
         }
     }
 
-    /// Prefetches the buckets of `n` sources, and of their destinations, where they differ.
-    #[inline(always)]
-    fn ask(&self, stations: MacView<'_>, n: usize) {
-        let differ = |high: &Column, low: &Column| {
-            let (high, low) = (high.words(n), low.words(n));
-            !(all_equal(high) && all_equal(low))
-        };
-        let src = (&self.src_high, &self.src_low, &self.src_bucket);
-        let dst = (&self.dst_high, &self.dst_low, &self.dst_bucket);
-        for (high, low, buckets) in [src, dst] {
-            if differ(high, low) {
-                for &bucket in buckets.words(n) {
-                    stations.ask(bucket);
-                }
-            }
-        }
-    }
-
     /// Looks up the sources and marks their entries as used; true if all sources are known on their ports and no packet is
     /// addressed to its source.
     #[inline(always)]
@@ -194,6 +176,9 @@ impl L2Learn {
             answers.fill(answer);
         } else {
             let buckets = self.src_bucket.words(n);
+            for &bucket in buckets {
+                stations.ask(bucket);
+            }
             for row in 0..n {
                 answers[row] = stations.find_in(buckets[row], high[row], low[row]);
             }
@@ -305,8 +290,13 @@ impl Node for L2Learn {
         if n == 0 {
             return v.send_all(Next::Forward);
         }
-        // The buckets of sources first: they are looked up here, those of destinations in l2-fwd.
-        self.ask(stations, n);
+        let (high, low) = (self.dst_high.words(n), self.dst_low.words(n));
+        if !(all_equal(high) && all_equal(low)) {
+            // l2-fwd looks these buckets up.
+            for &bucket in self.dst_bucket.words(n) {
+                stations.ask(bucket);
+            }
+        }
         v.put(DST_HIGH.col, &mut self.dst_high);
         v.put(DST_LOW.col, &mut self.dst_low);
         if !self.look(&v, stations) {

@@ -210,10 +210,14 @@ fn killed(rounds: impl Iterator<Item = usize>) -> (usize, usize) {
         text
     };
     let files = [it.file("a.toml", &many(20)), it.file("b.toml", &many(30))];
+    let began = Instant::now();
+    it.config(&["commit", &files[0]]).unwrap();
+    // On a machine with other work a commit takes longer.
+    let whole = began.elapsed().max(Duration::from_millis(400));
     let mut held = it.config(&["show"]).unwrap();
     let (mut old, mut new) = (0, 0);
-    for (turn, round) in rounds.enumerate() {
-        let wanted = &files[turn % 2];
+    for round in rounds {
+        let wanted = &files[(new + 1) % 2];
         let socket = it.socket();
         let mut commit = Command::new(env!("CARGO_BIN_EXE_volley"))
             .args(["config", "commit", wanted, "--socket", &socket])
@@ -222,7 +226,7 @@ fn killed(rounds: impl Iterator<Item = usize>) -> (usize, usize) {
             .spawn()
             .unwrap();
         // Delays over the duration of a commit, and a little longer.
-        std::thread::sleep(Duration::from_millis(round as u64 * 37 % 600));
+        std::thread::sleep(whole * (round as u32 * 37 % 150) / 100);
         it.kill();
         let reported = commit.wait().unwrap().success();
         it.start(&[]);

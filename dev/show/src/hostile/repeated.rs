@@ -8,7 +8,7 @@ use xtask::sanitize;
 pub const KILLS: Item = long(
     "kills",
     "1,000 kill -9 of a daemon that commits: the next start has the old configuration or the new one",
-    // Each takes about a second.
+    // Four daemons at a time: each kill takes less than a second.
     Work::Span(
         "VOLLEY_KILLS",
         1000,

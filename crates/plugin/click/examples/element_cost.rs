@@ -29,7 +29,7 @@ const ARP: &str = "ffffffffffff02000000000108060001080006040001020000000001\
 const GRAPHS: &[(&str, &str)] = &[
     (
         "ARPQuerier",
-        "> ARPQuerier(10.0.1.254, 02:00:00:00:00:02) -> Discard;",
+        "> e :: ARPQuerier(10.0.1.254, 02:00:00:00:00:02) -> Discard; Idle -> [1] e;",
     ),
     (
         "ARPResponder",
@@ -114,6 +114,10 @@ const GRAPHS: &[(&str, &str)] = &[
         "> Queue -> RatedUnqueue(1000000000) -> Discard;",
     ),
     (
+        "RoundRobinSched",
+        "> Queue -> RoundRobinSched -> Unqueue -> Discard;",
+    ),
+    (
         "RoundRobinSwitch",
         "> e :: RoundRobinSwitch -> Discard; e [1] -> Discard;",
     ),
@@ -176,13 +180,10 @@ fn with_source(graph: &str) -> String {
     let udp =
         format!("InfiniteSource(\\<{UDP}>, BURST {SIZE}) -> CheckIPHeader(14, CHECKSUM false) ->");
     let arp = format!("InfiniteSource(\\<{ARP}>, BURST {SIZE}) ->");
-    match graph {
-        ">" => format!("{udp} Discard;"),
-        graph => {
-            graph
-                .replacen("> ", &format!("{udp} "), 1)
-                .replacen("arp ", &format!("{arp} "), 1)
-        }
+    match (graph, graph.strip_prefix("arp "), graph.strip_prefix("> ")) {
+        (_, Some(rest), _) => format!("{arp} {rest}"),
+        (_, _, Some(rest)) => format!("{udp} {rest}"),
+        _ => format!("{udp} Discard;"),
     }
 }
 

@@ -16,6 +16,9 @@ const TESTS: [&str; 7] = [
     "click_elements",
 ];
 
+/// The function of the example whose calls are counted; callgrind finds it by the whole name only.
+const MEASURED: &str = "element_cost::measured";
+
 /// Runs the tests, and prints the cost of each element.
 pub fn judge(home: &Home) -> Outcome {
     Outcome::of(show(home))
@@ -47,7 +50,8 @@ fn costs(home: &Home) -> Result<String, String> {
         true => Program::new(home, "valgrind")
             .args(["--tool=callgrind", "--quiet"])
             .arg(format!("--toggle-collect={}", budget::ROUND))
-            .args(["--zero-before=*measured*", "--dump-after=*measured*"])
+            .arg(format!("--zero-before={MEASURED}"))
+            .arg(format!("--dump-after={MEASURED}"))
             .arg(format!("--callgrind-out-file={}", file.display()))
             .arg(&example),
     };

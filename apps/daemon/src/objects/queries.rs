@@ -11,6 +11,13 @@ const COMMANDS: &[(&str, &str, &str, View)] = &[
     ("show path-batcher", "path-batcher", "", View::Table),
     ("show rss", "rss", "", View::Table),
     ("show plugins", "plugins", "", View::Table),
+    ("show click", "click", "", View::Table),
+    (
+        "show click c.count",
+        "click",
+        "handler=c.count",
+        View::Table,
+    ),
     ("show lcp", "lcp", "", View::Table),
     ("lcp audit", "lcp-audit", "", View::Table),
     ("show packet-generator", "packet-generator", "", View::Table),

@@ -80,6 +80,12 @@ fn of_features() -> Vec<Command> {
             "",
             json!({ "verb": "path-batcher-clear" }),
         ),
+        ("click reload", "", json!({ "verb": "click-reload" })),
+        (
+            "click write s.active false",
+            "",
+            json!({ "verb": "click-write", "handler": "s.active", "value": "false" }),
+        ),
         ("l2fib flush-mac", "", json!({ "verb": "l2-fib-flush" })),
         (
             "l2fib flush bridge-domain 10 interface pg0",
